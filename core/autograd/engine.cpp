@@ -1,0 +1,410 @@
+// The engine. A run owns all its state, so that runs may overlap in threads and nest in rules.
+#include "core/autograd/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <string>
+
+#include "core/autograd/history.hpp"
+#include "core/autograd/node.hpp"
+#include "core/base/error.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// What a run knows of a node.
+struct Visit {
+  Node* node = nullptr;
+  uint32_t waiting = 0;   // gradients still to come, in edges
+  uint32_t gradients = 0;  // where the node's buffer begins
+  bool needed = true;      // leads to an input that is asked for
+  bool captured = false;
+  bool queued = false;
+};
+
+// Node -> visit, by open addressing: a run touches it a few times for each edge.
+class VisitMap {
+ public:
+  VisitMap() : slots_(64) {}
+  // The index of the node's visit, and whether it is new.
+  std::pair<uint32_t, bool> intern(Node* node, std::vector<Visit>& visits) {
+    size_t at = hash(node);
+    while (slots_[at] != 0) {
+      if (visits[slots_[at] - 1].node == node) return {slots_[at] - 1, false};
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    visits.push_back({node});
+    slots_[at] = static_cast<uint32_t>(visits.size());
+    if (visits.size() * 2 > slots_.size()) grow(visits);
+    return {static_cast<uint32_t>(visits.size() - 1), true};
+  }
+
+ private:
+  size_t hash(const Node* node) const {
+    return (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15u >> 20 & (slots_.size() - 1);
+  }
+  void grow(const std::vector<Visit>& visits) {
+    std::vector<uint32_t> old(slots_.size() * 2);
+    slots_.swap(old);
+    for (uint32_t i = 0; i < visits.size(); ++i) {
+      size_t at = hash(visits[i].node);
+      while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = i + 1;
+    }
+  }
+  std::vector<uint32_t> slots_;  // index + 1; 0: empty
+};
+
+bool same_shape(const Tensor& tensor, const OutputInfo& info) {
+  return tensor.view.rank == info.rank && std::equal(info.shape, info.shape + info.rank, tensor.view.shape);
+}
+
+bool expands_to(const OutputInfo& info, const Tensor& tensor) {
+  if (info.rank > tensor.view.rank) return false;
+  const size_t lead = tensor.view.rank - info.rank;
+  for (size_t d = 0; d < info.rank; ++d) {
+    if (info.shape[d] != 1 && info.shape[d] != tensor.view.shape[lead + d]) return false;
+  }
+  return true;
+}
+
+// Makes the gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
+TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
+  if (!same_shape(*gradient, info)) {
+    if (!expands_to(info, *gradient)) {
+      throw Error(TENON_ERROR_RUNTIME, "Function " + std::string(from.name()) + " returned an invalid gradient at index " + std::to_string(index) +
+                                           " - got " + shape_text(gradient->shape()) + " but expected shape compatible with " +
+                                           shape_text({info.shape, info.rank}));
+    }
+    static const tenon_op* const sum_to_size = Registry::process().require("sum_to_size");
+    tenon_value shape{};
+    shape.tag = TENON_VALUE_INT_LIST;
+    shape.length = info.rank;
+    shape.as.integers = info.shape;
+    const tenon_value arguments[] = {tensor_value(gradient.get()), shape};
+    gradient = call_tensor(sum_to_size, arguments);
+  }
+  if (gradient->view.dtype != info.dtype) {
+    if (!dtype_floating(gradient->view.dtype)) {
+      throw Error(TENON_ERROR_RUNTIME, "Function " + std::string(from.name()) + " returned an invalid gradient at index " + std::to_string(index) +
+                                           " - expected dtype " + dtype_text(info.dtype) + " but got " + dtype_text(gradient->view.dtype));
+    }
+    static const tenon_op* const to = Registry::process().require("to");
+    tenon_value dtype{};
+    dtype.tag = TENON_VALUE_DTYPE;
+    dtype.as.integer = info.dtype;
+    const tenon_value arguments[] = {tensor_value(gradient.get()), dtype};
+    gradient = call_tensor(to, arguments);
+  }
+  return gradient;
+}
+
+[[noreturn]] void fail_count(const Node& node, size_t expected, size_t got) {
+  throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned an incorrect number of gradients (expected " +
+                                       std::to_string(expected) + ", got " + std::to_string(got) + ")");
+}
+
+// The number and kinds of gradients that a rule returned, against the arguments of its call.
+void check_answer(Node& node, const std::vector<TensorRef>& answer) {
+  const size_t edges = node.edges().size();
+  if (answer.size() < edges) fail_count(node, edges, answer.size());
+  for (size_t i = edges; i < answer.size(); ++i) {
+    if (!answer[i]) continue;
+    const Implementation* implementation = node.implementation();
+    if (implementation != nullptr && i < implementation->parameter_count) {
+      throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned a gradient different from None at position " +
+                                           std::to_string(i + 1) + ", but the corresponding forward input '" + implementation->schema.parameters[i].name +
+                                           "' was not a tensor");
+    }
+    fail_count(node, edges, answer.size());
+  }
+  for (size_t i = 0; i < edges; ++i) {
+    if (answer[i] && !node.slot_holds_tensor(i)) {
+      throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned a gradient different from None at position " +
+                                           std::to_string(i + 1) + ", but the corresponding forward input was not a tensor");
+    }
+  }
+}
+
+struct Capture {
+  Node* node;
+  uint32_t output;
+  TensorRef gradient;
+};
+
+class Run {
+ public:
+  Run(BackwardOptions options, bool accumulate_all) : options_(options), accumulate_all_(accumulate_all) {}
+  ~Run() {
+    for (const Edge& edge : held_) edge.node->release();
+    for (Tensor* gradient : gradients_) {
+      if (gradient != nullptr) gradient->release();
+    }
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void add_root(Tensor& root, Tensor* seed, size_t index) {
+    const auto where = [&](const char* what) { return std::string(what) + (index == 0 ? "" : " (root " + std::to_string(index) + ")"); };
+    if (!root.requires_grad()) {
+      throw Error(TENON_ERROR_GRAPH, where("element of tensors does not require grad and does not have a grad_fn"));
+    }
+    TensorRef given(seed);
+    if (seed == nullptr) {
+      if (root.view.count != 1) {
+        throw Error(TENON_ERROR_GRAPH, where("grad can be implicitly created only for scalar outputs") + "; the root has shape " +
+                                           shape_text(root.shape()) + ": pass a seed of that shape");
+      }
+      given = make_empty(root.view.dtype, root.shape());
+      tenon_value one{};
+      one.tag = TENON_VALUE_INT;
+      one.as.integer = 1;
+      fill(*given, one);
+    } else {
+      if (seed->view.rank != root.view.rank || !std::equal(seed->shape().begin(), seed->shape().end(), root.view.shape)) {
+        throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " + shape_text(seed->shape()) +
+                                           " but the root has shape " + shape_text(root.shape()));
+      }
+      if (!dtype_floating(seed->view.dtype)) {
+        throw Error(TENON_ERROR_GRAPH, where("the seed") + " has dtype " + dtype_text(seed->view.dtype) + " but the root has dtype " + dtype_text(root.view.dtype));
+      }
+    }
+    const Edge edge = gradient_edge(root);
+    held_.push_back(edge);
+    roots_.push_back({edge.node, edge.output, std::move(given)});
+  }
+
+  // Gradients that arrive at the input are kept.
+  void add_capture(Tensor& input) {
+    if (!input.requires_grad()) {
+      throw Error(TENON_ERROR_GRAPH, "one of the inputs does not require grad: gradients can be asked for tensors that require grad only");
+    }
+    const Edge edge = gradient_edge(input);
+    held_.push_back(edge);
+    captures_.push_back({edge.node, edge.output, {}});
+  }
+
+  void execute() {
+    discover();
+    for (Root& root : roots_) deliver(map_.intern(root.node, visits_).first, root.output, std::move(root.seed));
+    for (const Root& root : roots_) {
+      const uint32_t index = map_.intern(root.node, visits_).first;
+      if (visits_[index].waiting == 0) enqueue(index);
+    }
+    const GradModeGuard guard(options_.create_graph);
+    while (!ready_.empty()) {
+      const uint32_t next = ready_.top().visit;
+      ready_.pop();
+      step(next);
+    }
+  }
+
+  TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
+
+ private:
+  struct Root {
+    Node* node;
+    uint32_t output;
+    TensorRef seed;
+  };
+  struct Ready {
+    uint64_t sequence;
+    uint32_t visit;
+    bool operator<(const Ready& other) const { return sequence < other.sequence; }
+  };
+
+  // Walks the graph once: how many gradients each node waits for, and which nodes lead to an input.
+  void discover() {
+    for (const Capture& capture : captures_) asked_.push_back(capture.node);
+    std::sort(asked_.begin(), asked_.end());
+    struct Frame {
+      uint32_t visit;
+      uint32_t edge;
+    };
+    std::vector<Frame> stack;
+    const auto enter = [&](Node* node) -> uint32_t {
+      const auto [index, fresh] = map_.intern(node, visits_);
+      if (fresh) {
+        Visit& visit = visits_[index];
+        visit.gradients = static_cast<uint32_t>(gradients_.size());
+        gradients_.resize(gradients_.size() + node->outputs().size());
+        visit.captured = std::binary_search(asked_.begin(), asked_.end(), node);
+        visit.needed = accumulate_all_ || visit.captured;
+        stack.push_back({index, 0});
+      }
+      return index;
+    };
+    for (const Root& root : roots_) {
+      enter(root.node);
+      while (!stack.empty()) {
+        Frame& frame = stack.back();
+        const uint32_t parent = frame.visit;
+        const std::span<Edge> edges = visits_[parent].node->edges();
+        if (frame.edge < edges.size()) {
+          Node* child = edges[frame.edge++].node;
+          if (child == nullptr) continue;
+          const uint32_t index = enter(child);  // moves `frame`
+          ++visits_[index].waiting;
+          continue;
+        }
+        stack.pop_back();
+        if (visits_[parent].needed) continue;
+        for (const Edge& edge : edges) {
+          if (edge.node == nullptr) continue;
+          const Visit& child = visits_[map_.intern(edge.node, visits_).first];
+          if (child.needed) {
+            visits_[parent].needed = true;
+            break;
+          }
+        }
+      }
+    }
+  }
+
+  void deliver(uint32_t index, uint32_t output, TensorRef gradient) {
+    Tensor*& place = gradients_[visits_[index].gradients + output];
+    if (place == nullptr) {
+      place = gradient.give();
+      return;
+    }
+    TensorRef sum = add_gradients(TensorRef::take(std::exchange(place, nullptr)), gradient.get(), options_.create_graph);
+    place = sum.give();
+  }
+
+  void enqueue(uint32_t index) {
+    if (visits_[index].queued) return;
+    visits_[index].queued = true;
+    ready_.push({visits_[index].node->sequence(), index});
+  }
+
+  // All gradients of a node have come: keep those that were asked for, run it, send its answers on.
+  void step(uint32_t index) {
+    Node& node = *visits_[index].node;
+    const std::span<Tensor*> gradients(gradients_.data() + visits_[index].gradients, node.outputs().size());
+    bool any = false;
+    for (const Tensor* gradient : gradients) any |= gradient != nullptr;
+    if (NodeExtra* extra = node.extra_if_any()) keep_retained(*extra, gradients);
+    if (visits_[index].captured) {
+      for (Capture& capture : captures_) {
+        if (capture.node == &node) capture.gradient = TensorRef(gradients[capture.output]);
+      }
+    }
+    const bool leaf = node.sequence() == kAccumulatorSequence;
+    // A captured leaf is read, not accumulated; a captured inner node runs only when something lies behind it.
+    const bool run = visits_[index].needed && any && !(leaf && visits_[index].captured) && leads_on(index);
+    answer_.clear();
+    if (run) {
+      node.apply(gradients, answer_, options_.create_graph);
+      if (!leaf) check_answer(node, answer_);
+    }
+    for (Tensor*& gradient : gradients) {
+      if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
+    }
+    const std::span<Edge> edges = node.edges();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (edges[i].node == nullptr) continue;
+      const uint32_t child = map_.intern(edges[i].node, visits_).first;
+      if (run && answer_[i] && visits_[child].needed) {
+        const OutputInfo& info = edges[i].node->outputs()[edges[i].output];
+        deliver(child, edges[i].output, fit_gradient(std::move(answer_[i]), info, node, i));
+      }
+      if (--visits_[child].waiting == 0) enqueue(child);
+    }
+    answer_.clear();
+    if (run && !options_.retain_graph && !leaf) node.release_saved();
+  }
+
+  bool leads_on(uint32_t index) {
+    if (accumulate_all_ || !visits_[index].captured) return true;
+    for (const Edge& edge : visits_[index].node->edges()) {
+      if (edge.node != nullptr && visits_[map_.intern(edge.node, visits_).first].needed) return true;
+    }
+    return false;
+  }
+
+  void keep_retained(NodeExtra& extra, std::span<Tensor* const> gradients) {
+    for (NodeExtra::Retained& retained : extra.retained) {
+      Tensor* gradient = gradients[retained.output];
+      if (gradient == nullptr) continue;
+      const std::lock_guard lock(retained.box->mutex);
+      TensorRef& grad = retained.box->grad;
+      grad = grad ? add_gradients(TensorRef(grad), gradient, true) : TensorRef(gradient);
+    }
+  }
+
+  BackwardOptions options_;
+  bool accumulate_all_;
+  std::vector<Edge> held_;
+  std::vector<Root> roots_;
+  std::vector<Capture> captures_;
+  std::vector<Node*> asked_;
+  std::vector<Visit> visits_;
+  VisitMap map_;
+  std::vector<Tensor*> gradients_;
+  std::priority_queue<Ready> ready_;
+  std::vector<TensorRef> answer_;
+};
+
+void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {
+  if (roots.empty()) throw Error(TENON_ERROR_ARGUMENT, "no roots were given to take gradients of");
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (roots[i] == nullptr) throw Error(TENON_ERROR_ARGUMENT, "root " + std::to_string(i) + " is an undefined tensor");
+    run.add_root(*roots[i], seeds.empty() ? nullptr : seeds[i], i);
+  }
+}
+
+void add_captures(Run& run, std::span<Tensor* const> inputs, const char* function) {
+  if (inputs.empty()) throw Error(TENON_ERROR_ARGUMENT, std::string(function) + "(): the list of inputs is empty; leave it away to reach all leaves");
+  for (Tensor* input : inputs) {
+    if (input == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(function) + "(): an input is an undefined tensor");
+    run.add_capture(*input);
+  }
+}
+
+}  // namespace
+
+void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
+                  const std::span<Tensor* const>* inputs, BackwardOptions options) {
+  if (options.create_graph) options.retain_graph = true;
+  Run run(options, inputs == nullptr);
+  add_roots(run, roots, seeds);
+  if (inputs != nullptr) add_captures(run, *inputs, "backward");
+  run.execute();
+  for (size_t i = 0; inputs != nullptr && i < inputs->size(); ++i) {
+    const TensorRef gradient = run.take_capture(i);
+    if (!gradient) continue;
+    Tensor& input = *(*inputs)[i];
+    const TensorRef present = grad_of(input);
+    const TensorRef sum = present ? add_gradients(TensorRef(present), gradient.get(), true)
+                          : options.create_graph ? gradient : contiguous_copy(*gradient);
+    set_grad(input, sum.get());
+  }
+}
+
+std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
+                                     std::span<Tensor* const> inputs, BackwardOptions options, bool allow_unused) {
+  if (options.create_graph) options.retain_graph = true;
+  Run run(options, false);
+  add_captures(run, inputs, "gradients");
+  add_roots(run, roots, seeds);
+  run.execute();
+  std::vector<TensorRef> results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    results.push_back(run.take_capture(i));
+    if (!results.back() && !allow_unused) {
+      throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +
+                                         ") appears to not have been used in the graph; set allow_unused=true if this is the desired behavior");
+    }
+  }
+  return results;
+}
+
+}  // namespace tenon::core

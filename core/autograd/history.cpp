@@ -1,0 +1,387 @@
+// Leaves, accumulators, and histories across in-place changes and views.
+#include "core/autograd/history.hpp"
+
+#include <string>
+
+#include "core/base/allocator.hpp"
+#include "core/base/error.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+const tenon_op* core_op(const char* name) { return Registry::process().require(name); }
+
+tenon_value int_list(std::span<const int64_t> values) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT_LIST;
+  value.length = static_cast<uint32_t>(values.size());
+  value.as.integers = values.data();
+  return value;
+}
+tenon_value integer(int64_t number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT;
+  value.as.integer = number;
+  return value;
+}
+
+// Shape, strides and offset of a view in its base's storage.
+struct Geometry {
+  Sizes shape, strides;
+  int64_t offset = 0;  // elements from the base's first
+};
+
+Geometry geometry_of(const Tensor& view, const Tensor& base) {
+  Geometry geometry;
+  geometry.shape.rank = geometry.strides.rank = view.view.rank;
+  for (size_t d = 0; d < view.view.rank; ++d) {
+    geometry.shape.values[d] = view.view.shape[d];
+    geometry.strides.values[d] = view.view.strides[d];
+  }
+  const auto bytes = static_cast<const char*>(view.view.data) - static_cast<const char*>(base.view.data);
+  geometry.offset = view.view.data == nullptr ? 0 : bytes / dtype_bytes(base.view.dtype);
+  return geometry;
+}
+
+// The geometry speaks of a row-major base; other layouts have no gradient of that layout to take it from.
+void require_dense(const Tensor& base) {
+  if (base.contiguous()) return;
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "in-place changes of a view are recorded only when its base is contiguous; the base has shape " +
+                  shape_text(base.shape()) + " and strides " + shape_text(base.strides()) + ": make it contiguous() first");
+}
+
+// A node with its edges and one output in its own block.
+template <class Derived>
+struct Trailing {
+  static constexpr size_t at() { return (sizeof(Derived) + 7) / 8 * 8; }
+  static int64_t bytes(size_t edges, size_t rank) {
+    return static_cast<int64_t>(at() + edges * sizeof(Edge) + sizeof(OutputInfo) + rank * sizeof(int64_t));
+  }
+};
+
+// Reads a view out of its base again, after the base was changed in place.
+class ViewNode final : public Node {
+ public:
+  static ViewNode* create(Edge base_edge, const Tensor& view, const Tensor& base) {
+    using Block = Trailing<ViewNode>;
+    const int64_t bytes = Block::bytes(1, view.view.rank);
+    auto* memory = static_cast<char*>(allocate(bytes));
+    auto* node = new (memory) ViewNode(static_cast<uint32_t>(bytes));
+    node->edges_ = reinterpret_cast<Edge*>(memory + Block::at());
+    node->edges_[0] = base_edge;
+    node->edge_count_ = 1;
+    node->outputs_ = reinterpret_cast<OutputInfo*>(node->edges_ + 1);
+    auto* shape = reinterpret_cast<int64_t*>(node->outputs_ + 1);
+    for (size_t d = 0; d < view.view.rank; ++d) shape[d] = view.view.shape[d];
+    node->outputs_[0] = {shape, view.view.dtype, view.view.rank, true};
+    node->output_count_ = 1;
+    node->geometry_ = geometry_of(view, base);
+    node->base_shape_.rank = base.view.rank;
+    for (size_t d = 0; d < base.view.rank; ++d) node->base_shape_.values[d] = base.view.shape[d];
+    return node;
+  }
+  const char* name() const override { return "AsStridedBackward0"; }
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool) override {
+    if (gradients[0] == nullptr) {
+      answer.emplace_back();
+      return;
+    }
+    TensorRef zeros = make_empty(gradients[0]->view.dtype, base_shape_);
+    fill(*zeros, integer(0));
+    static const tenon_op* const scatter = core_op("as_strided_scatter");
+    const tenon_value arguments[] = {tensor_value(zeros.get()), tensor_value(gradients[0]), int_list(geometry_.shape.operator Shape()),
+                                     int_list(geometry_.strides.operator Shape()), integer(geometry_.offset)};
+    answer.push_back(call_tensor(scatter, arguments));
+  }
+
+ private:
+  explicit ViewNode(uint32_t bytes) : Node(next_sequence(), bytes) {}
+  Geometry geometry_;
+  Sizes base_shape_;
+};
+
+// The base's history after a recorded in-place change of one of its views: the gradient of the viewed part
+// goes through the change, the rest passes by.
+class CopySlicesNode final : public Node {
+ public:
+  static CopySlicesNode* create(Edge base_edge, OpNode* change, size_t slot, const Tensor& view, const Tensor& base) {
+    using Block = Trailing<CopySlicesNode>;
+    const size_t edges = change->edges().size() + 1;
+    const int64_t bytes = Block::bytes(edges, base.view.rank);
+    auto* memory = static_cast<char*>(allocate(bytes));
+    auto* node = new (memory) CopySlicesNode(static_cast<uint32_t>(bytes));
+    node->change_ = change;
+    change->retain();
+    node->slot_ = slot;
+    node->edges_ = reinterpret_cast<Edge*>(memory + Block::at());
+    node->edge_count_ = static_cast<uint16_t>(edges);
+    node->edges_[0] = base_edge;
+    for (size_t i = 1; i < edges; ++i) {
+      // The view's own old history is part of the base's.
+      node->edges_[i] = i - 1 == slot ? Edge{} : change->edges()[i - 1];
+      if (node->edges_[i].node != nullptr) node->edges_[i].node->retain();
+    }
+    node->outputs_ = reinterpret_cast<OutputInfo*>(node->edges_ + edges);
+    auto* shape = reinterpret_cast<int64_t*>(node->outputs_ + 1);
+    for (size_t d = 0; d < base.view.rank; ++d) shape[d] = base.view.shape[d];
+    node->outputs_[0] = {shape, base.view.dtype, base.view.rank, true};
+    node->output_count_ = 1;
+    node->geometry_ = geometry_of(view, base);
+    return node;
+  }
+  const char* name() const override { return "CopySlices"; }
+  const Implementation* implementation() const override { return change_->implementation(); }
+  bool released() const override { return change_->released(); }
+  void release_saved() override { change_->release_saved(); }
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override {
+    if (gradients[0] == nullptr) {
+      answer.resize(edge_count_);
+      return;
+    }
+    static const tenon_op* const contiguous = core_op("contiguous");
+    static const tenon_op* const as_strided = core_op("as_strided");
+    static const tenon_op* const scatter = core_op("as_strided_scatter");
+    const tenon_value whole_argument = tensor_value(gradients[0]);
+    const TensorRef whole = call_tensor(contiguous, {&whole_argument, 1});
+    const tenon_value shape = int_list(geometry_.shape.operator Shape());
+    const tenon_value strides = int_list(geometry_.strides.operator Shape());
+    const tenon_value slice_arguments[] = {tensor_value(whole.get()), shape, strides, integer(geometry_.offset)};
+    const TensorRef slice = call_tensor(as_strided, slice_arguments);
+    std::vector<TensorRef> inner;
+    Tensor* given = slice.get();
+    change_->apply({&given, 1}, inner, create_graph);
+    TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
+    if (!own) {
+      own = make_empty(slice->view.dtype, slice->shape());
+      fill(*own, integer(0));
+    }
+    const tenon_value scatter_arguments[] = {tensor_value(whole.get()), tensor_value(own.get()), shape, strides, integer(geometry_.offset)};
+    answer.push_back(call_tensor(scatter, scatter_arguments));
+    for (size_t i = 1; i < edge_count_; ++i) answer.push_back(i - 1 < inner.size() && i - 1 != slot_ ? inner[i - 1] : TensorRef());
+  }
+
+ private:
+  explicit CopySlicesNode(uint32_t bytes) : Node(next_sequence(), bytes) {}
+  ~CopySlicesNode() override { change_->release(); }
+  OpNode* change_ = nullptr;
+  size_t slot_ = 0;
+  Geometry geometry_;
+};
+
+}  // namespace
+
+// ---- accumulators ----
+
+Accumulator::Accumulator(Tensor* leaf, uint32_t bytes) : Node(kAccumulatorSequence, bytes), leaf_(leaf) {
+  info_ = {leaf->view.shape, leaf->view.dtype, leaf->view.rank, true};
+  outputs_ = &info_;
+  output_count_ = 1;
+}
+
+Accumulator* Accumulator::create(Tensor* leaf) {
+  return new (allocate(sizeof(Accumulator))) Accumulator(leaf, sizeof(Accumulator));
+}
+
+Accumulator::~Accumulator() {
+  TensorMeta& meta = *meta_if_any(*leaf_);
+  const std::lock_guard lock(meta.mutex);
+  if (meta.accumulator == this) meta.accumulator = nullptr;
+}
+
+void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&, bool create_graph) {
+  Tensor* gradient = gradients[0];
+  if (gradient == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  TensorMeta& meta = *meta_if_any(*leaf_);
+  TensorRef present;
+  {
+    const std::lock_guard grad_lock(meta.mutex);
+    present = meta.grad;
+  }
+  TensorRef next;
+  if (!present) {
+    // Kept as it is when nobody else can see it change later.
+    const bool own = gradient->references.load() == 1 && gradient->storage != nullptr &&
+                     gradient->storage->references.load() == 1 && gradient->contiguous();
+    next = create_graph ? TensorRef(gradient) : own ? TensorRef(gradient) : contiguous_copy(*gradient);
+  } else if (create_graph) {
+    next = add_gradients(std::move(present), gradient, true);
+  } else {
+    static const tenon_op* const add_in_place = core_op("add_");
+    const tenon_value arguments[] = {tensor_value(present.get()), tensor_value(gradient)};
+    const GradModeGuard guard(false);
+    call_tensor(add_in_place, arguments);
+    return;
+  }
+  const std::lock_guard grad_lock(meta.mutex);
+  meta.grad = std::move(next);
+}
+
+TensorRef add_gradients(TensorRef into, Tensor* more, bool create_graph) {
+  const bool own = !create_graph && into->references.load() == 1 && into->storage != nullptr &&
+                   into->storage->references.load() == 1 && into->contiguous() && into->view.flags == TENON_TENSOR_CONTIGUOUS &&
+                   (more->view.flags & ~uint32_t{TENON_TENSOR_CONTIGUOUS}) == 0;
+  static const tenon_op* const add = core_op("add");
+  static const tenon_op* const add_in_place = core_op("add_");
+  const tenon_value arguments[] = {tensor_value(into.get()), tensor_value(more)};
+  return call_tensor(own ? add_in_place : add, arguments);
+}
+
+// ---- histories ----
+
+TensorMeta& meta_of(Tensor& tensor) {
+  if (tensor.meta == nullptr) tensor.meta = new TensorMeta;
+  return *static_cast<TensorMeta*>(tensor.meta);
+}
+
+namespace {
+
+Edge accumulator_edge(Tensor& leaf) {
+  TensorMeta& meta = meta_of(leaf);
+  const std::lock_guard lock(meta.mutex);
+  if (Accumulator* present = meta.accumulator) {
+    // Alive unless its last reference is going at this moment.
+    int32_t references = present->references.load(std::memory_order_relaxed);
+    while (references > 0) {
+      if (present->references.compare_exchange_weak(references, references + 1)) return {present, 0};
+    }
+  }
+  meta.accumulator = Accumulator::create(&leaf);
+  return {meta.accumulator, 0};
+}
+
+bool stale_view(const Tensor& tensor) {
+  return tensor.view_base != nullptr && tensor.storage != nullptr && tensor.view_base->requires_grad() &&
+         tensor.view_base->node != nullptr && tensor.view_version != tensor.version();
+}
+
+}  // namespace
+
+void set_history(Tensor& tensor, Node* node, uint32_t output) {
+  node->retain();
+  if (tensor.node != nullptr) tensor.node->release();
+  tensor.node = node;
+  tensor.node_output = output;
+  tensor.view.flags |= TENON_TENSOR_REQUIRES_GRAD;
+  tensor.view_version = tensor.version();
+}
+
+Edge gradient_edge(Tensor& tensor) {
+  if (stale_view(tensor)) [[unlikely]] {
+    Tensor& base = *tensor.view_base;
+    require_dense(base);
+    ViewNode* node = ViewNode::create(gradient_edge(base), tensor, base);
+    set_history(tensor, node, 0);
+    node->release();
+  }
+  if (tensor.node != nullptr) {
+    tensor.node->retain();
+    return {static_cast<Node*>(tensor.node), tensor.node_output};
+  }
+  if (!tensor.requires_grad()) return {};
+  return accumulator_edge(tensor);
+}
+
+void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) {
+  if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) {
+    set_history(tensor, node, output);
+    return;
+  }
+  Tensor& base = *tensor.view_base;
+  require_dense(base);
+  Edge base_edge = gradient_edge(base);
+  CopySlicesNode* through = CopySlicesNode::create(base_edge, node, slot, tensor, base);
+  set_history(base, through, 0);
+  through->release();
+  ViewNode* again = ViewNode::create(gradient_edge(base), tensor, base);
+  set_history(tensor, again, 0);
+  again->release();
+}
+
+void check_inplace(const Tensor& tensor, const char* op) {
+  if (tensor.has_flag(TENON_TENSOR_INFERENCE)) {
+    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): an inference tensor cannot be changed in place where recording is on: clone it first");
+  }
+  if (is_leaf(tensor) && tensor.requires_grad()) {
+    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a leaf tensor that requires grad is being used in an in-place operation; "
+                                                       "run it under no_grad, or on a clone");
+  }
+  if (tensor.view_base != nullptr && is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
+    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a view of a leaf tensor that requires grad is being used in an in-place operation; "
+                                                       "run it under no_grad, or on a clone");
+  }
+}
+
+// ---- what the boundary offers ----
+
+void set_requires_grad(Tensor& tensor, bool requires_grad) {
+  if (requires_grad && !dtype_floating(tensor.view.dtype)) {
+    throw Error(TENON_ERROR_RUNTIME, std::string("only tensors of floating point dtype can require gradients, not ") + dtype_text(tensor.view.dtype));
+  }
+  if (!is_leaf(tensor)) {
+    if (requires_grad) return;
+    throw Error(TENON_ERROR_RUNTIME, "you can only change requires_grad flags of leaf tensors; use detach() to get a computed tensor without history");
+  }
+  if (requires_grad && tensor.has_flag(TENON_TENSOR_INFERENCE)) {
+    throw Error(TENON_ERROR_RUNTIME, "an inference tensor cannot require grad outside of inference mode: clone it first");
+  }
+  if (requires_grad) {
+    meta_of(tensor);
+    tensor.view.flags |= TENON_TENSOR_REQUIRES_GRAD;
+  } else {
+    tensor.view.flags &= ~uint32_t{TENON_TENSOR_REQUIRES_GRAD};
+  }
+}
+
+TensorRef grad_of(Tensor& tensor) {
+  TensorMeta* meta = meta_if_any(tensor);
+  if (meta == nullptr) return {};
+  if (meta->retained) {
+    const std::lock_guard lock(meta->retained->mutex);
+    return meta->retained->grad;
+  }
+  const std::lock_guard lock(meta->mutex);
+  return meta->grad;
+}
+
+void set_grad(Tensor& tensor, Tensor* grad) {
+  if (grad != nullptr) {
+    if (grad->view.rank != tensor.view.rank || !std::equal(grad->shape().begin(), grad->shape().end(), tensor.shape().begin())) {
+      throw Error(TENON_ERROR_VALUE, "assigned grad has shape " + shape_text(grad->shape()) + " but the tensor has shape " + shape_text(tensor.shape()));
+    }
+    if (grad->view.dtype != tensor.view.dtype) {
+      throw Error(TENON_ERROR_TYPE, std::string("assigned grad has dtype ") + dtype_text(grad->view.dtype) + " but the tensor has dtype " + dtype_text(tensor.view.dtype));
+    }
+  } else if (tensor.meta == nullptr) {
+    return;
+  }
+  TensorMeta& meta = meta_of(tensor);
+  if (meta.retained) {
+    const std::lock_guard lock(meta.retained->mutex);
+    meta.retained->grad = TensorRef(grad);
+    return;
+  }
+  const std::lock_guard lock(meta.mutex);
+  meta.grad = TensorRef(grad);
+}
+
+void retain_grad(Tensor& tensor) {
+  if (!tensor.requires_grad()) {
+    throw Error(TENON_ERROR_RUNTIME, "can't retain_grad on a tensor that does not require grad");
+  }
+  if (is_leaf(tensor)) return;
+  TensorMeta& meta = meta_of(tensor);
+  if (meta.retained) return;
+  meta.retained = std::make_shared<RetainedGrad>();
+  static_cast<Node*>(tensor.node)->extra().retained.push_back({tensor.node_output, meta.retained});
+}
+
+}  // namespace tenon::core

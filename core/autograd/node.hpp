@@ -1,0 +1,140 @@
+// Graph nodes: one for each recorded call, with edges to the nodes that made its inputs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/dispatch/context.hpp"
+#include "core/dispatch/op.hpp"
+#include "core/tensor/tensor.hpp"
+
+namespace tenon::core {
+
+class Node;
+
+// Where a gradient flows on: output `output` of `node`. The holder owns a reference to the node.
+struct Edge {
+  Node* node = nullptr;
+  uint32_t output = 0;
+};
+
+// What a node knows of one of its outputs: enough to check gradients and to make zeros.
+struct OutputInfo {
+  const int64_t* shape = nullptr;
+  tenon_dtype dtype = TENON_DTYPE_NONE;  // NONE: the call gave no tensor here
+  uint8_t rank = 0;
+  bool differentiable = false;
+};
+
+// Keeps the gradient of a computed tensor that asked for it; shared by the tensor and its node.
+struct RetainedGrad {
+  std::mutex mutex;
+  TensorRef grad;
+};
+
+// The rarer parts of a node.
+struct NodeExtra {
+  struct Retained {
+    uint32_t output;
+    std::shared_ptr<RetainedGrad> box;
+  };
+  std::vector<Retained> retained;
+};
+
+// One block of memory: the object, then edges, outputs and what the kind of node adds. Released iteratively,
+// so that graphs of any depth fit any stack.
+class Node : public GraphNode {
+ public:
+  virtual const char* name() const = 0;
+  // The op whose call it records, null for nodes of the engine itself.
+  virtual const Implementation* implementation() const { return nullptr; }
+  // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at entry. Throws.
+  virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) = 0;
+  // Frees what was saved; a later apply throws GraphError.
+  virtual void release_saved() {}
+  virtual bool released() const { return false; }
+
+  std::span<Edge> edges() { return {edges_, edge_count_}; }
+  std::span<OutputInfo> outputs() { return {outputs_, output_count_}; }
+  uint64_t sequence() const { return sequence_; }
+  NodeExtra& extra() {
+    if (!extra_) extra_ = std::make_unique<NodeExtra>();
+    return *extra_;
+  }
+  NodeExtra* extra_if_any() { return extra_.get(); }
+  // Whether a gradient may arrive at slot `i` at all: false for arguments that are no tensors.
+  bool slot_holds_tensor(size_t i) const { return i >= 64 || (tensor_slots_ >> i & 1u) != 0; }
+
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+ protected:
+  Node(uint64_t sequence, uint32_t bytes) : sequence_(sequence), bytes_(bytes) { destroy = destroy_node; }
+  virtual ~Node();
+  static void destroy_node(GraphNode* node) noexcept;
+
+  uint64_t sequence_;
+  uint64_t tensor_slots_ = ~uint64_t{0};
+  Edge* edges_ = nullptr;
+  OutputInfo* outputs_ = nullptr;
+  std::unique_ptr<NodeExtra> extra_;
+  uint32_t bytes_;
+  uint16_t edge_count_ = 0;
+  uint16_t output_count_ = 0;
+};
+
+// Numbers nodes in the order of recording, for the engine's order.
+uint64_t next_sequence();
+inline constexpr uint64_t kAccumulatorSequence = ~uint64_t{0};
+
+// A tensor kept by a node, with the version that it must still have.
+struct SavedTensor {
+  Tensor* tensor = nullptr;  // owned
+  uint32_t version = 0;
+  uint8_t index = 0;  // parameter or result
+  enum class Kind : uint8_t { Argument, ShapeOnly, Result, Listed, ListedOwnResult } kind = Kind::Argument;
+};
+
+// The node of an op with a backward rule.
+class OpNode final : public Node {
+ public:
+  // Records a call that has run. `arguments` are the bound ones; list and string arguments are copied.
+  // Edges and outputs are the caller's to fill. Owned by the caller.
+  static OpNode* create(const Implementation& implementation, const tenon_value* arguments, size_t slots,
+                        std::span<Tensor* const> results, size_t saved_capacity);
+
+  const char* name() const override { return implementation_->node_name.c_str(); }
+  const Implementation* implementation() const override { return implementation_; }
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override;
+  void release_saved() override;
+  bool released() const override { return released_; }
+
+  void set_edge(size_t slot, Edge edge) { edges_[slot] = edge; }
+  void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
+  void save(SavedTensor::Kind kind, uint8_t index, Tensor* tensor);
+  void set_notes(std::unique_ptr<FunctionNotes> notes) { notes_ = std::move(notes); }
+  void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
+  size_t saved_bytes() const;
+
+ private:
+  friend class BackwardRule;
+  OpNode(const Implementation& implementation, uint32_t bytes)
+      : Node(next_sequence(), bytes), implementation_(&implementation) {}
+  ~OpNode() override;
+  // The saved tensor as a rule may use it; checks its version. Throws InplaceError.
+  TensorRef unpack(const SavedTensor& saved, bool create_graph);
+
+  const Implementation* implementation_;
+  tenon_value* arguments_ = nullptr;  // tensors read as none; lists and strings in the node's block
+  SavedTensor* saved_ = nullptr;
+  std::unique_ptr<FunctionNotes> notes_;
+  uint16_t saved_count_ = 0;
+  uint16_t saved_capacity_ = 0;
+  uint16_t argument_count_ = 0;
+  bool released_ = false;
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,413 @@
+// Size classes, the lists that threads share, and the store of large blocks.
+#include "core/base/allocator.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+
+namespace tenon::core {
+
+namespace allocation {
+
+constinit thread_local ThreadCache thread_cache [[gnu::tls_model("initial-exec")]] = {};
+
+namespace {
+
+constexpr int64_t kSmallBytes = 4096;
+constexpr int64_t kLargeBytes = int64_t{1} << 20;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kHugeFrom = int64_t{4} << 20;
+// What the processor can address; the address sanitizer ends the process when asked for more than it has.
+constexpr int64_t kMostBytes = int64_t{1} << (kCaching ? 47 : 38);
+constexpr int64_t kRegionBytes = int64_t{1} << 20;
+constexpr int64_t kSharedMidLimit = int64_t{64} << 20;
+constexpr int64_t kDefaultKeepLimit = int64_t{1} << 30;
+
+constexpr size_t kFirstCoarse = 17;  // steps of 256 bytes up to 4 KiB
+constexpr size_t kFirstMid = 29;     // four classes to each doubling up to 1 MiB
+
+size_t class_of(int64_t bytes) {
+  if (bytes <= kFineBytes) return fine_class(bytes);
+  if (bytes <= kSmallBytes) return kFirstCoarse + static_cast<size_t>((bytes - kFineBytes - 1) >> 8);
+  const auto last = static_cast<uint64_t>(bytes - 1);
+  const auto top = static_cast<int>(std::bit_width(last)) - 1;  // 12 to 19
+  const uint64_t quarter = (last >> (top - 2)) & 3;
+  return kFirstMid + static_cast<size_t>(top - 12) * 4 + static_cast<size_t>(quarter);
+}
+
+constexpr int64_t class_bytes(size_t index) {
+  if (index == 0) return 64;
+  if (index < kFirstCoarse) return static_cast<int64_t>(index) * 64;
+  if (index < kFirstMid) return kFineBytes + static_cast<int64_t>(index - kFirstCoarse + 1) * 256;
+  const size_t top = 12 + (index - kFirstMid) / 4;
+  const int64_t quarter = static_cast<int64_t>((index - kFirstMid) % 4);
+  return (int64_t{1} << top) + (quarter + 1) * (int64_t{1} << (top - 2));
+}
+static_assert(class_bytes(kFirstMid - 1) == kSmallBytes);
+static_assert(class_bytes(kClassCount - 1) == kLargeBytes);
+
+// How many blocks of a class one thread keeps.
+constexpr uint32_t class_limit(size_t index) {
+  const int64_t bytes = class_bytes(index);
+  if (bytes <= kSmallBytes) return static_cast<uint32_t>(std::clamp<int64_t>(65536 / bytes, 16, 256));
+  return static_cast<uint32_t>(std::max<int64_t>(262144 / bytes, 2));
+}
+
+[[noreturn]] void fail(int64_t bytes, const char* reason) {
+  throw Error(TENON_ERROR_MEMORY, "cannot allocate " + std::to_string(bytes) + " bytes: " + reason);
+}
+
+// ---- lists that all threads share ----
+
+struct SharedList {
+  std::mutex mutex;
+  FreeBlock* head = nullptr;
+};
+// Never destroyed: tensors in static storage may be released after any destructor here would have run.
+constinit SharedList shared_lists[kClassCount];
+constinit std::atomic<int64_t> shared_mid_bytes{0};
+
+struct Region {
+  std::mutex mutex;
+  char* next = nullptr;
+  int64_t left = 0;
+};
+constinit Region region;
+
+void* map_pages(int64_t bytes) noexcept {
+  void* memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// Cuts a chain of up to `wanted` small blocks from the common region; null when memory has run out.
+FreeBlock* carve(int64_t bytes, uint32_t wanted, uint32_t* carved) noexcept {
+  const std::lock_guard lock(region.mutex);
+  if (region.left < bytes) {
+    void* memory = map_pages(kRegionBytes);
+    if (memory == nullptr) return nullptr;
+    region.next = static_cast<char*>(memory);
+    region.left = kRegionBytes;
+  }
+  const int64_t count = std::min<int64_t>(wanted, region.left / bytes);
+  auto* head = reinterpret_cast<FreeBlock*>(region.next);
+  FreeBlock* block = head;
+  for (int64_t i = 1; i < count; ++i) {
+    block->next = reinterpret_cast<FreeBlock*>(region.next + i * bytes);
+    block = block->next;
+  }
+  block->next = nullptr;
+  region.next += count * bytes;
+  region.left -= count * bytes;
+  *carved = static_cast<uint32_t>(count);
+  return head;
+}
+
+// Up to `wanted` blocks of a class from the shared list, linked.
+FreeBlock* take_shared(size_t index, uint32_t wanted, uint32_t* taken) noexcept {
+  SharedList& list = shared_lists[index];
+  const std::lock_guard lock(list.mutex);
+  FreeBlock* head = list.head;
+  if (head == nullptr) return nullptr;
+  FreeBlock* last = head;
+  uint32_t count = 1;
+  for (; count < wanted && last->next != nullptr; ++count) last = last->next;
+  list.head = last->next;
+  last->next = nullptr;
+  *taken = count;
+  if (index >= kFirstMid) shared_mid_bytes -= class_bytes(index) * count;
+  return head;
+}
+
+// Gives a linked chain to the shared list; mid blocks beyond the bound go back to the system.
+void give_shared(size_t index, FreeBlock* head) noexcept {
+  if (head == nullptr) return;
+  if (index >= kFirstMid) {
+    while (head != nullptr && shared_mid_bytes.load() + class_bytes(index) > kSharedMidLimit) {
+      FreeBlock* next = head->next;
+      std::free(head);
+      head = next;
+    }
+    if (head == nullptr) return;
+  }
+  FreeBlock* last = head;
+  int64_t count = 1;
+  for (; last->next != nullptr; ++count) last = last->next;
+  SharedList& list = shared_lists[index];
+  const std::lock_guard lock(list.mutex);
+  last->next = list.head;
+  list.head = head;
+  if (index >= kFirstMid) shared_mid_bytes += class_bytes(index) * count;
+}
+
+void free_chain(FreeBlock* head) noexcept {
+  while (head != nullptr) {
+    FreeBlock* next = head->next;
+    std::free(head);
+    head = next;
+  }
+}
+
+// ---- the thread's own lists ----
+
+enum class ThreadState : uint8_t { unused, open, closed };
+constinit thread_local ThreadState thread_state = ThreadState::unused;
+
+// Its destructor hands the lists over when the thread ends; what is released later goes to all at once.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    thread_state = ThreadState::closed;
+    for (size_t index = 0; index < kClassCount; ++index) {
+      give_shared(index, std::exchange(thread_cache.heads[index], nullptr));
+      thread_cache.room[index] = 0;
+    }
+  }
+  void touch() const noexcept {}
+};
+thread_local const ThreadEnd thread_end;
+
+// False when the thread is past its end and must not keep blocks.
+bool open_thread() noexcept {
+  if (thread_state == ThreadState::unused) {
+    thread_end.touch();
+    thread_state = ThreadState::open;
+    for (size_t index = 0; index < kClassCount; ++index) thread_cache.room[index] = class_limit(index);
+  }
+  return thread_state == ThreadState::open;
+}
+
+// ---- large blocks ----
+
+struct KeptBlock {
+  int64_t bytes;
+  char* memory;
+  uint64_t age;
+};
+
+class LargeStore {
+ public:
+  LargeStore() {
+    if (const char* text = std::getenv("TENON_CACHE_LIMIT"); text != nullptr && *text != '\0') {
+      char* end = nullptr;
+      errno = 0;
+      const long long limit = std::strtoll(text, &end, 10);
+      if (errno == 0 && *end == '\0' && limit >= 0) limit_ = limit;
+    }
+  }
+
+  // Best fit, the most recently released first; null when nothing fits with at most a quarter wasted.
+  void* take(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    auto fit = std::lower_bound(kept_.begin(), kept_.end(), bytes,
+                                [](const KeptBlock& block, int64_t wanted) { return block.bytes < wanted; });
+    if (fit == kept_.end() || fit->bytes > bytes + bytes / 4) return nullptr;
+    while (fit + 1 != kept_.end() && (fit + 1)->bytes == fit->bytes) ++fit;
+    if (fit->bytes != bytes) odd_sizes_.emplace(fit->memory, fit->bytes);
+    void* memory = fit->memory;
+    kept_bytes_ -= fit->bytes;
+    kept_.erase(fit);
+    return memory;
+  }
+
+  void give(char* memory, int64_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (const auto odd = odd_sizes_.find(memory); odd != odd_sizes_.end()) {
+      bytes = odd->second;
+      odd_sizes_.erase(odd);
+    }
+    if (bytes > limit_) {
+      munmap(memory, static_cast<size_t>(bytes));
+      return;
+    }
+    while (kept_bytes_ + bytes > limit_) drop_oldest();
+    try {
+      const auto place =
+          std::upper_bound(kept_.begin(), kept_.end(), bytes,
+                           [](int64_t wanted, const KeptBlock& block) { return wanted < block.bytes; });
+      kept_.insert(place, KeptBlock{bytes, memory, ++clock_});
+      kept_bytes_ += bytes;
+    } catch (...) {
+      munmap(memory, static_cast<size_t>(bytes));
+    }
+  }
+
+  void clear(int64_t limit) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (const KeptBlock& block : kept_) munmap(block.memory, static_cast<size_t>(block.bytes));
+    kept_.clear();
+    kept_bytes_ = 0;
+    if (limit >= 0) limit_ = limit;
+  }
+
+  int64_t kept_bytes() noexcept {
+    const std::lock_guard lock(mutex_);
+    return kept_bytes_;
+  }
+
+ private:
+  void drop_oldest() noexcept {
+    const auto oldest = std::min_element(
+        kept_.begin(), kept_.end(), [](const KeptBlock& a, const KeptBlock& b) { return a.age < b.age; });
+    munmap(oldest->memory, static_cast<size_t>(oldest->bytes));
+    kept_bytes_ -= oldest->bytes;
+    kept_.erase(oldest);
+  }
+
+  std::mutex mutex_;
+  std::vector<KeptBlock> kept_;  // by size, then by age
+  std::unordered_map<void*, int64_t> odd_sizes_;  // blocks in use that are larger than what was asked
+  int64_t kept_bytes_ = 0;
+  int64_t limit_ = kDefaultKeepLimit;
+  uint64_t clock_ = 0;
+};
+
+LargeStore& large_store() {
+  static LargeStore* const store = new LargeStore;  // never destroyed, see shared_lists
+  return *store;
+}
+
+constexpr int64_t round_large(int64_t bytes) {
+  const int64_t unit = bytes >= kHugeFrom ? kHugePage : 65536;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Blocks of 4 MiB and more start on a huge page: fewer faults, and fewer misses of the address cache.
+void* map_large(int64_t bytes) noexcept {
+  if (bytes < kHugeFrom) return map_pages(bytes);
+  char* memory = static_cast<char*>(map_pages(bytes + kHugePage));
+  if (memory == nullptr) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t huge = static_cast<uintptr_t>(kHugePage);
+  const size_t before = (huge - address % huge) % huge;
+  const size_t after = static_cast<size_t>(kHugePage) - before;
+  if (before != 0) munmap(memory, before);
+  if (after != 0) munmap(memory + before + bytes, after);
+  madvise(memory + before, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return memory + before;
+}
+
+void* allocate_large(int64_t bytes) {
+  const int64_t rounded = round_large(bytes);
+  LargeStore& store = large_store();
+  if (void* memory = store.take(rounded); memory != nullptr) return memory;
+  if (void* memory = map_large(rounded); memory != nullptr) return memory;
+  release_cached(-1);
+  if (void* memory = map_large(rounded); memory != nullptr) return memory;
+  fail(bytes, "the system has no memory left");
+}
+
+void* allocate_listed(int64_t bytes) {
+  const size_t index = class_of(bytes);
+  const bool keeps = open_thread();
+  ThreadCache& cache = thread_cache;
+  if (FreeBlock* block = cache.heads[index]; block != nullptr) {
+    cache.heads[index] = block->next;
+    ++cache.room[index];
+    return block;
+  }
+  const int64_t rounded = class_bytes(index);
+  const uint32_t wanted = keeps ? std::max(class_limit(index) / 2, 1U) : 1;
+  uint32_t count = 0;
+  FreeBlock* head = take_shared(index, wanted, &count);
+  if (head == nullptr && index < kFirstMid) head = carve(rounded, wanted, &count);
+  if (head == nullptr && index >= kFirstMid) {
+    head = static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(rounded)));
+    count = 1;
+  }
+  if (head == nullptr) {
+    release_cached(-1);
+    if (index < kFirstMid) {
+      head = carve(rounded, 1, &count);
+    } else {
+      head = static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(rounded)));
+    }
+    if (head == nullptr) fail(bytes, "the system has no memory left");
+    count = 1;
+    if (index >= kFirstMid) return head;
+  }
+  if (count > 1) {
+    cache.heads[index] = head->next;
+    cache.room[index] -= count - 1;
+  }
+  return head;
+}
+
+void release_listed(FreeBlock* block, int64_t bytes) noexcept {
+  const size_t index = class_of(bytes);
+  ThreadCache& cache = thread_cache;
+  if (!open_thread()) {
+    block->next = nullptr;
+    give_shared(index, block);
+    return;
+  }
+  if (cache.room[index] == 0) {
+    // Keep the half that was released last, it is still in the processor's cache.
+    const uint32_t kept = class_limit(index) / 2;
+    FreeBlock* last = cache.heads[index];
+    for (uint32_t i = 1; i < kept; ++i) last = last->next;
+    give_shared(index, std::exchange(last->next, nullptr));
+    cache.room[index] = class_limit(index) - kept;
+  }
+  --cache.room[index];
+  block->next = cache.heads[index];
+  cache.heads[index] = block;
+}
+
+}  // namespace
+
+void* allocate_slow(int64_t bytes) {
+  if (bytes < 0) fail(bytes, "the size is negative");
+  if (bytes > kMostBytes) fail(bytes, "more than can be addressed");
+  if constexpr (!kCaching) {
+    const int64_t rounded = std::max<int64_t>((bytes + 63) / 64 * 64, 64);
+    void* memory = std::aligned_alloc(64, static_cast<size_t>(rounded));
+    if (memory == nullptr) fail(bytes, "the system has no memory left");
+    return memory;
+  }
+  return bytes >= kLargeBytes ? allocate_large(bytes) : allocate_listed(bytes);
+}
+
+void release_slow(void* block, int64_t bytes) noexcept {
+  if (block == nullptr) return;
+  if constexpr (!kCaching) {
+    std::free(block);
+  } else if (bytes >= kLargeBytes) {
+    large_store().give(static_cast<char*>(block), round_large(bytes));
+  } else {
+    release_listed(static_cast<FreeBlock*>(block), bytes);
+  }
+}
+
+}  // namespace allocation
+
+void release_cached(int64_t keep_limit) noexcept {
+  using namespace allocation;
+  if constexpr (!kCaching) return;
+  large_store().clear(keep_limit);
+  for (size_t index = kFirstMid; index < kClassCount; ++index) {
+    uint32_t count = 0;
+    free_chain(take_shared(index, UINT32_MAX, &count));
+    if (thread_state != ThreadState::open) continue;
+    free_chain(std::exchange(thread_cache.heads[index], nullptr));
+    thread_cache.room[index] = class_limit(index);
+  }
+}
+
+int64_t cached_bytes() noexcept {
+  if constexpr (!allocation::kCaching) return 0;
+  return allocation::large_store().kept_bytes();
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,36 @@
+// Files written as a whole or not at all: a temporary beside the target takes its place at the end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tenon::core {
+
+// Write, then commit; without commit the old file stays and the temporary goes. A symbolic link is
+// followed, an existing file keeps its permissions, and one that may not be written is refused. What is no
+// regular file (a pipe, /dev/stdout) is written to directly. Failures are Error(IO) that name the path and
+// the reason.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(const void* data, int64_t bytes);
+  void write(std::string_view text) { write(text.data(), static_cast<int64_t>(text.size())); }
+  void commit();
+
+ private:
+  [[noreturn]] void fail(const char* what, int code) const;
+
+  std::string path_;       // as asked
+  std::string target_;     // after symbolic links
+  std::string temporary_;  // empty when the target is written to directly
+  int descriptor_ = -1;
+};
+
+void write_file(const std::string& path, std::string_view data);
+
+}  // namespace tenon::core

@@ -1,0 +1,51 @@
+// The exception of the core: kind, message, and where known the op, its provider and the cause.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tenon/abi/error.h"
+
+namespace tenon::core {
+
+class Error : public std::exception {
+ public:
+  Error(tenon_status kind_of, std::string text) : kind(kind_of), message(std::move(text)) {}
+  const char* what() const noexcept override { return message.c_str(); }
+
+  tenon_status kind;
+  std::string message;
+  std::string op;        // the op whose call failed
+  std::string provider;  // the plugin that brought its implementation
+  std::shared_ptr<const Error> cause;
+};
+
+// The printed name of a kind ("TypeError").
+const char* error_kind_text(tenon_status kind) noexcept;
+
+// Runs `body`; turns whatever it throws into a status and, when `error` is not null, an error object.
+// Defined inline so that the success path costs nothing.
+tenon_status report_current_exception(tenon_error** error) noexcept;
+
+template <class Body>
+tenon_status guarded(tenon_error** error, Body&& body) noexcept {
+  try {
+    body();
+    return TENON_OK;
+  } catch (...) {
+    return report_current_exception(error);
+  }
+}
+
+// The reverse: throws the error that a callee left in `error` (taking it), or one made from the bare status.
+[[noreturn]] void throw_status(tenon_status status, tenon_error* error);
+
+}  // namespace tenon::core
+
+// The C object is a boxed Error. `refs` is not needed: it has one owner.
+struct tenon_error {
+  tenon::core::Error error;
+  bool preallocated = false;  // the out-of-memory record, never deleted
+};

@@ -1,0 +1,28 @@
+// The process's random generator: it only counts; draws are a pure function of seed and offset.
+#include "core/base/generator.hpp"
+
+#include <mutex>
+
+namespace tenon::core {
+
+namespace {
+
+// A lock, because seed and offset change together.
+constinit std::mutex generator_mutex;
+constinit DrawRange next_draws{0, 0};
+
+}  // namespace
+
+DrawRange reserve_draws(int64_t count) noexcept {
+  const std::lock_guard lock(generator_mutex);
+  const DrawRange reserved = next_draws;
+  if (count > 0) next_draws.offset += static_cast<uint64_t>(count);
+  return reserved;
+}
+
+void seed_generator(uint64_t seed) noexcept {
+  const std::lock_guard lock(generator_mutex);
+  next_draws = {seed, 0};
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,108 @@
+// The only home of spdlog. Its registry is left alone: that one may belong to the application.
+#include "core/base/log.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace tenon::core {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kLevelNames = {"trace",   "debug", "info",
+                                                         "warning", "error", "off"};
+
+LogLevel first_level() noexcept {
+  const char* text = std::getenv("TENON_LOG");
+  return text == nullptr ? LogLevel::warning : parse_log_level(text).value_or(LogLevel::warning);
+}
+
+constexpr int kUnset = -1;
+constinit std::atomic<int> level_now{kUnset};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::trace:
+      return spdlog::level::trace;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warning:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    default:
+      return spdlog::level::off;
+  }
+}
+
+class Loggers {
+ public:
+  Loggers() : sink_(std::make_shared<spdlog::sinks::stderr_color_sink_mt>()) {
+    sink_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%l%$ %n: %v"));
+  }
+
+  spdlog::logger& of(std::string_view source) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = loggers_.find(source); found != loggers_.end()) return *found->second;
+    std::string name(source);
+    auto logger = std::make_unique<spdlog::logger>(name, sink_);
+    logger->set_level(spdlog::level::trace);  // the level is judged before a line comes here
+    logger->flush_on(spdlog::level::trace);
+    return *loggers_.emplace(std::move(name), std::move(logger)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<spdlog::sinks::sink> sink_;
+  std::map<std::string, std::unique_ptr<spdlog::logger>, std::less<>> loggers_;
+};
+
+Loggers& loggers() {
+  static Loggers* const all = new Loggers;  // never destroyed: static destructors may log
+  return *all;
+}
+
+}  // namespace
+
+std::optional<LogLevel> parse_log_level(std::string_view text) noexcept {
+  for (size_t i = 0; i < kLevelNames.size(); ++i) {
+    if (text == kLevelNames[i]) return static_cast<LogLevel>(i);
+  }
+  if (text == "warn") return LogLevel::warning;
+  if (text == "err") return LogLevel::error;
+  return std::nullopt;
+}
+
+LogLevel log_level() noexcept {
+  int level = level_now.load(std::memory_order_relaxed);
+  if (level == kUnset) {
+    const int first = static_cast<int>(first_level());
+    if (level_now.compare_exchange_strong(level, first, std::memory_order_relaxed)) level = first;
+  }
+  return static_cast<LogLevel>(level);
+}
+
+void set_log_level(LogLevel level) noexcept {
+  level_now.store(static_cast<int>(level), std::memory_order_relaxed);
+}
+
+void log(LogLevel level, std::string_view source, std::string_view message) noexcept {
+  if (level < LogLevel::trace || level >= LogLevel::off || !log_enabled(level)) return;
+  try {
+    spdlog::logger& logger = loggers().of(source.empty() ? std::string_view("tenon") : source);
+    logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  } catch (...) {
+  }
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,219 @@
+// Joining, quoting, nearest words, number texts and source carets.
+#include "core/base/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace tenon::core {
+
+namespace {
+
+constexpr size_t kQuotedBytes = 120;
+constexpr size_t kWindowBefore = 60;
+constexpr size_t kWindowAfter = 36;
+// Comparing longer words costs more than any suggestion is worth.
+constexpr size_t kLongestWord = 64;
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80u; }
+
+// Bytes of the well-formed UTF-8 character at the front of `text`; 0: there is none.
+size_t character_length(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (length == 0 || lead > 0xF4 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if (!continues_character(text[i])) return 0;
+  }
+  const unsigned second = length > 2 ? static_cast<unsigned char>(text[1]) : 0x80u;
+  // Overlong forms, surrogates, and what lies past the last code point.
+  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
+  if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
+  return length;
+}
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+template <class Text>
+std::string join_texts(std::span<const Text> words, std::string_view separator) {
+  std::string text;
+  for (const Text& word : words) {
+    if (&word != words.data()) text += separator;
+    text += word;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string join(std::span<const std::string_view> words, std::string_view separator) {
+  return join_texts(words, separator);
+}
+
+std::string join(std::span<const std::string> words, std::string_view separator) {
+  return join_texts(words, separator);
+}
+
+std::string quote(std::string_view text) {
+  static constexpr char digits[] = "0123456789abcdef";
+  size_t shown = text.size();
+  if (shown > kQuotedBytes) {
+    shown = kQuotedBytes;
+    while (shown > 0 && continues_character(text[shown])) --shown;
+  }
+  std::string quoted = "'";
+  for (size_t i = 0; i < shown; ++i) {
+    const char letter = text[i];
+    const auto byte = static_cast<unsigned char>(letter);
+    const size_t length = byte < 0x80 ? 1 : character_length(text.substr(i, shown - i));
+    if (length > 1) {
+      quoted += text.substr(i, length);
+      i += length - 1;
+    } else if (letter == '\'' || letter == '\\') {
+      quoted += '\\';
+      quoted += letter;
+    } else if (letter == '\n') {
+      quoted += "\\n";
+    } else if (letter == '\t') {
+      quoted += "\\t";
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      quoted += "\\x";
+      quoted += digits[byte >> 4];
+      quoted += digits[byte & 15];
+    } else {
+      quoted += letter;
+    }
+  }
+  quoted += shown < text.size() ? "'..." : "'";
+  return quoted;
+}
+
+std::string word_list(std::span<const std::string_view> words, std::string_view conjunction) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0 && i + 1 < words.size()) text += ", ";
+    if (i > 0 && i + 1 == words.size()) text.append(" ").append(conjunction).append(" ");
+    text += words[i];
+  }
+  return text;
+}
+
+std::string quoted_list(std::span<const std::string_view> words, std::string_view conjunction) {
+  std::vector<std::string> quoted;
+  quoted.reserve(words.size());
+  for (const std::string_view word : words) quoted.push_back(quote(word));
+  const Words views(quoted.begin(), quoted.end());
+  return word_list(views, conjunction);
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " " + std::string(noun);
+  if (count != 1) text += 's';
+  return text;
+}
+
+int64_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the table are alive at once: the swap of two neighbours looks two rows back.
+  std::vector<int64_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) above[j] = static_cast<int64_t>(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = static_cast<int64_t>(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1])) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, above);
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+std::optional<std::string_view> nearest_word(std::string_view word,
+                                             std::span<const std::string_view> candidates) {
+  if (word.empty() || word.size() > kLongestWord) return std::nullopt;
+  std::optional<std::string_view> nearest;
+  int64_t least = 0;
+  for (const std::string_view candidate : candidates) {
+    const size_t longer = std::max(word.size(), candidate.size());
+    const size_t shorter = std::min(word.size(), candidate.size());
+    const auto bound = static_cast<int64_t>(std::max<size_t>(1, longer / 3));
+    if (longer > kLongestWord || static_cast<int64_t>(longer - shorter) > bound) continue;
+    const int64_t distance = edit_distance(word, candidate);
+    // One wrong letter of one or two is no likeness.
+    if (distance > bound || distance >= static_cast<int64_t>(shorter)) continue;
+    if (!nearest || distance < least) {
+      nearest = candidate;
+      least = distance;
+    }
+  }
+  return nearest;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::optional<std::string_view> nearest = nearest_word(word, candidates);
+  return nearest ? " (did you mean " + quote(*nearest) + "?)" : "";
+}
+
+std::string float_text(double number) {
+  if (std::isnan(number)) return "nan";
+  if (std::isinf(number)) return number < 0 ? "-inf" : "inf";
+  // As Python writes it: plain digits from 0.0001 up to 1e16.
+  const double size = std::fabs(number);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  char buffer[32];
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const char* const end = std::to_chars(buffer, buffer + sizeof buffer, number, format).ptr;
+  std::string text(static_cast<const char*>(buffer), end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+int64_t character_count(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char byte) { return !continues_character(byte); });
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = character_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string caret_lines(std::string_view source, size_t offset) {
+  offset = std::min(offset, source.size());
+  size_t begin = offset;
+  while (begin > 0 && source[begin - 1] != '\n' && offset - begin < kWindowBefore) --begin;
+  while (begin < offset && continues_character(source[begin])) ++begin;
+  size_t end = offset;
+  while (end < source.size() && source[end] != '\n' && end - offset < kWindowAfter) ++end;
+  while (end > offset && end < source.size() && continues_character(source[end])) --end;
+
+  std::string before(source.substr(begin, offset - begin));
+  std::string after(source.substr(offset, end - offset));
+  // Messages are printable UTF-8 even where the source is not.
+  const bool readable = is_utf8(before) && is_utf8(after);
+  for (std::string* part : {&before, &after}) {
+    for (char& letter : *part) {
+      const auto byte = static_cast<unsigned char>(letter);
+      if (byte < 0x20 || byte == 0x7F) letter = ' ';
+      if (byte >= 0x80 && !readable) letter = '?';
+    }
+  }
+  if (begin > 0 && source[begin - 1] != '\n') before.insert(0, "...");
+  const auto lead = static_cast<size_t>(character_count(before));
+  if (end < source.size() && source[end] != '\n') after += "...";
+  std::string line = before + after;
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return "\n  " + line + "\n  " + std::string(lead, ' ') + "^";
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,49 @@
+// Small text helpers that messages and listings share: joining, quoting, suggestions, source
+// carets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::core {
+
+using Words = std::vector<std::string_view>;
+
+std::string join(std::span<const std::string_view> words, std::string_view separator);
+std::string join(std::span<const std::string> words, std::string_view separator);
+
+// 'text' in single quotes; quotes, backslashes and control characters escaped, long text cut.
+std::string quote(std::string_view text);
+// "'a', 'b' and 'c'"; Python's own messages put a comma before the last word of three.
+std::string quoted_list(std::span<const std::string_view> words,
+                        std::string_view conjunction = "and");
+// "a, b or c"
+std::string word_list(std::span<const std::string_view> words, std::string_view conjunction);
+// "1 argument", "2 arguments"
+std::string counted(int64_t count, std::string_view noun);
+
+// Edits (insert, delete, replace, swap neighbours) between two words, ignoring ASCII case.
+int64_t edit_distance(std::string_view a, std::string_view b);
+// The candidate that a mistyped word most likely means: at most a third of its letters wrong.
+std::optional<std::string_view> nearest_word(std::string_view word,
+                                             std::span<const std::string_view> candidates);
+// " (did you mean 'alpha'?)", or nothing when no candidate is near.
+std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
+
+// The shortest text that reads back as the same number and as a float: 1.0, 0.1, 1e-05, inf, nan.
+std::string float_text(double number);
+
+// Characters (code points) of UTF-8 text.
+int64_t character_count(std::string_view text);
+// Whether every byte belongs to well-formed UTF-8.
+bool is_utf8(std::string_view text);
+
+// The source line around byte `offset` of `source` and a caret under it, each line after a newline
+// and two spaces. Long lines are cut to a window; control characters print as spaces.
+std::string caret_lines(std::string_view source, size_t offset);
+
+}  // namespace tenon::core

@@ -1,0 +1,50 @@
+// The op call: the one way from a handle and arguments to results.
+#pragma once
+
+#include <span>
+
+#include "core/dispatch/op.hpp"
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/error.h"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+// Flags of operands that leave the plain path.
+inline constexpr uint32_t kSpecialFlags =
+    TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY;
+
+// With the first `count` parameters given in schema order; the others take their defaults. `results` has
+// result_count slots. On failure nothing is given.
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,
+                     tenon_error** error) noexcept;
+tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
+                              std::span<const tenon_string> keywords,
+                              std::span<const tenon_value> keyword_values, tenon_value* results,
+                              tenon_error** error) noexcept;
+
+// Runs the implementation for bound arguments without recording; keeps versions and view bases. What
+// dispatch does on the plain path, and autograd beneath its own work.
+tenon_status run_plain(const Implementation& implementation, tenon_context& context,
+                       const tenon_value* arguments, tenon_value* results, tenon_error** error) noexcept;
+
+// The layer above: bound arguments of which some require grad or carry tangents. Defined by autograd.
+tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
+                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+
+// For the core itself: an op by handle on tensors and plain values; throws.
+TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);
+
+inline tenon_value tensor_value(Tensor* tensor) {
+  tenon_value value{};
+  if (tensor != nullptr) {
+    value.tag = TENON_VALUE_TENSOR;
+    value.as.tensor = tensor;
+  }
+  return value;
+}
+
+// Adds op and provider to an error that has none.
+void add_error_context(tenon_error** error, const Implementation& implementation) noexcept;
+
+}  // namespace tenon::core

@@ -1,0 +1,479 @@
+// Running elementwise kernels.
+#include "core/dispatch/elementwise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/parallel.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
+#include "core/tensor/tensor.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr int64_t kMaxOperands = 4;  // the output and three inputs
+constexpr int64_t kGrain = 32768;    // elements that are worth a thread
+constexpr int64_t kPanelBytes = 128 * 1024;
+
+uint32_t find_isa() {
+  uint32_t best = TENON_ISA_BASELINE;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = TENON_ISA_V3;
+  if (best == TENON_ISA_V3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    best = TENON_ISA_V4;
+  }
+#endif
+  if (const char* wanted = std::getenv("TENON_ISA")) {
+    if (std::strcmp(wanted, "baseline") == 0) best = TENON_ISA_BASELINE;
+    if (std::strcmp(wanted, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
+  }
+  return best;
+}
+const uint32_t machine_isa = find_isa();
+
+std::string name_of(const Implementation& implementation) {
+  return std::string(implementation.schema.short_name()) + "()";
+}
+
+tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
+  const tenon_loop* loops = implementation.elementwise.loops;
+  for (uint32_t isa = machine_isa;; --isa) {
+    if (const tenon_loop loop = loops[isa * TENON_DTYPE_COUNT + dtype]) return loop;
+    if (isa == 0) break;
+  }
+  throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " + dtype_text(dtype) + " operands");
+}
+
+// The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only where they
+// are of a higher category (bool, integer, floating).
+tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
+  tenon_dtype by_rank[3] = {TENON_DTYPE_NONE, TENON_DTYPE_NONE, TENON_DTYPE_NONE};
+  for (size_t i = 0; i < count; ++i) {
+    const tenon_value& value = *operands[i];
+    if (value.tag == TENON_VALUE_TENSOR) {
+      const Tensor& tensor = *value.as.tensor;
+      tenon_dtype& dtype = by_rank[tensor.view.rank == 0 ? 1 : 0];
+      dtype = promote_dtypes(dtype, tensor.view.dtype);
+    } else {
+      const tenon_dtype own = value.tag == TENON_VALUE_FLOAT ? TENON_F32 : value.tag == TENON_VALUE_INT ? TENON_I64 : TENON_BOOL;
+      by_rank[2] = promote_dtypes(by_rank[2], own);
+    }
+  }
+  tenon_dtype result = by_rank[0];
+  for (const tenon_dtype lower : {by_rank[1], by_rank[2]}) {
+    if (lower == TENON_DTYPE_NONE) continue;
+    if (result == TENON_DTYPE_NONE || dtype_category(lower) > dtype_category(result)) result = lower;
+  }
+  return result;
+}
+
+void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
+  visit_dtype(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number) : static_cast<T>(value.as.integer);
+    std::memcpy(to, &number, sizeof(T));
+  });
+}
+
+// The iteration space: dimensions merged where all operands allow it, the densest last.
+struct Space {
+  int64_t rank = 0;
+  int64_t operands = 0;
+  int64_t shape[TENON_MAX_RANK];
+  int64_t strides[TENON_MAX_RANK][kMaxOperands];  // bytes
+
+  void push(int64_t size, const int64_t* dimension_strides) {
+    if (size == 1) return;
+    if (rank > 0) {
+      bool merges = true;
+      for (int64_t k = 0; k < operands; ++k) merges &= strides[rank - 1][k] == dimension_strides[k] * size;
+      if (merges) {
+        shape[rank - 1] *= size;
+        std::copy_n(dimension_strides, operands, strides[rank - 1]);
+        return;
+      }
+    }
+    shape[rank] = size;
+    std::copy_n(dimension_strides, operands, strides[rank]);
+    ++rank;
+  }
+};
+
+// Runs rows [begin, end) of a space whose last dimension is the loop's.
+void run_rows(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
+              int64_t begin, int64_t end) {
+  const int64_t inner = space.rank - 1;
+  int64_t index[TENON_MAX_RANK] = {};
+  char* data[kMaxOperands];
+  std::copy_n(bases, space.operands, data);
+  for (int64_t d = inner - 1, rest = begin; d >= 0; --d) {
+    index[d] = rest % space.shape[d];
+    rest /= space.shape[d];
+    for (int64_t k = 0; k < space.operands; ++k) data[k] += index[d] * space.strides[d][k];
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    loop(data, space.strides[inner], space.shape[inner], parameters);
+    for (int64_t d = inner - 1; d >= 0; --d) {
+      for (int64_t k = 0; k < space.operands; ++k) data[k] += space.strides[d][k];
+      if (++index[d] < space.shape[d]) break;
+      for (int64_t k = 0; k < space.operands; ++k) data[k] -= space.strides[d][k] * space.shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
+// 2-D spaces in which an input runs down the other dimension: packs panels of its rows so that the loop
+// stays dense. One pass over memory instead of one cache line per element.
+bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
+                const int64_t* sizes) {
+  if (space.rank != 2 || space.shape[1] < 16 || space.shape[0] < 16) return false;
+  int64_t packed = -1;
+  for (int64_t k = 1; k < space.operands; ++k) {
+    if (space.strides[1][k] != sizes[k] && space.strides[1][k] != 0) {
+      if (packed >= 0 || space.strides[0][k] != sizes[k]) return false;
+      packed = k;
+    }
+  }
+  if (packed < 0 || (sizes[packed] != 4 && sizes[packed] != 8)) return false;
+  const int64_t size = sizes[packed];
+  const int64_t rows_per_panel = 64 / size;  // one cache line of the column-major operand
+  const int64_t columns = std::min(space.shape[1], kPanelBytes / (rows_per_panel * size));
+  const int64_t panels = (space.shape[0] + rows_per_panel - 1) / rows_per_panel;
+  parallel_for(0, panels, std::max<int64_t>(1, kGrain / (rows_per_panel * space.shape[1])), [&](int64_t from, int64_t to) {
+    alignas(64) thread_local char buffer[kPanelBytes];
+    for (int64_t panel = from; panel < to; ++panel) {
+      const int64_t row = panel * rows_per_panel;
+      const int64_t rows = std::min(rows_per_panel, space.shape[0] - row);
+      for (int64_t column = 0; column < space.shape[1]; column += columns) {
+        const int64_t width = std::min(columns, space.shape[1] - column);
+        const char* source = bases[packed] + row * size + column * space.strides[1][packed];
+        const auto pack = [&](auto zero) {
+          using Word = decltype(zero);
+          for (int64_t j = 0; j < width; ++j) {
+            const auto* line = reinterpret_cast<const Word*>(source + j * space.strides[1][packed]);
+            auto* target = reinterpret_cast<Word*>(buffer) + j;
+            for (int64_t i = 0; i < rows; ++i) target[i * columns] = line[i];
+          }
+        };
+        size == 4 ? pack(uint32_t{}) : pack(uint64_t{});
+        int64_t strides[kMaxOperands];
+        std::copy_n(space.strides[1], space.operands, strides);
+        strides[packed] = size;
+        for (int64_t i = 0; i < rows; ++i) {
+          char* data[kMaxOperands];
+          for (int64_t k = 0; k < space.operands; ++k) {
+            data[k] = bases[k] + (row + i) * space.strides[0][k] + column * space.strides[1][k];
+          }
+          data[packed] = buffer + i * columns * size;
+          loop(data, strides, width, parameters);
+        }
+      }
+    }
+  });
+  return true;
+}
+
+void run_space(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
+               const int64_t* sizes) {
+  if (space.rank == 0) {
+    const int64_t strides[kMaxOperands] = {sizes[0], sizes[1], sizes[2], sizes[3]};
+    loop(bases, strides, 1, parameters);
+    return;
+  }
+  if (run_packed(space, bases, loop, parameters, sizes)) return;
+  const int64_t inner = space.rank - 1;
+  int64_t rows = 1;
+  for (int64_t d = 0; d < inner; ++d) rows *= space.shape[d];
+  if (rows == 1) {
+    parallel_for(0, space.shape[inner], kGrain, [&](int64_t begin, int64_t end) {
+      char* data[kMaxOperands];
+      for (int64_t k = 0; k < space.operands; ++k) data[k] = bases[k] + begin * space.strides[inner][k];
+      loop(data, space.strides[inner], end - begin, parameters);
+    });
+    return;
+  }
+  parallel_for(0, rows, std::max<int64_t>(1, kGrain / space.shape[inner]), [&](int64_t begin, int64_t end) {
+    run_rows(space, bases, loop, parameters, begin, end);
+  });
+}
+
+struct Call {
+  const Implementation& implementation;
+  const tenon_value* arguments;
+  const tenon_value* operands[kMaxOperands - 1];
+  size_t count = 0;
+  bool condition = false;
+  tenon_dtype compute = TENON_DTYPE_NONE;
+  tenon_dtype result = TENON_DTYPE_NONE;
+  Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
+  bool in_place = false;
+
+  tenon_dtype dtype_of_input(size_t i) const { return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute; }
+};
+
+void choose_dtypes(Call& call) {
+  const Implementation& implementation = call.implementation;
+  const uint32_t promotion = implementation.elementwise.promotion;
+  const size_t first = call.condition ? 1 : 0;
+  tenon_dtype common = common_dtype(call.operands + first, call.count - first);
+  if (common == TENON_DTYPE_NONE) common = TENON_F32;
+  if (promotion == TENON_PROMOTE_FLOAT && !dtype_floating(common)) common = TENON_F32;
+  // A parameter such as alpha takes part only by refusing to lose its fraction.
+  for (const uint8_t index : implementation.scalar_parameters) {
+    const tenon_value& value = call.arguments[index];
+    if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) && promotion != TENON_PROMOTE_COMPARE &&
+        value.as.number != static_cast<double>(static_cast<int64_t>(value.as.number))) {
+      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" + implementation.schema.parameters[index].name +
+                                        "' must be an integer for " + dtype_text(common) + " operands");
+    }
+  }
+  call.compute = common;
+  call.result = promotion == TENON_PROMOTE_COMPARE ? tenon_dtype{TENON_BOOL} : common;
+}
+
+// The parameters as the loop sees them, in schema order.
+void gather_parameters(const Call& call, tenon_value* parameters) {
+  size_t i = 0;
+  for (const uint8_t index : call.implementation.scalar_parameters) parameters[i++] = call.arguments[index];
+}
+
+[[gnu::noinline]] Tensor* run_general(Call& call) {
+  const Implementation& implementation = call.implementation;
+  choose_dtypes(call);
+  const tenon_loop loop = find_loop(implementation, call.compute);
+
+  TensorRef converted[kMaxOperands - 1];
+  const Tensor* tensors[kMaxOperands - 1] = {};
+  alignas(16) char numbers[kMaxOperands - 1][16];
+  Sizes shape{};
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    const tenon_dtype wanted = call.dtype_of_input(i);
+    if (value.tag != TENON_VALUE_TENSOR) {
+      store_number(value, wanted, numbers[i]);
+      continue;
+    }
+    tensors[i] = value.as.tensor;
+    if (tensors[i]->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
+      throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + ": an operand has a shape but no data: it was saved as shape(...) alone");
+    }
+    try {
+      shape = broadcast_shapes(shape, tensors[i]->shape());
+    } catch (Error& error) {
+      error.message = name_of(implementation) + ": " + error.message;
+      throw;
+    }
+    if (tensors[i]->view.dtype != wanted) {
+      converted[i] = contiguous_copy(*tensors[i], wanted);
+      tensors[i] = converted[i].get();
+    }
+  }
+
+  TensorRef made;
+  Tensor* output = call.target;
+  if (call.target != nullptr) {
+    const Tensor& target = *call.target;
+    const Shape wanted = shape;
+    if (!std::equal(wanted.begin(), wanted.end(), target.shape().begin(), target.shape().end())) {
+      throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " + (call.in_place ? "the tensor changed in place" : "'out'") + " has shape " +
+                                         shape_text(target.shape()) + " but the result has shape " + shape_text(shape));
+    }
+    const bool loses = dtype_category(call.result) > dtype_category(target.view.dtype);
+    if (loses) {
+      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": the result has dtype " + dtype_text(call.result) +
+                                        ", which cannot be written into " + dtype_text(target.view.dtype));
+    }
+    // Through a temporary when dtypes differ, when elements of the target coincide, or when an operand
+    // overlaps it other than exactly.
+    bool indirect = target.view.dtype != call.result;
+    for (size_t d = 0; d < target.view.rank; ++d) indirect |= target.view.strides[d] == 0 && target.view.shape[d] > 1;
+    for (size_t i = 0; i < call.count && !indirect; ++i) {
+      if (tensors[i] == nullptr || tensors[i]->storage != target.storage || converted[i]) continue;
+      const bool same = tensors[i]->view.data == target.view.data &&
+                        std::equal(target.strides().begin(), target.strides().end(), tensors[i]->strides().begin(), tensors[i]->strides().end()) &&
+                        tensors[i]->view.dtype == target.view.dtype &&
+                        std::equal(target.shape().begin(), target.shape().end(), tensors[i]->shape().begin(), tensors[i]->shape().end());
+      indirect = !same;
+    }
+    if (indirect) output = nullptr;
+  }
+  if (output == nullptr) {
+    made = make_empty(call.result, shape);
+    output = made.get();
+  }
+
+  Space space;
+  space.operands = static_cast<int64_t>(call.count) + 1;
+  int64_t sizes[kMaxOperands] = {};
+  char* bases[kMaxOperands] = {};
+  bases[0] = static_cast<char*>(output->view.data);
+  sizes[0] = dtype_bytes(output->view.dtype);
+  Sizes expanded[kMaxOperands - 1];
+  for (size_t i = 0; i < call.count; ++i) {
+    sizes[i + 1] = dtype_bytes(call.dtype_of_input(i));
+    if (tensors[i] == nullptr) {
+      bases[i + 1] = numbers[i];
+    } else {
+      bases[i + 1] = static_cast<char*>(tensors[i]->view.data);
+      expanded[i] = expanded_strides(tensors[i]->shape(), tensors[i]->strides(), shape);
+    }
+  }
+  if (output->view.count > 0) {
+    for (int64_t d = 0; d < shape.rank; ++d) {
+      int64_t strides[kMaxOperands];
+      strides[0] = output->view.strides[d] * sizes[0];
+      for (size_t i = 0; i < call.count; ++i) strides[i + 1] = tensors[i] == nullptr ? 0 : expanded[i][d] * sizes[i + 1];
+      space.push(shape[d], strides);
+    }
+    tenon_value parameters[kMaxParameters];
+    gather_parameters(call, parameters);
+    run_space(space, bases, loop, parameters, sizes);
+  }
+  if (call.target != nullptr && output != call.target) {
+    const uint32_t version = call.target->version();
+    copy(*call.target, *output);  // raises the version; so does the dispatcher, once for each call
+    call.target->storage->version.store(version, std::memory_order_relaxed);
+    output = call.target;
+  }
+  if (output == call.target) {
+    output->retain();
+    return output;
+  }
+  return made.give();
+}
+
+// Dense operands of one dtype and shape (or numbers), a new result: no strides to think of.
+inline Tensor* run_dense(const Call& call) {
+  const Tensor* model = nullptr;
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag != TENON_VALUE_TENSOR) continue;
+    const Tensor* tensor = value.as.tensor;
+    if ((tensor->view.flags & (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY)) != TENON_TENSOR_CONTIGUOUS) return nullptr;
+    if (model == nullptr) {
+      model = tensor;
+      continue;
+    }
+    if (tensor->view.dtype != model->view.dtype || tensor->view.rank != model->view.rank) return nullptr;
+    for (size_t d = 0; d < model->view.rank; ++d) {
+      if (tensor->view.shape[d] != model->view.shape[d]) return nullptr;
+    }
+  }
+  if (model == nullptr || !dtype_floating(model->view.dtype)) return nullptr;
+  const tenon_dtype dtype = model->view.dtype;
+  const tenon_loop loop = call.implementation.elementwise.loops[machine_isa * TENON_DTYPE_COUNT + dtype];
+  if (loop == nullptr) return nullptr;
+
+  const bool compares = call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE;
+  Tensor* output = call.target;
+  TensorRef made;
+  if (output == nullptr) {
+    made = make_empty(compares ? tenon_dtype{TENON_BOOL} : dtype, model->shape());
+    output = made.get();
+  } else {
+    if (compares || output->view.dtype != dtype || !output->contiguous() || output->view.rank != model->view.rank ||
+        !std::equal(output->shape().begin(), output->shape().end(), model->view.shape)) {
+      return nullptr;
+    }
+    for (size_t i = 0; i < call.count; ++i) {
+      const tenon_value& value = *call.operands[i];
+      if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == output->storage && value.as.tensor->view.data != output->view.data) return nullptr;
+    }
+  }
+  const int64_t size = dtype_bytes(dtype);
+  alignas(16) char numbers[kMaxOperands - 1][16];
+  char* data[kMaxOperands];
+  int64_t strides[kMaxOperands];
+  data[0] = static_cast<char*>(output->view.data);
+  strides[0] = compares ? 1 : size;
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag == TENON_VALUE_TENSOR) {
+      data[i + 1] = static_cast<char*>(value.as.tensor->view.data);
+      strides[i + 1] = size;
+      continue;
+    }
+    const double number = value.tag == TENON_VALUE_FLOAT ? value.as.number : static_cast<double>(value.as.integer);
+    if (dtype == TENON_F32) {
+      const auto single = static_cast<float>(number);
+      std::memcpy(numbers[i], &single, sizeof(single));
+    } else {
+      std::memcpy(numbers[i], &number, sizeof(number));
+    }
+    data[i + 1] = numbers[i];
+    strides[i + 1] = 0;
+  }
+  tenon_value parameters[kMaxOperands];
+  if (call.implementation.scalar_parameters.size() > kMaxOperands) return nullptr;
+  gather_parameters(call, parameters);
+  const int64_t count = model->view.count;
+  if (count <= kGrain) [[likely]] {
+    if (count > 0) loop(data, strides, count, parameters);
+  } else {
+    parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
+      char* part[kMaxOperands] = {};
+      for (size_t k = 0; k <= call.count; ++k) part[k] = data[k] + begin * strides[k];
+      loop(part, strides, end - begin, parameters);
+    });
+  }
+  if (output == call.target) {
+    output->retain();
+    return output;
+  }
+  return made.give();
+}
+
+tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                             tenon_error** error) {
+  const auto& implementation = *static_cast<const Implementation*>(self);
+  return guarded(error, [&] {
+    Call call{implementation, arguments, {}};
+    call.count = implementation.operand_parameters.size();
+    for (size_t i = 0; i < call.count; ++i) call.operands[i] = &arguments[implementation.operand_parameters[i]];
+    if (implementation.out_parameter >= 0 && arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+      call.target = arguments[implementation.out_parameter].as.tensor;
+    } else if (implementation.mutates) {
+      call.target = call.operands[0]->as.tensor;
+      call.in_place = true;
+    }
+    call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
+    Tensor* output = call.condition ? nullptr : run_dense(call);
+    if (output == nullptr) output = run_general(call);
+    results[0] = tenon_value{};
+    results[0].tag = TENON_VALUE_TENSOR;
+    results[0].as.tensor = output;
+  });
+}
+
+}  // namespace
+
+uint32_t loop_isa() { return machine_isa; }
+
+void prepare_elementwise(Implementation& implementation) {
+  const tenon_elementwise& given = *implementation.descriptor.elementwise;
+  std::memcpy(&implementation.elementwise, &given, std::min<size_t>(given.size, sizeof(given)));
+  const Schema& schema = implementation.schema;
+  for (size_t i = 0; i < schema.parameters.size(); ++i) {
+    const Parameter& parameter = schema.parameters[i];
+    if (static_cast<int32_t>(i) == implementation.out_parameter) continue;
+    const bool operand = parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar;
+    (operand ? implementation.operand_parameters : implementation.scalar_parameters).push_back(static_cast<uint8_t>(i));
+  }
+  const size_t operands = implementation.operand_parameters.size();
+  if (operands == 0 || operands >= static_cast<size_t>(kMaxOperands) || schema.returns.size() != 1) {
+    throw Error(TENON_ERROR_VALUE, "op '" + schema.name + "': an elementwise op has one to three tensor operands and one result");
+  }
+  implementation.self = &implementation;
+  implementation.run = run_elementwise;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,149 @@
+// Preparing a plugin's op descriptor for calls.
+#include "core/dispatch/op.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/dispatch/elementwise.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+[[noreturn]] void fail(const Schema& schema, const std::string& what) {
+  throw Error(TENON_ERROR_VALUE, "op '" + schema.name + "': " + what);
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "other for input, input for other, result, shape(input)"
+std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) {
+  std::vector<SavedItem> items;
+  while (!trim(text).empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    std::string_view part = trim(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    SavedItem item;
+    if (const size_t separator = part.find(" for "); separator != std::string_view::npos) {
+      const std::string_view reader = trim(part.substr(separator + 5));
+      const int64_t index = schema.find(reader);
+      if (index < 0) fail(schema, "saves names '" + std::string(reader) + "', which is no parameter");
+      item.for_parameters = 1u << index;
+      part = trim(part.substr(0, separator));
+    }
+    if (part.starts_with("result")) {
+      const std::string_view number = part.substr(6);
+      item.kind = SavedItem::Kind::Result;
+      item.index = number.empty() ? 0 : static_cast<uint8_t>(number.front() - '0');
+      if (item.index >= schema.returns.size()) fail(schema, "saves names '" + std::string(part) + "', which is no result");
+    } else {
+      if (part.starts_with("shape(") && part.ends_with(")")) {
+        item.kind = SavedItem::Kind::ShapeOnly;
+        part = part.substr(6, part.size() - 7);
+      }
+      const int64_t index = schema.find(part);
+      if (index < 0) fail(schema, "saves names '" + std::string(part) + "', which is no parameter");
+      item.index = static_cast<uint8_t>(index);
+    }
+    items.push_back(item);
+  }
+  return items;
+}
+
+bool holds_tensors(const Parameter& parameter) {
+  return parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar ||
+         parameter.type.kind == TypeKind::any;
+}
+
+// Copies a descriptor of any older or newer size: what it lacks reads as zero.
+tenon_op_descriptor copy_descriptor(const tenon_op_descriptor& given) {
+  tenon_op_descriptor copy{};
+  std::memcpy(&copy, &given, std::min<size_t>(given.size, sizeof(copy)));
+  copy.size = sizeof(copy);
+  return copy;
+}
+
+}  // namespace
+
+std::string node_name_for(std::string_view short_name, bool function) {
+  std::string name;
+  bool upper = true;
+  for (const char c : short_name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name + (function ? "Backward" : "Backward0");
+}
+
+std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given, std::string provider) {
+  auto made = std::make_unique<Implementation>();
+  Implementation& implementation = *made;
+  implementation.descriptor = copy_descriptor(given);
+  const tenon_op_descriptor& descriptor = implementation.descriptor;
+  if (descriptor.schema == nullptr) throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
+  implementation.schema = parse_schema(descriptor.schema);
+  const Schema& schema = implementation.schema;
+  const std::vector<Parameter>& parameters = schema.parameters;
+  if (parameters.size() > static_cast<size_t>(kMaxParameters)) {
+    fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " + std::to_string(kMaxParameters) + " are allowed");
+  }
+  if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
+    fail(schema, "exactly one of 'run' and 'elementwise' must be given");
+  }
+  const bool formula = descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
+  if (formula && descriptor.backward == nullptr) fail(schema, "is declared differentiable by formula but has no backward");
+  if (!formula && descriptor.backward != nullptr) fail(schema, "has a backward but is not declared differentiable by formula");
+  if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr) fail(schema, "declares a jvp rule but has none");
+
+  implementation.self = descriptor.self;
+  implementation.run = descriptor.run;
+  implementation.parameter_count = static_cast<uint32_t>(parameters.size());
+  implementation.result_count = static_cast<uint32_t>(schema.returns.size());
+  implementation.flags = descriptor.flags;
+  implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
+  implementation.provider = std::move(provider);
+  implementation.doc = descriptor.doc == nullptr ? "" : descriptor.doc;
+  if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
+    implementation.not_overridable = descriptor.not_overridable;
+  }
+  implementation.node_name = node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    // A required parameter has no default: NONE never matches its mask, so binding reports it.
+    implementation.accept[i] = parameter.accept;
+    implementation.defaults[i] = parameter.default_value.value;
+    const bool out = parameter.name == "out" && parameter.keyword_only && parameter.type.mutates;
+    if (out) implementation.out_parameter = static_cast<int32_t>(i);
+    if (holds_tensors(parameter) && !out) implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
+    if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
+    if (parameter.type.list && parameter.type.length > 0) implementation.fixed_lists = true;
+    if (parameter.type.mutates && !out) {
+      implementation.mutates = true;
+      implementation.mutated_parameters |= 1u << i;
+    }
+  }
+  for (const SchemaType& type : schema.returns) {
+    int32_t source = -1;
+    for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
+      if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
+    }
+    if (type.alias != 0 && source < 0) fail(schema, std::string("a result aliases '") + type.alias + "', which no parameter carries");
+    implementation.result_alias.push_back(source);
+    if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates) implementation.aliases = true;
+  }
+  if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
+  if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
+  return made;
+}
+
+}  // namespace tenon::core

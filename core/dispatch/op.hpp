@@ -1,0 +1,74 @@
+// An op in the table: its name, and the implementation that a call runs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/schema.hpp"
+#include "tenon/abi/op.h"
+
+namespace tenon::core {
+
+// One thing that recording keeps for the rules, from the descriptor's `saves`.
+struct SavedItem {
+  enum class Kind : uint8_t { Argument, ShapeOnly, Result };
+  Kind kind = Kind::Argument;
+  uint8_t index = 0;  // of the parameter or the result
+  // Bit per parameter: kept when one of them needs a gradient.
+  uint32_t for_parameters = ~uint32_t{0};
+};
+
+// What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
+struct Implementation {
+  // ---- read by every call ----
+  tenon_run_function run = nullptr;
+  void* self = nullptr;
+  const tenon_op* op = nullptr;
+  uint32_t parameter_count = 0;
+  uint32_t result_count = 0;
+  uint32_t flags = 0;
+  bool has_lists = false;        // some parameter is a tensor list
+  bool fixed_lists = false;      // some list parameter has a fixed length
+  bool mutates = false;          // some operand is changed in place
+  bool aliases = false;          // some result is a view of an operand
+  bool composite = false;
+  uint32_t accept[kMaxParameters];
+  tenon_value defaults[kMaxParameters];
+
+  // ---- read when recording, listing, failing ----
+  Schema schema;
+  std::string provider;
+  std::string doc;
+  std::string not_overridable;
+  std::string node_name;  // "AddBackward0"
+  tenon_op_descriptor descriptor{};
+  std::vector<SavedItem> saves;
+  uint32_t slot_parameters = 0;  // leading parameters that can hold tensors other than `out`
+  int32_t out_parameter = -1;
+  // For each result: the parameter that it aliases or is, -1 when fresh.
+  std::vector<int32_t> result_alias;
+  uint32_t mutated_parameters = 0;  // bits
+  tenon_elementwise elementwise{};
+  std::vector<uint8_t> operand_parameters;  // of elementwise ops
+  std::vector<uint8_t> scalar_parameters;
+};
+
+// Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of functions.
+std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& descriptor,
+                                                    std::string provider);
+
+// "AddBackward0", or "MulConstantBackward" for Functions, from the op's short name.
+std::string node_name_for(std::string_view short_name, bool function);
+
+}  // namespace tenon::core
+
+// The handle. Its address is stable for the life of the process.
+struct tenon_op {
+  explicit tenon_op(std::string full_name) : name(std::move(full_name)) {}
+  std::string name;
+  std::atomic<const tenon::core::Implementation*> implementation{nullptr};
+};

@@ -1,0 +1,136 @@
+// Publishing table snapshots.
+#include "core/dispatch/registry.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace tenon::core {
+
+struct Registry::Snapshot {
+  std::unordered_map<std::string_view, const tenon_op*> ops;  // keys live in the ops
+};
+
+Registry::Registry() : snapshot_(new Snapshot) {}
+Registry::~Registry() { delete snapshot_.load(); }
+
+Registry& Registry::process() {
+  static Registry* const registry = new Registry;  // outlives every static destructor
+  return *registry;
+}
+
+const tenon_op* Registry::find(std::string_view name) const {
+  // Readers announce themselves, so that a writer frees a snapshot only when nobody can be reading it.
+  readers_.fetch_add(1, std::memory_order_seq_cst);
+  const Snapshot* snapshot = snapshot_.load(std::memory_order_seq_cst);
+  const auto found = snapshot->ops.find(name);
+  const tenon_op* op = found == snapshot->ops.end() ? nullptr : found->second;
+  readers_.fetch_sub(1, std::memory_order_seq_cst);
+  return op;
+}
+
+const tenon_op* Registry::require(std::string_view name) const {
+  if (const tenon_op* op = find(name)) return op;
+  if (finder_) finder_(name);
+  if (const tenon_op* op = find(name)) return op;
+  throw Error(TENON_ERROR_VALUE, "no op is named '" + std::string(name) + "'");
+}
+
+void Registry::set_finder(std::function<void(std::string_view)> finder) {
+  const std::lock_guard lock(writers_);
+  finder_ = std::move(finder);
+}
+
+void Registry::set_rule(std::function<OpRule(std::string_view)> rule) {
+  const std::lock_guard lock(writers_);
+  rule_ = std::move(rule);
+}
+
+void Registry::publish(std::unique_ptr<Snapshot> next) {
+  const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
+  retired_.emplace_back(old);
+  if (readers_.load(std::memory_order_seq_cst) == 0) retired_.clear();
+}
+
+void Registry::commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors) {
+  const std::lock_guard lock(writers_);
+  const Snapshot& present = *snapshot_.load();
+
+  // Stage: prepare everything, refuse everything, before anything shows.
+  struct Staged {
+    std::unique_ptr<Implementation> implementation;
+    tenon_op* existing = nullptr;
+    bool activate = true;
+    std::string inactive_reason;
+    const Implementation* outranked = nullptr;
+  };
+  std::vector<Staged> staged;
+  std::unordered_map<std::string_view, bool> own_names;
+  for (const tenon_op_descriptor* descriptor : descriptors) {
+    Staged stage;
+    stage.implementation = make_implementation(*descriptor, provider);
+    const std::string& name = stage.implementation->schema.name;
+    if (!own_names.emplace(name, true).second) {
+      throw Error(TENON_ERROR_PLUGIN, "plugin '" + provider + "' registers op '" + name + "' twice");
+    }
+    const OpRule rule = rule_ ? rule_(name) : OpRule{};
+    if (const auto found = present.ops.find(name); found != present.ops.end()) {
+      stage.existing = const_cast<tenon_op*>(found->second);
+      const Implementation* active = found->second->implementation.load();
+      if (active != nullptr && active->provider != provider) {
+        if (rule.preferred == provider) {
+          stage.outranked = active;
+        } else if (rule.preferred == active->provider) {
+          stage.activate = false;
+          stage.inactive_reason = "outranked by '" + active->provider + "' (ops.prefer)";
+        } else {
+          throw Error(TENON_ERROR_PLUGIN,
+                      "op '" + name + "' has two providers: '" + active->provider + "' and '" + provider +
+                          "'; rank them in the config, as in \"ops\": {\"prefer\": {\"" + name + "\": \"" +
+                          provider + "\"}}");
+        }
+      }
+    }
+    if (rule.disabled) {
+      stage.activate = false;
+      stage.inactive_reason = "disabled by the config (ops.disable)";
+    }
+    staged.push_back(std::move(stage));
+  }
+
+  // Publish.
+  auto next = std::make_unique<Snapshot>(present);
+  for (Staged& stage : staged) {
+    const std::string& name = stage.implementation->schema.name;
+    tenon_op* op = stage.existing;
+    if (op == nullptr) {
+      ops_.push_back(std::make_unique<tenon_op>(name));
+      op = ops_.back().get();
+      next->ops.emplace(op->name, op);
+    }
+    stage.implementation->op = op;
+    if (stage.outranked != nullptr) {
+      for (Owned& owned : implementations_) {
+        if (owned.implementation.get() == stage.outranked) owned.inactive_reason = "outranked by '" + provider + "' (ops.prefer)";
+      }
+    }
+    if (stage.activate) op->implementation.store(stage.implementation.get(), std::memory_order_release);
+    implementations_.push_back({std::move(stage.implementation), stage.inactive_reason});
+  }
+  publish(std::move(next));
+}
+
+std::vector<Registry::Entry> Registry::list() const {
+  const std::lock_guard lock(writers_);
+  std::vector<Entry> entries;
+  for (const Owned& owned : implementations_) {
+    const Implementation* implementation = owned.implementation.get();
+    entries.push_back({implementation, implementation->op->implementation.load() == implementation, owned.inactive_reason});
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.implementation->schema.name < b.implementation->schema.name;
+  });
+  return entries;
+}
+
+}  // namespace tenon::core

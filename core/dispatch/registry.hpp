@@ -1,0 +1,75 @@
+// The table: op names to handles. Readers never lock; writers publish a new immutable snapshot.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/dispatch/op.hpp"
+
+namespace tenon::core {
+
+// Which provider an op's config rule prefers ("" when none does), and whether it is disabled.
+struct OpRule {
+  std::string preferred;
+  bool disabled = false;
+};
+
+class Registry {
+ public:
+  Registry();
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // The handle of a registered op, or null. Lock-free. [any-thread]
+  const tenon_op* find(std::string_view name) const;
+
+  // Registers all or nothing. Throws PluginError for a second definition of a name that no rule ranks, naming
+  // both providers.
+  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors);
+
+  // How config rules rank and disable; asked for each name at commit.
+  void set_rule(std::function<OpRule(std::string_view name)> rule);
+
+  // Every registered implementation, active or not, sorted by name. For listings.
+  struct Entry {
+    const Implementation* implementation = nullptr;
+    bool active = false;
+    std::string reason;  // when not active
+  };
+  std::vector<Entry> list() const;
+
+  // The process's table.
+  static Registry& process();
+
+  // The handle, loading the plugin that declares the op when need be. Throws ValueError with suggestions.
+  const tenon_op* require(std::string_view name) const;
+  // What `require` asks for an unknown name: loads what declares it, or throws the error that says why not.
+  void set_finder(std::function<void(std::string_view name)> finder);
+
+ private:
+  struct Snapshot;
+  void publish(std::unique_ptr<Snapshot> next);
+
+  std::atomic<const Snapshot*> snapshot_;
+  mutable std::atomic<int64_t> readers_{0};
+  mutable std::mutex writers_;
+  std::vector<std::unique_ptr<const Snapshot>> retired_;
+  std::vector<std::unique_ptr<tenon_op>> ops_;
+  struct Owned {
+    std::unique_ptr<Implementation> implementation;
+    std::string inactive_reason;
+  };
+  std::vector<Owned> implementations_;
+  std::function<OpRule(std::string_view)> rule_;
+  std::function<void(std::string_view)> finder_;  // set once, before calls
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,105 @@
+// Schemas: the parsed form of an op's signature text, the only place where a signature stands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+inline constexpr int64_t kMaxParameters = 32;
+
+// What a parameter or return is made of. Scalar is a number: bool, int or float.
+enum class TypeKind : uint8_t {
+  tensor,
+  tensor_or_scalar,
+  scalar,
+  integer,
+  floating,
+  boolean,
+  string,
+  dtype,
+  tree,
+  any
+};
+
+struct SchemaType {
+  TypeKind kind = TypeKind::tensor;
+  bool list = false;
+  int32_t length = 0;  // int[2]: two, and a single int stands for both; 0: any number
+  bool optional = false;
+  char alias = 0;        // 'a' in Tensor(a); 0: fresh
+  bool mutates = false;  // Tensor(a!)
+};
+
+// An owned default: a value whose lists and strings live in the schema.
+struct DefaultValue {
+  tenon_value value{};
+  std::string text;  // as printed: True, None, 1, 'mean'
+};
+
+struct Parameter {
+  std::string name;
+  SchemaType type;
+  bool keyword_only = false;
+  bool has_default = false;
+  DefaultValue default_value;
+  // Bit per value tag that may be passed without conversion; see accepts(). Lists of fixed length
+  // are not among them: their length has to be looked at.
+  uint32_t accept = 0;
+};
+
+struct Schema {
+  std::string text;  // normalized
+  std::string name;  // "nn.functional.linear"
+  std::vector<Parameter> parameters;
+  std::vector<SchemaType> returns;
+  std::vector<std::string> return_names;  // empty strings where unnamed
+  int64_t positional_count = 0;           // parameters before '*'
+  int64_t required_count = 0;             // leading positional parameters without a default
+
+  std::string_view short_name() const;             // "linear"
+  std::string_view namespace_name() const;         // "nn.functional", "" for the root
+  int64_t find(std::string_view parameter) const;  // -1: no such parameter
+
+  Schema() = default;
+  Schema(const Schema&) = delete;  // defaults point into the schema
+  Schema& operator=(const Schema&) = delete;
+  Schema(Schema&&) = default;
+  Schema& operator=(Schema&&) = default;
+
+  // Storage of list and string defaults; their addresses survive a move of the schema.
+  std::vector<std::vector<int64_t>> default_integers;
+  std::vector<std::vector<double>> default_numbers;
+  std::vector<std::vector<uint8_t>> default_booleans;
+  std::vector<std::vector<tenon_string>> default_string_lists;
+  std::vector<std::unique_ptr<std::string>> default_strings;
+};
+
+// The grammar, in which spaces may stand between any two words:
+//   schema    = name "(" [parameter {"," parameter}] ")" ["->" returns]
+//   name      = word {"." word}; the first is not "tenon", the runtime's own namespace
+//   parameter = type word ["=" default] | "*", after which all are keyword-only
+//   type      = ("Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
+//   "bool" |
+//               "str" | "dtype" | "tree" | "any") ["[" [length] "]"] ["?"]
+//   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype | "[" [default
+//   {"," default}] "]" returns   = type | "(" [type [word] {"," type [word]}] ")"
+// Without "->" the text describes a module. A result that aliases a parameter carries the letter of
+// one. A keyword-only `out` is written `Tensor(a!)? out=None`.
+//
+// Throws ValueError whose message shows the text with a caret under the fault:
+//   schema error at column 5: unknown type 'Tensr' (did you mean 'Tensor'?)
+//     add(Tensr input)
+//         ^
+Schema parse_schema(std::string_view text);
+// "(input, other, *, alpha=1, out=None)"
+std::string signature_text(const Schema& schema);
+// The type as schema text writes it: "Tensor?", "int[]", "Tensor(a!)".
+std::string type_text(const SchemaType& type);
+
+}  // namespace tenon::core

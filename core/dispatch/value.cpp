@@ -1,0 +1,108 @@
+// Making and releasing result values.
+#include "core/dispatch/value.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "core/base/allocator.hpp"
+
+namespace tenon::core {
+
+void (*release_module)(tenon_module*) noexcept = nullptr;
+void (*release_tree)(tenon_tree*) noexcept = nullptr;
+
+namespace {
+
+int64_t at_least_one(int64_t bytes) { return bytes == 0 ? 1 : bytes; }
+
+void* copy_bytes(const void* data, int64_t bytes) {
+  void* memory = allocate(at_least_one(bytes));
+  if (bytes > 0) std::memcpy(memory, data, static_cast<size_t>(bytes));
+  return memory;
+}
+
+void free_bytes(const void* memory, int64_t bytes) noexcept {
+  release(const_cast<void*>(memory), at_least_one(bytes));
+}
+
+}  // namespace
+
+void release_value(tenon_value& value) noexcept {
+  const int64_t length = value.length;
+  switch (value.tag) {
+    case TENON_VALUE_STRING:
+      free_bytes(value.as.string, length);
+      break;
+    case TENON_VALUE_TENSOR:
+      if (value.as.tensor != nullptr) value.as.tensor->release();
+      break;
+    case TENON_VALUE_INT_LIST:
+    case TENON_VALUE_FLOAT_LIST:
+      free_bytes(value.as.pointer, length * 8);
+      break;
+    case TENON_VALUE_BOOL_LIST:
+      free_bytes(value.as.pointer, length);
+      break;
+    case TENON_VALUE_STRING_LIST:
+      for (int64_t i = 0; i < length; ++i) free_bytes(value.as.strings[i].data, value.as.strings[i].length);
+      free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_string)));
+      break;
+    case TENON_VALUE_TENSOR_LIST:
+      for (int64_t i = 0; i < length; ++i) {
+        if (value.as.tensors[i] != nullptr) value.as.tensors[i]->release();
+      }
+      free_bytes(value.as.pointer, length * 8);
+      break;
+    case TENON_VALUE_TREE:
+      if (value.as.tree != nullptr && release_tree != nullptr) release_tree(value.as.tree);
+      break;
+    case TENON_VALUE_MODULE:
+      if (value.as.module != nullptr && release_module != nullptr) release_module(value.as.module);
+      break;
+    case TENON_VALUE_MODULE_LIST:
+      for (int64_t i = 0; i < length && release_module != nullptr; ++i) {
+        if (value.as.modules[i] != nullptr) release_module(value.as.modules[i]);
+      }
+      free_bytes(value.as.pointer, length * 8);
+      break;
+    default:
+      break;
+  }
+  value = tenon_value{};
+}
+
+tenon_value make_string(std::string_view text) {
+  tenon_value value{};
+  value.as.string = static_cast<const char*>(copy_bytes(text.data(), static_cast<int64_t>(text.size())));
+  value.tag = TENON_VALUE_STRING;
+  value.length = static_cast<uint32_t>(text.size());
+  return value;
+}
+
+tenon_value make_string_list(const std::vector<std::string>& texts) {
+  const auto count = static_cast<int64_t>(texts.size());
+  auto* strings = static_cast<tenon_string*>(allocate(at_least_one(count * static_cast<int64_t>(sizeof(tenon_string)))));
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string& text = texts[static_cast<size_t>(i)];
+    const auto length = static_cast<int64_t>(text.size());
+    strings[i] = {static_cast<const char*>(copy_bytes(text.data(), length)), length};
+  }
+  tenon_value value{};
+  value.tag = TENON_VALUE_STRING_LIST;
+  value.length = static_cast<uint32_t>(count);
+  value.as.strings = strings;
+  return value;
+}
+
+tenon_value make_tensor_list(std::vector<TensorRef> tensors) {
+  const auto count = static_cast<int64_t>(tensors.size());
+  auto** handles = static_cast<Tensor**>(allocate(at_least_one(count * 8)));
+  for (int64_t i = 0; i < count; ++i) handles[i] = tensors[static_cast<size_t>(i)].give();
+  tenon_value value{};
+  value.tag = TENON_VALUE_TENSOR_LIST;
+  value.length = static_cast<uint32_t>(count);
+  value.as.tensors = handles;
+  return value;
+}
+
+}  // namespace tenon::core

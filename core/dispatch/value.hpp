@@ -1,0 +1,23 @@
+// Ownership of result values: strings and lists made by the host's allocator.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+// Releases what a given value owns and sets it to none.
+void release_value(tenon_value& value) noexcept;
+// A new reference to a module held in a value; set by nn, which dispatch cannot see.
+extern void (*release_module)(tenon_module*) noexcept;
+extern void (*release_tree)(tenon_tree*) noexcept;
+
+tenon_value make_string(std::string_view text);
+tenon_value make_string_list(const std::vector<std::string>& texts);
+// Takes the references.
+tenon_value make_tensor_list(std::vector<TensorRef> tensors);
+
+}  // namespace tenon::core

@@ -1,0 +1,174 @@
+// Modules: a tree of named parameters, buffers and children around a plugin's forward.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/tree.hpp"
+#include "core/dispatch/schema.hpp"
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/module.h"
+
+namespace tenon::core {
+
+// A type that a plugin brings. Immutable, never freed.
+struct ModuleType {
+  tenon_module_descriptor descriptor{};
+  Schema schema;
+  std::string provider;
+};
+
+// The registered module types.
+class ModuleTable {
+ public:
+  // Prepares descriptors without registering: throws for bad schemas and names that are taken.
+  std::vector<std::unique_ptr<ModuleType>> prepare(const std::string& provider,
+                                                   std::span<const tenon_module_descriptor* const> descriptors) const;
+  void commit(std::vector<std::unique_ptr<ModuleType>> types);
+  // Null when there is none.
+  const ModuleType* find(std::string_view name) const;
+  // Loads the plugin that declares the type when need be; throws ValueError when none does.
+  const ModuleType& require(std::string_view name) const;
+  void set_finder(std::function<void(std::string_view name)> finder) { finder_ = std::move(finder); }
+
+  static ModuleTable& process();
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<ModuleType>> types_;
+  std::function<void(std::string_view)> finder_;
+};
+
+// Owned copies of attribute values.
+class OwnedValues {
+ public:
+  void add(const tenon_value& value);
+  const tenon_value* data() const { return values_.data(); }
+  size_t size() const { return values_.size(); }
+
+ private:
+  std::vector<tenon_value> values_;
+  std::vector<std::unique_ptr<std::vector<int64_t>>> integers_;
+  std::vector<std::unique_ptr<std::vector<double>>> numbers_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+  std::vector<TensorRef> tensors_;
+  std::vector<Tree> trees_;
+};
+
+class ModuleRef;
+
+// What a state file and a model disagree in.
+struct LoadReport {
+  std::vector<std::string> missing, unexpected, mismatched;
+};
+
+enum class Walk : int32_t { Parameters = 0, Buffers = 1, Children = 2, Modules = 3 };
+
+}  // namespace tenon::core
+
+struct tenon_module {
+  struct Entry {
+    std::string name;
+    tenon::core::TensorRef tensor;
+    bool persistent = true;
+  };
+  struct Child {
+    std::string name;
+    tenon_module* module = nullptr;  // owned; null: a known name without a value
+  };
+
+  explicit tenon_module(const tenon::core::ModuleType& module_type) : type(&module_type) {}
+
+  const tenon::core::ModuleType* type;
+  std::atomic<int32_t> references{1};
+  tenon::core::OwnedValues attributes;
+  std::vector<Entry> parameters;
+  std::vector<Entry> buffers;
+  std::vector<Child> children;
+  void* state = nullptr;
+  bool training = true;
+
+  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+  }
+
+ private:
+  ~tenon_module() = default;
+  static void destroy(tenon_module* module) noexcept;
+};
+
+namespace tenon::core {
+
+class ModuleRef {
+ public:
+  ModuleRef() = default;
+  explicit ModuleRef(tenon_module* module) : module_(module) {
+    if (module_ != nullptr) module_->retain();
+  }
+  static ModuleRef take(tenon_module* module) {
+    ModuleRef reference;
+    reference.module_ = module;
+    return reference;
+  }
+  ModuleRef(const ModuleRef& other) : ModuleRef(other.module_) {}
+  ModuleRef(ModuleRef&& other) noexcept : module_(std::exchange(other.module_, nullptr)) {}
+  ModuleRef& operator=(ModuleRef other) noexcept {
+    std::swap(module_, other.module_);
+    return *this;
+  }
+  ~ModuleRef() {
+    if (module_ != nullptr) module_->release();
+  }
+  tenon_module* get() const { return module_; }
+  tenon_module* give() { return std::exchange(module_, nullptr); }
+  tenon_module* operator->() const { return module_; }
+  tenon_module& operator*() const { return *module_; }
+
+ private:
+  tenon_module* module_ = nullptr;
+};
+
+// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's words.
+ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
+                        std::span<const tenon_string> keywords, std::span<const tenon_value> keyword_values);
+// From {"type": "Linear", attribute: value, ...}; "layers" of a container become children "0", "1", ... Errors
+// name the place in the document.
+ModuleRef create_module(const tenon_tree& tree);
+
+// Names must be non-empty, without dots, and new among parameters, buffers and children.
+void register_parameter(tenon_module& module, const std::string& name, Tensor* tensor);
+void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor, bool persistent);
+void register_child(tenon_module& module, const std::string& name, tenon_module* child);
+
+// By dotted name; throws ValueError when there is no such name. Null when it has no value.
+Tensor* find_tensor(tenon_module& module, std::string_view name);
+tenon_module* find_child(tenon_module& module, std::string_view name);
+
+void set_training(tenon_module& module, bool training);
+void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result);
+
+struct WalkItem {
+  std::string name;
+  Tensor* tensor = nullptr;
+  tenon_module* module = nullptr;
+};
+// In registration order, parents first; names are dotted below. Names without a value are left out.
+std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse);
+
+// Converts floating parameters and buffers.
+void convert(tenon_module& module, tenon_dtype dtype);
+// Linear(in_features=1, out_features=1, bias=True); children indented by two spaces.
+std::string module_text(tenon_module& module);
+
+void save_module(tenon_module& module, const std::string& path);
+// Strict: any missing or unexpected key is an error; a size that differs always is. Nothing is loaded then.
+void load_module(tenon_module& module, const std::string& path, bool strict);
+
+}  // namespace tenon::core

@@ -1,0 +1,72 @@
+// Module state in files: saving, and loading with a full report of what does not fit.
+#include <algorithm>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/nn/module.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/file.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+void collect(tenon_module& module, const std::string& prefix, std::vector<NamedTensor>& state) {
+  for (const tenon_module::Entry& entry : module.parameters) {
+    if (entry.tensor) state.push_back({prefix + entry.name, entry.tensor});
+  }
+  for (const tenon_module::Entry& entry : module.buffers) {
+    if (entry.tensor && entry.persistent) state.push_back({prefix + entry.name, entry.tensor});
+  }
+  for (const tenon_module::Child& child : module.children) {
+    if (child.module != nullptr) collect(*child.module, prefix + child.name + ".", state);
+  }
+}
+
+std::string key_list(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) text += (text.empty() ? "\"" : ", \"") + key + "\"";
+  return text;
+}
+
+}  // namespace
+
+void save_module(tenon_module& module, const std::string& path) {
+  std::vector<NamedTensor> state;
+  collect(module, "", state);
+  save_tensors(path, state);
+}
+
+void load_module(tenon_module& module, const std::string& path, bool strict) {
+  std::vector<NamedTensor> state;
+  collect(module, "", state);
+  const TensorFile file = load_tensors(path);
+  LoadReport report;
+  for (const NamedTensor& own : state) {
+    const NamedTensor* saved = file.find(own.name);
+    if (saved == nullptr) {
+      report.missing.push_back(own.name);
+    } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(), saved->tensor->shape().begin(), saved->tensor->shape().end())) {
+      report.mismatched.push_back("size mismatch for " + own.name + ": copying a param with shape " + shape_text(saved->tensor->shape()) +
+                                  " from checkpoint, the shape in current model is " + shape_text(own.tensor->shape()) + ".");
+    }
+  }
+  for (const NamedTensor& saved : file.tensors) {
+    const bool known = std::any_of(state.begin(), state.end(), [&](const NamedTensor& own) { return own.name == saved.name; });
+    if (!known) report.unexpected.push_back(saved.name);
+  }
+  std::string faults;
+  if (strict && !report.missing.empty()) faults += "\n\tMissing key(s) in state_dict: " + key_list(report.missing) + ".";
+  if (strict && !report.unexpected.empty()) faults += "\n\tUnexpected key(s) in state_dict: " + key_list(report.unexpected) + ".";
+  for (const std::string& mismatch : report.mismatched) faults += "\n\t" + mismatch;
+  if (!faults.empty()) {
+    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for " + std::string(module.type->schema.short_name()) + ":" + faults);
+  }
+  for (const NamedTensor& own : state) {
+    if (const NamedTensor* saved = file.find(own.name)) copy(*own.tensor, *saved->tensor);
+  }
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,61 @@
+// Random-access bytes with a known size: a plugin file, or memory in its place for tests and fuzzing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tenon::core {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual uint64_t size() const = 0;
+  // Exactly `count` bytes or false. Ranges outside [0, size()) are false, never undefined.
+  virtual bool read(uint64_t offset, void* destination, size_t count) const = 0;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
+  uint64_t size() const override { return bytes_.size(); }
+  bool read(uint64_t offset, void* destination, size_t count) const override;
+
+ private:
+  std::string_view bytes_;
+};
+
+// What tells one version of a file from another without reading it.
+struct FileStamp {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified = 0;  // nanoseconds
+  int64_t changed = 0;
+
+  bool operator==(const FileStamp&) const = default;
+  bool same_file(const FileStamp& other) const {
+    return device == other.device && inode == other.inode;
+  }
+};
+
+// Follows links, takes regular files only, and never waits: a named pipe or a device is refused at once.
+class FileSource : public ByteSource {
+ public:
+  // Throws PluginError, stage find when there is no such file and stage read otherwise.
+  explicit FileSource(const std::string& path);
+  ~FileSource() override;
+  FileSource(const FileSource&) = delete;
+  FileSource& operator=(const FileSource&) = delete;
+
+  uint64_t size() const override { return stamp_.size; }
+  bool read(uint64_t offset, void* destination, size_t count) const override;
+  const FileStamp& stamp() const { return stamp_; }
+
+ private:
+  int file_ = -1;
+  FileStamp stamp_;
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,522 @@
+// Config reading: the walk along the table that checks and normalizes.
+#include "core/plugin/config.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/plugin/config_table.hpp"
+#include "core/plugin/version_range.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+namespace files = std::filesystem;
+
+constexpr size_t kFaultsShown = 50;
+
+struct Fault {
+  TreePlace place;
+  std::string pointer;
+  std::string what;
+};
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_name(std::string_view text) {
+  bool start = true;
+  for (const char c : text) {
+    if (c == '.' ? start : !is_word(c) || (start && c >= '0' && c <= '9')) return false;
+    start = c == '.';
+  }
+  return !start;
+}
+
+// What a value is, for messages; short strings and numbers are shown.
+std::string found_text(const tenon_tree& node) {
+  switch (node.kind()) {
+    case TreeKind::String:
+      return "the string " + quote(node.as_string());
+    case TreeKind::Array:
+      return "an array of " + std::to_string(node.size());
+    case TreeKind::Object:
+      return "an object";
+    default:
+      return json(node);
+  }
+}
+
+bool fits_kind(const ConfigForm& form, const tenon_tree& node) {
+  switch (form.type) {
+    case ConfigType::Bool:
+      return node.is_bool();
+    case ConfigType::Int:
+      return node.is_int();
+    case ConfigType::Number:
+      return node.is_number();
+    case ConfigType::Text:
+      return node.is_string();
+    case ConfigType::Object:
+      return node.is_object() || (form.object->shorthand != nullptr && node.is_string());
+    case ConfigType::Map:
+    case ConfigType::Free:
+      return node.is_object();
+    case ConfigType::Array:
+      return node.is_array();
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& file, const std::string& folder, const ConfigOptions& options)
+      : file_(file), folder_(folder), options_(options), out_(file) {}
+
+  Tree read(std::string_view text) {
+    TreeOptions options;
+    options.source = file_;
+    options.kind = TENON_ERROR_CONFIG;
+    options.max_bytes = options_.max_bytes;
+    std::vector<DuplicateKey> duplicates;
+    options.duplicates = &duplicates;
+    const Tree source = parse_tree(text, options);
+    for (const DuplicateKey& duplicate : duplicates) {
+      add(duplicate.place, duplicate.pointer,
+          "duplicate key " + quote(duplicate.key) + ", wanted once (first at " +
+              place_text("", duplicate.first) + ")");
+    }
+    if (!source->is_object()) {
+      add(source->place(), "", "found " + found_text(*source) + ", wanted an object");
+    } else {
+      object(*source, config_table());
+      check_plugins(*source);
+      check_columns(*source);
+    }
+    if (!faults_.empty()) refuse();
+    return out_.finish();
+  }
+
+ private:
+  void add(TreePlace place, std::string pointer, std::string what) {
+    faults_.push_back({place, std::move(pointer), std::move(what)});
+  }
+  void add(const tenon_tree& node, std::string what) {
+    add(node.place(), pointer_of(node), std::move(what));
+  }
+
+  [[noreturn]] void refuse() {
+    std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) {
+      return a.place.offset < b.place.offset;
+    });
+    std::string text;
+    if (faults_.size() > 1) {
+      text = "config " + quote(file_) + " has " + std::to_string(faults_.size()) + " faults:\n";
+    }
+    for (size_t i = 0; i < std::min(faults_.size(), kFaultsShown); ++i) {
+      const Fault& fault = faults_[i];
+      if (i > 0) text += "\n";
+      text += place_text(file_, fault.place) + ": " +
+              (fault.pointer.empty() ? "the config" : fault.pointer) + ": " + fault.what;
+    }
+    if (faults_.size() > kFaultsShown) {
+      text += "\n... and " + std::to_string(faults_.size() - kFaultsShown) + " more";
+    }
+    throw Error(TENON_ERROR_CONFIG, text);
+  }
+
+  // Defaults have no place of their own.
+  void place(const tenon_tree& node) {
+    if (!in_default_) out_.at(node.place());
+  }
+  void key(std::string_view name, const tenon_tree& node) {
+    out_.key(name, in_default_ ? TreePlace{} : node.key_place());
+  }
+
+  void value(const tenon_tree& node, std::span<const ConfigForm> forms) {
+    for (const ConfigForm& form : forms) {
+      if (fits_kind(form, node)) return value(node, form);
+    }
+    add(node, "found " + found_text(node) + ", wanted " + wanted_text(forms));
+    out_.value(nullptr);
+  }
+
+  void value(const tenon_tree& node, const ConfigForm& form) {
+    switch (form.type) {
+      case ConfigType::Bool:
+        place(node);
+        out_.value(node.as_bool());
+        break;
+      case ConfigType::Int:
+        check_range(node, form);
+        place(node);
+        out_.value(node.as_int());
+        break;
+      case ConfigType::Number:
+        check_range(node, form);
+        place(node);
+        out_.value(node.as_double());
+        break;
+      case ConfigType::Text:
+        text(node, form);
+        break;
+      case ConfigType::Object:
+        object(node, *form.object);
+        break;
+      case ConfigType::Map: {
+        const ConfigForm keys = {.type = ConfigType::Text, .text = form.text};
+        place(node);
+        out_.begin_object();
+        for (const tenon_tree& member : node.children()) {
+          check_text(member.key(), member.key_place(), pointer_of(member), keys);
+          key(member.key(), member);
+          value(member, form.elements);
+        }
+        out_.end_object();
+        break;
+      }
+      case ConfigType::Array:
+        if (node.size() < form.fewest || node.size() > form.most) {
+          add(node, "found " + found_text(node) + ", wanted " + wanted_text(form));
+        }
+        place(node);
+        out_.begin_array();
+        for (const tenon_tree& element : node.children()) value(element, form.elements);
+        out_.end_array();
+        break;
+      case ConfigType::Free:
+        out_.copy(node, !in_default_);
+        break;
+    }
+  }
+
+  void check_range(const tenon_tree& node, const ConfigForm& form) {
+    const double number = node.as_double();
+    const bool low = form.above_low ? number > form.low : number >= form.low;
+    const bool high = form.below_high ? number < form.high : number <= form.high;
+    if (!low || !high) add(node, "found " + found_text(node) + ", wanted " + wanted_text(form));
+  }
+
+  void text(const tenon_tree& node, const ConfigForm& form) {
+    const std::string_view given = node.as_string();
+    check_text(given, node.place(), pointer_of(node), form);
+    place(node);
+    switch (form.text) {
+      case ConfigText::InputPath:
+      case ConfigText::OutputPath:
+      case ConfigText::PluginPath:
+        out_.value(absolute(given));
+        break;
+      case ConfigText::Sha256: {
+        std::string hash(given);
+        for (char& digit : hash) {
+          if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+        }
+        out_.value(hash);
+        break;
+      }
+      default:
+        out_.value(given);
+    }
+  }
+
+  void check_text(std::string_view text, TreePlace place, const std::string& pointer,
+                  const ConfigForm& form) {
+    const auto all = [&](auto&& test) { return std::all_of(text.begin(), text.end(), test); };
+    bool fits = true;
+    std::string hint;
+    switch (form.text) {
+      case ConfigText::Any:
+        break;
+      case ConfigText::Choice:
+        fits = std::find(form.choices.begin(), form.choices.end(), text) != form.choices.end();
+        hint = suggestion(text, form.choices);
+        break;
+      case ConfigText::InputPath:
+      case ConfigText::OutputPath:
+      case ConfigText::PluginPath:
+        fits = !text.empty() && text.find('\0') == std::string_view::npos;
+        break;
+      case ConfigText::PluginId:
+        fits = !text.empty() && is_word(text.front()) &&
+               all([](char c) { return is_word(c) || c == '.' || c == '-'; });
+        break;
+      case ConfigText::Name:
+        fits = is_name(text);
+        break;
+      case ConfigText::Pattern:
+        fits = !text.empty() && all([](char c) { return is_word(c) || c == '.' || c == '*'; });
+        break;
+      case ConfigText::Version:
+        try {
+          fits = !text.empty();
+          static_cast<void>(VersionRange(text));
+        } catch (const Error&) {
+          fits = false;
+        }
+        break;
+      case ConfigText::Sha256:
+        fits = text.size() == 64 && all([](char c) {
+                 return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+               });
+        break;
+    }
+    if (!fits)
+      add(place, pointer,
+          "found the string " + quote(text) + ", wanted " + wanted_text(form) + hint);
+  }
+
+  std::string absolute(std::string_view path) const {
+    return (files::path(folder_) / files::path(path)).lexically_normal().string();
+  }
+
+  void object(const tenon_tree& node, const ConfigObject& table) {
+    const std::string_view stands_for = node.is_string() ? table.shorthand(node.as_string()) : "";
+    const auto given = [&](std::string_view name) -> const tenon_tree* {
+      if (node.is_object()) return node.find(name);
+      return name == stands_for ? &node : nullptr;
+    };
+    // Empty: the object has no variants, or it is not known which one this is.
+    const std::string variant = variant_of(node, table);
+    const auto belongs = [&](const ConfigKey& key) {
+      return key.variant.empty() || variant.empty() || key.variant == variant;
+    };
+    place(node);
+    out_.begin_object();
+    for (const ConfigKey& key_of : table.keys) {
+      if (!belongs(key_of)) continue;
+      if (const tenon_tree* found = given(key_of.name); found != nullptr) {
+        check_needs(node, *found, key_of);
+        if (key_of.name == "$schema") {
+          if (!found->is_string()) add(*found, "found " + found_text(*found) + ", wanted a string");
+          continue;
+        }
+        key(key_of.name, *found);
+        value(*found, key_of.forms);
+      } else {
+        fill_in(node, key_of, variant);
+      }
+    }
+    for (const tenon_tree& member : node.children()) {
+      const auto known =
+          std::find_if(table.keys.begin(), table.keys.end(),
+                       [&](const ConfigKey& key_of) { return key_of.name == member.key(); });
+      if (known == table.keys.end()) {
+        if (table.open) {
+          key(member.key(), member);
+          out_.copy(member, !in_default_);
+        } else {
+          unknown_key(member, table, variant);
+        }
+      } else if (!belongs(*known)) {
+        add(member.key_place(), pointer_of(member),
+            "key " + quote(member.key()) + " goes with " + std::string(table.variant_key) + " " +
+                quote(known->variant) + ", not " + quote(variant));
+      }
+    }
+    out_.end_object();
+  }
+
+  std::string variant_of(const tenon_tree& node, const ConfigObject& table) const {
+    if (table.variant_key.empty() || !node.is_object()) return "";
+    for (const ConfigKey& key_of : table.keys) {
+      if (key_of.name != table.variant_key) continue;
+      const tenon_tree* given = node.find(key_of.name);
+      if (given == nullptr) return key_of.derive == nullptr ? "" : key_of.derive(node);
+      if (!given->is_string()) return "";
+      const auto& choices = key_of.forms.front().choices;
+      const auto found = std::find(choices.begin(), choices.end(), given->as_string());
+      return found == choices.end() ? "" : std::string(*found);
+    }
+    return "";
+  }
+
+  void check_needs(const tenon_tree& node, const tenon_tree& found, const ConfigKey& key_of) {
+    Words missing;
+    for (const std::string_view need : key_of.needs) {
+      if (node.find(need) == nullptr) missing.push_back(need);
+    }
+    if (missing.empty()) return;
+    add(found.key_place(), pointer_of(found),
+        "found without " + quoted_list(missing) + ", wanted " +
+            (missing.size() > 1 ? "these" : "this") + " beside it");
+  }
+
+  // A key that is not given: its default, or a fault.
+  void fill_in(const tenon_tree& node, const ConfigKey& key_of, const std::string& variant) {
+    for (const std::string_view need : key_of.needs) {
+      if (node.find(need) == nullptr) return;
+    }
+    // Of a variant that is not known nothing is missing.
+    if (!key_of.variant.empty() && variant.empty()) return;
+    if (key_of.derive != nullptr) {
+      const tenon_tree* path = node.find("path");
+      const std::string derived = key_of.derive(node);
+      if (!derived.empty()) {
+        out_.member(key_of.name, derived);
+      } else if (path != nullptr && path->is_string()) {
+        missing(node, key_of,
+                "missing, and the ending of " + quote(path->as_string()) + " does not tell it");
+      }
+    } else if (key_of.required) {
+      missing(node, key_of, "missing");
+    } else if (!key_of.fallback.empty()) {
+      const bool outer = std::exchange(in_default_, true);
+      const Tree fallback = parse_tree(key_of.fallback);
+      out_.key(key_of.name);
+      value(*fallback, key_of.forms);
+      in_default_ = outer;
+    }
+  }
+
+  void missing(const tenon_tree& node, const ConfigKey& key_of, const std::string& how) {
+    add(node.place(), pointer_step(pointer_of(node), key_of.name),
+        how + ", wanted " + wanted_text(key_of.forms) + ": " + std::string(key_of.meaning));
+  }
+
+  void unknown_key(const tenon_tree& member, const ConfigObject& table,
+                   const std::string& variant) {
+    Words names;
+    for (const ConfigKey& key_of : table.keys) {
+      if (key_of.name.starts_with('$')) continue;
+      if (key_of.variant.empty() || variant.empty() || key_of.variant == variant)
+        names.push_back(key_of.name);
+    }
+    std::string hint = suggestion(member.key(), names);
+    if (hint.empty()) hint = home_of(member.key());
+    add(member.key_place(), pointer_of(member),
+        "unknown key " + quote(member.key()) + ", wanted " + quoted_list(names, "or") + hint);
+  }
+
+  // Where a key that stands in the wrong object belongs.
+  static std::string home_of(std::string_view name) {
+    for (const ConfigKey& group : config_table().keys) {
+      if (group.name == name) return " (" + quote(name) + " stands at the top of the config)";
+      const ConfigObject* object = group.forms.front().object;
+      if (object == nullptr || object->open) continue;
+      for (const ConfigKey& key_of : object->keys) {
+        if (key_of.name == name)
+          return " (" + quote(name) + " belongs in " + quote(group.name) + ")";
+      }
+    }
+    return "";
+  }
+
+  // What the table cannot say of plugins: one of name and path, no plugin twice, files that exist.
+  void check_plugins(const tenon_tree& root) {
+    const tenon_tree* plugins = root.find("plugins");
+    if (plugins == nullptr || !plugins->is_array()) return;
+    std::vector<std::pair<std::string, const tenon_tree*>> seen;
+    for (const tenon_tree& entry : plugins->children()) {
+      PluginRequest request;
+      bool never = false;
+      if (entry.is_string()) {
+        const std::string_view text = entry.as_string();
+        if (text.empty()) continue;
+        const bool path = text.find('/') != std::string_view::npos || text.ends_with(".so");
+        (path ? request.path : request.name) = path ? absolute(text) : std::string(text);
+      } else if (entry.is_object()) {
+        request.name = text_of(entry, "name");
+        request.path = text_of(entry, "path");
+        request.version = text_of(entry, "version");
+        request.sha256 = text_of(entry, "sha256");
+        if (!request.path.empty()) request.path = absolute(request.path);
+        const tenon_tree* required = entry.find("require");
+        request.required = required == nullptr || !required->is_bool() || required->as_bool();
+        never = text_of(entry, "load") == "never";
+        if (entry.find("name") == nullptr && entry.find("path") == nullptr) {
+          add(entry, "found neither 'name' nor 'path', wanted one of them");
+          continue;
+        }
+      }
+      if (request.name.empty() && request.path.empty()) continue;
+      const std::string& identity = request.name.empty() ? request.path : request.name;
+      const auto twin = std::find_if(seen.begin(), seen.end(),
+                                     [&](const auto& other) { return other.first == identity; });
+      if (twin != seen.end()) {
+        add(entry, "plugin " + quote(identity) + " a second time, wanted once (first at " +
+                       place_text("", twin->second->place()) + ")");
+        continue;
+      }
+      seen.emplace_back(identity, &entry);
+      if (never) continue;
+      const tenon_tree* path_node = entry.is_object() ? entry.find("path") : &entry;
+      std::error_code code;
+      if (!request.path.empty() && request.required && !files::exists(request.path, code)) {
+        add(*path_node, "there is no file " + quote(request.path) + ", wanted a plugin there");
+        continue;
+      }
+      if (!options_.check_plugin) continue;
+      std::string wrong = options_.check_plugin(request);
+      if (!wrong.empty()) add(entry, std::move(wrong));
+    }
+  }
+
+  static std::string text_of(const tenon_tree& object, std::string_view name) {
+    const tenon_tree* member = object.find(name);
+    return member != nullptr && member->is_string() ? std::string(member->as_string())
+                                                    : std::string();
+  }
+
+  void check_columns(const tenon_tree& root) {
+    const tenon_tree* column = tree_at_pointer(root, "/data/label_column");
+    if (column == nullptr || !column->is_string()) return;
+    const tenon_tree* header = tree_at_pointer(root, "/data/header");
+    if (header != nullptr && (!header->is_bool() || header->as_bool())) return;
+    add(*column, "found the name " + quote(column->as_string()) +
+                     " without \"header\": true, wanted a header or the column's number");
+  }
+
+  const std::string& file_;
+  const std::string& folder_;
+  const ConfigOptions& options_;
+  TreeBuilder out_;
+  std::vector<Fault> faults_;
+  bool in_default_ = false;
+};
+
+std::string read_file(const std::string& path, size_t limit) {
+  const auto fail = [&](int code) {
+    throw Error(TENON_ERROR_IO,
+                "cannot read the config " + quote(path) + ": " + std::strerror(code));
+  };
+  const auto close = [](std::FILE* stream) { std::fclose(stream); };
+  const std::unique_ptr<std::FILE, decltype(close)> stream(std::fopen(path.c_str(), "rb"), close);
+  if (!stream) fail(errno);
+  std::string text;
+  char block[16384];
+  while (text.size() <= limit) {
+    const size_t read = std::fread(block, 1, sizeof block, stream.get());
+    text.append(block, read);
+    if (read < sizeof block) break;
+  }
+  if (std::ferror(stream.get()) != 0) fail(errno);
+  return text;
+}
+
+}  // namespace
+
+Tree read_config(const std::string& path, const ConfigOptions& options) {
+  const std::string text = read_file(path, options.max_bytes);
+  std::error_code code;
+  const files::path whole = files::absolute(path, code);
+  if (code)
+    throw Error(TENON_ERROR_IO,
+                "cannot find the folder of the config " + quote(path) + ": " + code.message());
+  return parse_config(text, path, whole.parent_path().string(), options);
+}
+
+Tree parse_config(std::string_view text, const std::string& file, const std::string& folder,
+                  const ConfigOptions& options) {
+  return Reader(file, folder, options).read(text);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,70 @@
+// Reading of configs: strict, with every fault at once, each with its place and what is wanted
+// instead.
+//
+// The smallest config names a plugin: {"schema_version": 1, "plugins": ["math"]}. All that there
+// is:
+//
+//   {"schema_version": 1,
+//    "plugins": ["math", "./digits.so",
+//                {"name": "blas", "version": ">=0.1", "options": {}, "sha256": "...", "load":
+//                "eager",
+//                 "require": false}],
+//    "search_paths": ["plugins"],
+//    "ops": {"prefer": {"add": "math", "nn.functional.*": "nn"},
+//            "disable": ["exp2", {"op": "nn.*", "plugin": "other"}]},
+//    "seed": 1, "threads": 4,
+//    "data": {"path": "digits.csv", "format": "csv", "label_column": -1, "header": false, "scale":
+//    0.0625,
+//             "shape": [1, 8, 8]},
+//    "split": {"test": 0.2, "shuffle": true},
+//    "model": {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64,
+//    "out_features": 10}]}, "loss": {"op": "nn.functional.cross_entropy", "options":
+//    {"label_smoothing": 0.1}}, "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9,
+//    "weight_decay": 0.0}, "training": {"epochs": 30, "batch_size": 64, "schedule": "cosine"},
+//    "output": {"weights": "digits.safetensors", "plot": "curve.svg"}}
+//
+// config_table.cpp has every key with its range and default. A bare string stands for {"name": ...}
+// or
+// {"path": ...} of a plugin (a path has a '/' or ends in .so), {"op": ...} of a loss or a disabled
+// op, and
+// {"type": ...} of a module. Data of format npy has "labels", a second file, in place of columns.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/tree.hpp"
+
+namespace tenon::core {
+
+// A plugin entry that is well written, for checks that know what is installed.
+struct PluginRequest {
+  std::string name;  // empty when it is asked for by path
+  std::string path;  // absolute
+  std::string version;
+  std::string sha256;
+  bool required = true;
+};
+
+struct ConfigOptions {
+  // Says what is wrong with a request ("no plugin named 'maths', ..."); empty: nothing. Not called
+  // for entries with `"load": "never"`.
+  std::function<std::string(const PluginRequest&)> check_plugin;
+  size_t max_bytes = size_t{4} << 20;
+};
+
+// Reads, checks and normalizes: defaults filled in, short forms written out, paths absolute
+// (relative ones start at the config's folder). Nodes keep their places for later messages. Runs no
+// plugin code.
+//
+// Throws IOError when the file cannot be read; else ConfigError, whose message is
+//   FILE:LINE:COLUMN: /json/pointer: what was found, wanted what (did you mean 'x'?)
+// for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
+// order, for several. Text that is not JSON is a single fault.
+Tree read_config(const std::string& path, const ConfigOptions& options = {});
+// The same for text at hand. `file` is for messages, `folder` is where relative paths start.
+Tree parse_config(std::string_view text, const std::string& file, const std::string& folder,
+                  const ConfigOptions& options = {});
+
+}  // namespace tenon::core

@@ -1,0 +1,88 @@
+// The config as data: every key with its types, range, default and meaning. Reading and the
+// editors' JSON Schema both come from this table.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/tree.hpp"
+
+namespace tenon::core {
+
+enum class ConfigType : uint8_t {
+  Bool,
+  Int,
+  Number,
+  Text,
+  Object,  // with the keys of `object`
+  Map,     // any keys, values of `elements`
+  Array,   // of `elements`
+  Free     // an object that somebody else checks
+};
+
+// What a text stands for.
+enum class ConfigText : uint8_t {
+  Any,
+  Choice,
+  InputPath,   // made absolute, from the config's folder
+  OutputPath,  // the same
+  PluginId,
+  PluginPath,
+  Name,     // an op or module: words with dots between
+  Pattern,  // the same, where '*' stands for anything
+  Version,
+  Sha256
+};
+
+struct ConfigObject;
+
+// One way in which a value may be written.
+struct ConfigForm {
+  ConfigType type = ConfigType::Free;
+  ConfigText text = ConfigText::Any;
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool above_low = false;   // low itself is out
+  bool below_high = false;  // high itself is out
+  std::span<const std::string_view> choices{};
+  const ConfigObject* object = nullptr;
+  std::span<const ConfigForm> elements{};
+  int64_t fewest = 0;  // of arrays
+  int64_t most = std::numeric_limits<int64_t>::max();
+};
+
+struct ConfigKey {
+  std::string_view name;
+  std::string_view meaning;
+  std::span<const ConfigForm> forms;
+  bool required = false;
+  std::string_view fallback{};                // JSON of the default; empty: none
+  std::string_view variant{};                 // belongs to this variant of the object only
+  std::span<const std::string_view> needs{};  // keys beside it without which it makes no sense
+  // Finds the value when it is not given; empty: it cannot.
+  std::string (*derive)(const tenon_tree& object) = nullptr;
+};
+
+struct ConfigObject {
+  std::string_view name;
+  std::string_view meaning;
+  std::span<const ConfigKey> keys;
+  std::string_view variant_key{};  // the key whose value chooses among variants
+  bool open = false;               // other keys are somebody else's
+  // The key that a bare text in place of the object stands for.
+  std::string_view (*shorthand)(std::string_view text) = nullptr;
+};
+
+const ConfigObject& config_table();
+
+// "an integer from 1 to 1024", "'lazy', 'eager' or 'never'", ...
+std::string wanted_text(const ConfigForm& form);
+std::string wanted_text(std::span<const ConfigForm> forms);
+
+// JSON Schema (draft 7) of the config, for editors: what sdk/share/tenon/config.schema.json holds.
+std::string config_schema_json();
+
+}  // namespace tenon::core

@@ -1,0 +1,193 @@
+// Search order and folder listing.
+#include "core/plugin/discovery.hpp"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+// Beside the library that holds this code, which is libtenon but for unit tests.
+std::string install_folder_of_library() {
+  static const char anchor = 0;
+  Dl_info library{};
+  if (::dladdr(&anchor, &library) == 0 || library.dli_fname == nullptr) return {};
+  std::error_code fault;
+  const auto file = std::filesystem::canonical(library.dli_fname, fault);
+  if (fault) return {};
+  return (file.parent_path() / "tenon" / "plugins").string();
+}
+
+// Sorted by name: the order of a listing must not depend on the file system.
+std::vector<std::string> plugin_files(SearchFolder& folder) {
+  std::vector<std::string> files;
+  std::error_code fault;
+  auto entry = std::filesystem::directory_iterator(folder.path, fault);
+  if (fault) {
+    folder.skipped =
+        fault == std::errc::no_such_file_or_directory ? "no such folder" : fault.message();
+    return files;
+  }
+  for (const auto end = std::filesystem::directory_iterator(); entry != end;
+       entry.increment(fault)) {
+    const auto& path = entry->path();
+    if (path.extension() == ".so" && !path.filename().native().starts_with('.')) {
+      files.push_back(path.string());
+    }
+    if (fault) break;
+  }
+  std::sort(files.begin(), files.end());
+  folder.files = static_cast<int64_t>(files.size());
+  return files;
+}
+
+using KnownPlugins = std::unordered_map<std::string_view, const FoundPlugin*>;
+
+FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownPlugins& known) {
+  FoundPlugin plugin;
+  plugin.path = std::move(path);
+  plugin.origin = origin;
+  try {
+    const FileSource file(plugin.path);
+    plugin.stamp = file.stamp();
+    const auto old = known.find(plugin.path);
+    if (old != known.end() && old->second->facts && old->second->stamp == plugin.stamp) {
+      plugin.facts = old->second->facts;
+    } else {
+      plugin.facts = std::make_shared<const PluginFacts>(read_facts(file, plugin.path));
+    }
+  } catch (const PluginError& error) {
+    plugin.failure = error.failure;
+  }
+  return plugin;
+}
+
+}  // namespace
+
+const char* plugin_origin_text(PluginOrigin origin) noexcept {
+  switch (origin) {
+    case PluginOrigin::Path:
+      return "path";
+    case PluginOrigin::Config:
+      return "config";
+    case PluginOrigin::Environment:
+      return "environment";
+    case PluginOrigin::User:
+      return "user";
+    case PluginOrigin::Install:
+      return "install";
+  }
+  return "unknown";
+}
+
+SearchEnvironment SearchEnvironment::of_process() {
+  SearchEnvironment environment;
+  environment.elevated = ::getauxval(AT_SECURE) != 0;
+  environment.plugin_path = environment_variable("TENON_PLUGIN_PATH");
+  environment.data_home = environment_variable("XDG_DATA_HOME");
+  environment.home = environment_variable("HOME");
+  environment.install_folder = install_folder_of_library();
+  return environment;
+}
+
+std::string searched_text(std::span<const SearchFolder> folders) {
+  std::vector<std::string> words;
+  for (const SearchFolder& folder : folders) {
+    words.push_back(quote(folder.path) + " (" +
+                    (folder.skipped.empty() ? counted(folder.files, "plugin file") : folder.skipped) +
+                    ")");
+  }
+  if (words.empty()) return "no folder was searched";
+  return "looked in: " + join(words, ", ");
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code fault;
+  auto absolute = std::filesystem::absolute(path, fault).lexically_normal();
+  if (!absolute.has_filename()) absolute = absolute.parent_path();
+  return fault ? path : absolute.string();
+}
+
+std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
+                                         const SearchEnvironment& environment) {
+  std::vector<SearchFolder> folders;
+  const std::string elevated = environment.elevated ? "ignored: this process has elevated rights" : "";
+  const auto add = [&](const std::string& path, PluginOrigin origin, const std::string& skipped) {
+    std::string folder = absolute_path(path);
+    const bool known = std::any_of(folders.begin(), folders.end(), [&](const SearchFolder& other) {
+      return other.path == folder && other.skipped.empty();
+    });
+    if (!known) folders.push_back({std::move(folder), origin, skipped, 0});
+  };
+
+  for (const std::string& path : configured) add(path, PluginOrigin::Config, "");
+  if (environment.plugin_path) {
+    std::string_view rest = *environment.plugin_path;
+    while (!rest.empty()) {
+      const size_t colon = rest.find(':');
+      // Elsewhere an empty entry means the current folder; here only its name does.
+      if (colon != 0) {
+        add(std::string(rest.substr(0, colon)), PluginOrigin::Environment, elevated);
+      }
+      rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
+    }
+  }
+  const auto is_absolute = [](const std::optional<std::string>& path) {
+    return path && path->starts_with('/');
+  };
+  if (is_absolute(environment.data_home)) {
+    add(*environment.data_home + "/tenon/plugins", PluginOrigin::User, elevated);
+  } else if (is_absolute(environment.home)) {
+    add(*environment.home + "/.local/share/tenon/plugins", PluginOrigin::User, elevated);
+  }
+  if (!environment.install_folder.empty()) {
+    add(environment.install_folder, PluginOrigin::Install, "");
+  }
+  return folders;
+}
+
+Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
+                           std::span<const FoundPlugin* const> known) {
+  KnownPlugins known_paths;
+  for (const FoundPlugin* plugin : known) known_paths.emplace(plugin->path, plugin);
+  Discovery discovery;
+  for (const std::string& file : files) {
+    discovery.plugins.push_back(read_plugin(absolute_path(file), PluginOrigin::Path, known_paths));
+  }
+  for (SearchFolder& folder : folders) {
+    if (!folder.skipped.empty()) continue;
+    for (std::string& file : plugin_files(folder)) {
+      discovery.plugins.push_back(read_plugin(std::move(file), folder.origin, known_paths));
+    }
+  }
+  discovery.folders = std::move(folders);
+
+  std::unordered_map<std::string_view, const FoundPlugin*> winners;
+  for (FoundPlugin& plugin : discovery.plugins) {
+    if (!plugin.facts) continue;
+    const auto [winner, first] = winners.emplace(plugin.facts->id, &plugin);
+    if (first) continue;
+    plugin.shadowed = plugin.stamp.same_file(winner->second->stamp)
+                          ? "the same file as " + quote(winner->second->path)
+                          : quote(winner->second->path) + " comes first in the search order";
+  }
+  return discovery;
+}
+
+}  // namespace tenon::core

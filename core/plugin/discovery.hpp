@@ -1,0 +1,69 @@
+// Where plugins are looked for, in which order, and what was found there.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plugin/facts_reader.hpp"
+#include "core/plugin/failure.hpp"
+
+namespace tenon::core {
+
+// In the order of precedence.
+enum class PluginOrigin { Path, Config, Environment, User, Install };
+
+const char* plugin_origin_text(PluginOrigin origin) noexcept;
+
+// What of the process decides the search; tests make their own.
+struct SearchEnvironment {
+  bool elevated = false;  // runs with more rights than its user: his folders are not trusted
+  std::optional<std::string> plugin_path;  // TENON_PLUGIN_PATH
+  std::optional<std::string> data_home;    // XDG_DATA_HOME
+  std::optional<std::string> home;         // HOME
+  std::string install_folder;
+
+  static SearchEnvironment of_process();
+};
+
+struct SearchFolder {
+  std::string path;
+  PluginOrigin origin;
+  std::string skipped;  // why it was not searched; empty when it was
+  int64_t files = 0;    // plugin files in it
+};
+
+struct FoundPlugin {
+  std::string path;
+  PluginOrigin origin = PluginOrigin::Path;
+  FileStamp stamp;
+  std::shared_ptr<const PluginFacts> facts;  // null when they could not be read
+  std::optional<PluginFailure> failure;      // why
+  std::string shadowed;                      // why another file stands for this id; empty for winners
+};
+
+struct Discovery {
+  std::vector<SearchFolder> folders;
+  std::vector<FoundPlugin> plugins;  // winners and losers, in search order
+};
+
+// "looked in: '/a' (no such folder), '/b' (3 plugin files)"
+std::string searched_text(std::span<const SearchFolder> folders);
+
+// `configured` come first, in their order; then TENON_PLUGIN_PATH, the user's folder, the install folder.
+// The current folder is among them only where one of these names it.
+std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
+                                         const SearchEnvironment& environment);
+
+// Reads the facts of `files` (named one by one, before all folders) and of every *.so in the folders, not
+// in folders below. Runs no plugin code. The first file with an id wins; a file that cannot be read is
+// kept with its failure. Facts of files that are `known` and unchanged are not read again.
+Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
+                           std::span<const FoundPlugin* const> known = {});
+
+// An absolute path without dots, where there is a current folder to make it from.
+std::string absolute_path(const std::string& path);
+
+}  // namespace tenon::core

@@ -1,0 +1,377 @@
+// Bounded ELF64 reader: header, program headers, note segments; nothing else is believed.
+#include "core/plugin/elf_notes.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "core/plugin/failure.hpp"
+#include "tenon/abi/facts.h"
+
+namespace tenon::core {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "big-endian machines are not supported");
+
+#if defined(__x86_64__)
+constexpr uint16_t kThisMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kThisMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr uint16_t kThisMachine = EM_RISCV;
+#elif defined(__powerpc64__)
+constexpr uint16_t kThisMachine = EM_PPC64;
+#else
+#error "add this machine's ELF code here and its name below"
+#endif
+
+// Far above what linkers write; bounds the work that a forged count can cause.
+constexpr uint16_t kMaxProgramHeaders = 1024;
+constexpr uint64_t kMaxDynamic = 1u << 16;
+constexpr uint32_t kMaxSectionNames = 1u << 20;
+constexpr uint64_t kMaxSectionHeaders = 1u << 16;
+
+// The start of a file, where linkers put headers and notes: one read serves them all.
+constexpr size_t kHeadSize = 4096;
+
+std::string machine_text(uint16_t machine) {
+  switch (machine) {
+    case EM_386:
+      return "x86";
+    case EM_X86_64:
+      return "x86-64";
+    case EM_ARM:
+      return "arm";
+    case EM_AARCH64:
+      return "aarch64";
+    case EM_RISCV:
+      return "riscv";
+    case EM_PPC64:
+      return "ppc64";
+    case EM_S390:
+      return "s390";
+    case EM_MIPS:
+      return "mips";
+    default:
+      return "machine code " + std::to_string(machine);
+  }
+}
+
+class ElfFile {
+ public:
+  ElfFile(const ByteSource& source, const std::string& path) : source_(source), path_(path) {
+    head_size_ = static_cast<size_t>(std::min<uint64_t>(source.size(), kHeadSize));
+    if (!source.read(0, head_.data(), head_size_)) refuse("it cannot be read", "copy it again");
+    check_header();
+    read_program_headers();
+  }
+
+  void for_each_payload(const std::function<void(std::string_view)>& take);
+
+ private:
+  [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
+                           const std::string& wanted = "", const std::string& found = "") const {
+    PluginFailure failure;
+    failure.stage = PluginStage::Read;
+    failure.path = path_;
+    failure.problem = problem;
+    failure.remedy = remedy;
+    failure.wanted = wanted;
+    failure.found = found;
+    throw PluginError(failure);
+  }
+  [[noreturn]] void truncated(const std::string& what, uint64_t end) const {
+    refuse(what + " would end at byte " + std::to_string(end) + ", the file ends at byte " +
+               std::to_string(source_.size()) + ": it is truncated or damaged",
+           "copy or build it again");
+  }
+
+  void check_header();
+  void read_program_headers();
+  // Whether bytes of the file get mapped at this address and for this long.
+  bool is_loaded(uint64_t address, uint64_t count) const {
+    return std::any_of(segments_.begin(), segments_.end(), [&](const Elf64_Phdr& load) {
+      return load.p_type == PT_LOAD && address >= load.p_vaddr &&
+             address - load.p_vaddr <= load.p_filesz &&
+             count <= load.p_filesz - (address - load.p_vaddr);
+    });
+  }
+  void check_dynamic(const Elf64_Phdr& segment) const;
+  void require_inside(const std::string& what, uint64_t offset, uint64_t count) const {
+    if (offset > source_.size() || count > source_.size() - offset) {
+      truncated(what, offset + std::min(count, UINT64_MAX - offset));
+    }
+  }
+  void read(const std::string& what, uint64_t offset, void* destination, size_t count) const {
+    require_inside(what, offset, count);
+    if (offset + count <= head_size_) {
+      std::memcpy(destination, head_.data() + offset, count);
+    } else if (!source_.read(offset, destination, count)) {
+      refuse(what + " cannot be read", "copy it again");
+    }
+  }
+  void walk_notes(std::string_view segment, uint64_t alignment,
+                  const std::function<void(std::string_view)>& take);
+  std::string_view check_note(std::string_view descriptor) const;
+  bool section_table_has_facts() const;
+
+  const ByteSource& source_;
+  const std::string& path_;
+  std::array<char, kHeadSize> head_;
+  size_t head_size_ = 0;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Phdr> segments_;
+  uint32_t note_count_ = 0;
+};
+
+void ElfFile::check_header() {
+  const std::string shared_library = "name a shared library built as a Tenon plugin";
+  if (head_size_ == 0) refuse("the file is empty", "copy or build it again");
+  const std::string_view head(head_.data(), head_size_);
+  if (!head.starts_with(std::string_view(ELFMAG, std::min<size_t>(SELFMAG, head_size_)))) {
+    if (head.starts_with("#!")) refuse("it is a script, not a shared library", shared_library);
+    if (head.starts_with("!<arch>")) {
+      refuse("it is a static library, not a shared one", shared_library);
+    }
+    refuse("it is not an ELF file", shared_library);
+  }
+  if (head_size_ < EI_NIDENT) truncated("the ELF header", sizeof header_);
+  std::memcpy(&header_, head_.data(), EI_NIDENT);
+  if (header_.e_ident[EI_CLASS] != ELFCLASS64) {
+    if (header_.e_ident[EI_CLASS] != ELFCLASS32) refuse("its ELF header is damaged", "build it again");
+    refuse("it is a 32-bit library, this machine is " + machine_text(kThisMachine),
+           "build it for this machine");
+  }
+  if (header_.e_ident[EI_DATA] != ELFDATA2LSB) {
+    if (header_.e_ident[EI_DATA] != ELFDATA2MSB) refuse("its ELF header is damaged", "build it again");
+    refuse("it is built for a big-endian machine, this machine is " + machine_text(kThisMachine),
+           "build it for this machine");
+  }
+  if (head_size_ < sizeof header_) truncated("the ELF header", sizeof header_);
+  std::memcpy(&header_, head_.data(), sizeof header_);
+  if (header_.e_machine != kThisMachine) {
+    refuse("built for " + machine_text(header_.e_machine) + ", this machine is " +
+               machine_text(kThisMachine),
+           "build it for this machine");
+  }
+  if (header_.e_ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT) {
+    refuse("its ELF header is damaged", "build it again");
+  }
+  switch (header_.e_type) {
+    case ET_DYN:
+      break;
+    case ET_REL:
+      refuse("it is an object file, not a shared library", "link it with -shared");
+    case ET_EXEC:
+      refuse("it is a program, not a shared library", shared_library);
+    case ET_CORE:
+      refuse("it is a core dump, not a shared library", shared_library);
+    default:
+      refuse("its ELF header is damaged", "build it again");
+  }
+}
+
+void ElfFile::read_program_headers() {
+  if (header_.e_phnum == 0) refuse("it has no program headers", "build it again");
+  if (header_.e_phnum > kMaxProgramHeaders || header_.e_phentsize != sizeof(Elf64_Phdr)) {
+    refuse("its program headers are damaged", "copy or build it again",
+           "at most " + std::to_string(kMaxProgramHeaders) + " of " +
+               std::to_string(sizeof(Elf64_Phdr)) + " bytes",
+           std::to_string(header_.e_phnum) + " of " + std::to_string(header_.e_phentsize));
+  }
+  segments_.resize(header_.e_phnum);
+  read("the program header table", header_.e_phoff, segments_.data(),
+       segments_.size() * sizeof(Elf64_Phdr));
+
+  // The system's loader maps what these say and trusts the rest: past the end of the file it would die of SIGBUS.
+  const Elf64_Phdr* dynamic = nullptr;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type == PT_NULL || segment.p_type == PT_GNU_STACK) continue;
+    require_inside("a segment", segment.p_offset, segment.p_filesz);
+    if (segment.p_type == PT_DYNAMIC) dynamic = &segment;
+    if (segment.p_type == PT_LOAD && segment.p_memsz < segment.p_filesz) {
+      refuse("a segment has more bytes in the file than in memory: it is damaged",
+             "copy or build it again");
+    }
+    if (segment.p_type == PT_GNU_RELRO && !is_loaded(segment.p_vaddr, segment.p_filesz)) {
+      refuse("its read-only data lies outside of what gets loaded: it is damaged",
+             "copy or build it again");
+    }
+  }
+  if (dynamic == nullptr || !is_loaded(dynamic->p_vaddr, dynamic->p_filesz)) {
+    refuse("it has no dynamic section that gets loaded", "link it with -shared");
+  }
+  check_dynamic(*dynamic);
+  // Linkers write the section table last, so a file that stops before its end was cut.
+  if (header_.e_shoff != 0) {
+    require_inside("the section table", header_.e_shoff,
+                   uint64_t{header_.e_shnum} * header_.e_shentsize);
+  }
+}
+
+// The tables that the system's loader follows blindly must exist and lie in what it maps. This catches
+// damaged files; it does not make a malicious one harmless, for its code would run anyway.
+void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
+  const auto damaged = [&](const char* what) {
+    refuse(std::string("its dynamic section is damaged: ") + what, "copy or build it again");
+  };
+  if (segment.p_filesz > kMaxDynamic) damaged("it is too large");
+  std::vector<Elf64_Dyn> entries(segment.p_filesz / sizeof(Elf64_Dyn));
+  read("the dynamic section", segment.p_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn));
+  const auto end = std::find_if(entries.begin(), entries.end(),
+                                [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
+  if (end == entries.end()) damaged("it has no end");
+  entries.erase(end, entries.end());
+  const auto value = [&](int64_t tag) -> std::optional<uint64_t> {
+    for (const Elf64_Dyn& entry : entries) {
+      if (entry.d_tag == tag) return entry.d_un.d_val;
+    }
+    return std::nullopt;
+  };
+  const auto strings = value(DT_STRTAB);
+  const uint64_t string_size = value(DT_STRSZ).value_or(0);
+  if (!strings || !is_loaded(*strings, string_size)) damaged("it has no strings");
+  const auto symbols = value(DT_SYMTAB);
+  if (!symbols || !is_loaded(*symbols, sizeof(Elf64_Sym))) damaged("it has no symbols");
+  const auto hash = value(DT_GNU_HASH) ? value(DT_GNU_HASH) : value(DT_HASH);
+  if (!hash || !is_loaded(*hash, 4 * sizeof(uint32_t))) damaged("it has no hash table");
+  const auto check_table = [&](int64_t table, int64_t size, const char* what) {
+    if (value(table) && !is_loaded(*value(table), value(size).value_or(0))) damaged(what);
+  };
+  check_table(DT_RELA, DT_RELASZ, "its relocations lie outside of the file");
+  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations lie outside of the file");
+  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors lie outside of the file");
+  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors lie outside of the file");
+  for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
+    if (value(tag) && !is_loaded(*value(tag), 1)) damaged("an address lies outside of the file");
+  }
+  for (const Elf64_Dyn& entry : entries) {
+    const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
+                           entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
+    if (is_string && entry.d_un.d_val >= string_size) damaged("a name lies outside of its strings");
+  }
+}
+
+void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take) {
+  uint64_t total = 0;
+  std::string buffer;
+  for (const Elf64_Phdr& segment : segments_) {
+    if (segment.p_type != PT_NOTE || segment.p_filesz == 0) continue;
+    // Counted over all segments: forged headers may show the same bytes many times.
+    total += segment.p_filesz;
+    if (segment.p_filesz > TENON_FACTS_MAX_BYTES || total > TENON_FACTS_MAX_BYTES) {
+      refuse("its notes are too large", "declare less, or split the plugin",
+             "at most " + std::to_string(TENON_FACTS_MAX_BYTES) + " bytes", std::to_string(total));
+    }
+    buffer.resize(segment.p_filesz);
+    read("a note segment", segment.p_offset, buffer.data(), buffer.size());
+    walk_notes(buffer, segment.p_align == 8 ? 8 : 4, take);
+  }
+  if (note_count_ > 0) return;
+  if (section_table_has_facts()) {
+    refuse(std::string("it has a section ") + TENON_FACTS_SECTION +
+               " that no program header covers; a tool such as patchelf moved it",
+           "build it again, or patch it with a tool that keeps note segments");
+  }
+  refuse(std::string("it declares nothing: it has no ") + TENON_FACTS_SECTION +
+             " note, so it is no Tenon plugin",
+         "build it with tenon_add_plugin, or state its facts with TENON_FACT");
+}
+
+void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
+                         const std::function<void(std::string_view)>& take) {
+  const uint64_t size = segment.size();
+  const auto aligned = [&](uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
+  uint64_t at = 0;
+  while (size - at >= sizeof(Elf64_Nhdr)) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, segment.data() + at, sizeof note);
+    // Between notes lie zeros where a compiler or sanitizer aligned them more than they ask for.
+    if (note.n_namesz == 0) {
+      at += 4;
+      continue;
+    }
+    const uint64_t name = at + sizeof note;
+    const uint64_t descriptor = aligned(name + note.n_namesz);
+    const uint64_t end = descriptor + note.n_descsz;
+    if (end > size) {
+      refuse("one of its notes runs past the end of its segment: it is damaged",
+             "copy or build it again");
+    }
+    constexpr std::string_view owner(TENON_FACTS_OWNER, sizeof TENON_FACTS_OWNER);
+    if (note.n_type == TENON_FACTS_TYPE && segment.substr(name, note.n_namesz) == owner) {
+      if (++note_count_ > TENON_FACTS_MAX_COUNT) {
+        refuse("it declares too much", "split the plugin",
+               "at most " + std::to_string(TENON_FACTS_MAX_COUNT) + " facts", "more");
+      }
+      take(check_note(segment.substr(descriptor, note.n_descsz)));
+    }
+    at = std::min(aligned(end), size);
+  }
+}
+
+std::string_view ElfFile::check_note(std::string_view descriptor) const {
+  struct {
+    uint32_t format, length, checksum;
+  } head;
+  if (descriptor.size() < sizeof head) {
+    refuse("one of its facts is too short: it is damaged", "copy or build it again");
+  }
+  std::memcpy(&head, descriptor.data(), sizeof head);
+  descriptor.remove_prefix(sizeof head);
+  if (head.format != TENON_FACTS_FORMAT) {
+    refuse("its facts are in another format", "build it with the SDK of this runtime",
+           "format " + std::to_string(TENON_FACTS_FORMAT), std::to_string(head.format));
+  }
+  if (head.length > TENON_FACTS_MAX_PAYLOAD || head.length > descriptor.size()) {
+    refuse("one of its facts has a wrong length: it is damaged", "copy or build it again",
+           "at most " +
+               std::to_string(std::min<size_t>(TENON_FACTS_MAX_PAYLOAD, descriptor.size())) +
+               " bytes",
+           std::to_string(head.length));
+  }
+  const std::string_view payload = descriptor.substr(0, head.length);
+  if (head.checksum != 0) {
+    uint32_t checksum = 2166136261u;
+    for (char byte : payload) checksum = (checksum ^ static_cast<uint8_t>(byte)) * 16777619u;
+    if (checksum != head.checksum) {
+      refuse("the checksum of one of its facts does not match: it is damaged",
+             "copy or build it again");
+    }
+  }
+  return payload;
+}
+
+// Only to explain why there are no facts: nothing here is trusted for more than that.
+bool ElfFile::section_table_has_facts() const {
+  const uint64_t count = header_.e_shnum;
+  if (header_.e_shoff == 0 || header_.e_shentsize != sizeof(Elf64_Shdr) ||
+      count > kMaxSectionHeaders || header_.e_shstrndx >= count) {
+    return false;
+  }
+  std::vector<Elf64_Shdr> sections(count);
+  if (!source_.read(header_.e_shoff, sections.data(), count * sizeof(Elf64_Shdr))) return false;
+  const Elf64_Shdr& table = sections[header_.e_shstrndx];
+  if (table.sh_size > kMaxSectionNames) return false;
+  std::string names(table.sh_size, '\0');
+  if (!source_.read(table.sh_offset, names.data(), names.size())) return false;
+  return std::any_of(sections.begin(), sections.end(), [&](const Elf64_Shdr& section) {
+    return section.sh_name < names.size() &&
+           std::string_view(names.c_str() + section.sh_name) == TENON_FACTS_SECTION;
+  });
+}
+
+}  // namespace
+
+void read_fact_payloads(const ByteSource& source, const std::string& path,
+                        const std::function<void(std::string_view)>& take) {
+  ElfFile(source, path).for_each_payload(take);
+}
+
+}  // namespace tenon::core

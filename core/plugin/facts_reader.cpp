@@ -1,0 +1,244 @@
+// Facts from payloads: JSON objects of three kinds, checked for form.
+#include "core/plugin/facts_reader.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "core/base/tree.hpp"
+#include "core/plugin/elf_notes.hpp"
+#include "core/plugin/failure.hpp"
+#include "core/plugin/version_range.hpp"
+#include "tenon/abi/facts.h"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr size_t kMaxName = 256;
+// An op's signature is shown in messages and listings: longer ones are mistakes.
+constexpr size_t kMaxSchema = 4096;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Listings go to terminals: what could steer one is refused.
+bool is_printable(std::string_view text, bool lines) {
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || (lines && (c == '\n' || c == '\t'));
+  });
+}
+
+// Dotted identifiers: "add", "nn.functional.linear".
+bool is_item_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxName) return false;
+  bool start = true;
+  for (char c : name) {
+    if (c == '.') {
+      if (start) return false;
+      start = true;
+    } else if (is_letter(c) || (!start && is_digit(c))) {
+      start = false;
+    } else {
+      return false;
+    }
+  }
+  return !start;
+}
+
+bool is_plugin_id(std::string_view id) {
+  if (id.empty() || id.size() > kMaxName || !(is_letter(id.front()) || is_digit(id.front()))) {
+    return false;
+  }
+  return std::all_of(id.begin(), id.end(), [](char c) {
+    return is_letter(c) || is_digit(c) || c == '-' || c == '.';
+  });
+}
+
+class FactsCollector {
+ public:
+  explicit FactsCollector(const std::string& path) : path_(path) {}
+
+  void add(std::string_view payload);
+  PluginFacts finish();
+
+ private:
+  [[noreturn]] void refuse(const std::string& problem, const std::string& remedy) const {
+    PluginFailure failure;
+    failure.stage = PluginStage::Read;
+    failure.plugin = facts_.id;
+    failure.path = path_;
+    failure.problem = problem;
+    failure.remedy = remedy;
+    throw PluginError(failure);
+  }
+  void add_plugin(const tenon_tree& object);
+  void add_op(const tenon_tree& object);
+  void add_module(const tenon_tree& object);
+  std::string text(const tenon_tree& object, const char* what, const char* key, bool required,
+                   size_t limit, bool lines = false) const;
+  std::string schema(const tenon_tree& object, const char* what) const;
+
+  const std::string& path_;
+  PluginFacts facts_;
+  bool has_plugin_ = false;
+};
+
+void FactsCollector::add(std::string_view payload) {
+  Tree tree;
+  try {
+    TreeOptions options;
+    options.max_bytes = TENON_FACTS_MAX_PAYLOAD;
+    options.max_depth = 8;
+    tree = parse_tree(payload, options);
+  } catch (const Error& error) {
+    refuse("one of its facts is not JSON: " + error.message, "mend the text of the fact");
+  }
+  if (!tree->is_object()) {
+    refuse("one of its facts is not a JSON object", "write {\"op\": {...}} or the like");
+  }
+  // Kinds and keys that a later SDK adds are passed over.
+  const auto child = [&](const char* kind) -> const tenon_tree* {
+    const tenon_tree* object = tree->find(kind);
+    if (object != nullptr && !object->is_object()) {
+      refuse(std::string("its fact \"") + kind + "\" is not a JSON object", "make it one");
+    }
+    return object;
+  };
+  if (const tenon_tree* op = child("op")) add_op(*op);
+  if (const tenon_tree* module = child("module")) add_module(*module);
+  if (const tenon_tree* plugin = child("plugin")) add_plugin(*plugin);
+}
+
+std::string FactsCollector::text(const tenon_tree& object, const char* what, const char* key,
+                                 bool required, size_t limit, bool lines) const {
+  const tenon_tree* value = object.find(key);
+  const std::string name = std::string("\"") + key + "\" of its fact \"" + what + "\"";
+  if (value == nullptr) {
+    if (required) refuse(name + " is missing", "add it");
+    return {};
+  }
+  if (!value->is_string()) refuse(name + " is not a string", "make it one");
+  const std::string_view content = value->as_string();
+  if (content.size() > limit) {
+    refuse(name + " is longer than " + std::to_string(limit) + " bytes", "shorten it");
+  }
+  if (!is_printable(content, lines)) refuse(name + " has control characters", "remove them");
+  return std::string(content);
+}
+
+std::string FactsCollector::schema(const tenon_tree& object, const char* what) const {
+  std::string schema = text(object, what, "schema", true, kMaxSchema);
+  if (schema.find('(') == schema.npos || !is_item_name(schema_name(schema))) {
+    refuse(std::string("a \"schema\" of its facts does not begin with a name and '(': ") +
+               quote(schema),
+           "write it like 'name(Tensor input) -> Tensor'");
+  }
+  return schema;
+}
+
+void FactsCollector::add_op(const tenon_tree& object) {
+  OpFacts op;
+  op.schema = schema(object, "op");
+  op.doc = text(object, "op", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  if (object.find("differentiable") != nullptr) {
+    op.differentiable = text(object, "op", "differentiable", true, kMaxName);
+  }
+  if (object.find("jvp") != nullptr) op.jvp = text(object, "op", "jvp", true, kMaxName);
+  if (const tenon_tree* reason = object.find("not_overridable"); reason != nullptr && reason->is_string()) {
+    op.not_overridable = reason->as_string();
+  }
+  if (const tenon_tree* flags = object.find("flags")) {
+    if (!flags->is_int()) refuse("\"flags\" of its fact \"op\" is not an integer", "make it one");
+    op.flags = flags->as_int();
+  }
+  facts_.ops.push_back(std::move(op));
+}
+
+void FactsCollector::add_module(const tenon_tree& object) {
+  ModuleFacts module;
+  module.schema = schema(object, "module");
+  module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  facts_.modules.push_back(std::move(module));
+}
+
+void FactsCollector::add_plugin(const tenon_tree& object) {
+  if (has_plugin_) refuse("it has two facts \"plugin\"", "state the plugin once");
+  has_plugin_ = true;
+  const std::string id = text(object, "plugin", "id", true, kMaxName);
+  if (!is_plugin_id(id)) {
+    refuse("the plugin id " + quote(id) + " is not made of letters, digits, '_', '-' and '.'",
+           "rename it");
+  }
+  facts_.id = id;
+  facts_.version = text(object, "plugin", "version", true, kMaxName);
+  try {
+    parse_version(facts_.version);
+  } catch (const Error& error) {
+    refuse("its version cannot be read: " + error.message, "mend it");
+  }
+  facts_.sdk = text(object, "plugin", "sdk", false, kMaxName);
+  facts_.license = text(object, "plugin", "license", false, kMaxName);
+  facts_.compiler = text(object, "plugin", "compiler", false, kMaxName);
+
+  const tenon_tree* abi = object.find("abi");
+  const auto number = [&](int64_t index, uint32_t& result) {
+    const tenon_tree* part = abi->at(index);
+    if (!part->is_int() || part->as_int() < 0 ||
+        part->as_int() > std::numeric_limits<uint32_t>::max()) {
+      return false;
+    }
+    result = static_cast<uint32_t>(part->as_int());
+    return true;
+  };
+  if (abi == nullptr || !abi->is_array() || abi->size() != 2 || !number(0, facts_.abi_major) ||
+      !number(1, facts_.abi_minor)) {
+    refuse("\"abi\" of its fact \"plugin\" is not [major, minor]", "write it like \"abi\": [1, 0]");
+  }
+}
+
+PluginFacts FactsCollector::finish() {
+  if (!has_plugin_) {
+    refuse("it declares ops or modules but no plugin", "add the fact \"plugin\" with id, version, abi");
+  }
+  const auto require_unique = [&](const auto& items, const char* kind) {
+    std::unordered_set<std::string_view> names;
+    names.reserve(items.size());
+    for (const auto& item : items) {
+      if (names.insert(item.name()).second) continue;
+      refuse(std::string("it declares the ") + kind + " " + quote(item.name()) + " twice",
+             "remove or rename one of them");
+    }
+  };
+  require_unique(facts_.ops, "op");
+  require_unique(facts_.modules, "module");
+  return std::move(facts_);
+}
+
+}  // namespace
+
+std::string_view schema_name(std::string_view schema) {
+  std::string_view name = schema.substr(0, schema.find('('));
+  while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+  while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+  return name;
+}
+
+std::string_view OpFacts::name() const { return schema_name(schema); }
+std::string_view ModuleFacts::name() const { return schema_name(schema); }
+
+PluginFacts read_facts(const ByteSource& source, const std::string& path) {
+  FactsCollector collector(path);
+  read_fact_payloads(source, path, [&](std::string_view payload) { collector.add(payload); });
+  return collector.finish();
+}
+
+FactsFile read_facts_file(const std::string& path) {
+  const FileSource source(path);
+  return {std::make_shared<const PluginFacts>(read_facts(source, path)), source.stamp()};
+}
+
+}  // namespace tenon::core

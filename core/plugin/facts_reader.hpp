@@ -1,0 +1,59 @@
+// What a plugin declares, read from its file without running any of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/plugin/byte_source.hpp"
+
+namespace tenon::core {
+
+struct OpFacts {
+  std::string schema;
+  std::string doc;
+  std::string differentiable = "none";  // none, formula, composite
+  std::string jvp = "none";             // none, rule, pointwise, linear, multilinear
+  int64_t flags = 0;
+  std::string not_overridable;  // the reason; empty: it may be overridden
+
+  // The schema up to its parameter list: "nn.functional.linear".
+  std::string_view name() const;
+};
+
+struct ModuleFacts {
+  std::string schema;
+  std::string doc;
+
+  std::string_view name() const;
+};
+
+// Ops and modules in the order of their notes.
+struct PluginFacts {
+  std::string id;
+  std::string version;
+  uint32_t abi_major = 0;
+  uint32_t abi_minor = 0;
+  std::string sdk;  // this, license and compiler are information only
+  std::string license;
+  std::string compiler;
+  std::vector<OpFacts> ops;
+  std::vector<ModuleFacts> modules;
+};
+
+// The schema's text before '(' without spaces around it.
+std::string_view schema_name(std::string_view schema);
+
+// Both throw PluginError at stage find or read, telling what is wrong with the file. Schemas are not
+// parsed: their names alone are checked, for form and for duplicates.
+PluginFacts read_facts(const ByteSource& source, const std::string& path);
+
+struct FactsFile {
+  std::shared_ptr<const PluginFacts> facts;
+  FileStamp stamp;
+};
+FactsFile read_facts_file(const std::string& path);
+
+}  // namespace tenon::core

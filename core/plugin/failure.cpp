@@ -1,0 +1,45 @@
+// Wording of plugin failures.
+#include "core/plugin/failure.hpp"
+
+#include <utility>
+
+namespace tenon::core {
+
+const char* plugin_stage_text(PluginStage stage) noexcept {
+  switch (stage) {
+    case PluginStage::Find:
+      return "find";
+    case PluginStage::Read:
+      return "read";
+    case PluginStage::Version:
+      return "version";
+    case PluginStage::Open:
+      return "open";
+    case PluginStage::Symbol:
+      return "symbol";
+    case PluginStage::Init:
+      return "init";
+    case PluginStage::Register:
+      return "register";
+  }
+  return "unknown";
+}
+
+std::string PluginFailure::text() const {
+  std::string text = "cannot load plugin ";
+  text += "'" + (plugin.empty() ? path : plugin) + "'";
+  text += std::string(" at stage ") + plugin_stage_text(stage) + ": " + problem;
+  if (!wanted.empty()) text += "; wanted " + wanted;
+  if (!found.empty()) text += (wanted.empty() ? "; found " : ", found ") + found;
+  if (!path.empty() && !plugin.empty()) text += "; file '" + path + "'";
+  if (!asked_by.empty()) text += "; asked for by " + asked_by;
+  if (!remedy.empty()) text += "; " + remedy;
+  return text;
+}
+
+PluginError::PluginError(PluginFailure reason)
+    : Error(TENON_ERROR_PLUGIN, reason.text()), failure(std::move(reason)) {
+  provider = failure.plugin;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,35 @@
+// Why a plugin could not be had: the stage that failed, what was wanted, what was found, and the remedy.
+#pragma once
+
+#include <string>
+
+#include "core/base/error.hpp"
+
+namespace tenon::core {
+
+// The steps from a name to a usable plugin, in order.
+enum class PluginStage { Find, Read, Version, Open, Symbol, Init, Register };
+
+const char* plugin_stage_text(PluginStage stage) noexcept;
+
+struct PluginFailure {
+  PluginStage stage = PluginStage::Find;
+  std::string plugin;   // id; empty while the file has not told it
+  std::string path;     // empty when no file was found
+  std::string problem;  // one clause
+  std::string wanted;   // empty where there is nothing to compare
+  std::string found;
+  std::string remedy;
+  std::string asked_by;  // who needed the plugin: "config x.json", "op 'mm'"; empty when unknown
+
+  // All of it in one line.
+  std::string text() const;
+};
+
+class PluginError : public Error {
+ public:
+  explicit PluginError(PluginFailure failure);
+  PluginFailure failure;
+};
+
+}  // namespace tenon::core

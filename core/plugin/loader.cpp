@@ -1,0 +1,437 @@
+// The only home of Boost.DLL: open, symbol, entry, comparison with the facts, init.
+#include "core/plugin/loader.hpp"
+
+#include <boost/dll/shared_library.hpp>
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+using boost::dll::shared_library;
+
+std::string abi_text(uint32_t major, uint32_t minor) {
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+// Libraries that stay open: closing them while the process ends would run code of plugins after what it
+// uses is gone.
+shared_library& keep_open(shared_library library) {
+  static std::mutex mutex;
+  static auto& libraries = *new std::vector<std::unique_ptr<shared_library>>;
+  const std::lock_guard lock(mutex);
+  return *libraries.emplace_back(std::make_unique<shared_library>(std::move(library)));
+}
+
+// One load in the making: what its failures have in common.
+class Load {
+ public:
+  Load(const PluginFacts& facts, const std::string& path, const tenon_host& host)
+      : facts_(facts), path_(path), host_(host) {}
+
+  shared_library& open() const;
+  const tenon_plugin* enter(shared_library& library) const;
+  void check_table(const tenon_plugin& plugin) const;
+  void compare_items(const tenon_plugin& plugin) const;
+  void initialize(const tenon_plugin& plugin, const tenon_tree* options) const;
+
+ private:
+  PluginFailure failure(PluginStage stage, std::string problem, std::string remedy) const {
+    PluginFailure result;
+    result.stage = stage;
+    result.plugin = facts_.id;
+    result.path = path_;
+    result.problem = std::move(problem);
+    result.remedy = std::move(remedy);
+    return result;
+  }
+  [[noreturn]] void fail(PluginStage stage, std::string problem, std::string remedy,
+                         std::string wanted = "", std::string found = "") const {
+    PluginFailure reason = failure(stage, std::move(problem), std::move(remedy));
+    reason.wanted = std::move(wanted);
+    reason.found = std::move(found);
+    throw PluginError(std::move(reason));
+  }
+  // Runs plugin code. Whatever it throws, of whichever runtime, ends here.
+  template <class Call>
+  void call(const char* what, Call&& body) const;
+  void check_op(const tenon_op_descriptor* op) const;
+  void check_module(const tenon_module_descriptor* module) const;
+
+  const PluginFacts& facts_;
+  const std::string& path_;
+  const tenon_host& host_;
+};
+
+// Boost wraps the system loader's text; users are shown that text alone.
+std::string loader_text(const std::exception& error) {
+  const std::string_view text = error.what();
+  constexpr std::string_view kMarker = "dlerror system message: ";
+  const size_t begin = text.find(kMarker);
+  const size_t end = text.rfind(')');
+  if (begin == text.npos || end == text.npos || end < begin + kMarker.size()) return error.what();
+  return std::string(text.substr(begin + kMarker.size(), end - begin - kMarker.size()));
+}
+
+shared_library& Load::open() const {
+  // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load others
+  // from their static constructors.
+  static std::recursive_mutex mutex;
+  const std::lock_guard lock(mutex);
+  try {
+    return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
+  } catch (const boost::dll::fs::system_error& error) {
+    const std::string text = loader_text(error);
+    std::string remedy = "mend the file, or what it needs";
+    if (text.find("undefined symbol") != text.npos) {
+      remedy = "link what defines it, and link with -z defs to be told when building";
+    } else if (text.find("cannot open shared object file") != text.npos) {
+      remedy = "install the library that it needs, or put its folder in the plugin's run path";
+    }
+    fail(PluginStage::Open, "the system's loader says: " + text, std::move(remedy));
+  }
+}
+
+const tenon_plugin* Load::enter(shared_library& library) const {
+  const std::string no_entry = std::string("it has no symbol ") + TENON_PLUGIN_ENTRY;
+  const char* remedy = "define the entry, with default visibility, in this plugin";
+  if (!library.has(TENON_PLUGIN_ENTRY)) fail(PluginStage::Symbol, no_entry, remedy);
+  auto* entry = &library.get<std::remove_pointer_t<tenon_plugin_entry_function>>(TENON_PLUGIN_ENTRY);
+
+  // A lookup goes on in the libraries that the plugin links, where another plugin's entry may be.
+  Dl_info place{};
+  void* owner = nullptr;
+  link_map* own = nullptr;
+  if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
+      ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
+    fail(PluginStage::Symbol, no_entry + " of its own, only that of a library that it links", remedy,
+         "", quote(place.dli_fname));
+  }
+
+  const tenon_plugin* plugin = nullptr;
+  call("its entry", [&](tenon_error** error) { return entry(&host_, &plugin, error); });
+  if (plugin == nullptr) {
+    fail(PluginStage::Init, "its entry returned no table", "set *plugin in the entry");
+  }
+  return plugin;
+}
+
+template <class Call>
+void Load::call(const char* what, Call&& body) const {
+  tenon_error* error = nullptr;
+  tenon_status status = TENON_OK;
+  std::string thrown;
+  try {
+    status = body(&error);
+  } catch (const std::exception& exception) {
+    thrown = std::string(": ") + exception.what();
+    status = TENON_ERROR_INTERNAL;
+  } catch (...) {
+    // Also reached by exceptions of another C++ runtime.
+    thrown = " of unknown type";
+    status = TENON_ERROR_INTERNAL;
+  }
+  if (status == TENON_OK && error == nullptr) return;
+
+  const std::unique_ptr<tenon_error, void (*)(tenon_error*)> owned(error, [](tenon_error* given) {
+    if (given != nullptr && !given->preallocated) delete given;
+  });
+  if (status == TENON_OK) {
+    fail(PluginStage::Init, std::string(what) + " filled an error but returned success",
+         "return the error's kind");
+  }
+  if (!thrown.empty()) {
+    fail(PluginStage::Init, std::string(what) + " threw an exception" + thrown,
+         "catch exceptions in the plugin and return a status: none may cross the boundary");
+  }
+  if (error == nullptr) {
+    fail(PluginStage::Init,
+         std::string(what) + " failed with status " + std::to_string(status) + " (" +
+             error_kind_text(status) + ") and no message",
+         "fill the error before returning a status");
+  }
+  PluginError reason(failure(PluginStage::Init, std::string(what) + " failed: " + error->error.message,
+                             "see the plugin's own message"));
+  reason.cause = std::make_shared<const Error>(error->error);
+  throw reason;
+}
+
+void Load::check_table(const tenon_plugin& plugin) const {
+  const char* rebuild = "build it again from one SDK, so that its facts and its code agree";
+  if (plugin.size < sizeof(tenon_plugin)) {
+    fail(PluginStage::Version, "the table that its entry returned is too small",
+         "set `size` to sizeof(tenon_plugin), and build it with a supported SDK",
+         "at least " + std::to_string(sizeof(tenon_plugin)) + " bytes", std::to_string(plugin.size));
+  }
+  if (auto reason = judge_abi(host_, facts_.id, path_, plugin.abi_major, plugin.abi_minor)) {
+    throw PluginError(std::move(*reason));
+  }
+  if (plugin.abi_major != facts_.abi_major || plugin.abi_minor != facts_.abi_minor) {
+    fail(PluginStage::Version, "its table names another ABI than its facts", rebuild,
+         abi_text(facts_.abi_major, facts_.abi_minor), abi_text(plugin.abi_major, plugin.abi_minor));
+  }
+  const auto same = [&](const char* what, const std::string& declared, const char* returned) {
+    if (returned != nullptr && declared == returned) return;
+    fail(PluginStage::Init, std::string("its table names another ") + what + " than its facts",
+         rebuild, quote(declared), returned == nullptr ? "none" : quote(returned));
+  };
+  same("id", facts_.id, plugin.id);
+  same("version", facts_.version, plugin.version);
+  if (plugin.op_count < 0 || plugin.module_count < 0 ||
+      (plugin.op_count > 0 && plugin.ops == nullptr) ||
+      (plugin.module_count > 0 && plugin.modules == nullptr)) {
+    fail(PluginStage::Register, "its table has counts that do not fit its arrays",
+         "set ops and modules with their counts");
+  }
+}
+
+void Load::check_op(const tenon_op_descriptor* op) const {
+  if (op == nullptr || op->schema == nullptr) {
+    fail(PluginStage::Register, "it registers an op without a descriptor or schema",
+         "fill every entry of `ops`");
+  }
+  const std::string name = "op " + quote(schema_name(op->schema));
+  if (op->size < sizeof(tenon_op_descriptor)) {
+    fail(PluginStage::Register, "the descriptor of " + name + " is too small",
+         "set `size` to sizeof(tenon_op_descriptor)",
+         "at least " + std::to_string(sizeof(tenon_op_descriptor)) + " bytes",
+         std::to_string(op->size));
+  }
+  if ((op->run == nullptr) == (op->elementwise == nullptr)) {
+    fail(PluginStage::Register,
+         name + (op->run == nullptr ? " has neither run nor elementwise"
+                                    : " has both run and elementwise"),
+         "set exactly one of them");
+  }
+  if (op->elementwise != nullptr && (op->elementwise->size < sizeof(tenon_elementwise) ||
+                                     op->elementwise->loops == nullptr)) {
+    fail(PluginStage::Register, name + " has an elementwise kernel without loops or with a wrong size",
+         "set `size` to sizeof(tenon_elementwise), and `loops`");
+  }
+  const bool formula = op->differentiable == TENON_DIFFERENTIABLE_FORMULA;
+  if (formula != (op->backward != nullptr)) {
+    fail(PluginStage::Register,
+         name + (formula ? " is differentiable by formula but has no backward"
+                         : " has a backward but is not differentiable by formula"),
+         "make them agree");
+  }
+  const bool rule = op->jvp_kind == TENON_JVP_RULE;
+  if (rule != (op->jvp != nullptr)) {
+    fail(PluginStage::Register,
+         name + (rule ? " says that it has a jvp rule but has none"
+                      : " has a jvp but does not say that it is its rule"),
+         "make them agree");
+  }
+}
+
+void Load::check_module(const tenon_module_descriptor* module) const {
+  if (module == nullptr || module->schema == nullptr) {
+    fail(PluginStage::Register, "it registers a module without a descriptor or schema",
+         "fill every entry of `modules`");
+  }
+  const std::string name = "module " + quote(schema_name(module->schema));
+  if (module->size < sizeof(tenon_module_descriptor)) {
+    fail(PluginStage::Register, "the descriptor of " + name + " is too small",
+         "set `size` to sizeof(tenon_module_descriptor)",
+         "at least " + std::to_string(sizeof(tenon_module_descriptor)) + " bytes",
+         std::to_string(module->size));
+  }
+  if (module->create == nullptr || module->forward == nullptr) {
+    fail(PluginStage::Register, name + " has no create or no forward", "set both");
+  }
+}
+
+std::string differentiable_text(uint32_t code) {
+  switch (code) {
+    case TENON_DIFFERENTIABLE_NONE:
+      return "none";
+    case TENON_DIFFERENTIABLE_FORMULA:
+      return "formula";
+    case TENON_DIFFERENTIABLE_COMPOSITE:
+      return "composite";
+    default:
+      return "code " + std::to_string(code);
+  }
+}
+
+std::string jvp_text(uint32_t code) {
+  switch (code) {
+    case TENON_JVP_NONE:
+      return "none";
+    case TENON_JVP_RULE:
+      return "rule";
+    case TENON_JVP_POINTWISE:
+      return "pointwise";
+    case TENON_JVP_LINEAR:
+      return "linear";
+    case TENON_JVP_MULTILINEAR:
+      return "multilinear";
+    default:
+      return "code " + std::to_string(code);
+  }
+}
+
+// Differences between what is declared and what is registered, as the message lists them.
+struct Differences {
+  std::vector<std::string> only_declared;
+  std::vector<std::string> only_registered;
+  std::vector<std::string> changed;
+
+  void compare(const std::string& item, const char* part, const std::string& declared,
+               const std::string& registered) {
+    if (declared == registered) return;
+    changed.push_back(item + " (" + part + " " + quote(declared) + " declared, " +
+                      quote(registered) + " registered)");
+  }
+  std::string text() const {
+    std::vector<std::string> parts;
+    const auto add = [&](const char* title, const std::vector<std::string>& items) {
+      constexpr size_t kShown = 10;
+      if (items.empty()) return;
+      std::string part = title;
+      part += join(std::span(items).first(std::min(items.size(), kShown)), ", ");
+      if (items.size() > kShown) part += " and " + std::to_string(items.size() - kShown) + " more";
+      parts.push_back(std::move(part));
+    };
+    add("declared but not registered: ", only_declared);
+    add("registered but not declared: ", only_registered);
+    add("registered other than declared: ", changed);
+    return join(parts, "; ");
+  }
+};
+
+// Matches both lists by name; `compare` gets each pair. Names of facts are unique already.
+template <class Facts, class Descriptor, class Compare>
+void match(const char* kind, const std::vector<Facts>& declared,
+           std::span<const Descriptor* const> registered, Differences& differences,
+           Compare&& compare) {
+  std::unordered_map<std::string_view, const Descriptor*> by_name;
+  by_name.reserve(registered.size());
+  for (const Descriptor* descriptor : registered) {
+    const std::string_view name = schema_name(descriptor->schema);
+    if (!by_name.emplace(name, descriptor).second) {
+      differences.only_registered.push_back(std::string(kind) + std::string(name) +
+                                            " for a second time");
+    }
+  }
+  for (const Facts& facts : declared) {
+    const auto found = by_name.find(facts.name());
+    if (found == by_name.end()) {
+      differences.only_declared.push_back(kind + std::string(facts.name()));
+    } else {
+      compare(facts, *found->second);
+      by_name.erase(found);
+    }
+  }
+  // In the order of registration, not of the hash table.
+  for (const Descriptor* descriptor : registered) {
+    const std::string_view name = schema_name(descriptor->schema);
+    const auto found = by_name.find(name);
+    if (found == by_name.end() || found->second != descriptor) continue;
+    differences.only_registered.push_back(kind + std::string(name));
+  }
+}
+
+void Load::compare_items(const tenon_plugin& plugin) const {
+  const std::span ops(plugin.ops, static_cast<size_t>(plugin.op_count));
+  const std::span modules(plugin.modules, static_cast<size_t>(plugin.module_count));
+  for (const tenon_op_descriptor* op : ops) check_op(op);
+  for (const tenon_module_descriptor* module : modules) check_module(module);
+
+  Differences differences;
+  match("", facts_.ops, ops, differences, [&](const OpFacts& facts, const tenon_op_descriptor& op) {
+    const std::string name(facts.name());
+    differences.compare(name, "schema", facts.schema, op.schema);
+    differences.compare(name, "differentiable", facts.differentiable,
+                        differentiable_text(op.differentiable));
+    differences.compare(name, "jvp", facts.jvp, jvp_text(op.jvp_kind));
+    differences.compare(name, "flags", std::to_string(facts.flags), std::to_string(op.flags));
+  });
+  match("module ", facts_.modules, modules, differences,
+        [&](const ModuleFacts& facts, const tenon_module_descriptor& module) {
+          differences.compare("module " + std::string(facts.name()), "schema", facts.schema,
+                              module.schema);
+        });
+  const std::string text = differences.text();
+  if (text.empty()) return;
+  fail(PluginStage::Register, "it registers other than it declares: " + text,
+       "make its facts and its table agree, so that listings tell the truth");
+}
+
+void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {
+  if (plugin.init == nullptr) {
+    if (options == nullptr) return;
+    fail(PluginStage::Init, "it takes no options, but the config gives some",
+         "remove `options` from its config entry");
+  }
+  call("its init", [&](tenon_error** error) { return plugin.init(options, error); });
+}
+
+}  // namespace
+
+std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
+                                       const std::string& path, uint32_t major, uint32_t minor) {
+  const uint32_t served = std::clamp<uint32_t>(minor, TENON_ABI_OLDEST_MINOR, host.abi_minor);
+  if (major == host.abi_major && minor == served) return std::nullopt;
+  PluginFailure failure;
+  failure.stage = PluginStage::Version;
+  failure.plugin = id;
+  failure.path = path;
+  failure.wanted = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
+  if (host.abi_minor > TENON_ABI_OLDEST_MINOR) {
+    failure.wanted += " to " + abi_text(host.abi_major, host.abi_minor);
+  }
+  failure.found = "ABI " + abi_text(major, minor);
+  const bool newer = major > host.abi_major || (major == host.abi_major && minor > host.abi_minor);
+  failure.problem = std::string("it is built for a ") + (newer ? "newer" : "older") +
+                    " Tenon than this one serves";
+  if (newer && major == host.abi_major) {
+    failure.remedy = "update Tenon, or build the plugin with TENON_TARGET_MINOR=" +
+                     std::to_string(host.abi_minor);
+  } else if (newer) {
+    failure.remedy = "update Tenon, or build the plugin with the SDK of this one";
+  } else {
+    failure.remedy = "build the plugin again with the SDK of this Tenon";
+  }
+  return failure;
+}
+
+void LoadedPlugin::shutdown() const noexcept {
+  if (table == nullptr || table->shutdown == nullptr) return;
+  try {
+    table->shutdown();
+  } catch (...) {
+    // Nothing can be done for a plugin that throws while it is told to end.
+  }
+}
+
+LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
+                         const tenon_tree* options, bool& opened) {
+  if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
+    throw PluginError(std::move(*reason));
+  }
+  const Load load(facts, path, host);
+  shared_library& library = load.open();
+  opened = true;
+  const tenon_plugin* plugin = load.enter(library);
+  load.check_table(*plugin);
+  load.compare_items(*plugin);
+  load.initialize(*plugin, options);
+  return {plugin};
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,192 @@
+// All plugins of a process: which are known, what each brings, and loading them when they are needed.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/tree.hpp"
+#include "core/plugin/discovery.hpp"
+#include "core/plugin/loader.hpp"
+
+namespace tenon::core {
+
+// Where loaded ops and modules go: the op table, behind an interface because plugins come before it.
+class Registrar {
+ public:
+  virtual ~Registrar() = default;
+  // All or nothing: throws without having changed anything. `provider` is the plugin's id. The
+  // descriptors were checked and live as long as the process. Called from one thread at a time for each
+  // plugin, never with a lock of the manager held.
+  virtual void commit(const std::string& provider,
+                      std::span<const tenon_op_descriptor* const> ops,
+                      std::span<const tenon_module_descriptor* const> modules) = 0;
+};
+
+enum class LoadMode {
+  Lazy,   // at the first use of something that it brings
+  Eager,  // as soon as the policy is applied
+  Never   // its ops and modules are unavailable
+};
+
+// What the config decides. Patterns are names in which '*' stands for any text ("nn.functional.*");
+// they are held against the names of ops and of modules.
+struct PluginPolicy {
+  struct Plugin {
+    std::string name;  // id or path
+    LoadMode mode = LoadMode::Lazy;
+    std::string version;  // a VersionRange; empty: any
+    std::string sha256;   // of the file; empty: any
+    Tree options;         // handed to its init; may be empty
+  };
+  struct Rule {
+    std::string pattern;
+    std::string plugin;  // id; in `disable` empty means whoever brings it
+  };
+  std::string source;                     // who asks, for messages: "config 'a.json'"
+  std::vector<std::string> search_paths;  // folders, searched before all others
+  std::vector<Plugin> plugins;
+  std::vector<Rule> prefer;  // the first rule that matches decides
+  std::vector<Rule> disable;
+};
+
+enum class PluginState {
+  Indexed,  // its facts are known, nothing of it has run
+  Loading,
+  Active,
+  Failed,
+  Disabled,
+  Shadowed  // another file stands for its id
+};
+
+const char* plugin_state_text(PluginState state) noexcept;
+
+// One line of a listing.
+struct PluginListing {
+  std::string id;  // empty when the file did not tell it
+  std::string version;
+  std::string path;
+  PluginOrigin origin = PluginOrigin::Path;
+  PluginState state = PluginState::Indexed;
+  std::string reason;                        // why failed, disabled or shadowed
+  std::optional<PluginFailure> failure;      // the parts of that, when failed
+  std::shared_ptr<const PluginFacts> facts;  // null when unreadable
+};
+
+enum class ItemKind { Op, Module };
+
+// How one plugin stands for one op or module that it declares.
+enum class ProviderStanding {
+  Chosen,     // it is used, or would be
+  Outranked,  // another plugin is preferred
+  Contested,  // as good as another: an error when it is called
+  Disabled,   // by the config
+  Failed      // its plugin is refused
+};
+
+const char* provider_standing_text(ProviderStanding standing) noexcept;
+
+struct ProviderListing {
+  std::string plugin;
+  ProviderStanding standing = ProviderStanding::Chosen;
+  std::string reason;
+};
+
+// Thread-safe. Folders are read at the first need, not before.
+//
+// Who provides an op that several plugins declare: the one that `prefer` names; else the one that was
+// asked for by name (by the config or load()) over one that merely lies in a folder; else nobody, and
+// using it is an error that names them all. The order of loading never decides.
+class PluginManager {
+ public:
+  PluginManager(const tenon_host& host, Registrar& registrar,
+                SearchEnvironment environment = SearchEnvironment::of_process());
+  ~PluginManager();
+  PluginManager(const PluginManager&) = delete;
+  PluginManager& operator=(const PluginManager&) = delete;
+
+  // A folder in front of the search order.
+  void add_search_path(const std::string& folder);
+
+  // What would be refused, without running plugin code: all faults, not just the first.
+  std::vector<PluginFailure> check(const PluginPolicy& policy);
+  // Adds to what earlier policies said; its rules go before theirs. Throws the first of check()'s
+  // failures, then nothing has changed. Loads the eager ones.
+  void apply(const PluginPolicy& policy);
+
+  // By id, or by path when the text has a '/' or ends in ".so". No-op when it is active.
+  void load(const std::string& id_or_path, const std::string& asked_by = "");
+
+  // Makes sure that the plugin which declares the name is loaded. False: none declares it. Throws when
+  // it cannot be loaded, is disabled, or several are equally entitled.
+  bool ensure_op(std::string_view name) { return ensure(ItemKind::Op, name); }
+  bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
+
+  // Sorted by id, then path.
+  std::vector<PluginListing> list();
+  // Everyone who declares the name, sorted by plugin id.
+  std::vector<ProviderListing> providers(ItemKind kind, std::string_view name);
+  // Names that plugins declare, sorted; for suggestions and listings.
+  std::vector<std::string> declared_names(ItemKind kind);
+  std::vector<SearchFolder> folders();
+
+  // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime; never
+  // done by the destructor, which may run while the process is being torn down.
+  void shutdown();
+
+ private:
+  struct Record;
+  struct Policies;
+  using Lock = std::unique_lock<std::mutex>;
+  using Index = std::unordered_map<std::string_view, std::vector<Record*>>;
+
+  bool ensure(ItemKind kind, std::string_view name);
+  void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
+  void load_now(Lock& lock, Record& record, const std::string& asked_by);
+  void wait_for(Lock& lock, Record& record, const std::string& asked_by);
+  Record* find_path(const std::string& path) const;
+  Record* find_id(const std::string& id) const;
+  Record& loadable(const std::string& id_or_path, const std::string& asked_by);
+  Record& loadable_file(const std::string& path, const std::string& asked_by);
+  Record& loadable_id(const std::string& id, const std::string& asked_by);
+  Record& same_plugin(Record& shadowed, const std::string& asked_by) const;
+  Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
+  void retry(Record& record) const;
+  std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
+  void scan();
+  void judge(Record& record) const;
+  void build_index();
+  const Index& index(ItemKind kind) const;
+  ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
+                            std::string* reason) const;
+  std::vector<const Record*> best_providers(ItemKind kind, std::string_view name) const;
+  std::optional<PluginFailure> conflict(const Record& record) const;
+  Error contested(ItemKind kind, std::string_view name,
+                  const std::vector<const Record*>& rivals) const;
+
+  const tenon_host& host_;
+  Registrar& registrar_;
+  const SearchEnvironment environment_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;  // some record has left Loading
+  std::vector<std::shared_ptr<Record>> records_;  // in search order
+  std::unique_ptr<Policies> policies_;
+  std::vector<SearchFolder> folders_;
+  bool scanned_ = false;
+  Index ops_;
+  Index modules_;
+  std::unordered_map<std::string, Record*> provided_[2];  // what is in the table, by ItemKind
+  std::vector<Record*> active_;                           // in the order of loading
+  std::map<std::thread::id, Record*> waiting_;            // who waits for whom, to see cycles
+};
+
+}  // namespace tenon::core

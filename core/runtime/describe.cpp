@@ -1,0 +1,288 @@
+// Listings as trees. All but an app's own state comes from plugin facts: nothing is loaded to be listed.
+//
+//   runtime      {version, abi: [major, minor], isa, threads, folders: [{path, origin}]}
+//   plugins      [{id, version, state, path, origin, abi, ops, modules, compiler, reason?, stage?}]
+//   plugin       one of them, with ops: [signature...] and modules: [signature...]
+//   ops          [{name, namespace, signature, schema, provider, standing, differentiable, jvp, doc}]
+//   op           one of them, with overridable, reason?, providers: [{plugin, standing, reason?}]
+//   overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace
+//   ignored      [{name, reason}]
+//   modules      [{name, signature, schema, provider, doc}]
+//   module       one of them
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/parallel.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/schema.hpp"
+#include "core/runtime/runtime.hpp"
+#include "tenon/abi/version.h"
+
+namespace tenon::core {
+
+namespace {
+
+struct DeclaredOp {
+  const OpFacts* facts;
+  const PluginListing* plugin;
+  Schema schema;
+};
+
+struct DeclaredModule {
+  const ModuleFacts* facts;
+  const PluginListing* plugin;
+};
+
+bool counts(const PluginListing& plugin) {
+  return plugin.facts != nullptr && plugin.state != PluginState::Shadowed && plugin.state != PluginState::Failed;
+}
+
+// Everything that is declared by plugins which stand, sorted by name, then plugin.
+struct Inventory {
+  std::vector<PluginListing> plugins = plugin_manager().list();
+
+  std::vector<DeclaredOp> ops() const {
+    std::vector<DeclaredOp> list;
+    for (const PluginListing& plugin : plugins) {
+      if (!counts(plugin)) continue;
+      for (const OpFacts& op : plugin.facts->ops) {
+        try {
+          list.push_back({&op, &plugin, parse_schema(op.schema)});
+        } catch (const Error&) {  // loading it will say why; listing the others goes on
+        }
+      }
+    }
+    std::sort(list.begin(), list.end(), [](const DeclaredOp& a, const DeclaredOp& b) {
+      return a.schema.name != b.schema.name ? a.schema.name < b.schema.name : a.plugin->id < b.plugin->id;
+    });
+    return list;
+  }
+  std::vector<DeclaredModule> modules() const {
+    std::vector<DeclaredModule> list;
+    for (const PluginListing& plugin : plugins) {
+      if (!counts(plugin)) continue;
+      for (const ModuleFacts& module : plugin.facts->modules) list.push_back({&module, &plugin});
+    }
+    std::sort(list.begin(), list.end(), [](const DeclaredModule& a, const DeclaredModule& b) {
+      return a.facts->name() != b.facts->name() ? a.facts->name() < b.facts->name() : a.plugin->id < b.plugin->id;
+    });
+    return list;
+  }
+};
+
+// Why an op cannot be overridden; empty when it can.
+std::string ignored_reason(const DeclaredOp& op) {
+  if ((op.facts->flags & TENON_OP_NOT_OVERRIDABLE) != 0) {
+    return op.facts->not_overridable.empty() ? "its plugin declares it so" : op.facts->not_overridable;
+  }
+  const auto holds = [](const Parameter& parameter) {
+    const bool operand = parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
+    return operand && !(parameter.keyword_only && parameter.name == "out");
+  };
+  const bool has_operand = std::any_of(op.schema.parameters.begin(), op.schema.parameters.end(), holds);
+  return has_operand ? "" : "it has no tensor operands whose type could be dispatched on";
+}
+
+std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
+  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+    if (provider.plugin == plugin) return provider_standing_text(provider.standing);
+  }
+  return provider_standing_text(ProviderStanding::Failed);
+}
+
+void put_op(TreeBuilder& tree, const DeclaredOp& op) {
+  tree.member("name", op.schema.name)
+      .member("namespace", op.schema.namespace_name())
+      .member("signature", signature_text(op.schema))
+      .member("schema", op.schema.text)
+      .member("provider", op.plugin->id)
+      .member("differentiable", op.facts->differentiable)
+      .member("jvp", op.facts->jvp)
+      .member("doc", op.facts->doc);
+}
+
+void put_module(TreeBuilder& tree, const DeclaredModule& module) {
+  std::string signature;
+  try {
+    signature = signature_text(parse_schema(module.facts->schema));
+  } catch (const Error& error) {
+    signature = "(" + error.message + ")";
+  }
+  tree.member("name", module.facts->name())
+      .member("signature", signature)
+      .member("schema", module.facts->schema)
+      .member("provider", module.plugin->id)
+      .member("doc", module.facts->doc);
+}
+
+void put_plugin(TreeBuilder& tree, const PluginListing& plugin, bool in_full) {
+  tree.member("id", plugin.id)
+      .member("version", plugin.version)
+      .member("state", plugin_state_text(plugin.state))
+      .member("path", plugin.path)
+      .member("origin", plugin_origin_text(plugin.origin));
+  if (plugin.facts != nullptr) {
+    const PluginFacts& facts = *plugin.facts;
+    tree.key("abi").begin_array().value(facts.abi_major).value(facts.abi_minor).end_array();
+    if (in_full) {
+      tree.key("ops").begin_array();
+      for (const OpFacts& op : facts.ops) tree.value(op.schema);
+      tree.end_array().key("modules").begin_array();
+      for (const ModuleFacts& module : facts.modules) tree.value(module.schema);
+      tree.end_array();
+      tree.member("sdk", facts.sdk).member("license", facts.license);
+    } else {
+      tree.member("ops", facts.ops.size()).member("modules", facts.modules.size());
+    }
+    tree.member("compiler", facts.compiler);
+  }
+  if (!plugin.reason.empty()) tree.member("reason", plugin.reason);
+}
+
+// The names that `name` can mean: itself, or those that end in it after a dot.
+bool names(std::string_view full, std::string_view name) {
+  return full == name || (full.size() > name.size() && full.ends_with(name) && full[full.size() - name.size() - 1] == '.');
+}
+
+template <class List, class NameOf>
+size_t find_one(const List& list, std::string_view name, const char* what, NameOf&& name_of) {
+  std::vector<std::string_view> all, matches;
+  size_t found = list.size();
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string_view full = name_of(list[i]);
+    all.push_back(full);
+    if (full == name) return i;
+    if (!names(full, name)) continue;
+    if (matches.empty() || matches.back() != full) matches.push_back(full);
+    if (found == list.size()) found = i;
+  }
+  if (matches.size() > 1) throw Error(TENON_ERROR_VALUE, std::string(what) + " " + quote(name) + " is ambiguous: it may be " + quoted_list(matches, "or"));
+  if (matches.empty()) throw Error(TENON_ERROR_VALUE, std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
+  return found;
+}
+
+Tree describe_runtime() {
+  TreeBuilder tree;
+  const char* const isas[] = {"baseline", "v3", "v4"};
+  tree.begin_object();
+  tree.member("version", std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR) + "." + std::to_string(TENON_VERSION_PATCH));
+  tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
+  tree.member("isa", isas[loop_isa()]).member("threads", thread_count());
+  tree.key("folders").begin_array();
+  for (const SearchFolder& folder : plugin_manager().folders()) {
+    tree.begin_object().member("path", folder.path).member("origin", plugin_origin_text(folder.origin)).end_object();
+  }
+  tree.end_array().end_object();
+  return tree.finish();
+}
+
+Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
+  std::map<std::string, std::vector<std::string>> namespaces;
+  for (const DeclaredOp& op : inventory.ops()) {
+    if (!ignored_reason(op).empty()) continue;
+    std::vector<std::string>& list = namespaces[std::string(op.schema.namespace_name())];
+    const std::string name(op.schema.short_name());
+    if (list.empty() || list.back() != name) list.push_back(name);
+  }
+  if (!wanted.empty() && !namespaces.contains(std::string(wanted))) {
+    std::vector<std::string_view> known;
+    for (const auto& [name, ops] : namespaces) {
+      if (!name.empty()) known.push_back(name);
+    }
+    throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(wanted) + suggestion(wanted, known) + "; there are " + quoted_list(known) + " and the root");
+  }
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const auto& [name, ops] : namespaces) {
+    if (!wanted.empty() && name != wanted) continue;
+    tree.begin_object().member("namespace", name).key("ops").begin_array();
+    for (const std::string& op : ops) tree.value(op);
+    tree.end_array().end_object();
+  }
+  tree.end_array();
+  return tree.finish();
+}
+
+}  // namespace
+
+Tree describe(std::string_view what, std::string_view name) {
+  if (what == "runtime") return describe_runtime();
+  const Inventory inventory;
+  if (what == "overridable") return describe_overridable(inventory, name);
+  TreeBuilder tree;
+  if (what == "plugins") {
+    tree.begin_array();
+    for (const PluginListing& plugin : inventory.plugins) {
+      tree.begin_object();
+      put_plugin(tree, plugin, false);
+      tree.end_object();
+    }
+    tree.end_array();
+  } else if (what == "plugin") {
+    const size_t found = find_one(inventory.plugins, name, "plugin", [](const PluginListing& plugin) { return std::string_view(plugin.id); });
+    tree.begin_object();
+    put_plugin(tree, inventory.plugins[found], true);
+    tree.end_object();
+  } else if (what == "ops") {
+    tree.begin_array();
+    for (const DeclaredOp& op : inventory.ops()) {
+      if (!name.empty() && op.schema.namespace_name() != name) continue;
+      tree.begin_object();
+      put_op(tree, op);
+      tree.end_object();
+    }
+    tree.end_array();
+  } else if (what == "op") {
+    const std::vector<DeclaredOp> ops = inventory.ops();
+    const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) { return std::string_view(declared.schema.name); })];
+    tree.begin_object();
+    put_op(tree, op);
+    tree.member("standing", standing_of(ItemKind::Op, op.schema.name, op.plugin->id));
+    const std::string reason = ignored_reason(op);
+    tree.member("overridable", reason.empty());
+    if (!reason.empty()) tree.member("reason", reason);
+    tree.key("providers").begin_array();
+    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, op.schema.name)) {
+      tree.begin_object().member("plugin", provider.plugin).member("standing", provider_standing_text(provider.standing));
+      if (!provider.reason.empty()) tree.member("reason", provider.reason);
+      tree.end_object();
+    }
+    tree.end_array().end_object();
+  } else if (what == "ignored") {
+    tree.begin_array();
+    for (const DeclaredOp& op : inventory.ops()) {
+      const std::string reason = ignored_reason(op);
+      if (!reason.empty()) tree.begin_object().member("name", op.schema.name).member("provider", op.plugin->id).member("reason", reason).end_object();
+    }
+    tree.end_array();
+  } else if (what == "modules") {
+    tree.begin_array();
+    for (const DeclaredModule& module : inventory.modules()) {
+      tree.begin_object();
+      put_module(tree, module);
+      tree.end_object();
+    }
+    tree.end_array();
+  } else if (what == "module") {
+    const std::vector<DeclaredModule> modules = inventory.modules();
+    const DeclaredModule& module = modules[find_one(modules, name, "module", [](const DeclaredModule& declared) { return declared.facts->name(); })];
+    tree.begin_object();
+    put_module(tree, module);
+    tree.end_object();
+  } else {
+    throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
+                                          "; there are runtime, plugins, plugin, ops, op, overridable, ignored, modules and module");
+  }
+  return tree.finish();
+}
+
+std::string describe_signature(std::string_view name) {
+  const Inventory inventory;
+  const std::vector<DeclaredOp> ops = inventory.ops();
+  return signature_text(ops[find_one(ops, name, "op", [](const DeclaredOp& declared) { return std::string_view(declared.schema.name); })].schema);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,569 @@
+// The host's slots over the core: each turns handles into objects and exceptions into statuses, nothing more.
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "core/autograd/dual.hpp"
+#include "core/autograd/engine.hpp"
+#include "core/autograd/history.hpp"
+#include "core/base/allocator.hpp"
+#include "core/base/atomic_file.hpp"
+#include "core/base/error.hpp"
+#include "core/base/generator.hpp"
+#include "core/base/log.hpp"
+#include "core/base/parallel.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/context.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/value.hpp"
+#include "core/nn/module.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/file.hpp"
+#include "core/tensor/shape.hpp"
+#include "core/tensor/text.hpp"
+#include "tenon/abi/host.h"
+
+namespace tenon::core {
+
+namespace {
+
+Shape shape_of(const int64_t* values, int64_t rank) {
+  if (rank < 0 || rank > TENON_MAX_RANK) {
+    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to " + std::to_string(TENON_MAX_RANK) + " dimensions, not " + std::to_string(rank));
+  }
+  return {values, static_cast<size_t>(rank)};
+}
+
+template <class T>
+void require_not_null(const T* pointer, const char* what) {
+  if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(what) + " is null");
+}
+
+std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
+  if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
+  return {tensors, static_cast<size_t>(count)};
+}
+
+// ---- errors ----
+
+tenon_status error_set(tenon_error** slot, tenon_status kind, const char* message, int64_t length) {
+  if (kind <= TENON_OK || kind >= TENON_ERROR_KIND_END) kind = TENON_ERROR_RUNTIME;
+  return guarded(slot, [&] { throw Error(kind, std::string(message, static_cast<size_t>(length))); });
+}
+tenon_status error_kind(const tenon_error* error) { return error == nullptr ? TENON_OK : error->error.kind; }
+const char* error_message(const tenon_error* error) { return error == nullptr ? "" : error->error.message.c_str(); }
+const char* error_op(const tenon_error* error) { return error == nullptr ? "" : error->error.op.c_str(); }
+const char* error_provider(const tenon_error* error) { return error == nullptr ? "" : error->error.provider.c_str(); }
+const tenon_error* error_cause(const tenon_error*) { return nullptr; }
+void error_release(tenon_error* error) {
+  if (error != nullptr && !error->preallocated) delete error;
+}
+void error_pass(tenon_error** slot, const tenon_error* error) {
+  if (error == nullptr) return;
+  guarded(slot, [&] { throw Error(error->error); });
+}
+
+// ---- memory and values ----
+
+void* allocate_slot(int64_t bytes) {
+  try {
+    return allocate(bytes);
+  } catch (...) {
+    return nullptr;
+  }
+}
+void free_memory(void* memory, int64_t bytes) {
+  if (memory != nullptr) release(memory, bytes);
+}
+void value_release(tenon_value* value) { release_value(*value); }
+tenon_status string_create(const char* data, int64_t length, tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] { *result = make_string({data, static_cast<size_t>(length)}); });
+}
+void memory_release_cached(int64_t keep_limit) { release_cached(keep_limit); }
+
+// ---- tensors ----
+
+tenon_status tensor_empty(tenon_dtype dtype, int64_t rank, const int64_t* shape, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] { *result = make_empty(dtype, shape_of(shape, rank)).give(); });
+}
+tenon_status tensor_wrap(tenon_dtype dtype, int64_t rank, const int64_t* shape, const int64_t* strides, void* data,
+                         void* owner, void (*release_owner)(void*), tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] { *result = make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner, release_owner).give(); });
+}
+tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape, const int64_t* strides, int64_t offset,
+                          tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(base, "the tensor to view");
+    *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
+  });
+}
+void tensor_retain(tenon_tensor* tensor) { tensor->retain(); }
+void tensor_release(tenon_tensor* tensor) {
+  if (tensor != nullptr) tensor->release();
+}
+int64_t tensor_use_count(const tenon_tensor* tensor) { return tensor->references.load(std::memory_order_relaxed); }
+int64_t tensor_version(const tenon_tensor* tensor) { return tensor->version(); }
+int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) { return a->storage != nullptr && a->storage == b->storage ? 1 : 0; }
+tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(destination, "the destination of a copy");
+    require_not_null(source, "the source of a copy");
+    copy(*destination, *source);
+  });
+}
+tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(destination, "the tensor to fill");
+    fill(*destination, *number);
+  });
+}
+tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    *result = item(*tensor);
+  });
+}
+const char* node_name_of(const Tensor* tensor) {
+  return tensor == nullptr || tensor->node == nullptr ? nullptr : static_cast<const Node*>(tensor->node)->name();
+}
+tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] {
+    const char* name = node_name_of(tensor);
+    *result = make_string(tensor_text(tensor, name == nullptr ? "" : name));
+  });
+}
+tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count, int64_t* shape, int64_t* rank, tenon_error** error) {
+  return guarded(error, [&] {
+    Sizes common{};
+    for (int64_t i = 0; i < count; ++i) common = broadcast_shapes(common, tensors[i]->shape());
+    std::memcpy(shape, common.values, static_cast<size_t>(common.rank) * sizeof(int64_t));
+    *rank = common.rank;
+  });
+}
+tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_dtypes(a, b); }
+
+// ---- autograd ----
+
+tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    set_requires_grad(*tensor, requires_grad != 0);
+  });
+}
+tenon_tensor* tensor_grad(tenon_tensor* tensor) { return grad_of(*tensor).give(); }
+tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    set_grad(*tensor, grad);
+  });
+}
+int32_t tensor_is_leaf(const tenon_tensor* tensor) { return is_leaf(*tensor) ? 1 : 0; }
+const char* tensor_node_name(const tenon_tensor* tensor) { return node_name_of(tensor); }
+tenon_status tensor_retain_grad(tenon_tensor* tensor, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    retain_grad(*tensor);
+  });
+}
+tenon_status tensor_detach(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    *result = make_detached(*tensor).give();
+  });
+}
+int32_t grad_mode_set(int32_t enabled) {
+  const bool previous = thread_state.grad_enabled;
+  thread_state.grad_enabled = enabled != 0;
+  return previous ? 1 : 0;
+}
+int32_t grad_mode() { return thread_state.grad_enabled ? 1 : 0; }
+
+std::span<Tensor* const> seeds_of(tenon_tensor* const* seeds, int64_t count) {
+  return seeds == nullptr ? std::span<Tensor* const>() : tensors_of(seeds, count);
+}
+tenon_status backward(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
+                      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph,
+                      tenon_error** error) {
+  return guarded(error, [&] {
+    std::optional<std::span<Tensor* const>> chosen;
+    if (input_count >= 0) chosen = tensors_of(inputs, input_count);
+    run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count), chosen ? &*chosen : nullptr,
+                 {retain_graph != 0, create_graph != 0});
+  });
+}
+tenon_status gradients(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
+                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph,
+                       int32_t allow_unused, tenon_tensor** results, tenon_error** error) {
+  return guarded(error, [&] {
+    std::vector<TensorRef> found = run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
+                                                 tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0}, allow_unused != 0);
+    for (size_t i = 0; i < found.size(); ++i) results[i] = found[i].give();
+  });
+}
+tenon_status dual_level_enter(tenon_error** error) {
+  return guarded(error, [] { enter_dual_level(); });
+}
+tenon_status dual_level_exit(tenon_error** error) {
+  return guarded(error, [] { exit_dual_level(); });
+}
+tenon_status dual_make(tenon_tensor* primal, tenon_tensor* tangent, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(primal, "the primal");
+    require_not_null(tangent, "the tangent");
+    *result = make_dual(*primal, *tangent).give();
+  });
+}
+tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(dual, "the tensor");
+    TensorRef carried(tangent_of(*dual));
+    TensorRef value = carried ? make_detached(*dual) : TensorRef(dual);
+    if (carried && dual->requires_grad()) {
+      const Edge edge = gradient_edge(*dual);
+      set_history(*value, edge.node, edge.output);
+      edge.node->release();
+    }
+    *tangent = carried.give();
+    *primal = value.give();
+  });
+}
+
+// ---- contexts ----
+
+const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
+tenon_tensor* context_result(const tenon_context* context, int64_t index) {
+  return context->rule == nullptr ? nullptr : context->rule->result(index);
+}
+int64_t context_slot_count(const tenon_context* context) {
+  return context->rule == nullptr ? static_cast<int64_t>(context->implementation->slot_parameters) : context->rule->slot_count();
+}
+int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
+  if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
+  return context->notes != nullptr && slot >= 0 && slot < 64 && (context->notes->needs >> slot & 1u) != 0 ? 1 : 0;
+}
+// Setup belongs to run: a rule that calls it is told so.
+void require_run(const tenon_context* context, const char* what) {
+  if (context->rule == nullptr) return;
+  throw Error(TENON_ERROR_RUNTIME, std::string(what) + " can be called only in forward, not in backward or jvp of '" + context->implementation->schema.name + "'");
+}
+tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    require_run(context, "save_for_backward");
+    if (context->notes == nullptr) return;
+    context->notes->saved.clear();
+    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->saved.emplace_back(tensor);
+  });
+}
+int64_t context_saved_count(const tenon_context* context) { return context->rule == nullptr ? 0 : context->rule->saved_count(); }
+tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    if (context->rule == nullptr) throw Error(TENON_ERROR_RUNTIME, "saved tensors can be read only in backward and jvp");
+    *result = context->rule->saved(index);
+  });
+}
+tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    require_run(context, "mark_dirty");
+    for (Tensor* tensor : tensors_of(tensors, count)) {
+      require_not_null(tensor, "a tensor marked dirty");
+      if (context->notes != nullptr) context->notes->dirty.push_back(tensor);
+      else if (tensor->storage != nullptr) tensor->storage->version.fetch_add(1, std::memory_order_relaxed);
+    }
+  });
+}
+tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    require_run(context, "mark_non_differentiable");
+    if (context->notes == nullptr) return;
+    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->non_differentiable.push_back(tensor);
+  });
+}
+void context_set_materialize_grads(tenon_context* context, int32_t enabled) {
+  if (context->notes != nullptr) context->notes->materialize = enabled != 0;
+}
+tenon_status context_set_stash(tenon_context* context, void* stash, void (*destroy)(void*), tenon_error** error) {
+  const tenon_status status = guarded(error, [&] { require_run(context, "stash"); });
+  FunctionNotes* notes = status == TENON_OK ? context->notes : nullptr;
+  if (notes == nullptr) {
+    // Nobody will read it; but the plugin may go on using it until its run ends.
+    static thread_local struct Unread {
+      void* stash = nullptr;
+      void (*destroy)(void*) = nullptr;
+      ~Unread() { clear(); }
+      void clear() {
+        if (stash != nullptr && destroy != nullptr) destroy(stash);
+        stash = nullptr;
+      }
+    } unread;
+    unread.clear();
+    unread.stash = stash;
+    unread.destroy = destroy;
+    return status;
+  }
+  if (notes->stash != nullptr && notes->destroy_stash != nullptr) notes->destroy_stash(notes->stash);
+  notes->stash = stash;
+  notes->destroy_stash = destroy;
+  return TENON_OK;
+}
+void* context_stash(const tenon_context* context) {
+  return context->rule != nullptr ? context->rule->stash() : context->notes == nullptr ? nullptr : context->notes->stash;
+}
+tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+  const bool fits = context->rule != nullptr && !context->rule->answered;
+  if (!fits) {
+    for (int64_t i = 0; i < count; ++i) tensor_release(tensors[i]);
+    return guarded(error, [&] {
+      throw Error(TENON_ERROR_RUNTIME, context->rule == nullptr ? "gradients can be given only by backward and jvp" : "a rule gave its gradients twice");
+    });
+  }
+  return guarded(error, [&] {
+    context->rule->answered = true;
+    for (int64_t i = 0; i < count; ++i) context->rule->answer->push_back(TensorRef::take(tensors[i]));
+  });
+}
+
+// ---- ops ----
+
+tenon_status op_find(const char* name, int64_t length, const tenon_op** op, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *op = Registry::process().require({name, static_cast<size_t>(length)});
+  });
+}
+const char* op_name(const tenon_op* op) { return op->name.c_str(); }
+tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count, const tenon_string* keywords,
+                              const tenon_value* keyword_values, int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  return call_op_keywords(op, {arguments, static_cast<size_t>(count)}, {keywords, static_cast<size_t>(keyword_count)},
+                          {keyword_values, static_cast<size_t>(keyword_count)}, results, error);
+}
+int64_t op_result_count(const tenon_op* op) {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  return implementation == nullptr ? 0 : implementation->result_count;
+}
+
+// ---- threads, randomness, log ----
+
+tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
+                               tenon_status (*body)(void*, int64_t, int64_t, tenon_error**), void* state, tenon_error** error) {
+  return guarded(error, [&] {
+    // Chunks see the caller's grad mode, wherever they run.
+    const bool grad_enabled = thread_state.grad_enabled;
+    parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
+      const GradModeGuard guard(grad_enabled);
+      tenon_error* chunk_error = nullptr;
+      const tenon_status status = body(state, from, to, &chunk_error);
+      if (status != TENON_OK) throw_status(status, chunk_error);
+    });
+  });
+}
+int32_t thread_count_slot() { return thread_count(); }
+void thread_count_set(int32_t count) { set_thread_count(count); }
+void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
+  const DrawRange range = reserve_draws(count);
+  *seed = range.seed;
+  *offset = range.offset;
+}
+void generator_seed(uint64_t seed) { seed_generator(seed); }
+void log_slot(int32_t level, const char* source, const char* message, int64_t length) {
+  log(static_cast<LogLevel>(level < 0 ? 0 : level > 4 ? 4 : level), source == nullptr ? "" : source, {message, static_cast<size_t>(length)});
+}
+
+// ---- trees ----
+
+tenon_status tree_parse(const char* text, int64_t length, tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] { *tree = parse_tree({text, static_cast<size_t>(length)}).give(); });
+}
+tenon_status tree_json(const tenon_tree* tree, int32_t indent, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tree, "the tree");
+    *text = make_string(json(*tree, indent));
+  });
+}
+void tree_retain(tenon_tree* tree) { tree->retain(); }
+void tree_release(tenon_tree* tree) {
+  if (tree != nullptr) tree->release();
+}
+tenon_value tree_value(const tenon_tree* tree) { return tree->value(); }
+int32_t tree_is_object(const tenon_tree* tree) { return tree->is_object() ? 1 : 0; }
+int64_t tree_size(const tenon_tree* tree) { return tree->size(); }
+const tenon_tree* tree_at(const tenon_tree* tree, int64_t index) { return tree->at(index); }
+const tenon_tree* tree_find(const tenon_tree* tree, const char* key, int64_t length) { return tree->find({key, static_cast<size_t>(length)}); }
+tenon_string tree_key(const tenon_tree* tree, int64_t index) {
+  const tenon_tree* child = tree->at(index);
+  const std::string_view key = child == nullptr ? std::string_view() : child->key();
+  return {key.data(), static_cast<int64_t>(key.size())};
+}
+
+// ---- listings and configuration ----
+
+tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] { *tree = describe(what, name == nullptr ? "" : name).give(); });
+}
+tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] { *text = make_string(describe_signature(name)); });
+}
+tenon_status plugin_path_add(const char* folder, tenon_error** error) {
+  return guarded(error, [&] { plugin_manager().add_search_path(folder); });
+}
+tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
+  return guarded(error, [&] { plugin_manager().load(id_or_path); });
+}
+tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
+  return guarded(error, [&] { *config = read_checked_config(path).give(); });
+}
+tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config(*config);
+  });
+}
+
+// ---- modules ----
+
+tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count, const tenon_string* keywords,
+                           const tenon_value* keyword_values, int64_t keyword_count, tenon_module** module, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *module = create_module(ModuleTable::process().require(type), {attributes, static_cast<size_t>(count)},
+                            {keywords, static_cast<size_t>(keyword_count)}, {keyword_values, static_cast<size_t>(keyword_count)}).give();
+  });
+}
+tenon_status module_create_tree(const tenon_tree* tree, tenon_module** module, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tree, "the module's description");
+    plugin_manager();
+    *module = create_module(*tree).give();
+  });
+}
+void module_retain(tenon_module* module) { module->retain(); }
+void module_release(tenon_module* module) {
+  if (module != nullptr) module->release();
+}
+const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
+const tenon_value* module_attributes(const tenon_module* module) { return module->attributes.data(); }
+tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor, tenon_error** error) {
+  return guarded(error, [&] { register_parameter(*module, name, tensor); });
+}
+tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor, int32_t persistent, tenon_error** error) {
+  return guarded(error, [&] { register_buffer(*module, name, tensor, persistent != 0); });
+}
+tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child, tenon_error** error) {
+  return guarded(error, [&] { register_child(*module, name, child); });
+}
+tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor, tenon_error** error) {
+  return guarded(error, [&] { *tensor = find_tensor(*module, name); });
+}
+tenon_status module_child(tenon_module* module, const char* name, tenon_module** child, tenon_error** error) {
+  return guarded(error, [&] { *child = find_child(*module, name); });
+}
+tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count, tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    call_module(*module, {inputs, static_cast<size_t>(count)}, *result);
+  });
+}
+int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
+void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
+tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count, tenon_value* names, tenon_value* items, tenon_error** error) {
+  return guarded(error, [&] {
+    if (what < 0 || what > 3) throw Error(TENON_ERROR_ARGUMENT, "walks are of parameters, buffers, children or modules (0 to 3), not " + std::to_string(what));
+    const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what), recurse != 0);
+    std::vector<std::string> texts;
+    std::vector<TensorRef> tensors;
+    for (const WalkItem& item : found) {
+      texts.push_back(item.name);
+      if (item.tensor != nullptr) tensors.emplace_back(item.tensor);
+    }
+    *names = make_string_list(texts);
+    *count = static_cast<int64_t>(found.size());
+    if (what <= 1) {
+      *items = make_tensor_list(std::move(tensors));
+      return;
+    }
+    auto** modules = static_cast<tenon_module**>(allocate(found.empty() ? 1 : *count * 8));
+    for (size_t i = 0; i < found.size(); ++i) {
+      found[i].module->retain();
+      modules[i] = found[i].module;
+    }
+    *items = tenon_value{};
+    items->tag = TENON_VALUE_MODULE_LIST;
+    items->length = static_cast<uint32_t>(found.size());
+    items->as.modules = modules;
+  });
+}
+tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** error) {
+  return guarded(error, [&] { convert(*module, dtype); });
+}
+tenon_status module_text_slot(tenon_module* module, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] { *text = make_string(module_text(*module)); });
+}
+tenon_status module_save(tenon_module* module, const char* path, tenon_error** error) {
+  return guarded(error, [&] { save_module(*module, path); });
+}
+tenon_status module_load(tenon_module* module, const char* path, int32_t strict, tenon_error** error) {
+  return guarded(error, [&] { load_module(*module, path, strict != 0); });
+}
+
+// ---- tensor files ----
+
+tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    std::vector<NamedTensor> list;
+    for (int64_t i = 0; i < count; ++i) {
+      require_not_null(tensors[i], "a tensor to save");
+      list.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)), TensorRef(tensors[i])});
+    }
+    save_tensors(path, list);
+  });
+}
+tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors, tenon_error** error) {
+  return guarded(error, [&] {
+    TensorFile file = load_tensors(path);
+    std::vector<std::string> texts;
+    std::vector<TensorRef> list;
+    for (NamedTensor& entry : file.tensors) {
+      texts.push_back(entry.name);
+      list.push_back(std::move(entry.tensor));
+    }
+    *names = make_string_list(texts);
+    *tensors = make_tensor_list(std::move(list));
+  });
+}
+tenon_status file_write(const char* path, const char* data, int64_t length, tenon_error** error) {
+  return guarded(error, [&] { write_file(path, {data, static_cast<size_t>(length)}); });
+}
+
+}  // namespace
+
+const tenon_host& host_table() noexcept {
+  // Where a core function of the slot's name and type exists it is the slot; else the adapter above.
+  static const tenon_host table = [] {
+    release_module = [](tenon_module* module) noexcept { module->release(); };
+    release_tree = [](tenon_tree* tree) noexcept { tree->release(); };
+    tenon_host host{};
+    host.magic = TENON_HOST_MAGIC;
+    host.size = sizeof(tenon_host);
+    host.abi_major = TENON_ABI_MAJOR;
+    host.abi_minor = TENON_ABI_MINOR;
+    constexpr auto allocate = allocate_slot;
+    constexpr auto tensor_text = tensor_text_slot;
+    constexpr auto broadcast_shapes = broadcast_shapes_slot;
+    constexpr auto promote_dtypes = promote_dtypes_slot;
+    constexpr auto op_call = call_op;
+    constexpr auto parallel_for = parallel_for_slot;
+    constexpr auto thread_count = thread_count_slot;
+    constexpr auto log = log_slot;
+    constexpr auto describe = describe_slot;
+    constexpr auto module_text = module_text_slot;
+#define TENON_FILL(since, result, name, parameters) host.name = name;
+    TENON_HOST_SLOTS(TENON_FILL)
+#undef TENON_FILL
+    return host;
+  }();
+  return table;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,27 @@
+// The process's runtime: the op table, the module table and the plugins that fill them.
+#pragma once
+
+#include "core/base/tree.hpp"
+#include "core/plugin/plugin_manager.hpp"
+
+struct tenon_host;
+
+namespace tenon::core {
+
+// The one table of host functions. Never changes.
+const tenon_host& host_table() noexcept;
+
+// Starts at first use; lives until the process ends.
+PluginManager& plugin_manager();
+
+// Applies the plugins, search paths and op rules of a config that was read.
+void apply_config(const tenon_tree& config);
+// Reads and checks a config, the plugins that it names included. Runs no plugin code.
+Tree read_checked_config(const std::string& path);
+
+// Listings from facts: see describe.cpp for the shapes.
+Tree describe(std::string_view what, std::string_view name);
+// "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is unique.
+std::string describe_signature(std::string_view name);
+
+}  // namespace tenon::core

@@ -1,0 +1,68 @@
+// Names of element types.
+#include "core/tensor/dtype.hpp"
+
+#include <string>
+
+namespace tenon::core {
+
+namespace {
+
+struct LongName {
+  std::string_view text;
+  tenon_dtype dtype;
+};
+constexpr LongName kLongNames[] = {
+    {"uint8", TENON_U8},    {"int8", TENON_I8},     {"int16", TENON_I16},  {"int32", TENON_I32},
+    {"int64", TENON_I64},   {"float32", TENON_F32}, {"float", TENON_F32},  {"float64", TENON_F64},
+    {"double", TENON_F64},
+};
+
+std::string all_dtypes() {
+  std::string text;
+#define TENON_NAME(name, code, bytes, type, short_name) \
+  if (!text.empty()) text += ", ";                      \
+  text += short_name;
+  TENON_DTYPES(TENON_NAME)
+#undef TENON_NAME
+  return text;
+}
+
+}  // namespace
+
+const char* dtype_text(tenon_dtype dtype) noexcept {
+  switch (dtype) {
+#define TENON_CASE(name, code, bytes, type, text) \
+  case code:                                      \
+    return text;
+    TENON_DTYPES(TENON_CASE)
+#undef TENON_CASE
+    default:
+      return "none";
+  }
+}
+
+tenon_dtype dtype_find(std::string_view text) noexcept {
+#define TENON_MATCH(name, code, bytes, type, short_name) \
+  if (text == short_name) return code;
+  TENON_DTYPES(TENON_MATCH)
+#undef TENON_MATCH
+  for (const LongName& name : kLongNames) {
+    if (text == name.text) return name.dtype;
+  }
+  return TENON_DTYPE_NONE;
+}
+
+tenon_dtype dtype_parse(std::string_view text) {
+  const tenon_dtype dtype = dtype_find(text);
+  if (dtype != TENON_DTYPE_NONE) return dtype;
+  throw Error(TENON_ERROR_VALUE,
+              "unknown dtype '" + std::string(text) + "': the dtypes are " + all_dtypes());
+}
+
+void dtype_check(tenon_dtype dtype) {
+  if (dtype_valid(dtype)) return;
+  throw Error(TENON_ERROR_VALUE,
+              "unknown dtype code " + std::to_string(dtype) + ": the dtypes are " + all_dtypes());
+}
+
+}  // namespace tenon::core

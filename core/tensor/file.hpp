@@ -1,0 +1,41 @@
+// Tensor files in the safetensors format: a JSON header with names, dtypes, shapes and ranges, then data.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/tensor.hpp"
+
+namespace tenon::core {
+
+struct NamedTensor {
+  std::string name;
+  TensorRef tensor;
+};
+
+using FileMetadata = std::vector<std::pair<std::string, std::string>>;
+
+struct TensorFile {
+  std::string path;
+  std::vector<NamedTensor> tensors;  // in the order of their data
+  FileMetadata metadata;
+
+  const NamedTensor* find(std::string_view name) const noexcept;
+  // Throws ValueError naming the tensor and the file.
+  const TensorRef& at(std::string_view name) const;
+};
+
+// Replaces the file as a whole or leaves the old one. Wide dtypes come first, so that all data is aligned;
+// otherwise the given order stays. Throws ValueError for names that are taken twice, reserved, or no UTF-8,
+// and Error(IO) for what the system refuses.
+void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
+                  const FileMetadata& metadata = {});
+
+// Everything is checked before memory is taken for any tensor. Throws ValueError naming the path and the
+// fault, Error(IO) when the file cannot be read.
+TensorFile load_tensors(const std::string& path);
+
+}  // namespace tenon::core

@@ -1,0 +1,114 @@
+// Strided shape arithmetic: counts, contiguous strides, broadcasting, printed form.
+#include "core/tensor/shape.hpp"
+
+#include <algorithm>
+
+#include "core/base/error.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+[[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
+
+// Size of `shape` at dimension `index` of a result of `rank` dimensions, to which it is right-aligned.
+int64_t aligned_size(Shape shape, size_t rank, size_t index) {
+  const size_t missing = rank - shape.size();
+  return index < missing ? 1 : shape[index - missing];
+}
+
+}  // namespace
+
+std::string shape_text(Shape shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+int64_t element_count(Shape shape) {
+  if (shape.size() > TENON_MAX_RANK) {
+    fail("a shape has at most " + std::to_string(TENON_MAX_RANK) + " dimensions, this one has " +
+         std::to_string(shape.size()));
+  }
+  int64_t count = 1;
+  bool overflow = false;
+  bool empty = false;
+  for (const int64_t size : shape) {
+    if (size < 0) fail("negative size " + std::to_string(size) + " in shape " + shape_text(shape));
+    empty = empty || size == 0;
+    overflow = overflow || __builtin_mul_overflow(count, size, &count);
+  }
+  if (empty) return 0;
+  if (overflow) fail("shape " + shape_text(shape) + " has more elements than can be addressed");
+  return count;
+}
+
+void contiguous_strides(Shape shape, int64_t* strides) noexcept {
+  uint64_t stride = 1;  // unsigned: next to a size of 0 the product may overflow, and does not matter
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(std::max<int64_t>(shape[i], 1));
+  }
+}
+
+bool is_contiguous(Shape shape, Shape strides) noexcept {
+  int64_t expected = 1;
+  bool contiguous = true;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] == 1) continue;
+    contiguous = contiguous && strides[i] == expected;
+    if (contiguous) expected *= shape[i];
+  }
+  return contiguous;
+}
+
+Sizes broadcast_shapes(Shape a, Shape b) {
+  const size_t rank = std::max(a.size(), b.size());
+  if (rank > TENON_MAX_RANK) {
+    fail("a shape has at most " + std::to_string(TENON_MAX_RANK) + " dimensions, this one has " +
+         std::to_string(rank));
+  }
+  Sizes result;
+  result.rank = static_cast<int64_t>(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size_a = aligned_size(a, rank, i);
+    const int64_t size_b = aligned_size(b, rank, i);
+    if (size_a != size_b && size_a != 1 && size_b != 1) {
+      fail("shapes " + shape_text(a) + " and " + shape_text(b) +
+           " cannot be broadcast together: sizes " + std::to_string(size_a) + " and " +
+           std::to_string(size_b) + " differ at dimension " + std::to_string(i));
+    }
+    result.values[i] = size_a == 1 ? size_b : size_a;
+  }
+  return result;
+}
+
+Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
+  if (shape.size() > target.size()) {
+    fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) + ": it has " +
+         std::to_string(shape.size()) + " dimensions, the target " + std::to_string(target.size()));
+  }
+  Sizes result;
+  result.rank = static_cast<int64_t>(target.size());
+  const size_t missing = target.size() - shape.size();
+  for (size_t i = 0; i < target.size(); ++i) {
+    if (i < missing) {
+      result.values[i] = 0;
+    } else if (shape[i - missing] == target[i]) {
+      result.values[i] = strides[i - missing];
+    } else if (shape[i - missing] == 1) {
+      result.values[i] = 0;
+    } else {
+      fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) + ": sizes " +
+           std::to_string(shape[i - missing]) + " and " + std::to_string(target[i]) +
+           " differ at dimension " + std::to_string(i));
+    }
+  }
+  return result;
+}
+
+}  // namespace tenon::core

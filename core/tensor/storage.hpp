@@ -1,0 +1,39 @@
+// A reference-counted buffer with the version counter that all its views share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+struct tenon_op;
+
+namespace tenon::core {
+
+struct Storage {
+  std::atomic<int32_t> references{1};
+  std::atomic<uint32_t> version{0};  // grows by one with each in-place change
+  char* data = nullptr;
+  int64_t bytes = 0;  // of data; below 1 MiB it follows this header in the same block
+  void* owner = nullptr;    // foreign memory: handed to release_owner
+  void (*release_owner)(void* owner) = nullptr;
+  std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
+  bool foreign = false;
+
+  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  // A sole owner needs no locked instruction: nobody else can reach the count to raise it.
+  void release() noexcept {
+    if (references.load(std::memory_order_acquire) == 1 ||
+        references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      destroy(this);
+    }
+  }
+
+  // Uninitialized, 64-byte aligned. Throws Error(MEMORY).
+  static Storage* create(int64_t bytes);
+  // `release_owner` may be null.
+  static Storage* wrap(void* data, int64_t bytes, void* owner, void (*release_owner)(void*));
+
+ private:
+  static void destroy(Storage* storage) noexcept;
+};
+
+}  // namespace tenon::core

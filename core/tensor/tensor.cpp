@@ -1,0 +1,235 @@
+// Making, viewing and destroying tensors.
+#include "core/tensor/tensor.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "core/base/allocator.hpp"
+#include "core/base/error.hpp"
+#include "core/tensor/dtype.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr int64_t dimension_bytes(int64_t rank) {
+  return 2 * rank * static_cast<int64_t>(sizeof(int64_t));
+}
+
+[[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
+
+// A tensor with room for `rank` dimensions and without storage; the caller fills shape and strides.
+Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
+  auto* tensor = new (allocate(sizeof(Tensor))) Tensor;
+  int64_t* dimensions = tensor->inline_dimensions;
+  if (rank > static_cast<size_t>(kInlineRank)) [[unlikely]] {
+    try {
+      tensor->dimensions = static_cast<int64_t*>(allocate(dimension_bytes(static_cast<int64_t>(rank))));
+    } catch (...) {
+      core::release(tensor, sizeof(Tensor));
+      throw;
+    }
+    dimensions = tensor->dimensions;
+  }
+  tenon_tensor_view& view = tensor->view;
+  view.data = nullptr;
+  view.shape = dimensions;
+  view.strides = dimensions + rank;
+  view.flags = flags;
+  view.type = 0;
+  view.dtype = dtype;
+  view.rank = static_cast<uint8_t>(rank);
+  view.device = 0;
+  std::fill(std::begin(view.reserved), std::end(view.reserved), uint8_t{0});
+  return tensor;
+}
+
+int64_t* mutable_shape(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.shape); }
+int64_t* mutable_strides(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
+
+// Bytes of `count` elements. Throws ValueError when they cannot be addressed.
+int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, dtype_bytes(dtype), &bytes) || bytes > (int64_t{1} << 47)) [[unlikely]] {
+    fail("a " + std::string(dtype_text(dtype)) + " tensor of shape " + shape_text(shape) +
+         " has more bytes than can be addressed");
+  }
+  return bytes;
+}
+
+void check_strides(Shape shape, Shape strides) {
+  if (shape.size() == strides.size()) return;
+  fail("shape " + shape_text(shape) + " and strides " + shape_text(strides) +
+       " differ in their number of dimensions");
+}
+
+struct Layout {
+  int64_t count = 1;
+  int64_t lowest = 0;  // offsets in elements of the first and last element in memory
+  int64_t highest = 0;
+  bool contiguous = true;
+};
+
+// Fills count, shape, strides and the contiguous flag. One pass, since views are made all the time.
+Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
+  int64_t* own_shape = mutable_shape(tensor);
+  int64_t* own_strides = mutable_strides(tensor);
+  Layout layout;
+  bool unusual = false;
+  bool too_far = false;
+  for (size_t i = shape.size(); i-- > 0;) {
+    const int64_t size = shape[i];
+    const int64_t stride = strides[i];
+    own_shape[i] = size;
+    own_strides[i] = stride;
+    int64_t reach = 0;
+    layout.contiguous &= size == 1 || stride == layout.count;
+    unusual |= size <= 0;
+    unusual |= __builtin_mul_overflow(layout.count, size, &layout.count);
+    too_far |= __builtin_mul_overflow(size - 1, stride, &reach);
+    too_far |= __builtin_add_overflow(layout.lowest, std::min<int64_t>(reach, 0), &layout.lowest);
+    too_far |= __builtin_add_overflow(layout.highest, std::max<int64_t>(reach, 0), &layout.highest);
+  }
+  if (unusual) [[unlikely]] {
+    layout.count = element_count(shape);
+    if (layout.count == 0) layout = Layout{.count = 0};
+  }
+  if (too_far && layout.count != 0) {
+    fail("shape " + shape_text(shape) + " with strides " + shape_text(strides) +
+         " reaches further than can be addressed");
+  }
+  tensor->view.count = layout.count;
+  if (layout.contiguous) tensor->view.flags |= TENON_TENSOR_CONTIGUOUS;
+  return layout;
+}
+
+}  // namespace
+
+TensorRef make_empty(tenon_dtype dtype, Shape shape) {
+  if (!dtype_valid(dtype) || shape.size() > TENON_MAX_RANK) [[unlikely]] {
+    dtype_check(dtype);
+    element_count(shape);
+  }
+  auto tensor = TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS));
+  // Count, shape and strides in one pass; the unusual is found at its end and told by element_count.
+  int64_t* sizes = mutable_shape(tensor.get());
+  int64_t* strides = mutable_strides(tensor.get());
+  int64_t count = 1;
+  uint64_t stride = 1;
+  bool unusual = false;
+  for (size_t i = shape.size(); i-- > 0;) {
+    const int64_t size = shape[i];
+    sizes[i] = size;
+    strides[i] = static_cast<int64_t>(stride);
+    unusual |= size <= 0;
+    unusual |= __builtin_mul_overflow(count, size, &count);
+    stride *= static_cast<uint64_t>(size > 0 ? size : 1);
+  }
+  if (unusual) [[unlikely]] count = element_count(shape);
+  const int64_t bytes = checked_bytes(dtype, count, shape);
+  tensor->view.count = count;
+  tensor->storage = Storage::create(bytes);
+  if (count != 0) [[likely]] tensor->view.data = tensor->storage->data;
+  return tensor;
+}
+
+TensorRef make_shape_only(const Tensor& like) {
+  auto tensor = TensorRef::take(make_object(
+      like.view.dtype, like.view.rank, TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_CONTIGUOUS));
+  tensor->view.count = like.view.count;
+  std::copy_n(like.view.shape, like.view.rank, mutable_shape(tensor.get()));
+  contiguous_strides(tensor->shape(), mutable_strides(tensor.get()));
+  return tensor;
+}
+
+TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data, void* owner,
+                       void (*release_owner)(void*)) {
+  dtype_check(dtype);
+  checked_bytes(dtype, element_count(shape), shape);
+  Sizes row_major;
+  if (strides.empty()) {
+    row_major.rank = static_cast<int64_t>(shape.size());
+    contiguous_strides(shape, row_major.values);
+    strides = row_major;
+  }
+  check_strides(shape, strides);
+  auto tensor = TensorRef::take(make_object(dtype, shape.size(), 0));
+  const Layout layout = lay_out(tensor.get(), shape, strides);
+  if (layout.count == 0) {
+    tensor->storage = Storage::wrap(data, 0, owner, release_owner);
+    return tensor;
+  }
+  if (data == nullptr) fail("the memory to wrap is null, but shape " + shape_text(shape) + " has elements");
+  int64_t elements = 0;
+  if (__builtin_sub_overflow(layout.highest, layout.lowest, &elements)) elements = INT64_MAX - 1;
+  const int64_t bytes = checked_bytes(dtype, elements + 1, shape);
+  char* lowest = static_cast<char*>(data) + layout.lowest * dtype_bytes(dtype);
+  tensor->storage = Storage::wrap(lowest, bytes, owner, release_owner);
+  tensor->view.data = data;
+  return tensor;
+}
+
+TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset) {
+  constexpr uint32_t kKept = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE | TENON_TENSOR_SHAPE_ONLY;
+  if (shape.size() != strides.size() || shape.size() > TENON_MAX_RANK) [[unlikely]] {
+    check_strides(shape, strides);
+    element_count(shape);
+  }
+  auto tensor = TensorRef::take(make_object(base.view.dtype, shape.size(), base.view.flags & kKept));
+  const Layout layout = lay_out(tensor.get(), shape, strides);
+  Storage* storage = base.storage;
+  if (storage == nullptr) return tensor;
+  if (layout.count != 0) {
+    // A base without elements has no place of its own in the storage: its start is meant.
+    const int64_t width = dtype_bytes(base.view.dtype);
+    const int64_t origin = base.view.data == nullptr ? 0 : static_cast<char*>(base.view.data) - storage->data;
+    int64_t first = 0;
+    int64_t lowest = 0;
+    int64_t highest = 0;
+    bool outside = __builtin_mul_overflow(offset, width, &first);
+    outside |= __builtin_add_overflow(first, origin, &first);
+    outside |= __builtin_mul_overflow(layout.lowest, width, &lowest);
+    outside |= __builtin_add_overflow(first, lowest, &lowest);
+    outside |= __builtin_mul_overflow(layout.highest, width, &highest);
+    outside |= __builtin_add_overflow(first, highest, &highest);
+    if (outside || lowest < 0 || highest > storage->bytes - width) [[unlikely]] {
+      fail("a view of shape " + shape_text(shape) + ", strides " + shape_text(strides) + " and offset " +
+           std::to_string(offset) + " lies outside of its storage of " +
+           std::to_string(storage->bytes / width) + " elements");
+    }
+    tensor->view.data = storage->data + first;
+  }
+  storage->retain();
+  tensor->storage = storage;
+  return tensor;
+}
+
+TensorRef make_detached(const Tensor& base) {
+  constexpr uint32_t kDropped = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  auto tensor = TensorRef::take(make_object(base.view.dtype, base.view.rank, base.view.flags & ~kDropped));
+  tensor->view.data = base.view.data;
+  tensor->view.count = base.view.count;
+  tensor->view.type = base.view.type;
+  for (size_t i = 0; i < base.view.rank; ++i) {
+    mutable_shape(tensor.get())[i] = base.view.shape[i];
+    mutable_strides(tensor.get())[i] = base.view.strides[i];
+  }
+  if (base.storage != nullptr) {
+    base.storage->retain();
+    tensor->storage = base.storage;
+  }
+  return tensor;
+}
+
+}  // namespace tenon::core
+
+void tenon_tensor::destroy(tenon_tensor* tensor) noexcept {
+  using namespace tenon::core;
+  if (tensor->node != nullptr) tensor->node->release();
+  if (tensor->view_base != nullptr) tensor->view_base->release();
+  delete tensor->meta;
+  if (tensor->storage != nullptr) tensor->storage->release();
+  if (tensor->dimensions != nullptr) tenon::core::release(tensor->dimensions, dimension_bytes(tensor->view.rank));
+  tenon::core::release(tensor, sizeof(tenon_tensor));
+}

@@ -1,0 +1,36 @@
+// bmm: the products of two equally long runs of matrices.
+#include "product.hpp"
+
+namespace {
+
+using tenon::Context;
+using tenon::Tensor;
+
+struct Bmm {
+  static constexpr auto schema = "bmm(Tensor input, Tensor mat2) -> Tensor";
+  static constexpr auto doc = "The matrix product of each pair of matrices in two batches.";
+  static constexpr auto saves = "mat2 for input, input for mat2";
+
+  static Tensor forward(const Tensor& input, const Tensor& mat2) {
+    blas::check_rank("bmm", "input", 3, input);
+    blas::check_rank("bmm", "mat2", 3, mat2);
+    blas::check_dtypes("bmm", "input", input, "mat2", mat2);
+    const int64_t batch = input.shape()[0];
+    if (mat2.shape()[0] != batch) blas::throw_batch_sizes("bmm", input, mat2);
+    blas::check_inner_sizes("bmm", input, mat2, input.shape()[2], mat2.shape()[1]);
+    Tensor result = tenon::empty_tensor({batch, input.shape()[1], mat2.shape()[2]}, input.dtype());
+    blas::multiply(input, mat2, result, batch, 1, 0);
+    return result;
+  }
+
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    Tensor input, mat2;
+    if (c.needs_input_grad(0)) input = g.bmm(c.tensor(1).transpose(1, 2));
+    if (c.needs_input_grad(1)) mat2 = c.tensor(0).transpose(1, 2).bmm(g);
+    return {std::move(input), std::move(mat2)};
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+}  // namespace
+TENON_OP(Bmm)

@@ -1,0 +1,34 @@
+// dot: the sum of the products of two vectors.
+#include "product.hpp"
+
+namespace {
+
+using tenon::Context;
+using tenon::Tensor;
+
+struct Dot {
+  static constexpr auto schema = "dot(Tensor input, Tensor other) -> Tensor";
+  static constexpr auto doc = "The sum of the products of two vectors.";
+  static constexpr auto saves = "other for input, input for other";
+
+  static Tensor forward(const Tensor& input, const Tensor& other) {
+    blas::check_rank("dot", "input", 1, input);
+    blas::check_rank("dot", "other", 1, other);
+    blas::check_dtypes("dot", "input", input, "other", other);
+    blas::check_inner_sizes("dot", input, other, input.shape()[0], other.shape()[0]);
+    Tensor result = tenon::empty_tensor({}, input.dtype());
+    blas::dot(input, other, result);
+    return result;
+  }
+
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    Tensor input, other;
+    if (c.needs_input_grad(0)) input = g * c.tensor(1);
+    if (c.needs_input_grad(1)) other = g * c.tensor(0);
+    return {std::move(input), std::move(other)};
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+}  // namespace
+TENON_OP(Dot)

@@ -1,0 +1,34 @@
+// mv: the product of a matrix and a vector.
+#include "product.hpp"
+
+namespace {
+
+using tenon::Context;
+using tenon::Tensor;
+
+struct Mv {
+  static constexpr auto schema = "mv(Tensor input, Tensor vec) -> Tensor";
+  static constexpr auto doc = "The product of a matrix and a vector.";
+  static constexpr auto saves = "vec for input, input for vec";
+
+  static Tensor forward(const Tensor& input, const Tensor& vec) {
+    blas::check_rank("mv", "input", 2, input);
+    blas::check_rank("mv", "vec", 1, vec);
+    blas::check_dtypes("mv", "input", input, "vec", vec);
+    blas::check_inner_sizes("mv", input, vec, input.shape()[1], vec.shape()[0]);
+    Tensor result = tenon::empty_tensor({input.shape()[0]}, input.dtype());
+    blas::multiply_vector(input, vec, result);
+    return result;
+  }
+
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    Tensor input, vec;
+    if (c.needs_input_grad(0)) input = g.outer(c.tensor(1));
+    if (c.needs_input_grad(1)) vec = c.tensor(0).t().mv(g);
+    return {std::move(input), std::move(vec)};
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+}  // namespace
+TENON_OP(Mv)

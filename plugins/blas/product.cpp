@@ -1,0 +1,316 @@
+// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops elsewhere.
+#include "product.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <climits>
+#include <type_traits>
+
+namespace blas {
+
+namespace {
+
+using tenon::f32;
+using tenon::f64;
+using tenon::ValueError;
+
+// Below this many multiplications OpenBLAS stays in the calling thread.
+constexpr double kThreadedProduct = 65536;
+// Products up to this size are shared out whole, one thread each; larger ones are split inside.
+constexpr double kWholeProduct = 16.0 * 1024 * 1024;
+
+double multiplications(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+blasint blas_size(int64_t size) {
+  if (__builtin_expect(size > INT_MAX, 0)) {
+    throw ValueError("a matrix product takes sizes and strides up to " + std::to_string(INT_MAX) + ", got " +
+                     std::to_string(size));
+  }
+  return static_cast<blasint>(size);
+}
+
+// How gemm is told of a layout: the leading dimension, and whether the matrix lies transposed.
+struct Layout {
+  blasint leading;
+  bool transposed;
+};
+
+bool row_major(const Matrices& m) {
+  return (m.column_stride == 1 || m.columns <= 1) &&
+         (m.rows <= 1 || m.row_stride >= std::max<int64_t>(m.columns, 1));
+}
+bool column_major(const Matrices& m) {
+  return (m.row_stride == 1 || m.rows <= 1) &&
+         (m.columns <= 1 || m.column_stride >= std::max<int64_t>(m.rows, 1));
+}
+Layout layout_of(const Matrices& m) {
+  if (row_major(m)) {
+    return {blas_size(std::max<int64_t>({m.rows <= 1 ? 1 : m.row_stride, m.columns, 1})), false};
+  }
+  return {blas_size(std::max<int64_t>({m.columns <= 1 ? 1 : m.column_stride, m.rows, 1})), true};
+}
+
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, float alpha,
+          const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c, blasint ldc) {
+  cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, double alpha,
+          const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
+  cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+template <class T>
+void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch, T alpha, T beta) {
+  const Layout la = layout_of(a), lb = layout_of(b), lo = layout_of(out);
+  const CBLAS_ORDER order = lo.transposed ? CblasColMajor : CblasRowMajor;
+  const CBLAS_TRANSPOSE ta = la.transposed == lo.transposed ? CblasNoTrans : CblasTrans;
+  const CBLAS_TRANSPOSE tb = lb.transposed == lo.transposed ? CblasNoTrans : CblasTrans;
+  const blasint m = blas_size(out.rows), n = blas_size(out.columns), k = blas_size(a.columns);
+  const auto* a_data = reinterpret_cast<const T*>(a.data);
+  const auto* b_data = reinterpret_cast<const T*>(b.data);
+  auto* out_data = reinterpret_cast<T*>(out.data);
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      gemm(order, ta, tb, m, n, k, alpha, a_data + i * a.batch_stride, la.leading, b_data + i * b.batch_stride,
+           lb.leading, beta, out_data + i * out.batch_stride, lo.leading);
+    }
+  };
+  const double each = multiplications(m, n, k);
+  if (batch == 1) {
+    if (each > kThreadedProduct) obey_thread_count();
+    run(0, 1);
+    return;
+  }
+  if (each > kThreadedProduct) obey_thread_count();
+  if (each > kWholeProduct) {
+    run(0, batch);
+  } else {
+    tenon::parallel_for(0, batch, std::max<int64_t>(1, static_cast<int64_t>(4 * kThreadedProduct / each)), run);
+  }
+}
+
+template <class T>
+void multiply_integers_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch,
+                          int64_t alpha, int64_t beta) {
+  // Unsigned, so that overflow wraps; at least 32 bits, so that nothing is promoted to int.
+  using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr int64_t block = 256;
+  const int64_t depth = a.columns;
+  for (int64_t i = 0; i < batch; ++i) {
+    const auto* from_a = reinterpret_cast<const T*>(a.data) + i * a.batch_stride;
+    const auto* from_b = reinterpret_cast<const T*>(b.data) + i * b.batch_stride;
+    auto* to = reinterpret_cast<T*>(out.data) + i * out.batch_stride;
+    const auto rows = [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        T* row = to + r * out.row_stride;
+        for (int64_t j = 0; j < out.columns; ++j) {
+          row[j] = beta == 0 ? T{} : static_cast<T>(static_cast<Wide>(beta) * static_cast<Wide>(row[j]));
+        }
+      }
+      for (int64_t from = 0; from < depth; from += block) {
+        const int64_t until = std::min(depth, from + block);
+        for (int64_t r = begin; r < end; ++r) {
+          T* row = to + r * out.row_stride;
+          for (int64_t k = from; k < until; ++k) {
+            const Wide factor = static_cast<Wide>(alpha) *
+                                static_cast<Wide>(from_a[r * a.row_stride + k * a.column_stride]);
+            const T* other = from_b + k * b.row_stride;
+            for (int64_t j = 0; j < out.columns; ++j) {
+              row[j] = static_cast<T>(static_cast<Wide>(row[j]) + factor * static_cast<Wide>(other[j]));
+            }
+          }
+        }
+      }
+    };
+    tenon::parallel_for(0, out.rows, 1 + 65536 / std::max<int64_t>(1, depth * out.columns), rows);
+  }
+}
+
+// The tensor itself, or a row-major copy of it when gemm cannot read its layout.
+const Tensor& readable(const Tensor& tensor, Tensor& copy) {
+  if (__builtin_expect(has_blas_layout(matrices(tensor)), 1)) return tensor;
+  copy = tenon::empty_tensor(tensor.shape(), tensor.dtype());
+  tenon::copy_elements(copy, tensor);
+  return copy;
+}
+
+template <class T>
+T wrapping_sum(const T* a, int64_t a_stride, const T* b, int64_t b_stride, int64_t count) {
+  using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  Wide sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += static_cast<Wide>(a[i * a_stride]) * static_cast<Wide>(b[i * b_stride]);
+  }
+  return static_cast<T>(sum);
+}
+
+bool has_blas_stride(const Tensor& vector) {
+  const int64_t stride = vector.strides()[0];
+  return vector.numel() <= 1 || (stride >= 1 && stride <= INT_MAX);
+}
+blasint blas_stride(const Tensor& vector) {
+  return vector.numel() <= 1 ? 1 : static_cast<blasint>(vector.strides()[0]);
+}
+Tensor readable_vector(const Tensor& vector) {
+  if (has_blas_stride(vector)) return vector;
+  Tensor copy = tenon::empty_tensor(vector.shape(), vector.dtype());
+  tenon::copy_elements(copy, vector);
+  return copy;
+}
+
+}  // namespace
+
+void obey_thread_count() {
+  thread_local int32_t obeyed = 0;
+  const int32_t count = tenon::thread_count();
+  if (__builtin_expect(count != obeyed, 0)) {
+    openblas_set_num_threads(count);
+    obeyed = count;
+  }
+}
+
+Matrices matrices(const Tensor& tensor) {
+  const tenon_tensor_view& view = tensor.view_record();
+  const int last = view.rank - 1;
+  return {static_cast<char*>(view.data), view.shape[last - 1], view.shape[last], view.strides[last - 1],
+          view.strides[last],            last == 2 ? view.strides[0] : 0};
+}
+
+bool has_blas_layout(const Matrices& m) { return row_major(m) || column_major(m); }
+
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha, double beta) {
+  const Matrices to = matrices(out);
+  if (to.rows == 0 || to.columns == 0 || batch == 0) return;
+  const DType dtype = out.dtype();
+  if (dtype != f32 && dtype != f64) {
+    multiply_integers(a, b, out, batch, static_cast<int64_t>(alpha), static_cast<int64_t>(beta));
+    return;
+  }
+  if (matrices(a).columns == 0) {
+    if (beta == 0) {
+      tenon::fill_elements(out, 0);
+    } else if (beta != 1) {
+      throw tenon::RuntimeError("a product of no terms cannot be added to a scaled output");
+    }
+    return;
+  }
+  Tensor a_copy, b_copy;
+  const Matrices ma = matrices(readable(a, a_copy)), mb = matrices(readable(b, b_copy));
+  if (dtype == f32) {
+    multiply_as<float>(ma, mb, to, batch, static_cast<float>(alpha), static_cast<float>(beta));
+  } else {
+    multiply_as<double>(ma, mb, to, batch, alpha, beta);
+  }
+}
+
+void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, int64_t alpha,
+                       int64_t beta) {
+  const Matrices to = matrices(out);
+  if (to.rows == 0 || to.columns == 0 || batch == 0) return;
+  Tensor rows = b;
+  if (matrices(b).column_stride != 1) {
+    rows = tenon::empty_tensor(b.shape(), b.dtype());
+    tenon::copy_elements(rows, b);
+  }
+  tenon::visit(out.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      multiply_integers_as<T>(matrices(a), matrices(rows), to, batch, alpha, beta);
+    }
+  });
+}
+
+void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
+  const int64_t rows = a.shape()[0], columns = a.shape()[1];
+  if (rows == 0) return;
+  if (y.dtype() != f32 && y.dtype() != f64) {
+    tenon::visit(y.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_same_v<T, bool>) {
+        T* to = y.data<T>();
+        for (int64_t i = 0; i < rows; ++i) {
+          to[i] = columns == 0 ? T{}
+                               : wrapping_sum(a.data<const T>() + i * a.strides()[0], a.strides()[1],
+                                              x.data<const T>(), x.strides()[0], columns);
+        }
+      }
+    });
+    return;
+  }
+  // Started from zeros: gemv would multiply what it finds there, a NaN too.
+  tenon::fill_elements(y, 0);
+  if (columns == 0) return;
+  Tensor copy;
+  const Matrices m = matrices(readable(a, copy));
+  const Layout layout = layout_of(m);
+  const Tensor vector = readable_vector(x);
+  if (multiplications(rows, columns, 1) > 4096) obey_thread_count();
+  const CBLAS_ORDER order = layout.transposed ? CblasColMajor : CblasRowMajor;
+  if (y.dtype() == f32) {
+    cblas_sgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0f,
+                reinterpret_cast<const float*>(m.data), layout.leading, vector.data<const float>(),
+                blas_stride(vector), 1.0f, y.data<float>(), 1);
+  } else {
+    cblas_dgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0,
+                reinterpret_cast<const double*>(m.data), layout.leading, vector.data<const double>(),
+                blas_stride(vector), 1.0, y.data<double>(), 1);
+  }
+}
+
+void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
+  const int64_t count = a.numel();
+  if (count == 0) {
+    tenon::fill_elements(out, 0);
+    return;
+  }
+  if (out.dtype() != f32 && out.dtype() != f64) {
+    tenon::visit(out.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_same_v<T, bool>) {
+        *out.data<T>() = wrapping_sum(a.data<const T>(), a.strides()[0], b.data<const T>(), b.strides()[0], count);
+      }
+    });
+    return;
+  }
+  const Tensor x = readable_vector(a), y = readable_vector(b);
+  const blasint n = blas_size(count);
+  if (n > 4096) obey_thread_count();
+  if (out.dtype() == f32) {
+    *out.data<float>() = cblas_sdot(n, x.data<const float>(), blas_stride(x), y.data<const float>(), blas_stride(y));
+  } else {
+    *out.data<double>() =
+        cblas_ddot(n, x.data<const double>(), blas_stride(x), y.data<const double>(), blas_stride(y));
+  }
+}
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text = "[";
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape()[i]);
+  }
+  return text + "]";
+}
+
+void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
+  throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(wanted) +
+                   (wanted == 1 ? " dimension" : " dimensions") + ", got shape " + shape_text(found) +
+                   (std::string_view(op) == "matmul" ? "" : "; matmul() takes any number"));
+}
+void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b) {
+  throw ValueError(std::string(op) + "(): inner sizes differ: " + shape_text(a) + " and " + shape_text(b));
+}
+void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b) {
+  throw ValueError(std::string(op) + "(): batch sizes differ: " + shape_text(a) + " and " + shape_text(b));
+}
+void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name, const Tensor& b) {
+  if (a.dtype() == b.dtype()) {
+    throw tenon::TypeError(std::string(op) + "(): bool tensors have no product; convert them with to()");
+  }
+  throw tenon::TypeError(std::string(op) + "(): '" + a_name + "' is " + tenon::dtype_text(a.dtype()) + " but '" +
+                         b_name + "' is " + tenon::dtype_text(b.dtype()) + "; convert one with to()");
+}
+
+}  // namespace blas

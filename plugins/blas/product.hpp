@@ -1,0 +1,64 @@
+// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops elsewhere.
+#pragma once
+
+#include <tenon/plugin.hpp>
+
+#include <string>
+
+namespace blas {
+
+using tenon::DType;
+using tenon::IntList;
+using tenon::Tensor;
+
+// A run of equally shaped matrices in one tensor; strides count elements.
+struct Matrices {
+  char* data;
+  int64_t rows, columns, row_stride, column_stride;
+  int64_t batch_stride;
+};
+
+// The last two dimensions of a tensor as matrices, the first of three as their batch.
+Matrices matrices(const Tensor& tensor);
+
+// Whether gemm can read (and write) the layout: unit stride one way, a leading dimension the other.
+bool has_blas_layout(const Matrices& m);
+
+// out = alpha * a b + beta * out for each of `batch` products; with beta 0 what is in `out` is not read.
+// Any strides of the operands, any dtype but bool; `out` must have a BLAS layout, and be row-major for
+// integers.
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha, double beta);
+// The same with whole numbers, for integer tensors.
+void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, int64_t alpha,
+                       int64_t beta);
+
+// OpenBLAS keeps a thread count for each calling thread; sets it to the runtime's when that has changed.
+void obey_thread_count();
+
+// y = a x for a matrix and a vector, and the sum of products of two vectors.
+void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
+void dot(const Tensor& a, const Tensor& b, const Tensor& out);
+
+// ---- refusals ----
+std::string shape_text(const Tensor& tensor);
+[[noreturn]] void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found);
+[[noreturn]] void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b);
+[[noreturn]] void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b);
+[[noreturn]] void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
+                               const Tensor& b);
+
+inline void check_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
+  if (__builtin_expect(found.dim() != wanted, 0)) throw_rank(op, name, wanted, found);
+}
+inline void check_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
+                         const Tensor& b) {
+  if (__builtin_expect(a.dtype() != b.dtype() || a.dtype() == tenon::boolean, 0)) {
+    throw_dtypes(op, a_name, a, b_name, b);
+  }
+}
+inline void check_inner_sizes(const char* op, const Tensor& a, const Tensor& b, int64_t a_size,
+                              int64_t b_size) {
+  if (__builtin_expect(a_size != b_size, 0)) throw_inner_sizes(op, a, b);
+}
+
+}  // namespace blas

@@ -1,0 +1,104 @@
+// relu, sigmoid, tanh and their relatives sinh, cosh, erf.
+#include "vector_math.hpp"
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Relu {
+  static constexpr auto schema = "relu(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The larger of input and 0.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto x) { return x < 0 ? decltype(x){} : x; };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) { return relu_backward(g, c.result()); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Relu_ : InPlace<Relu> {
+  static constexpr auto schema = "relu_(Tensor(a!) input) -> Tensor(a!)";
+  static constexpr auto doc = "relu, in place.";
+};
+
+// One pass instead of a comparison and a selection: every network runs it in each step.
+struct ReluBackward {
+  static constexpr auto schema =
+      "relu_backward(Tensor gradient, Tensor output, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The gradient of relu: gradient where its output is above 0.";
+  static constexpr uint32_t dtypes = floating_dtypes;
+  static constexpr auto element = [](auto gradient, auto output) {
+    return output <= 0 ? decltype(gradient){} : gradient;
+  };
+  static constexpr auto saves = "output";
+  static Tensor backward(Context& c, const Tensor& g) { return relu_backward(g, c.tensor(1)); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Sigmoid {
+  static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "1 / (1 + exp(-input)).";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return 1 / (1 + vector_math::exp(-x)); };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) {
+    const Tensor y = c.result();
+    return g * y * (1 - y);
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Tanh {
+  static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The hyperbolic tangent.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return vector_math::tanh(x); };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) { return g * (1 - square(c.result())); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Sinh {
+  static constexpr auto schema = "sinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The hyperbolic sine.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return vector_math::sinh(x); };
+  static constexpr auto saves = "input";
+  static Tensor backward(Context& c, const Tensor& g) { return g * cosh(c.tensor(0)); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Cosh {
+  static constexpr auto schema = "cosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The hyperbolic cosine.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return vector_math::cosh(x); };
+  static constexpr auto saves = "input";
+  static Tensor backward(Context& c, const Tensor& g) { return g * sinh(c.tensor(0)); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Erf {
+  static constexpr auto schema = "erf(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The error function.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return vector_math::erf(x); };
+  static constexpr auto saves = "input";
+  static Tensor backward(Context& c, const Tensor& g) {
+    constexpr double two_over_root_pi = 1.12837916709551257390;
+    return g * exp(-square(c.tensor(0))) * two_over_root_pi;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(Relu)
+TENON_OP(Relu_)
+TENON_OP(ReluBackward)
+TENON_OP(Sigmoid)
+TENON_OP(Tanh)
+TENON_OP(Sinh)
+TENON_OP(Cosh)
+TENON_OP(Erf)

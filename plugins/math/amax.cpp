@@ -1,0 +1,70 @@
+// amax and amin.
+#include "extremum_lanes.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+template <bool Largest>
+Tensor extremum(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+  const Reduction plan = plan_nonempty_reduction(op, input, dim, keepdim);
+  const Tensor result = empty_tensor(plan.shape, input.dtype());
+  visit_elements(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    using Kernel = LaneKernel<ExtremumPolicy<T, Largest>>;
+    T* to = static_cast<T*>(result.view_record().data);
+    reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) { to[at] = total.value; });
+  });
+  return result;
+}
+
+// The share of each element in its extremum: equal among ties, none elsewhere.
+struct Share {
+  Tensor chosen, count;
+};
+Share share(const char* op, Context& c) {
+  const Tensor& input = c.tensor(0);
+  const auto dim = c.argument<std::optional<IntList>>(1);
+  const Tensor best = keep_dimensions(op, c.result(), input, dim, c.argument<bool>(2));
+  const Tensor chosen = eq(input, best);
+  return {chosen, chosen.sum(c.operand(1), true)};
+}
+Tensor share_backward(const char* op, Context& c, const Tensor& g) {
+  const Share parts = share(op, c);
+  const Tensor kept = keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1),
+                                      c.argument<bool>(2));
+  return kept / parts.count * parts.chosen;
+}
+Tensor share_jvp(const char* op, Context& c, TensorList tangents) {
+  const Share parts = share(op, c);
+  const Tensor result = (tangents[0] * parts.chosen).sum(c.operand(1), true) / parts.count;
+  return result.reshape(c.result().shape());
+}
+
+struct Amax {
+  static constexpr auto schema = "amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc = "The largest element over the given dimensions; ties share the gradient.";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+    return extremum<true>("amax", input, dim, keepdim);
+  }
+  static Tensor backward(Context& c, const Tensor& g) { return share_backward("amax", c, g); }
+  static Tensor jvp(Context& c, TensorList tangents) { return share_jvp("amax", c, tangents); }
+};
+
+struct Amin {
+  static constexpr auto schema = "amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc = "The smallest element over the given dimensions; ties share the gradient.";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+    return extremum<false>("amin", input, dim, keepdim);
+  }
+  static Tensor backward(Context& c, const Tensor& g) { return share_backward("amin", c, g); }
+  static Tensor jvp(Context& c, TensorList tangents) { return share_jvp("amin", c, tangents); }
+};
+
+}  // namespace
+
+TENON_OP(Amax)
+TENON_OP(Amin)

@@ -1,0 +1,189 @@
+// max and min along a dimension with their indices, argmax and argmin.
+#include "extremum_lanes.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+// The first of the best elements and its position along the reduced dimension.
+template <class T, bool Largest>
+struct ArgKernel {
+  using In = T;
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  using Lanes = LaneKernel<ExtremumPolicy<T, Largest>>;
+  struct Total {
+    T value = worst<T, Largest>();
+    int64_t index = -1;
+  };
+  static constexpr bool ordered = true;
+  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 256;
+
+  static bool beats(T candidate, T best) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (best != best) return false;
+      if (candidate != candidate) return true;
+    }
+    return Largest ? candidate > best : candidate < best;
+  }
+  static void merge(Total& total, const Total& other) {
+    if (other.index >= 0 && (total.index < 0 || beats(other.value, total.value))) total = other;
+  }
+
+  // The best of a block first; only when it beats the blocks before is its place looked for.
+  template <int Bytes>
+  MATH_INLINE void rows(const T* in, int64_t position, int64_t rows, int64_t row_step, int64_t count,
+                        int64_t stride, Total* totals) {
+    for (int64_t r = 0; r < rows; ++r, in += row_step) {
+      for (int64_t from = 0; from < count; from += kRowBlock) {
+        const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
+        const T* at = in + from * stride;
+        typename Lanes::Total best;
+        if (stride == 1) Lanes::template add_run<Bytes>(at, block, best);
+        else Lanes::add_strided(at, block, stride, best);
+        if (totals[r].index >= 0 && !beats(best.value, totals[r].value)) continue;
+        int64_t i = 0;
+        if constexpr (std::is_floating_point_v<T>) {
+          if (best.value != best.value) {
+            while (at[i * stride] == at[i * stride]) ++i;
+            totals[r] = {best.value, position + from + i};
+            continue;
+          }
+        }
+        while (at[i * stride] != best.value) ++i;
+        totals[r] = {best.value, position + from + i};
+      }
+    }
+  }
+
+  template <int Bytes>
+  MATH_INLINE void columns(const T* in, int64_t position, int64_t rows, int64_t row_stride, int64_t columns,
+                           Total* totals) {
+    T best[kPanel];
+    Index index[kPanel];
+    for (int64_t from = 0; from < rows; from += kColumnBlock) {
+      const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
+      for (int64_t c = 0; c < columns; ++c) {
+        best[c] = in[c];
+        index[c] = 0;
+      }
+      in += row_stride;
+      for (int64_t r = 1; r < block; ++r, in += row_stride) {
+        const auto row = static_cast<Index>(r);
+        for (int64_t c = 0; c < columns; ++c) {
+          bool better;
+          if constexpr (std::is_floating_point_v<T>) {
+            const bool numbers = Largest ? in[c] > best[c] : in[c] < best[c];
+            better = numbers | ((in[c] != in[c]) & (best[c] == best[c]));
+          } else {
+            better = Largest ? in[c] > best[c] : in[c] < best[c];
+          }
+          best[c] = better ? in[c] : best[c];
+          index[c] = better ? row : index[c];
+        }
+      }
+      for (int64_t c = 0; c < columns; ++c) merge(totals[c], Total{best[c], position + from + index[c]});
+    }
+  }
+};
+
+// The dimension to reduce; none: the input is read as one row-major run.
+template <bool Largest>
+void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool keepdim, Tensor* values,
+          Tensor& indices) {
+  int64_t wrapped = 0;
+  std::optional<IntList> dims;
+  if (dim) {
+    wrapped = wrap_dimension(op, *dim, input.dim());
+    dims = IntList(&wrapped, 1);
+  }
+  const Reduction plan = plan_nonempty_reduction(op, input, dims, keepdim);
+  const Tensor source = dim || input.is_contiguous() ? input : contiguous_as(input, input.dtype());
+  indices = empty_tensor(plan.shape, i64);
+  if (values != nullptr) *values = empty_tensor(plan.shape, input.dtype());
+  int64_t* index_to = indices.data<int64_t>();
+  visit_elements(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    using Kernel = ArgKernel<T, Largest>;
+    T* value_to = values == nullptr ? nullptr : static_cast<T*>(values->view_record().data);
+    const auto write = [=](int64_t at, const typename Kernel::Total& total) {
+      index_to[at] = total.index;
+      if (value_to != nullptr) value_to[at] = total.value;
+    };
+    reduce<Kernel>(source, plan, write);
+  });
+}
+
+Tensor place(Context& c, const Tensor& g) {
+  const Tensor& input = c.tensor(0);
+  if (input.dim() == 0) return g;
+  const auto dim = c.argument<int64_t>(1);
+  const bool keepdim = c.argument<bool>(2);
+  const Tensor index = c.result(1);
+  return expanded_zeros(input.shape(), g.dtype())
+      .scatter_add(dim, keepdim ? index : index.unsqueeze(dim), keepdim ? g : g.unsqueeze(dim));
+}
+std::tuple<Tensor, Tensor> pick(Context& c, TensorList tangents) {
+  const Tensor& tangent = tangents[0];
+  if (tangent.dim() == 0) return {tangent, {}};
+  const auto dim = c.argument<int64_t>(1);
+  const bool keepdim = c.argument<bool>(2);
+  const Tensor index = c.result(1);
+  const Tensor picked = tangent.gather(dim, keepdim ? index : index.unsqueeze(dim));
+  return {keepdim ? picked : picked.squeeze(dim), {}};
+}
+
+struct Max {
+  static constexpr auto schema = "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  static constexpr auto doc = "The largest elements along a dimension and the first index of each.";
+  static constexpr auto saves = "shape(input), result1";
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
+    Tensor values, indices;
+    find<true>("max", input, dim, keepdim, &values, indices);
+    return {values, indices};
+  }
+  static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) { return pick(c, tangents); }
+};
+
+struct Min {
+  static constexpr auto schema = "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  static constexpr auto doc = "The smallest elements along a dimension and the first index of each.";
+  static constexpr auto saves = "shape(input), result1";
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
+    Tensor values, indices;
+    find<false>("min", input, dim, keepdim, &values, indices);
+    return {values, indices};
+  }
+  static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) { return pick(c, tangents); }
+};
+
+struct Argmax {
+  static constexpr auto schema = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc = "The index of the first largest element along a dimension, or in row-major order.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+    Tensor indices;
+    find<true>("argmax", input, dim, keepdim, nullptr, indices);
+    return indices;
+  }
+};
+
+struct Argmin {
+  static constexpr auto schema = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc = "The index of the first smallest element along a dimension, or in row-major order.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+    Tensor indices;
+    find<false>("argmin", input, dim, keepdim, nullptr, indices);
+    return indices;
+  }
+};
+
+}  // namespace
+
+TENON_OP(Max)
+TENON_OP(Min)
+TENON_OP(Argmax)
+TENON_OP(Argmin)

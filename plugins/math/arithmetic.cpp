@@ -1,0 +1,93 @@
+// add, sub, mul, div and their in-place forms. Integers wrap around; division is true division.
+#include "wrapping.hpp"
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Add {
+  static constexpr auto schema =
+      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input + alpha * other.";
+  static constexpr auto element = [](auto input, auto other, auto alpha) {
+    return wrapping(input) + wrapping(alpha) * wrapping(other);
+  };
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {g, c.needs_input_grad(1) ? g * c.argument<Scalar>(2) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Sub {
+  static constexpr auto schema =
+      "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input - alpha * other.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto input, auto other, auto alpha) {
+    return wrapping(input) - wrapping(alpha) * wrapping(other);
+  };
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {g, c.needs_input_grad(1) ? g * -c.argument<double>(2) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Mul {
+  static constexpr auto schema =
+      "mul(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input * other.";
+  static constexpr auto element = [](auto input, auto other) { return wrapping(input) * wrapping(other); };
+  static constexpr auto saves = "other for input, input for other";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {c.needs_input_grad(0) ? g * c.operand(1) : Tensor(),
+            c.needs_input_grad(1) ? g * c.operand(0) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Div {
+  static constexpr auto schema =
+      "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input / other as a floating number; by zero gives an infinity or NaN.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto input, auto other) { return input / other; };
+  static constexpr auto saves = "other, input for other";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    const Tensor quotient = g / c.operand(1);
+    return {quotient,
+            c.needs_input_grad(1) ? -quotient * div(c.operand(0), c.operand(1)) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Add_ : InPlace<Add> {
+  static constexpr auto schema =
+      "add_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
+  static constexpr auto doc = "add, in place.";
+};
+struct Sub_ : InPlace<Sub> {
+  static constexpr auto schema =
+      "sub_(Tensor(a!) input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)";
+  static constexpr auto doc = "sub, in place.";
+};
+struct Mul_ : InPlace<Mul> {
+  static constexpr auto schema = "mul_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)";
+  static constexpr auto doc = "mul, in place.";
+};
+struct Div_ : InPlace<Div> {
+  static constexpr auto schema = "div_(Tensor(a!) input, Tensor|Scalar other) -> Tensor(a!)";
+  static constexpr auto doc = "div, in place.";
+};
+
+}  // namespace
+
+TENON_OP(Add)
+TENON_OP(Sub)
+TENON_OP(Mul)
+TENON_OP(Div)
+TENON_OP(Add_)
+TENON_OP(Sub_)
+TENON_OP(Mul_)
+TENON_OP(Div_)

@@ -1,0 +1,47 @@
+// clone, contiguous and to.
+#include "dimensions.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+struct Clone {
+  static constexpr auto schema = "clone(Tensor input) -> Tensor";
+  static constexpr auto doc = "A contiguous copy.";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input) {
+    const Tensor result = empty_tensor(input.shape(), input.dtype());
+    copy_elements(result, input);
+    return result;
+  }
+  static Tensor backward(Context&, const Tensor& g) { return g; }
+};
+
+struct Contiguous {
+  static constexpr auto schema = "contiguous(Tensor(a) input) -> Tensor(a)";
+  static constexpr auto doc = "The input itself when its elements lie in row-major order, else a copy that does.";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input) { return contiguous_as(input, input.dtype()); }
+  static Tensor backward(Context&, const Tensor& g) { return g; }
+};
+
+struct To {
+  static constexpr auto schema = "to(Tensor(a) input, dtype dtype) -> Tensor(a)";
+  static constexpr auto doc = "The elements converted to a dtype; the input itself when it has it already.";
+  static constexpr auto saves = "shape(input)";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input, DType dtype) {
+    if (input.dtype() == dtype) return input;
+    const Tensor result = empty_tensor(input.shape(), dtype);
+    copy_elements(result, input);
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& g) { return g.to(c.tensor(0).dtype()); }
+};
+
+}  // namespace
+
+TENON_OP(Clone)
+TENON_OP(Contiguous)
+TENON_OP(To)

@@ -1,0 +1,84 @@
+// Comparisons and questions about each element; the answers are bools without history.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Comparison {
+  static constexpr auto promotion = promote_compare;
+  static constexpr bool zero_gradient = true;
+};
+
+struct Eq : Comparison {
+  static constexpr auto schema =
+      "eq(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input equals other.";
+  static constexpr auto element = [](auto input, auto other) { return input == other; };
+};
+
+struct Ne : Comparison {
+  static constexpr auto schema =
+      "ne(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input differs from other.";
+  static constexpr auto element = [](auto input, auto other) { return input != other; };
+};
+
+struct Lt : Comparison {
+  static constexpr auto schema =
+      "lt(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input is below other.";
+  static constexpr auto element = [](auto input, auto other) { return input < other; };
+};
+
+struct Le : Comparison {
+  static constexpr auto schema =
+      "le(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input is at most other.";
+  static constexpr auto element = [](auto input, auto other) { return input <= other; };
+};
+
+struct Gt : Comparison {
+  static constexpr auto schema =
+      "gt(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input is above other.";
+  static constexpr auto element = [](auto input, auto other) { return input > other; };
+};
+
+struct Ge : Comparison {
+  static constexpr auto schema =
+      "ge(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input is at least other.";
+  static constexpr auto element = [](auto input, auto other) { return input >= other; };
+};
+
+struct Isnan : Comparison {
+  static constexpr auto schema = "isnan(Tensor input) -> Tensor";
+  static constexpr auto doc = "Whether an element is not a number.";
+  static constexpr auto element = [](auto x) { return x != x; };
+};
+
+// inf - inf is NaN, all else minus itself is 0.
+struct Isinf : Comparison {
+  static constexpr auto schema = "isinf(Tensor input) -> Tensor";
+  static constexpr auto doc = "Whether an element is infinite.";
+  static constexpr auto element = [](auto x) { return x == x && x - x != 0; };
+};
+
+struct Isfinite : Comparison {
+  static constexpr auto schema = "isfinite(Tensor input) -> Tensor";
+  static constexpr auto doc = "Whether an element is neither infinite nor NaN.";
+  static constexpr auto element = [](auto x) { return x - x == 0; };
+};
+
+}  // namespace
+
+TENON_OP(Eq)
+TENON_OP(Ne)
+TENON_OP(Lt)
+TENON_OP(Le)
+TENON_OP(Gt)
+TENON_OP(Ge)
+TENON_OP(Isnan)
+TENON_OP(Isinf)
+TENON_OP(Isfinite)

@@ -1,0 +1,119 @@
+// cat and stack.
+#include "dimensions.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+DType common_dtype(TensorList tensors) {
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& tensor : tensors) {
+    dtype = static_cast<DType>(host().promote_dtypes(static_cast<tenon_dtype>(dtype),
+                                                     static_cast<tenon_dtype>(tensor.dtype())));
+  }
+  return dtype;
+}
+// Shape [0] adds nothing to any shape, as it always did.
+bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.shape()[0] == 0; }
+
+struct Cat {
+  static constexpr auto schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto doc = "Joins tensors along a dimension; their other sizes must agree.";
+  static constexpr auto saves = "shape(tensors)";
+  static constexpr auto jvp = linear;
+  static Tensor forward(TensorList tensors, int64_t dim) {
+    if (tensors.empty()) throw ValueError("cat(): the list of tensors is empty");
+    const Tensor* first = nullptr;
+    int64_t position = 0;
+    for (const Tensor& tensor : tensors) {
+      if (tensor.dim() == 0) {
+        throw ValueError("cat(): tensor " + std::to_string(position) + " has 0 dimensions: use stack");
+      }
+      if (first == nullptr && !is_nothing(tensor)) first = &tensor;
+      ++position;
+    }
+    if (first == nullptr) first = tensors.begin();
+    const int64_t along = wrap_dimension("cat", dim, first->dim());
+    Sizes shape(first->shape());
+    shape[along] = 0;
+    for (int64_t i = 0; i < tensors.size(); ++i) {
+      if (is_nothing(tensors[i])) continue;
+      const IntList own = tensors[i].shape();
+      bool fits = own.size() == shape.rank;
+      for (int64_t k = 0; fits && k < shape.rank; ++k) fits = k == along || own[k] == shape[k];
+      if (!fits) {
+        throw ValueError("cat(): tensor " + std::to_string(i) + " has shape " + math::text(own) +
+                         ", which differs from " + math::text(first->shape()) +
+                         " in more than the size of dimension " + std::to_string(along));
+      }
+      shape[along] += own[along];
+    }
+    const Tensor result = empty_tensor(shape, common_dtype(tensors));
+    int64_t offset = 0;
+    for (const Tensor& tensor : tensors) {
+      if (tensor.numel() == 0) continue;
+      copy_elements(alias_tensor(result, tensor.shape(), result.strides(), offset), tensor);
+      offset += tensor.shape()[along] * result.strides()[along];
+    }
+    return result;
+  }
+  static Gradients backward(Context& c, const Tensor& g) {
+    const auto tensors = c.argument<TensorList>(0);
+    const auto dim = c.argument<int64_t>(1);
+    Gradients gradients(static_cast<size_t>(tensors.size()));
+    int64_t start = 0;
+    for (int64_t i = 0; i < tensors.size(); ++i) {
+      const IntList shape = tensors[i].shape();
+      if (is_nothing(tensors[i])) {
+        if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = zeros(shape, g.dtype());
+        continue;
+      }
+      const int64_t length = shape[wrap_dimension("cat", dim, shape.size())];
+      if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = g.narrow(dim, start, length);
+      start += length;
+    }
+    return gradients;
+  }
+};
+
+struct Stack {
+  static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
+  static constexpr auto doc = "Joins tensors of one shape along a new dimension.";
+  static constexpr auto jvp = linear;
+  static Tensor forward(TensorList tensors, int64_t dim) {
+    if (tensors.empty()) throw ValueError("stack(): the list of tensors is empty");
+    const IntList own = tensors[0].shape();
+    if (own.size() == TENON_MAX_RANK) throw_rank("stack", TENON_MAX_RANK + 1);
+    const int64_t along = wrap_dimension("stack", dim, own.size() + 1);
+    for (int64_t i = 1; i < tensors.size(); ++i) {
+      if (!same(tensors[i].shape(), own)) {
+        throw ValueError("stack(): tensor " + std::to_string(i) + " has shape " + math::text(tensors[i].shape()) +
+                         ", but tensor 0 has " + math::text(own));
+      }
+    }
+    Sizes shape(own);
+    shape.insert(along, tensors.size());
+    const Tensor result = empty_tensor(shape, common_dtype(tensors));
+    Sizes strides(result.strides());
+    const int64_t step = strides[along];
+    strides.erase(along);
+    for (int64_t i = 0; i < tensors.size() && result.numel() != 0; ++i) {
+      copy_elements(alias_tensor(result, own, strides, i * step), tensors[i]);
+    }
+    return result;
+  }
+  static Gradients backward(Context& c, const Tensor& g) {
+    const auto dim = c.argument<int64_t>(1);
+    Gradients gradients(static_cast<size_t>(c.slot_count() - 1));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (c.needs_input_grad(static_cast<int64_t>(i))) gradients[i] = g.select(dim, static_cast<int64_t>(i));
+    }
+    return gradients;
+  }
+};
+
+}  // namespace
+
+TENON_OP(Cat)
+TENON_OP(Stack)

@@ -1,0 +1,91 @@
+// New tensors of one value, and the identity matrix.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+Tensor filled(IntList size, const Scalar& value, DType dtype) {
+  const Tensor result = empty_tensor(size, dtype);
+  fill_elements(result, value);
+  return result;
+}
+DType choose(DType asked, DType otherwise) { return asked == DType::none ? otherwise : asked; }
+DType dtype_for(const Scalar& value) { return value.is_floating() ? f32 : value.is_bool() ? boolean : i64; }
+
+struct Empty {
+  static constexpr auto schema = "empty(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "A tensor whose elements are whatever the memory held.";
+  static Tensor forward(IntList size, DType dtype) { return empty_tensor(size, choose(dtype, f32)); }
+};
+
+struct Zeros {
+  static constexpr auto schema = "zeros(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "A tensor of zeros.";
+  static Tensor forward(IntList size, DType dtype) { return filled(size, 0, choose(dtype, f32)); }
+};
+
+struct Ones {
+  static constexpr auto schema = "ones(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "A tensor of ones.";
+  static Tensor forward(IntList size, DType dtype) { return filled(size, 1, choose(dtype, f32)); }
+};
+
+struct Full {
+  static constexpr auto schema = "full(int[] size, Scalar value, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "A tensor of one value; its dtype is the value's: bool, i64 or f32.";
+  static Tensor forward(IntList size, const Scalar& value, DType dtype) {
+    return filled(size, value, choose(dtype, dtype_for(value)));
+  }
+};
+
+// Tensors like another take its shape and dtype; never its history.
+struct ZerosLike {
+  static constexpr auto schema = "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "Zeros in the shape and dtype of input.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, DType dtype) {
+    return filled(input.shape(), 0, choose(dtype, input.dtype()));
+  }
+};
+
+struct OnesLike {
+  static constexpr auto schema = "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "Ones in the shape and dtype of input.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, DType dtype) {
+    return filled(input.shape(), 1, choose(dtype, input.dtype()));
+  }
+};
+
+struct FullLike {
+  static constexpr auto schema = "full_like(Tensor input, Scalar value, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "One value in the shape and dtype of input.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, const Scalar& value, DType dtype) {
+    return filled(input.shape(), value, choose(dtype, input.dtype()));
+  }
+};
+
+struct Eye {
+  static constexpr auto schema = "eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "A matrix of n rows and m (or n) columns, ones on its diagonal, zeros elsewhere.";
+  static Tensor forward(int64_t n, std::optional<int64_t> m, DType dtype) {
+    const int64_t size[] = {n, m.value_or(n)};
+    const Tensor result = filled({size, 2}, 0, choose(dtype, f32));
+    const int64_t length[] = {size[0] < size[1] ? size[0] : size[1]}, stride[] = {size[1] + 1};
+    fill_elements(alias_tensor(result, {length, 1}, {stride, 1}, 0), 1);
+    return result;
+  }
+};
+
+}  // namespace
+
+TENON_OP(Empty)
+TENON_OP(Zeros)
+TENON_OP(Ones)
+TENON_OP(Full)
+TENON_OP(ZerosLike)
+TENON_OP(OnesLike)
+TENON_OP(FullLike)
+TENON_OP(Eye)

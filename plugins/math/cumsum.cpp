@@ -1,0 +1,66 @@
+// cumsum.
+#include "reduction.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+// Sums along lines of `size` elements; `inner` neighbouring lines go together so that memory is read in order.
+template <class T, class Sum>
+TENON_VECTORIZE void scan(const T* in, T* out, int64_t size, int64_t inner, int64_t lines) {
+  constexpr int64_t kWidth = 256;
+  Sum sums[kWidth];
+  for (int64_t from = 0; from < lines; from += kWidth) {
+    const int64_t width = std::min(kWidth, lines - from);
+    std::fill_n(sums, width, Sum{});
+    const T* source = in + from;
+    T* target = out + from;
+    for (int64_t i = 0; i < size; ++i, source += inner, target += inner) {
+      for (int64_t k = 0; k < width; ++k) {
+        sums[k] += static_cast<Sum>(source[k]);
+        target[k] = static_cast<T>(sums[k]);
+      }
+    }
+  }
+}
+
+struct Cumsum {
+  static constexpr auto schema = "cumsum(Tensor input, int dim) -> Tensor";
+  static constexpr auto doc = "The sum of each element and all before it along a dimension. Integers give i64.";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    const int64_t along = wrap_dimension("cumsum", dim, input.dim());
+    const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : i64);
+    const Tensor result = empty_tensor(input.shape(), source.dtype());
+    if (input.numel() == 0) return result;
+    const IntList shape = input.shape();
+    const int64_t size = shape.empty() ? 1 : shape[along];
+    int64_t inner = 1;
+    for (int64_t i = along + 1; i < shape.size(); ++i) inner *= shape[i];
+    const int64_t outer = input.numel() / (size * inner);
+    const auto run = [&](auto zero, auto sum) {
+      using T = decltype(zero);
+      const T* in = source.data<T>();
+      T* out = result.data<T>();
+      parallel_for(0, outer, std::max<int64_t>(1, kParallelWork / (size * inner)), [&](int64_t from, int64_t to) {
+        for (int64_t o = from; o < to; ++o) {
+          scan<T, decltype(sum)>(in + o * size * inner, out + o * size * inner, size, inner, inner);
+        }
+      });
+    };
+    if (source.dtype() == f32) run(float{}, double{});
+    else if (source.dtype() == f64) run(double{}, double{});
+    else run(int64_t{}, uint64_t{});
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    const auto dim = c.argument<int64_t>(1);
+    if (g.dim() == 0) return g;
+    return g.flip({dim}).cumsum(dim).flip({dim});
+  }
+};
+
+}  // namespace
+
+TENON_OP(Cumsum)

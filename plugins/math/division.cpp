@@ -1,0 +1,65 @@
+// floor_divide and remainder as in Python: rounded down, the remainder takes the divisor's sign.
+//
+// Defined for all integers: by zero both give 0, and the smallest divided by -1 wraps around to itself.
+#include <cmath>
+
+#include "wrapping.hpp"
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+template <class T>
+T remainder_of(T input, T other) {
+  T rest{};
+  if constexpr (std::is_floating_point_v<T>) {
+    rest = std::fmod(input, other);
+  } else {
+    if (other == 0 || other == static_cast<T>(-1)) return other == 0 || std::is_signed_v<T> ? 0 : input % other;
+    rest = static_cast<T>(input % other);
+  }
+  return rest != 0 && (rest < 0) != (other < 0) ? static_cast<T>(rest + other) : rest;
+}
+
+template <class T>
+T floor_quotient(T input, T other) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (other == 0) return input / other;
+    const T quotient = (input - remainder_of(input, other)) / other;
+    // Whole up to rounding, unless it is zero, infinite or NaN.
+    return quotient == 0 ? std::copysign(T{0}, input / other) : std::round(quotient);
+  } else {
+    if (other == 0) return 0;
+    if (std::is_signed_v<T> && other == static_cast<T>(-1)) return static_cast<T>(-wrapping(input));
+    return static_cast<T>(input / other - (input % other != 0 && (input < 0) != (other < 0)));
+  }
+}
+
+struct FloorDivide {
+  static constexpr auto schema =
+      "floor_divide(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input / other rounded down; an integer divided by zero gives 0.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto input, auto other) { return floor_quotient(input, other); };
+  static constexpr bool zero_gradient = true;
+};
+
+struct Remainder {
+  static constexpr auto schema =
+      "remainder(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input - other * floor_divide(input, other); an integer modulo zero gives 0.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto input, auto other) { return remainder_of(input, other); };
+  static constexpr auto saves = "input for other, other";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {g, c.needs_input_grad(1) ? -g * floor_divide(c.operand(0), c.operand(1)) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(FloorDivide)
+TENON_OP(Remainder)

@@ -1,0 +1,45 @@
+// The larger and the smaller of two elements. NaN wins; equal elements share the gradient.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Maximum {
+  static constexpr auto schema =
+      "maximum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The larger of input and other; NaN if either is.";
+  static constexpr auto element = [](auto input, auto other) {
+    return input > other || input != input ? input : other;
+  };
+  static constexpr auto saves = "input, other";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    const Argument a = c.operand(0), b = c.operand(1);
+    const Tensor shared = where(eq(a, b), g * 0.5, g);
+    return {c.needs_input_grad(0) ? masked_fill(shared, lt(a, b), 0) : Tensor(),
+            c.needs_input_grad(1) ? masked_fill(shared, gt(a, b), 0) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Minimum {
+  static constexpr auto schema =
+      "minimum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The smaller of input and other; NaN if either is.";
+  static constexpr auto element = [](auto input, auto other) {
+    return input < other || input != input ? input : other;
+  };
+  static constexpr auto saves = "input, other";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    const Argument a = c.operand(0), b = c.operand(1);
+    const Tensor shared = where(eq(a, b), g * 0.5, g);
+    return {c.needs_input_grad(0) ? masked_fill(shared, gt(a, b), 0) : Tensor(),
+            c.needs_input_grad(1) ? masked_fill(shared, lt(a, b), 0) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(Maximum)
+TENON_OP(Minimum)

@@ -1,0 +1,47 @@
+// New values for a tensor in place.
+#include "overwritten.hpp"
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Fill_ : Overwritten {
+  static constexpr auto schema = "fill_(Tensor(a!) input, Scalar value) -> Tensor(a!)";
+  static constexpr auto doc = "Sets every element to value.";
+  static Tensor forward(const Tensor& input, const Scalar& value) {
+    fill_elements(input, value);
+    return input;
+  }
+};
+
+struct Zero_ : Overwritten {
+  static constexpr auto schema = "zero_(Tensor(a!) input) -> Tensor(a!)";
+  static constexpr auto doc = "Sets every element to 0.";
+  static Tensor forward(const Tensor& input) {
+    fill_elements(input, 0);
+    return input;
+  }
+};
+
+struct Copy_ {
+  static constexpr auto schema = "copy_(Tensor(a!) input, Tensor source) -> Tensor(a!)";
+  static constexpr auto doc = "Overwrites input with source, broadcast and converted to its dtype.";
+  static Tensor forward(const Tensor& input, const Tensor& source) {
+    copy_elements(input, source);
+    return input;
+  }
+  static constexpr auto saves = "shape(input)";
+  static std::array<Tensor, 2> backward(Context&, const Tensor& g) { return {Tensor(), g}; }
+  static Tensor jvp(Context& c, const Tensor&, const Tensor& source) {
+    const Tensor tangent = zeros_like(c.tensor(0));
+    return source.defined() ? copy_(tangent, source) : tangent;
+  }
+};
+
+}  // namespace
+
+TENON_OP(Fill_)
+TENON_OP(Zero_)
+TENON_OP(Copy_)

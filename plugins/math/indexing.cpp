@@ -1,0 +1,315 @@
+// index_select, index_add, gather, scatter_add and one_hot.
+#include <algorithm>
+#include <cstring>
+
+#include "dimensions.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+void check_index_dtype(const char* op, const Tensor& index) {
+  if (index.dtype() == i64 || index.dtype() == i32) return;
+  throw TypeError(std::string(op) + "(): the index must be i64 or i32, not " + dtype_text(index.dtype()));
+}
+[[noreturn]] void throw_index(const char* op, int64_t index, int64_t dim, int64_t size) {
+  throw IndexError(std::string(op) + "(): index " + std::to_string(index) + " is out of range for dimension " +
+                   std::to_string(dim) + " with size " + std::to_string(size));
+}
+
+// Indices as i64, contiguous, each in [0, size).
+Tensor checked_indices(const char* op, const Tensor& index, int64_t dim, int64_t size) {
+  check_index_dtype(op, index);
+  const Tensor indices = contiguous_as(index, i64);
+  const int64_t* from = indices.data<int64_t>();
+  bool outside = false;
+  for (int64_t i = 0; i < indices.numel(); ++i) {
+    outside |= static_cast<uint64_t>(from[i]) >= static_cast<uint64_t>(size);
+  }
+  for (int64_t i = 0; outside && i < indices.numel(); ++i) {
+    if (from[i] < 0 || from[i] >= size) throw_index(op, from[i], dim, size);
+  }
+  return indices;
+}
+void check_vector(const char* op, const Tensor& index) {
+  if (index.dim() > 1) {
+    throw IndexError(std::string(op) + "(): the index must be a vector, but its shape is " +
+                     math::text(index.shape()));
+  }
+}
+
+// A tensor as outer x size x inner, where `size` is that of the dimension.
+struct Lines {
+  int64_t outer = 1, size = 1, inner = 1;
+  Lines(IntList shape, int64_t dim) {
+    for (int64_t i = 0; i < shape.size(); ++i) (i < dim ? outer : i == dim ? size : inner) *= shape[i];
+  }
+};
+
+Tensor copy_of(const Tensor& input) {
+  const Tensor result = empty_tensor(input.shape(), input.dtype());
+  copy_elements(result, input);
+  return result;
+}
+void check_same_dtype(const char* op, const Tensor& input, const Tensor& source, const char* name) {
+  if (input.dtype() == source.dtype()) return;
+  throw TypeError(std::string(op) + "(): input has dtype " + dtype_text(input.dtype()) + ", but " + name +
+                  " has " + dtype_text(source.dtype()));
+}
+
+// Sums as the dtype defines them: integers wrap, bools are or-ed.
+template <class T>
+void add_to(T& sum, T value) {
+  if constexpr (std::is_same_v<T, bool>) sum = sum || value;
+  else if constexpr (std::is_integral_v<T>) sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
+  else sum += value;
+}
+
+struct IndexSelect {
+  static constexpr auto schema = "index_select(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr auto doc = "The entries at the given indices along a dimension.";
+  static constexpr auto saves = "shape(input), index";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index) {
+    constexpr auto op = "index_select";
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    check_vector(op, index);
+    const Lines lines(input.shape(), at);
+    const Tensor indices = checked_indices(op, index, at, lines.size);
+    Sizes shape(input.shape());
+    if (shape.rank != 0) shape[at] = indices.numel();
+    else if (indices.numel() != 1) throw IndexError("index_select(): a 0-dim input takes one index, not " + std::to_string(indices.numel()));
+    const Tensor result = empty_tensor(shape, input.dtype());
+    if (result.numel() == 0) return result;
+    const Tensor source = contiguous_as(input, input.dtype());
+    const int64_t* to = indices.data<int64_t>();
+    const int64_t count = indices.numel(), bytes = lines.inner * element_size(input.dtype());
+    const auto* from = static_cast<const char*>(source.view_record().data);
+    auto* target = static_cast<char*>(result.view_record().data);
+    const auto copy = [&](auto width) {
+      parallel_for(0, lines.outer * count, std::max<int64_t>(1, 32768 / bytes), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t line = i / count * lines.size + to[i % count];
+          std::memcpy(target + i * bytes, from + line * bytes, static_cast<size_t>(width(bytes)));
+        }
+      });
+    };
+    // Single elements are copied without a call.
+    if (bytes == 4) copy([](int64_t) { return 4; });
+    else if (bytes == 8) copy([](int64_t) { return 8; });
+    else copy([](int64_t size) { return size; });
+    return result;
+  }
+  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    const Tensor start = expanded_zeros(c.tensor(0).shape(), g.dtype());
+    return {start.index_add(c.argument<int64_t>(1), c.tensor(2), g), {}, {}};
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    return tangents[0].index_select(c.argument<int64_t>(1), c.tensor(2));
+  }
+};
+
+struct IndexAdd {
+  static constexpr auto schema = "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
+  static constexpr auto doc = "A copy of input with the entries of source added at the given indices of a dimension.";
+  static constexpr auto saves = "shape(input), index, shape(source)";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+    constexpr auto op = "index_add";
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    check_vector(op, index);
+    check_same_dtype(op, input, source, "source");
+    const Lines lines(input.shape(), at);
+    const Tensor indices = checked_indices(op, index, at, lines.size);
+    Sizes wanted(input.shape());
+    if (wanted.rank != 0) wanted[at] = indices.numel();
+    if (!same(source.shape(), wanted)) {
+      throw ValueError("index_add(): source has shape " + math::text(source.shape()) + ", but input of shape " +
+                       math::text(input.shape()) + " and " + std::to_string(indices.numel()) +
+                       " indices along dimension " + std::to_string(at) + " take " + math::text(wanted));
+    }
+    const Tensor result = copy_of(input);
+    if (source.numel() == 0) return result;
+    const Tensor added = contiguous_as(source, source.dtype());
+    const int64_t* to = indices.data<int64_t>();
+    const int64_t count = indices.numel();
+    visit(input.dtype(), [&](auto zero) {
+      using E = decltype(zero);
+      E* target = result.data<E>();
+      const E* from = added.data<E>();
+      // Threads share the inner elements, so that entries with one index never meet.
+      const int64_t grain = std::max<int64_t>(64, 32768 / (lines.outer * count));
+      parallel_for(0, lines.inner, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = 0; i < lines.outer * count; ++i) {
+          E* line = target + (i / count * lines.size + to[i % count]) * lines.inner;
+          const E* values = from + i * lines.inner;
+          for (int64_t k = begin; k < end; ++k) add_to(line[k], values[k]);
+        }
+      });
+    });
+    return result;
+  }
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
+    if (c.needs_input_grad(0)) std::get<0>(result) = g;
+    if (c.needs_input_grad(3)) std::get<3>(result) = g.index_select(c.argument<int64_t>(1), c.tensor(2));
+    return result;
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    if (!tangents[3].defined()) return tangents[0];
+    const Tensor start = tangents[0].defined() ? tangents[0] : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
+    return start.index_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
+  }
+};
+
+// Walks every place of an index tensor: calls body(place in `lines`' inner x outer, index) for each in order.
+// The other dimensions of the index may be smaller than those of the tensor that it points into.
+struct Places {
+  Sizes shape, strides;  // of the tensor pointed into, contiguous
+  int64_t dim;
+
+  template <class Body>
+  void each(IntList index_shape, const int64_t* indices, const Body& body) const {
+    const int64_t rank = index_shape.size();
+    const int64_t inner = rank == 0 ? 1 : index_shape[rank - 1];
+    const int64_t inner_step = rank == 0 || dim == rank - 1 ? 0 : 1;
+    const int64_t along = rank == 0 ? 1 : strides[dim];
+    int64_t position[TENON_MAX_RANK] = {};
+    int64_t base = 0;
+    for (int64_t line = 0, count = product(index_shape) / inner; line < count; ++line) {
+      for (int64_t i = 0; i < inner; ++i) {
+        body(line * inner + i, base + i * inner_step + indices[line * inner + i] * along);
+      }
+      for (int64_t d = rank - 2; d >= 0; --d) {
+        const int64_t step = d == dim ? 0 : strides[d];
+        base += step;
+        if (++position[d] < index_shape[d]) break;
+        base -= step * index_shape[d];
+        position[d] = 0;
+      }
+    }
+  }
+};
+void check_index_shape(const char* op, const Tensor& index, const Tensor& other, const char* name, int64_t skip) {
+  bool fits = index.dim() == other.dim();
+  for (int64_t i = 0; fits && i < index.dim(); ++i) fits = i == skip || index.shape()[i] <= other.shape()[i];
+  if (fits) return;
+  throw ValueError(std::string(op) + "(): the index has shape " + math::text(index.shape()) +
+                   ", which does not lie within " + name + " of shape " + math::text(other.shape()) +
+                   (skip < 0 ? "" : " outside of dimension " + std::to_string(skip)));
+}
+
+struct Gather {
+  static constexpr auto schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
+  static constexpr auto doc = "For each place of the index the entry at that index along a dimension.";
+  static constexpr auto saves = "shape(input), index";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index) {
+    constexpr auto op = "gather";
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    if (index.numel() != 0) check_index_shape(op, index, input, "input", at);
+    const Tensor result = empty_tensor(index.shape(), input.dtype());
+    const Tensor indices = checked_indices(op, index, at, input.dim() == 0 ? 1 : input.shape()[at]);
+    if (result.numel() == 0) return result;
+    const Tensor source = contiguous_as(input, input.dtype());
+    const Places places{Sizes(source.shape()), row_major_strides(source.shape()), at};
+    visit(input.dtype(), [&](auto zero) {
+      using E = decltype(zero);
+      const E* from = source.data<E>();
+      E* to = result.data<E>();
+      places.each(index.shape(), indices.data<int64_t>(), [=](int64_t i, int64_t place) { to[i] = from[place]; });
+    });
+    return result;
+  }
+  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    const Tensor start = expanded_zeros(c.tensor(0).shape(), g.dtype());
+    return {start.scatter_add(c.argument<int64_t>(1), c.tensor(2), g), {}, {}};
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    return tangents[0].gather(c.argument<int64_t>(1), c.tensor(2));
+  }
+};
+
+struct ScatterAdd {
+  static constexpr auto schema = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
+  static constexpr auto doc = "A copy of input with each entry of src added where the index says.";
+  static constexpr auto saves = "shape(input), index, shape(src)";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+    constexpr auto op = "scatter_add";
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    check_same_dtype(op, input, src, "src");
+    if (index.numel() != 0) {
+      check_index_shape(op, index, input, "input", at);
+      check_index_shape(op, index, src, "src", -1);
+    }
+    const Tensor indices = checked_indices(op, index, at, input.dim() == 0 ? 1 : input.shape()[at]);
+    const Tensor result = copy_of(input);
+    if (indices.numel() == 0) return result;
+    const Tensor part = alias_tensor(src, index.shape(), src.strides(), 0);
+    const Tensor added = contiguous_as(part, part.dtype());
+    const Places places{Sizes(result.shape()), row_major_strides(result.shape()), at};
+    visit(input.dtype(), [&](auto zero) {
+      using E = decltype(zero);
+      const E* from = added.data<E>();
+      E* to = result.data<E>();
+      places.each(index.shape(), indices.data<int64_t>(), [=](int64_t i, int64_t place) { add_to(to[place], from[i]); });
+    });
+    return result;
+  }
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
+    if (c.needs_input_grad(0)) std::get<0>(result) = g;
+    if (c.needs_input_grad(3)) {
+      Tensor part = g.gather(c.argument<int64_t>(1), c.tensor(2));
+      // Entries of src that no index reads have no part in the result.
+      const IntList whole = c.tensor(3).shape();
+      for (int64_t i = 0; i < whole.size(); ++i) {
+        if (part.shape()[i] == whole[i]) continue;
+        Sizes shape(part.shape());
+        shape[i] = whole[i];
+        part = slice_backward(part, IntList(shape), i, 0, part.shape()[i], 1);
+      }
+      std::get<3>(result) = part;
+    }
+    return result;
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    if (!tangents[3].defined()) return tangents[0];
+    const Tensor start = tangents[0].defined() ? tangents[0] : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
+    return start.scatter_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
+  }
+};
+
+struct OneHot {
+  static constexpr auto schema = "one_hot(Tensor input, int num_classes) -> Tensor";
+  static constexpr auto doc = "For each class index a vector of zeros with a one in its place, as i64.";
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(const Tensor& input, int64_t num_classes) {
+    if (num_classes < 1) {
+      throw ValueError("one_hot(): num_classes must be at least 1, but it is " + std::to_string(num_classes));
+    }
+    if (input.dim() == TENON_MAX_RANK) throw_rank("one_hot", TENON_MAX_RANK + 1);
+    check_index_dtype("one_hot", input);
+    const Tensor classes = contiguous_as(input, i64);
+    const int64_t* from = classes.data<int64_t>();
+    for (int64_t i = 0; i < classes.numel(); ++i) {
+      if (from[i] < 0 || from[i] >= num_classes) {
+        throw IndexError("one_hot(): class " + std::to_string(from[i]) + " is out of range for " +
+                         std::to_string(num_classes) + " classes");
+      }
+    }
+    Sizes shape(input.shape());
+    shape.push(num_classes);
+    const Tensor result = empty_tensor(shape, i64);
+    fill_elements(result, 0);
+    int64_t* to = result.data<int64_t>();
+    for (int64_t i = 0; i < classes.numel(); ++i) to[i * num_classes + from[i]] = 1;
+    return result;
+  }
+};
+
+}  // namespace
+
+TENON_OP(IndexSelect)
+TENON_OP(IndexAdd)
+TENON_OP(Gather)
+TENON_OP(ScatterAdd)
+TENON_OP(OneHot)

@@ -1,0 +1,84 @@
+// Logic of truth values (anything that is not 0 is true) and of the bits of integers.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Logical {
+  static constexpr auto promotion = promote_compare;
+  static constexpr bool zero_gradient = true;
+};
+
+struct LogicalAnd : Logical {
+  static constexpr auto schema =
+      "logical_and(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether both input and other are true.";
+  static constexpr auto element = [](auto input, auto other) { return (input != 0) & (other != 0); };
+};
+
+struct LogicalOr : Logical {
+  static constexpr auto schema =
+      "logical_or(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether input or other is true, or both.";
+  static constexpr auto element = [](auto input, auto other) { return (input != 0) | (other != 0); };
+};
+
+struct LogicalXor : Logical {
+  static constexpr auto schema =
+      "logical_xor(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether exactly one of input and other is true.";
+  static constexpr auto element = [](auto input, auto other) { return (input != 0) != (other != 0); };
+};
+
+struct LogicalNot : Logical {
+  static constexpr auto schema = "logical_not(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether an element is 0.";
+  static constexpr auto element = [](auto x) { return x == 0; };
+};
+
+struct Bitwise {
+  static constexpr uint32_t dtypes = integer_dtypes | bool_dtype;
+  static constexpr bool zero_gradient = true;
+};
+
+struct BitwiseAnd : Bitwise {
+  static constexpr auto schema =
+      "bitwise_and(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The bits that both input and other have.";
+  static constexpr auto element = [](auto input, auto other) { return input & other; };
+};
+
+struct BitwiseOr : Bitwise {
+  static constexpr auto schema =
+      "bitwise_or(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The bits that input or other has.";
+  static constexpr auto element = [](auto input, auto other) { return input | other; };
+};
+
+struct BitwiseXor : Bitwise {
+  static constexpr auto schema =
+      "bitwise_xor(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The bits in which input and other differ.";
+  static constexpr auto element = [](auto input, auto other) { return input ^ other; };
+};
+
+struct BitwiseNot : Bitwise {
+  static constexpr auto schema = "bitwise_not(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "All bits turned over; of a bool, its opposite.";
+  static constexpr auto element = [](auto x) {
+    if constexpr (std::is_same_v<decltype(x), bool>) return !x;
+    else return ~x;
+  };
+};
+
+}  // namespace
+
+TENON_OP(LogicalAnd)
+TENON_OP(LogicalOr)
+TENON_OP(LogicalXor)
+TENON_OP(LogicalNot)
+TENON_OP(BitwiseAnd)
+TENON_OP(BitwiseOr)
+TENON_OP(BitwiseXor)
+TENON_OP(BitwiseNot)

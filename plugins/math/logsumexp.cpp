@@ -1,0 +1,125 @@
+// logsumexp.
+#include "extremum_lanes.hpp"
+#include "vector_math.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+// The largest element and the sum of exponentials relative to it.
+template <class T>
+struct LogSumKernel {
+  using In = T;
+  using Lanes = LaneKernel<ExtremumPolicy<T, true>>;
+  struct Total {
+    T largest = worst<T, true>();
+    double sum = 0;
+  };
+  static constexpr bool ordered = false;
+  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
+
+  static double relative(T value, T largest) {
+    return value == largest ? 1.0 : ::exp(static_cast<double>(value) - static_cast<double>(largest));
+  }
+  static void merge(Total& total, const Total& other) {
+    T largest = total.largest;
+    take_better<true>(largest, other.largest);
+    if (total.sum != 0) total.sum *= relative(total.largest, largest);
+    if (other.sum != 0) total.sum += other.sum * relative(other.largest, largest);
+    total.largest = largest;
+  }
+
+  template <int Bytes>
+  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count, int64_t stride,
+                        Total* totals) {
+    T terms[kRowBlock];
+    for (int64_t r = 0; r < rows; ++r, in += row_step) {
+      for (int64_t from = 0; from < count; from += kRowBlock) {
+        const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
+        const T* at = in + from * stride;
+        typename Lanes::Total best;
+        if (stride == 1) Lanes::template add_run<Bytes>(at, block, best);
+        else Lanes::add_strided(at, block, stride, best);
+        // An infinite largest has the last word: its sum is never read.
+        const T center = best.value - best.value == 0 ? best.value : T{0};
+        for (int64_t i = 0; i < block; ++i) terms[i] = at[i * stride] - center;
+        for (int64_t i = 0; i < block; ++i) terms[i] = vector_math::exp(terms[i]);
+        double sum = 0;
+        for (int64_t i = 0; i < block; ++i) sum += static_cast<double>(terms[i]);
+        merge(totals[r], Total{best.value, best.value - best.value == 0 ? sum : 1.0});
+      }
+    }
+  }
+  template <int Bytes>
+  MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
+                           Total* totals) {
+    T largest[kPanel], center[kPanel], sums[kPanel];
+    for (int64_t from = 0; from < rows; from += kColumnBlock) {
+      const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
+      for (int64_t c = 0; c < columns; ++c) largest[c] = in[c];
+      const T* line = in + row_stride;
+      for (int64_t r = 1; r < block; ++r, line += row_stride) {
+        for (int64_t c = 0; c < columns; ++c) {
+          largest[c] = ((line[c] > largest[c]) | (line[c] != line[c])) ? line[c] : largest[c];
+        }
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        center[c] = largest[c] - largest[c] == 0 ? largest[c] : T{0};
+        sums[c] = 0;
+      }
+      for (int64_t r = 0; r < block; ++r, in += row_stride) {
+        for (int64_t c = 0; c < columns; ++c) sums[c] += vector_math::exp(in[c] - center[c]);
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        const bool finite = largest[c] - largest[c] == 0;
+        merge(totals[c], Total{largest[c], finite ? static_cast<double>(sums[c]) : 1.0});
+      }
+    }
+  }
+};
+
+// The share of each element in the sum: the derivative. Nothing has a share in an empty sum (-inf).
+Tensor shares(Context& c) {
+  const Tensor& input = c.tensor(0);
+  const Tensor result = keep_dimensions("logsumexp", c.result(), input, c.argument<std::optional<IntList>>(1),
+                                        c.argument<bool>(2));
+  const Tensor empty = eq(result, -std::numeric_limits<double>::infinity());
+  return (input - result.masked_fill(empty, 0)).exp();
+}
+
+struct Logsumexp {
+  static constexpr auto schema = "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The logarithm of the sum of exponentials, without overflow. Integers give f32.";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+    const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
+    const Reduction plan = plan_reduction("logsumexp", source, dim, keepdim);
+    const Tensor result = empty_tensor(plan.shape, source.dtype());
+    const auto run = [&](auto zero) {
+      using T = decltype(zero);
+      using Kernel = LogSumKernel<T>;
+      T* to = static_cast<T*>(result.view_record().data);
+      reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+        const bool finite = total.largest - total.largest == 0;
+        to[at] = finite ? static_cast<T>(static_cast<double>(total.largest) + ::log(total.sum)) : total.largest;
+      });
+    };
+    if (source.dtype() == f32) run(float{});
+    else run(double{});
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return keep_dimensions("logsumexp", g, c.tensor(0), c.argument<std::optional<IntList>>(1),
+                           c.argument<bool>(2)) *
+           shares(c);
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    return (tangents[0] * shares(c)).sum(c.operand(1), c.argument<bool>(2));
+  }
+};
+
+}  // namespace
+
+TENON_OP(Logsumexp)

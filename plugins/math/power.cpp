@@ -1,0 +1,109 @@
+// Powers and roots. Integer powers of integers wrap around; negative ones round toward zero.
+#include <cmath>
+
+#include "operand.hpp"
+#include "vector_math.hpp"
+#include "wrapping.hpp"
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+template <class T>
+T power(T base, T exponent) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return vector_math::pow(base, exponent);
+  } else {
+    if (exponent < 0) {
+      if (base != 1 && base != static_cast<T>(-1)) return 0;
+      return exponent % 2 == 0 ? 1 : base;
+    }
+    auto factor = wrapping(base);
+    auto product = wrapping(T{1});
+    for (auto rest = wrapping(exponent); rest != 0; rest >>= 1) {
+      if ((rest & 1) != 0) product *= factor;
+      factor *= factor;
+    }
+    return static_cast<T>(product);
+  }
+}
+
+struct Pow {
+  static constexpr auto schema =
+      "pow(Tensor|Scalar input, Tensor|Scalar exponent, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input to the power of exponent; of integers, a negative power rounds toward zero.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
+  static constexpr auto saves = "input, exponent, result for exponent";
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    const Tensor x = operand_tensor(c, 0, g), e = operand_tensor(c, 1, g);
+    Tensor dx, de;
+    if (c.needs_input_grad(0)) {
+      // 0 to the power of 0 is constant in x, while 0 * x^(-1) would be NaN.
+      const Tensor flat = logical_and(eq(x, 0), eq(e, 0));
+      dx = g * e * pow(x, masked_fill(e - 1, flat, 0));
+    }
+    if (c.needs_input_grad(1)) {
+      const Tensor flat = logical_and(eq(x, 0), ge(e, 0));
+      de = g * c.result() * log(masked_fill(x, flat, 1));
+    }
+    return {dx, de};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Square {
+  static constexpr auto schema = "square(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input * input.";
+  static constexpr auto element = [](auto x) { return wrapping(x) * wrapping(x); };
+  static constexpr auto saves = "input";
+  static Tensor backward(Context& c, const Tensor& g) { return g * c.tensor(0) * 2; }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Sqrt {
+  static constexpr auto schema = "sqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The square root; NaN for negative numbers.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return std::sqrt(x); };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) { return g / (c.result() * 2); }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Rsqrt {
+  static constexpr auto schema = "rsqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "1 / sqrt(input).";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return 1 / std::sqrt(x); };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) {
+    const Tensor root = c.result();
+    return g * root * root * root * -0.5;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Reciprocal {
+  static constexpr auto schema = "reciprocal(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "1 / input.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return 1 / x; };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) {
+    const Tensor inverse = c.result();
+    return -g * inverse * inverse;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(Pow)
+TENON_OP(Square)
+TENON_OP(Sqrt)
+TENON_OP(Rsqrt)
+TENON_OP(Reciprocal)

@@ -1,0 +1,109 @@
+// prod.
+#include "reduction.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+template <class T>
+struct ProductPolicy {
+  using In = T;
+  using Lane = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+  struct Total {
+    Lane value = 1;
+  };
+  static constexpr Lane identity() { return 1; }
+  template <class V, class X>
+  MATH_INLINE void step(V& lanes, const X& elements) {
+    V converted;
+    convert(converted, elements);
+    lanes *= converted;
+  }
+  template <class V>
+  MATH_INLINE void join(V& lanes, const V& others) {
+    lanes *= others;
+  }
+  MATH_INLINE void add(Total& total, Lane lane) { total.value *= lane; }
+  static void merge(Total& total, const Total& other) { total.value *= other.value; }
+};
+
+// For each element the product of those before it along `dim`, by doubling; ops only.
+Tensor product_before(const Tensor& input, int64_t dim) {
+  const int64_t size = input.shape()[dim];
+  const Tensor first = ones_like(input.narrow(dim, 0, 1));
+  if (size == 1) return first;
+  Tensor result = cat({first, input.narrow(dim, 0, size - 1)}, dim);
+  for (int64_t step = 1; step < size; step *= 2) {
+    const Tensor shifted = cat({ones_like(input.narrow(dim, 0, step)), result.narrow(dim, 0, size - step)}, dim);
+    result = result * shifted;
+  }
+  return result;
+}
+
+// The derivative of the product by each element: the product of all others.
+Tensor product_of_others(Context& c) {
+  const Tensor& input = c.tensor(0);
+  const auto dim = c.argument<std::optional<int64_t>>(1);
+  if (input.numel() == 0) return input;
+  const Tensor source = dim && input.dim() != 0 ? input : input.reshape({-1});
+  const int64_t along = dim ? wrap_dimension("prod", *dim, input.dim()) : 0;
+  bool has_zero;
+  {
+    const NoGrad scope;
+    has_zero = eq(input, 0).any().item<bool>();
+  }
+  if (!has_zero) {
+    Tensor product = c.result();
+    if (dim && input.dim() != 0 && !c.argument<bool>(2)) product = product.unsqueeze(along);
+    return product / input;
+  }
+  // Division would lose what a zero hides.
+  const Tensor after = product_before(source.flip({along}), along).flip({along});
+  return (product_before(source, along) * after).reshape(input.shape());
+}
+
+struct Prod {
+  static constexpr auto schema =
+      "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc = "The product along a dimension, or of all elements. Integers and bools give i64.";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
+    std::optional<IntList> dims;
+    if (dim) dims = IntList(&*dim, 1);
+    const Reduction plan = plan_reduction("prod", input, dims, keepdim);
+    const DType natural = is_floating(input.dtype()) ? input.dtype() : i64;
+    const DType wanted = dtype == DType::none ? natural : dtype;
+    Tensor source = input;
+    if (wanted != natural) {
+      if (is_floating(wanted)) source = contiguous_as(input, wanted);
+      else if (is_floating(input.dtype())) source = contiguous_as(input, i64);
+    }
+    const DType computed = is_floating(wanted) ? wanted : i64;
+    const Tensor result = empty_tensor(plan.shape, computed);
+    void* to = result.view_record().data;
+    visit_elements(source.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using Kernel = LaneKernel<ProductPolicy<T>>;
+      using Out = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
+      reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+        static_cast<Out*>(to)[at] = static_cast<Out>(total.value);
+      });
+    });
+    return contiguous_as(result, wanted);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    const auto dim = c.argument<std::optional<int64_t>>(1);
+    std::optional<IntList> dims;
+    if (dim) dims = IntList(&*dim, 1);
+    return keep_dimensions("prod", g, c.tensor(0), dims, c.argument<bool>(2)) * product_of_others(c);
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    const Tensor weighted = tangents[0] * product_of_others(c);
+    return weighted.sum(c.operand(1), c.argument<bool>(2));
+  }
+};
+
+}  // namespace
+
+TENON_OP(Prod)

@@ -1,0 +1,135 @@
+// sum, mean and sum_to_size.
+#include "sum_lanes.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+// Sums `input` into `result`, whose dtype is f32, f64 or i64; divides by the extent for a mean.
+void sum_into(const Tensor& input, const Reduction& plan, bool average, const Tensor& result) {
+  void* data = result.view_record().data;
+  const auto divisor = static_cast<double>(plan.extent);
+  visit_elements(input.dtype(), [&](auto zero) {
+    using Kernel = LaneKernel<SumPolicy<decltype(zero)>>;
+    using Total = typename Kernel::Total;
+    const DType dtype = result.dtype();
+    reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
+      if (dtype == i64) {
+        static_cast<int64_t*>(data)[at] = static_cast<int64_t>(number(total));
+      } else {
+        const double value = average ? static_cast<double>(number(total)) / divisor
+                                     : static_cast<double>(number(total));
+        if (dtype == f32) static_cast<float*>(data)[at] = static_cast<float>(value);
+        else static_cast<double*>(data)[at] = value;
+      }
+    });
+  });
+}
+
+Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
+                   const Tensor& out, bool average) {
+  const DType natural = is_floating(input.dtype()) ? input.dtype() : average ? f32 : i64;
+  const DType wanted = dtype == DType::none ? natural : dtype;
+  if (average && !is_floating(wanted)) {
+    throw TypeError(std::string(op) + "(): a mean has a floating dtype, not " + dtype_text(wanted) +
+                    ": ask for f32 or f64");
+  }
+  const Reduction plan = plan_reduction(op, input, dim, keepdim);
+  const Tensor target = reduction_result(op, plan, wanted, out);
+  // Elements are converted before they are added, as the wanted dtype may hold more.
+  Tensor converted;
+  if (wanted != natural) {
+    if (is_floating(wanted)) converted = contiguous_as(input, wanted);
+    else if (is_floating(input.dtype())) converted = contiguous_as(input, i64);
+  }
+  const DType computed = is_floating(wanted) ? wanted : i64;
+  const bool direct = computed == wanted && (!out.defined() || (out.is_contiguous() && host().tensor_shares_storage(out.handle(), input.handle()) == 0));
+  const Tensor result = direct ? target : empty_tensor(plan.shape, computed);
+  sum_into(converted.defined() ? converted : input, plan, average, result);
+  return deliver(result, target);
+}
+
+struct Sum {
+  static constexpr auto schema =
+      "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? out=None) -> "
+      "Tensor";
+  static constexpr auto doc =
+      "The sum over the given dimensions, or over all. Integers and bools give i64.";
+  static constexpr auto saves = "shape(input)";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
+                        const Tensor& out) {
+    return sum_or_mean("sum", input, dim, keepdim, dtype, out, false);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return restore_dimensions("sum", g, c.tensor(0), c.argument<std::optional<IntList>>(1),
+                              c.argument<bool>(2));
+  }
+};
+
+struct Mean {
+  static constexpr auto schema =
+      "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? out=None) -> "
+      "Tensor";
+  static constexpr auto doc =
+      "The mean over the given dimensions, or over all. Integers and bools give f32.";
+  static constexpr auto saves = "shape(input)";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
+                        const Tensor& out) {
+    return sum_or_mean("mean", input, dim, keepdim, dtype, out, true);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    const Tensor& input = c.tensor(0);
+    const auto dim = c.argument<std::optional<IntList>>(1);
+    const bool keepdim = c.argument<bool>(2);
+    const Reduction plan = plan_reduction("mean", input, dim, keepdim);
+    return restore_dimensions("mean", g / plan.extent, input, dim, keepdim);
+  }
+};
+
+struct SumToSize {
+  static constexpr auto schema = "sum_to_size(Tensor input, int[] size) -> Tensor";
+  static constexpr auto doc = "Sums over the dimensions that broadcasting from `size` would have repeated.";
+  static constexpr auto saves = "shape(input)";
+  static constexpr auto jvp = linear;
+  static Tensor forward(const Tensor& input, IntList size) {
+    const IntList shape = input.shape();
+    const int64_t leading = shape.size() - size.size();
+    Reduction plan;
+    bool fits = leading >= 0;
+    for (int64_t i = 0; fits && i < shape.size(); ++i) {
+      if (i >= leading && size[i - leading] == shape[i]) continue;
+      fits = i < leading || size[i - leading] == 1;
+      plan.mask |= 1u << i;
+      plan.extent *= shape[i];
+    }
+    if (!fits) {
+      throw ValueError("sum_to_size(): shape " + math::text(shape) + " does not come from broadcasting " +
+                       math::text(size));
+    }
+    plan.shape = Sizes(size);
+    const Tensor result = empty_tensor(size, input.dtype());
+    if (plan.mask == 0) {
+      copy_elements(result, input);
+      return result;
+    }
+    const DType computed = is_floating(input.dtype()) ? input.dtype() : i64;
+    if (computed == input.dtype()) {
+      sum_into(input, plan, false, result);
+      return result;
+    }
+    const Tensor wide = empty_tensor(size, computed);
+    sum_into(input, plan, false, wide);
+    copy_elements(result, wide);
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& g) { return g.expand(c.tensor(0).shape()); }
+};
+
+}  // namespace
+
+TENON_OP(Sum)
+TENON_OP(Mean)
+TENON_OP(SumToSize)

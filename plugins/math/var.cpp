@@ -1,0 +1,182 @@
+// var and std.
+#include <cmath>
+
+#include "sum_lanes.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+// Count, mean and sum of squared deviations: of a block in two passes while it is in the cache, then merged.
+template <class T>
+struct MomentKernel {
+  using In = T;
+  using Sums = LaneKernel<SumPolicy<T>>;
+  struct Total {
+    double count = 0, mean = 0, squares = 0;
+  };
+  static constexpr bool ordered = false;
+  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 64;
+
+  // The merge of Chan, Golub and LeVeque (1979).
+  static void merge(Total& total, const Total& other) {
+    if (other.count == 0) return;
+    const double count = total.count + other.count, difference = other.mean - total.mean;
+    total.squares += other.squares + difference * difference * (total.count * other.count / count);
+    total.mean += difference * (other.count / count);
+    total.count = count;
+  }
+  // `first` and `second` are the sums of deviations from `center`, and of their squares.
+  static void add(Total& total, int64_t block, double center, double first, double second) {
+    const auto count = static_cast<double>(block);
+    merge(total, Total{count, center + first / count, second - first * first / count});
+  }
+
+  template <int Bytes>
+  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count, int64_t stride,
+                        Total* totals) {
+    for (int64_t r = 0; r < rows; ++r, in += row_step) {
+      for (int64_t from = 0; from < count; from += kRowBlock) {
+        const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
+        const T* at = in + from * stride;
+        double sum = 0;
+        if (stride == 1) Sums::template add_run<Bytes>(at, block, sum);
+        else Sums::add_strided(at, block, stride, sum);
+        const T center = static_cast<T>(sum / static_cast<double>(block));
+        double first = 0, second = 0;
+        add_deviations<Bytes>(at, block, stride, center, first, second);
+        add(totals[r], block, static_cast<double>(center), first, second);
+      }
+    }
+  }
+  template <int Bytes>
+  MATH_INLINE void add_deviations(const T* in, int64_t count, int64_t stride, T center, double& first,
+                                  double& second) {
+    constexpr auto N = static_cast<int64_t>(Bytes / sizeof(T));
+    using V = typename VectorOf<T, Bytes>::type;
+    int64_t i = 0;
+    if (stride == 1 && count >= 2 * N) {
+      V first_a{}, first_b{}, second_a{}, second_b{}, a, b;
+      for (; i + 2 * N <= count; i += 2 * N) {
+        std::memcpy(&a, in + i, sizeof(a));
+        std::memcpy(&b, in + i + N, sizeof(b));
+        a -= center;
+        b -= center;
+        first_a += a;
+        first_b += b;
+        second_a += a * a;
+        second_b += b * b;
+      }
+      for (int64_t k = 0; k < N; ++k) {
+        first += static_cast<double>(first_a[k]) + static_cast<double>(first_b[k]);
+        second += static_cast<double>(second_a[k]) + static_cast<double>(second_b[k]);
+      }
+    }
+    for (; i < count; ++i) {
+      const auto deviation = static_cast<double>(in[i * stride] - center);
+      first += deviation;
+      second += deviation * deviation;
+    }
+  }
+
+  template <int Bytes>
+  MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
+                           Total* totals) {
+    T center[kPanel], first[kPanel], second[kPanel];
+    for (int64_t from = 0; from < rows; from += kColumnBlock) {
+      const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
+      for (int64_t c = 0; c < columns; ++c) center[c] = first[c] = second[c] = 0;
+      const T* line = in;
+      for (int64_t r = 0; r < block; ++r, line += row_stride) {
+        for (int64_t c = 0; c < columns; ++c) center[c] += line[c];
+      }
+      for (int64_t c = 0; c < columns; ++c) center[c] /= static_cast<T>(block);
+      for (int64_t r = 0; r < block; ++r, in += row_stride) {
+        for (int64_t c = 0; c < columns; ++c) {
+          const T deviation = in[c] - center[c];
+          first[c] += deviation;
+          second[c] += deviation * deviation;
+        }
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        add(totals[c], block, static_cast<double>(center[c]), static_cast<double>(first[c]),
+            static_cast<double>(second[c]));
+      }
+    }
+  }
+};
+
+Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction,
+              bool root) {
+  const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
+  const Reduction plan = plan_reduction(op, source, dim, keepdim);
+  const Tensor result = empty_tensor(plan.shape, source.dtype());
+  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - correction));
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    using Kernel = MomentKernel<T>;
+    T* to = static_cast<T*>(result.view_record().data);
+    reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      const double variance = total.squares / divisor;
+      to[at] = static_cast<T>(root ? ::sqrt(variance) : variance);
+    });
+  };
+  if (source.dtype() == f32) run(float{});
+  else run(double{});
+  return result;
+}
+
+// 2 (input - mean) / divisor: the derivative of the variance by each element.
+Tensor variance_slope(const char* op, Context& c) {
+  const Tensor& input = c.tensor(0);
+  const Reduction plan = plan_reduction(op, input, c.argument<std::optional<IntList>>(1), true);
+  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - c.argument<int64_t>(3)));
+  return (input - input.mean(c.operand(1), true)) * (2.0 / divisor);
+}
+Tensor kept(const char* op, Context& c, const Tensor& g) {
+  return keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1), c.argument<bool>(2));
+}
+
+struct Var {
+  static constexpr auto schema =
+      "var(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
+  static constexpr auto doc =
+      "The variance over the given dimensions, or over all: squared deviations over (count - correction). "
+      "Integers give f32.";
+  static constexpr auto saves = "input";
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction) {
+    return spread("var", input, dim, keepdim, correction, false);
+  }
+  static Tensor backward(Context& c, const Tensor& g) { return kept("var", c, g) * variance_slope("var", c); }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    return (tangents[0] * variance_slope("var", c)).sum(c.operand(1), c.argument<bool>(2));
+  }
+};
+
+struct Std {
+  static constexpr auto schema =
+      "std(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
+  static constexpr auto doc =
+      "The standard deviation over the given dimensions, or over all: the square root of var. Where it is 0 the "
+      "gradient is 0.";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction) {
+    return spread("std", input, dim, keepdim, correction, true);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return kept("std", c, through_root(c, g)) * variance_slope("std", c);
+  }
+  static Tensor jvp(Context& c, TensorList tangents) {
+    return through_root(c, (tangents[0] * variance_slope("std", c)).sum(c.operand(1), c.argument<bool>(2)));
+  }
+  static Tensor through_root(Context& c, const Tensor& g) {
+    const Tensor result = c.result();
+    return (g / (result * 2)).masked_fill(eq(result, 0), 0);
+  }
+};
+
+}  // namespace
+
+TENON_OP(Var)
+TENON_OP(Std)

@@ -1,0 +1,43 @@
+// Selection by a condition.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+struct Where {
+  static constexpr auto schema =
+      "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "input where condition is true, other where it is not.";
+  static constexpr auto promotion = promote_condition;
+  static constexpr auto element = [](bool condition, auto input, auto other) {
+    return condition ? input : other;
+  };
+  static constexpr auto saves = "condition";
+  static std::array<Tensor, 3> backward(Context& c, const Tensor& g) {
+    return {Tensor(), c.needs_input_grad(1) ? where(c.tensor(0), g, 0) : Tensor(),
+            c.needs_input_grad(2) ? where(c.tensor(0), 0, g) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct MaskedFill {
+  static constexpr auto schema = "masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor";
+  static constexpr auto doc = "value where mask is true, input where it is not.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, const Tensor& mask, const Scalar& value) {
+    if (mask.dtype() != boolean) {
+      throw TypeError(std::string("masked_fill(): mask must be a bool tensor, but is ") + dtype_text(mask.dtype()));
+    }
+    if (value.is_floating() && !is_floating(input.dtype())) {
+      throw TypeError(std::string("masked_fill(): value ") + std::to_string(value.to<double>()) +
+                      " is a floating number, but input is " + dtype_text(input.dtype()));
+    }
+    return where(mask, value, input);
+  }
+};
+
+}  // namespace
+
+TENON_OP(Where)
+TENON_OP(MaskedFill)

@@ -1,0 +1,171 @@
+// Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu, elu.
+#include "common.hpp"
+#include "vector.hpp"
+
+namespace {
+
+using namespace nn;
+namespace functional = tenon::nn::functional;
+
+template <class T>
+NN_INLINE T constant(double value) {
+  return static_cast<T>(value);
+}
+constexpr double kInverseRootTwo = 0.70710678118654752440;    // 1 / sqrt(2)
+constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
+
+struct Gelu {
+  static constexpr auto schema = "nn.functional.gelu(Tensor input) -> Tensor";
+  static constexpr auto doc = "input times the normal distribution function of input, in its exact form.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      return x * T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
+    } else {
+      return x;
+    }
+  };
+  static Tensor backward(Context& c, const Tensor& g) { return tenon::nn::grad::gelu(g, c.tensor(0)); }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct GeluGrad {
+  static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
+  static constexpr auto doc = "The gradient of gelu.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "grad_output for input, input";
+  static constexpr auto element = [](auto g, auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T below = T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
+      return g * (below + x * constant<T>(kInverseRootTwoPi) * exp_of(T{-0.5} * x * x));
+    } else {
+      return g;
+    }
+  };
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    const Tensor& x = c.tensor(1);
+    Tensor grad_output, input;
+    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::gelu(v, x);
+    if (c.needs_input_grad(1)) {
+      const Tensor square = x * x;
+      input = v * c.tensor(0) * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
+    }
+    return {std::move(grad_output), std::move(input)};
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Silu {
+  static constexpr auto schema = "nn.functional.silu(Tensor input) -> Tensor";
+  static constexpr auto doc = "input times its sigmoid.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      return x / (T{1} + exp_of(-x));
+    } else {
+      return x;
+    }
+  };
+  static Tensor backward(Context& c, const Tensor& g) { return tenon::nn::grad::silu(g, c.tensor(0)); }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct SiluGrad {
+  static constexpr auto schema = "nn.grad.silu(Tensor grad_output, Tensor input) -> Tensor";
+  static constexpr auto doc = "The gradient of silu.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "grad_output for input, input";
+  static constexpr auto element = [](auto g, auto x) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T s = T{1} / (T{1} + exp_of(-x));
+      return g * s * (T{1} + x * (T{1} - s));
+    } else {
+      return g;
+    }
+  };
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    const Tensor& x = c.tensor(1);
+    Tensor grad_output, input;
+    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::silu(v, x);
+    if (c.needs_input_grad(1)) {
+      const Tensor s = x.sigmoid();
+      input = v * c.tensor(0) * (s * (1 - s) * (2 + x * (1 - s * 2)));
+    }
+    return {std::move(grad_output), std::move(input)};
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Softplus {
+  static constexpr auto schema =
+      "nn.functional.softplus(Tensor input, float beta=1, float threshold=20) -> Tensor";
+  static constexpr auto doc = "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x, auto beta, auto threshold) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T scaled = x * beta;
+      const T soft = log1p_of(exp_of(scaled)) / beta;
+      return scaled > threshold ? x : soft;
+    } else {
+      return x;
+    }
+  };
+  static Tensor backward(Context& c, const Tensor& g) {
+    const Tensor scaled = c.tensor(0) * c.argument<double>(1);
+    return tenon::where(scaled > c.argument<double>(2), g, g * scaled.sigmoid());
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct LeakyRelu {
+  static constexpr auto schema =
+      "nn.functional.leaky_relu(Tensor input, float negative_slope=0.01) -> Tensor";
+  static constexpr auto doc = "input where it is positive, negative_slope * input elsewhere.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x, auto slope) { return x > decltype(x){0} ? x : x * slope; };
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::where(c.tensor(0) > 0, g, g * c.argument<double>(1));
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Elu {
+  static constexpr auto schema = "nn.functional.elu(Tensor input, float alpha=1) -> Tensor";
+  static constexpr auto doc = "input where it is positive, alpha * (exp(input) - 1) elsewhere.";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x, auto alpha) {
+    using T = decltype(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      const T curved = alpha * expm1_of(x);
+      return x > T{0} ? x : curved;
+    } else {
+      return x;
+    }
+  };
+  static Tensor backward(Context& c, const Tensor& g) {
+    // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to NaN.
+    const Tensor& x = c.tensor(0);
+    const Tensor power = x.clamp(tenon::none, 0).exp();
+    return tenon::where(x > 0, g, g * power * c.argument<double>(1));
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+}  // namespace
+TENON_OP(Gelu)
+TENON_OP(GeluGrad)
+TENON_OP(Silu)
+TENON_OP(SiluGrad)
+TENON_OP(Softplus)
+TENON_OP(LeakyRelu)
+TENON_OP(Elu)

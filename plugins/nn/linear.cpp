@@ -1,0 +1,93 @@
+// linear: x W^T + b, one product for all rows.
+#include "common.hpp"
+
+namespace {
+
+using namespace nn;
+
+[[noreturn]] void refuse(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (weight.dim() != 2) {
+    throw tenon::ValueError("linear(): 'weight' must have shape [out_features, in_features], got " +
+                            shape_text(weight));
+  }
+  if (input.dim() < 1 || input.shape()[input.dim() - 1] != weight.shape()[1]) {
+    throw tenon::ValueError("linear(): 'input' of shape " + shape_text(input) + " does not fit 'weight' of shape " +
+                            shape_text(weight) + ": its last dimension must be " + std::to_string(weight.shape()[1]));
+  }
+  throw tenon::ValueError("linear(): 'bias' must have shape [" + std::to_string(weight.shape()[0]) + "], got " +
+                          shape_text(bias));
+}
+
+// The input as a matrix of rows.
+Tensor rows_of(const Tensor& input, int64_t features) {
+  if (input.dim() == 2) return input;
+  const Tensor whole = dense(input);
+  Shape shape;
+  int64_t rows = 1;
+  for (int64_t i = 0; i + 1 < input.dim(); ++i) rows *= input.shape()[i];
+  shape.push(rows);
+  shape.push(features);
+  return reshaped(whole, shape.list());
+}
+
+struct Linear {
+  static constexpr auto schema = "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
+  static constexpr auto doc = "input @ weight.T + bias, for an input of any number of leading dimensions.";
+  static constexpr auto saves = "shape(input), weight for input, input for weight";
+
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    const int64_t rank = input.dim();
+    if (weight.dim() != 2 || rank < 1 || input.shape()[rank - 1] != weight.shape()[1] ||
+        (bias.defined() && (bias.dim() != 1 || bias.shape()[0] != weight.shape()[0]))) {
+      refuse(input, weight, bias);
+    }
+    check_same_dtype("linear", "input", input, "weight", weight);
+    const int64_t out_features = weight.shape()[0], in_features = weight.shape()[1];
+    const std::array<int64_t, 2> shape{in_features, out_features}, strides{weight.strides()[1], weight.strides()[0]};
+    const Tensor transposed = tenon::alias_tensor(weight, {shape.data(), 2}, {strides.data(), 2}, 0);
+    const Tensor rows = rows_of(input, in_features);
+    Tensor result = bias.defined() ? tenon::addmm(bias, rows, transposed) : tenon::mm(rows, transposed);
+    if (rank == 2) return result;
+    Shape full(input.shape());
+    full[rank - 1] = out_features;
+    return reshaped(result, full.list());
+  }
+
+  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    Tensor input, weight, bias;
+    const int64_t rank = g.dim();
+    const Tensor rows = rank == 2 ? g : g.reshape({count_rows(g), g.size(-1)});
+    if (c.needs_input_grad(0)) {
+      input = rows.mm(c.tensor(1));
+      if (rank != 2) input = input.reshape(c.tensor(0).shape());
+    }
+    if (c.needs_input_grad(1)) {
+      const Tensor& x = c.tensor(0);
+      weight = rows.t().mm(rank == 2 ? x : x.reshape({count_rows(x), x.size(-1)}));
+    }
+    if (c.needs_input_grad(2)) bias = rows.sum({0});
+    return {std::move(input), std::move(weight), std::move(bias)};
+  }
+
+  static Tensor jvp(Context& c, TensorList t) {
+    Tensor tangent;
+    if (t[0].defined()) tangent = tenon::nn::functional::linear(t[0], c.tensor(1));
+    if (t[1].defined()) tangent = plus(tangent, tenon::nn::functional::linear(c.tensor(0), t[1]));
+    if (t[2].defined()) {
+      Shape full(c.tensor(0).shape());
+      full[full.rank - 1] = t[2].size(0);
+      tangent = tangent.defined() ? tangent + t[2] : t[2].expand(full.list());
+    }
+    return tangent;
+  }
+
+ private:
+  static int64_t count_rows(const Tensor& tensor) {
+    int64_t rows = 1;
+    for (int64_t i = 0; i + 1 < tensor.dim(); ++i) rows *= tensor.shape()[i];
+    return rows;
+  }
+};
+
+}  // namespace
+TENON_OP(Linear)

@@ -1,0 +1,181 @@
+// max_pool2d: the largest element of each window, and where it was.
+#include <limits>
+
+#include "pooling.hpp"
+
+namespace {
+
+using namespace nn;
+
+// The first largest element of a window, or its last NaN, at an offset in its plane.
+template <class T>
+void pool_plane(const Windows& w, const T* plane, T* values, int64_t* indices) {
+  for (int64_t y = 0; y < w.out[0]; ++y) {
+    const int64_t top = y * w.stride[0] - w.padding[0];
+    for (int64_t x = 0; x < w.out[1]; ++x) {
+      const int64_t left = x * w.stride[1] - w.padding[1];
+      int64_t best = -1;
+      T largest = -std::numeric_limits<T>::infinity();
+      for (int64_t i = 0; i < w.kernel[0]; ++i) {
+        const int64_t row = top + i * w.dilation[0];
+        if (row < 0 || row >= w.in[0]) continue;
+        for (int64_t j = 0; j < w.kernel[1]; ++j) {
+          const int64_t column = left + j * w.dilation[1];
+          if (column < 0 || column >= w.in[1]) continue;
+          const T value = plane[row * w.in[1] + column];
+          if (best < 0 || value > largest || value != value) {
+            largest = value;
+            best = row * w.in[1] + column;
+          }
+        }
+      }
+      *values++ = largest;
+      *indices++ = best;
+    }
+  }
+}
+
+// Windows that lie inside of the input without gaps, which most do: no test in the inner loop.
+template <class T>
+void pool_plane_inside(const Windows& w, const T* plane, T* values, int64_t* indices) {
+  const int64_t width = w.in[1];
+  for (int64_t y = 0; y < w.out[0]; ++y) {
+    for (int64_t x = 0; x < w.out[1]; ++x) {
+      const int64_t first = y * w.stride[0] * width + x * w.stride[1];
+      int64_t best = first;
+      T largest = plane[first];
+      for (int64_t i = 0; i < w.kernel[0]; ++i) {
+        const int64_t row = first + i * width;
+        for (int64_t j = 0; j < w.kernel[1]; ++j) {
+          const T value = plane[row + j];
+          const bool better = (value > largest) | (value != value);
+          largest = better ? value : largest;
+          best = better ? row + j : best;
+        }
+      }
+      *values++ = largest;
+      *indices++ = best;
+    }
+  }
+}
+
+struct MaxPool2dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? stride=None, "
+      "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor indices)";
+  static constexpr auto doc =
+      "The largest element of each window, and its position in its plane of height * width elements.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                                            IntList padding, IntList dilation, bool ceil_mode) {
+    check_pool_input("max_pool2d", input, 2);
+    const Windows windows("max_pool2d", input.shape(), kernel_size, stride, padding, dilation, ceil_mode);
+    const Shape shape = with_last(input.shape(), {windows.out, 2});
+    Tensor values = tenon::empty_tensor(shape.list(), input.dtype());
+    Tensor indices = tenon::empty_tensor(shape.list(), tenon::i64);
+    if (values.numel() == 0) return {std::move(values), std::move(indices)};
+    const Tensor whole = dense(input);
+    const Planes planes(input.shape(), 2);
+    const int64_t in = windows.in[0] * windows.in[1], out = windows.out[0] * windows.out[1];
+    const bool inside = windows.padding[0] == 0 && windows.padding[1] == 0 && windows.dilation[0] == 1 &&
+                        windows.dilation[1] == 1 && !ceil_mode;
+    visit_floating(input.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = whole.data<const T>();
+      T* to = values.data<T>();
+      auto* at = indices.data<int64_t>();
+      const int64_t work = out * windows.kernel[0] * windows.kernel[1];
+      tenon::parallel_for(0, planes.planes, plane_grain(work), [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+          if (inside) {
+            pool_plane_inside(windows, from + p * in, to + p * out, at + p * out);
+          } else {
+            pool_plane(windows, from + p * in, to + p * out, at + p * out);
+          }
+        }
+      });
+    });
+    return {std::move(values), std::move(indices)};
+  }
+  static Tensor backward(Context& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c.result(1), c.tensor(0).shape(), 2);
+  }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
+    const Tensor indices = c.result(1);
+    return {t[0].flatten(-2, -1).gather(-1, indices.flatten(-2, -1)).reshape(indices.shape()), Tensor()};
+  }
+};
+
+struct MaxPool2d {
+  static constexpr auto schema =
+      "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, "
+      "int[2] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc = "The largest element of each window; stride is kernel_size unless given.";
+  static constexpr bool composite = true;
+
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
+                        IntList dilation, bool ceil_mode) {
+    return std::get<0>(tenon::nn::functional::max_pool2d_with_indices(input, kernel_size, stride, padding, dilation,
+                                                                      ceil_mode));
+  }
+};
+
+// The gradient of every pool of maxima: each goes back to where its element was.
+struct MaxPoolGrad {
+  static constexpr auto schema =
+      "nn.grad.max_pool(Tensor grad_output, Tensor indices, int[] input_size, int dimensions) -> Tensor";
+  static constexpr auto doc =
+      "The gradient of a pool of maxima over the last dimensions, from the positions that it returned.";
+  static constexpr auto saves = "indices";
+
+  static Tensor forward(const Tensor& grad_output, const Tensor& indices, IntList input_size, int64_t dimensions) {
+    check_floating("max_pool", "grad_output", grad_output);
+    const IntList a = grad_output.shape(), b = indices.shape();
+    if (indices.dtype() != tenon::i64 || a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin()) ||
+        dimensions < 1 || dimensions > input_size.size() || input_size.size() != a.size() ||
+        !std::equal(a.begin(), a.end() - dimensions, input_size.begin())) {
+      throw tenon::ValueError("max_pool(): 'grad_output' of shape " + shape_text(grad_output) +
+                              " and 'indices' of shape " + shape_text(indices) + " do not fit an input of shape " +
+                              shape_text(input_size));
+    }
+    Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
+    tenon::fill_elements(result, 0);
+    if (grad_output.numel() == 0) return result;
+    const Tensor g = dense(grad_output), positions = dense(indices);
+    const Planes in(input_size, dimensions), out(a, dimensions);
+    visit_floating(grad_output.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = g.data<const T>();
+      const auto* at = positions.data<const int64_t>();
+      T* to = static_cast<T*>(result.view_record().data);
+      tenon::parallel_for(0, in.planes, plane_grain(out.size), [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+          for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
+            if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(in.size)) {
+              throw tenon::IndexError("max_pool(): position " + std::to_string(at[i]) +
+                                      " is outside of planes of " + std::to_string(in.size) + " elements");
+            }
+            to[p * in.size + at[i]] += from[i];
+          }
+        }
+      });
+    });
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& v) { return pick(c, v); }
+  static constexpr auto jvp = tenon::multilinear;
+
+ private:
+  static Tensor pick(Context& c, const Tensor& v) {
+    const Tensor& indices = c.tensor(1);
+    if (c.argument<int64_t>(3) == 1) return v.gather(-1, indices);
+    const int64_t first = -c.argument<int64_t>(3);
+    return v.flatten(first, -1).gather(-1, indices.flatten(first, -1)).reshape(indices.shape());
+  }
+};
+
+}  // namespace
+TENON_OP(MaxPool2dWithIndices)
+TENON_OP(MaxPool2d)
+TENON_OP(MaxPoolGrad)

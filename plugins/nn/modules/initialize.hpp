@@ -1,0 +1,32 @@
+// Initial values of parameters, drawn from the process's generator.
+#pragma once
+
+#include <cmath>
+
+#include "../common.hpp"
+
+namespace nn {
+
+using tenon::Module;
+
+// Uniform within 1 / sqrt(fan_in) of zero: He's initialization as PyTorch's layers use it.
+inline Tensor uniform_parameter(IntList shape, int64_t fan_in) {
+  const tenon::NoGrad plain;
+  const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+  return tenon::empty_tensor(shape).uniform_(-bound, bound);
+}
+
+inline void check_size(const char* module, const char* name, int64_t size, int64_t least) {
+  if (size < least) {
+    throw tenon::ValueError(std::string(module) + ": " + name + " must be at least " + std::to_string(least) +
+                            ", got " + std::to_string(size));
+  }
+}
+
+// As printed: True, (3, 3).
+inline std::string truth_text(bool truth) { return truth ? "True" : "False"; }
+inline std::string pair_text(IntList pair) {
+  return "(" + std::to_string(pair[0]) + ", " + std::to_string(pair[1]) + ")";
+}
+
+}  // namespace nn

@@ -1,0 +1,138 @@
+// nll_loss: the negative log-probability of the right class; with its transpose, which both losses over
+// classes share.
+#include "targets.hpp"
+
+namespace {
+
+using namespace nn;
+
+// loss(target i) = - sum over classes of q * score, where q is the weighted and smoothed target.
+Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+               std::string_view reduction, double smoothing) {
+  check_floating(op, "input", input);
+  const Targets targets(op, input.shape(), input.dtype(), target, weight, ignore_index, reduction, smoothing);
+  const Tensor whole = dense(input);
+  Tensor result;
+  visit_floating(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* scores = static_cast<const T*>(whole.view_record().data);
+    const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
+    const T sharp = static_cast<T>(1 - smoothing), share = targets.template share<T>();
+    result = reduce_losses<T>(targets, input.dtype(), [&](int64_t i) {
+      const T* row = scores + i / targets.inner * targets.classes * targets.inner + i % targets.inner;
+      T loss = -sharp * targets.template weight_of<T>(i) * row[targets.index[i] * targets.inner];
+      if (share != 0) {
+        T sum = 0;
+        for (int64_t k = 0; k < targets.classes; ++k) {
+          sum += row[k * targets.inner] * (weights == nullptr ? T{1} : weights[k]);
+        }
+        loss -= share * sum;
+      }
+      return loss;
+    });
+  });
+  return result;
+}
+
+void check_gradient_shape(const char* op, const Tensor& grad_output, const Targets& targets) {
+  const IntList wanted = targets.reduction == Reduction::none ? targets.target_shape() : IntList();
+  const IntList found = grad_output.shape();
+  if (found.size() != wanted.size() || !std::equal(found.begin(), found.end(), wanted.begin())) {
+    throw tenon::ValueError(std::string(op) + "(): 'grad_output' must have shape " + shape_text(wanted) + ", got " +
+                            shape_text(grad_output));
+  }
+}
+
+struct NllLoss {
+  static constexpr auto schema =
+      "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, "
+      "str reduction='mean') -> Tensor";
+  static constexpr auto doc = "The negative log-probability of the target class; the mean is weighted.";
+  static constexpr auto saves = "shape(input), target, weight";
+
+  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                        std::string_view reduction) {
+    return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
+                                     c.argument<std::string_view>(4), 0);
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    return tenon::nn::functional::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
+                                           c.argument<std::string_view>(4));
+  }
+};
+
+struct SmoothedNllLoss {
+  static constexpr auto schema =
+      "nn.grad.smoothed_nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, "
+      "str reduction='mean', float label_smoothing=0) -> Tensor";
+  static constexpr auto doc = "nll_loss of smoothed targets: the linear part of cross_entropy.";
+  static constexpr auto saves = "shape(input), target, weight";
+
+  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
+                        std::string_view reduction, double label_smoothing) {
+    return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction, label_smoothing);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
+                                     c.argument<std::string_view>(4), c.argument<double>(5));
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    return tenon::nn::grad::smoothed_nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
+                                              c.argument<std::string_view>(4), c.argument<double>(5));
+  }
+};
+
+struct NllLossGrad {
+  static constexpr auto schema =
+      "nn.grad.nll_loss(Tensor grad_output, Tensor target, Tensor? weight, int[] input_size, *, "
+      "int ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
+  static constexpr auto doc = "The gradient of nll_loss with respect to its input.";
+  static constexpr auto saves = "target, weight";
+
+  static Tensor forward(const Tensor& grad_output, const Tensor& target, const Tensor& weight, IntList input_size,
+                        int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+    check_floating("nll_loss", "grad_output", grad_output);
+    const Targets targets("nll_loss", input_size, grad_output.dtype(), target, weight, ignore_index, reduction,
+                          label_smoothing);
+    check_gradient_shape("nll_loss", grad_output, targets);
+    const Tensor whole = dense(grad_output);
+    Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
+    tenon::fill_elements(result, 0);
+    visit_floating(grad_output.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* g = static_cast<const T*>(whole.view_record().data);
+      T* to = static_cast<T*>(result.view_record().data);
+      const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
+      const T sharp = static_cast<T>(1 - label_smoothing), share = targets.template share<T>();
+      const T scale = targets.template scale<T>();
+      for (int64_t i = 0; i < targets.count(); ++i) {
+        if (targets.index[i] == ignore_index) continue;
+        const T factor = -scale * g[targets.reduction == Reduction::none ? i : 0];
+        T* row = to + i / targets.inner * targets.classes * targets.inner + i % targets.inner;
+        if (share != 0) {
+          for (int64_t k = 0; k < targets.classes; ++k) {
+            row[k * targets.inner] = factor * share * (weights == nullptr ? T{1} : weights[k]);
+          }
+        }
+        row[targets.index[i] * targets.inner] += factor * sharp * targets.template weight_of<T>(i);
+      }
+    });
+    return result;
+  }
+  static Tensor backward(Context& c, const Tensor& v) {
+    return tenon::nn::grad::smoothed_nll_loss(v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
+                                              c.argument<std::string_view>(5), c.argument<double>(6));
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3), c.argument<int64_t>(4),
+                                     c.argument<std::string_view>(5), c.argument<double>(6));
+  }
+};
+
+}  // namespace
+TENON_OP(NllLoss)
+TENON_OP(SmoothedNllLoss)
+TENON_OP(NllLossGrad)

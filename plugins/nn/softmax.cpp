@@ -1,0 +1,175 @@
+// softmax and log_softmax, with their derivatives.
+#include "softmax.hpp"
+
+#include "common.hpp"
+
+namespace {
+
+using namespace nn;
+
+// A dimension of a contiguous tensor: what lies outside, along and inside of it.
+struct Extent {
+  int64_t outer = 1, n = 1, inner = 1;
+  Extent(const Tensor& tensor, int64_t dim) {
+    const int64_t rank = tensor.dim();
+    if (rank == 0) return;
+    for (int64_t i = 0; i < dim; ++i) outer *= tensor.shape()[i];
+    n = tensor.shape()[dim];
+    for (int64_t i = dim + 1; i < rank; ++i) inner *= tensor.shape()[i];
+  }
+};
+
+template <template <class> class Rows, bool Logarithm>
+Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
+  check_floating(op, "input", input);
+  const int64_t wrapped = input.wrap_dimension(dim);
+  const Tensor whole = dense(input);
+  Tensor result = tenon::empty_tensor(input.shape(), input.dtype());
+  if (input.numel() == 0) return result;
+  const Extent extent(whole, wrapped);
+  visit_floating(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* x = whole.data<const T>();
+    T* y = result.data<T>();
+    const int64_t n = extent.n, inner = extent.inner;
+    if (inner == 1) {
+      tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
+        run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
+      });
+    } else {
+      tenon::parallel_for(0, extent.outer, row_grain(n * inner), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          run<SoftmaxColumns<T, Logarithm>>(x + i * n * inner, y + i * n * inner, n, inner);
+        }
+      });
+    }
+  });
+  return result;
+}
+
+template <template <class> class Rows>
+bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& result, int64_t dim, Tensor& gradient) {
+  check_floating(op, "result", result);
+  check_same_dtype(op, "grad_output", grad_output, "result", result);
+  const Shape a(grad_output.shape()), b(result.shape());
+  if (a.rank != b.rank || !std::equal(a.list().begin(), a.list().end(), b.list().begin())) {
+    throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " + shape_text(grad_output) +
+                            " does not fit 'result' of shape " + shape_text(result));
+  }
+  const Extent extent(result, result.wrap_dimension(dim));
+  if (extent.inner != 1) return false;
+  gradient = tenon::empty_tensor(result.shape(), result.dtype());
+  if (gradient.numel() == 0) return true;
+  const Tensor g_whole = dense(grad_output), y_whole = dense(result);
+  visit_floating(result.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* g = g_whole.data<const T>();
+    const T* y = y_whole.data<const T>();
+    T* to = gradient.data<T>();
+    const int64_t n = extent.n;
+    tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
+      run<Rows<T>>(g + begin * n, y + begin * n, to + begin * n, end - begin, n);
+    });
+  });
+  return true;
+}
+
+struct Softmax {
+  static constexpr auto schema = "nn.functional.softmax(Tensor input, int dim) -> Tensor";
+  static constexpr auto doc = "exp(input) scaled so that it sums to 1 along dim.";
+  static constexpr auto saves = "result";
+
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    return normalize<SoftmaxRows, false>("softmax", input, dim);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::softmax(g, c.result(), c.argument<int64_t>(1));
+  }
+  // The derivative is a symmetric matrix, so it maps tangents as it maps gradients.
+  static Tensor jvp(Context& c, TensorList t) {
+    return tenon::nn::grad::softmax(t[0], c.result(), c.argument<int64_t>(1));
+  }
+};
+
+struct SoftmaxGrad {
+  static constexpr auto schema = "nn.grad.softmax(Tensor grad_output, Tensor result, int dim) -> Tensor";
+  static constexpr auto doc = "The gradient of softmax, from its result.";
+  static constexpr auto saves = "grad_output for result, result";
+
+  static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
+    Tensor gradient;
+    if (gradient_rows<SoftmaxGradRows>("softmax", grad_output, result, dim, gradient)) return gradient;
+    return (grad_output - (grad_output * result).sum(dim, true)) * result;
+  }
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    const auto dim = c.argument<int64_t>(2);
+    const Tensor& y = c.tensor(1);
+    Tensor grad_output, result;
+    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::softmax(v, y, dim);
+    if (c.needs_input_grad(1)) {
+      const Tensor& g = c.tensor(0);
+      result = v * (g - (g * y).sum(dim, true)) - g * (v * y).sum(dim, true);
+    }
+    return {std::move(grad_output), std::move(result)};
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    const auto dim = c.argument<int64_t>(2);
+    const Tensor& y = c.tensor(1);
+    Tensor tangent;
+    if (t[0].defined()) tangent = tenon::nn::grad::softmax(t[0], y, dim);
+    if (t[1].defined()) {
+      const Tensor& g = c.tensor(0);
+      tangent = plus(tangent, (g - (g * y).sum(dim, true)) * t[1] - (g * t[1]).sum(dim, true) * y);
+    }
+    return tangent;
+  }
+};
+
+struct LogSoftmax {
+  static constexpr auto schema = "nn.functional.log_softmax(Tensor input, int dim) -> Tensor";
+  static constexpr auto doc = "The logarithm of softmax along dim.";
+  static constexpr auto saves = "result";
+
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    return normalize<LogSoftmaxRows, true>("log_softmax", input, dim);
+  }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::log_softmax(g, c.result(), c.argument<int64_t>(1));
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    return t[0] - (c.result().exp() * t[0]).sum(c.argument<int64_t>(1), true);
+  }
+};
+
+struct LogSoftmaxGrad {
+  static constexpr auto schema = "nn.grad.log_softmax(Tensor grad_output, Tensor result, int dim) -> Tensor";
+  static constexpr auto doc = "The gradient of log_softmax, from its result.";
+  static constexpr auto saves = "grad_output for result, result";
+
+  static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
+    Tensor gradient;
+    if (gradient_rows<LogSoftmaxGradRows>("log_softmax", grad_output, result, dim, gradient)) return gradient;
+    return grad_output - result.exp() * grad_output.sum(dim, true);
+  }
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    const auto dim = c.argument<int64_t>(2);
+    const Tensor p = c.tensor(1).exp();
+    Tensor grad_output, result;
+    if (c.needs_input_grad(0)) grad_output = v - (p * v).sum(dim, true);
+    if (c.needs_input_grad(1)) result = -(p * c.tensor(0).sum(dim, true) * v);
+    return {std::move(grad_output), std::move(result)};
+  }
+  static Tensor jvp(Context& c, TensorList t) {
+    const auto dim = c.argument<int64_t>(2);
+    Tensor tangent;
+    if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c.tensor(1), dim);
+    if (t[1].defined()) tangent = plus(tangent, -(c.tensor(1).exp() * c.tensor(0).sum(dim, true) * t[1]));
+    return tangent;
+  }
+};
+
+}  // namespace
+TENON_OP(Softmax)
+TENON_OP(SoftmaxGrad)
+TENON_OP(LogSoftmax)
+TENON_OP(LogSoftmaxGrad)

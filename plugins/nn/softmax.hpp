@@ -1,0 +1,158 @@
+// Kernels over rows: softmax, its logarithm, and what cross_entropy needs of both.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "vector.hpp"
+
+namespace nn {
+
+// Short rows are worked on together, in blocks of this many elements, so that exp runs over long stretches.
+inline constexpr int64_t kBlock = 2048;
+inline int64_t rows_in_block(int64_t n) { return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1)); }
+// Rows for one thread: at least this many elements.
+inline int64_t row_grain(int64_t n) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1)); }
+
+// y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row] when wanted.
+template <class T>
+struct ExpRows {
+  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* from = x + r * n;
+      T* to = y + r * n;
+      const T largest = lanes_max(from, n);
+      if (maxima != nullptr) maxima[r] = largest;
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i] - largest;
+    }
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < rows * n; ++i) y[i] = exp_of(y[i]);
+    for (int64_t r = 0; r < rows; ++r) sums[r] = lanes_sum(y + r * n, n);
+  }
+};
+
+template <class T>
+struct SoftmaxRows {
+  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
+    T sums[kBlock];
+    const int64_t step = rows_in_block(n);
+    for (int64_t r = 0; r < rows; r += step) {
+      const int64_t count = std::min(step, rows - r);
+      T* to = y + r * n;
+      ExpRows<T>::run(x + r * n, to, count, n, sums, nullptr);
+      for (int64_t k = 0; k < count; ++k) {
+        const T factor = T{1} / sums[k];
+        TENON_INDEPENDENT
+        for (int64_t i = 0; i < n; ++i) to[k * n + i] *= factor;
+      }
+    }
+  }
+};
+
+// For each row: its largest element and the logarithm of the sum of exp(x - largest).
+template <class T>
+struct LogSumRows {
+  NN_INLINE static void run(const T* x, int64_t rows, int64_t n, T* maxima, T* log_sums) {
+    T exps[kBlock];
+    if (n <= kBlock) {
+      const int64_t step = rows_in_block(n);
+      for (int64_t r = 0; r < rows; r += step) {
+        const int64_t count = std::min(step, rows - r);
+        ExpRows<T>::run(x + r * n, exps, count, n, log_sums + r, maxima + r);
+      }
+    } else {
+      for (int64_t r = 0; r < rows; ++r) {
+        const T* from = x + r * n;
+        const T largest = lanes_max(from, n);
+        T sum = 0;
+        for (int64_t i = 0; i < n; i += kBlock) {
+          const int64_t count = std::min(kBlock, n - i);
+          TENON_INDEPENDENT
+          for (int64_t k = 0; k < count; ++k) exps[k] = exp_of(from[i + k] - largest);
+          sum += lanes_sum(exps, count);
+        }
+        maxima[r] = largest;
+        log_sums[r] = sum;
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r) log_sums[r] = std::log(log_sums[r]);
+  }
+};
+
+template <class T>
+struct LogSoftmaxRows {
+  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
+    T maxima[kBlock], log_sums[kBlock];
+    const int64_t step = rows_in_block(n);
+    for (int64_t r = 0; r < rows; r += step) {
+      const int64_t count = std::min(step, rows - r);
+      LogSumRows<T>::run(x + r * n, count, n, maxima, log_sums);
+      for (int64_t k = r; k < r + count; ++k) {
+        const T largest = maxima[k - r], log_sum = log_sums[k - r];
+        TENON_INDEPENDENT
+        for (int64_t i = 0; i < n; ++i) y[k * n + i] = (x[k * n + i] - largest) - log_sum;
+      }
+    }
+  }
+};
+
+// (g - sum(g y)) y, and for the logarithm g - sum(g) exp(y).
+template <class T>
+struct SoftmaxGradRows {
+  NN_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; ++r, g += n, y += n, to += n) {
+      const T sum = lanes_dot(g, y, n);
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - sum) * y[i];
+    }
+  }
+};
+template <class T>
+struct LogSoftmaxGradRows {
+  NN_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; ++r, g += n, y += n, to += n) {
+      const T sum = lanes_sum(g, n);
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) to[i] = g[i] - sum * exp_of(y[i]);
+    }
+  }
+};
+
+// Softmax over a dimension that is not the last: the slices beside each other are the vector.
+template <class T, bool Logarithm>
+struct SoftmaxColumns {
+  static constexpr int64_t width = 128;
+  NN_INLINE static void run(const T* x, T* y, int64_t n, int64_t inner) {
+    T largest[width], sums[width];
+    for (int64_t from = 0; from < inner; from += width) {
+      const int64_t count = std::min(width, inner - from);
+      for (int64_t i = 0; i < count; ++i) {
+        largest[i] = x[from + i];
+        sums[i] = 0;
+      }
+      for (int64_t j = 1; j < n; ++j) {
+        const T* row = x + j * inner + from;
+        for (int64_t i = 0; i < count; ++i) largest[i] = row[i] > largest[i] ? row[i] : largest[i];
+      }
+      for (int64_t j = 0; j < n; ++j) {
+        const T* row = x + j * inner + from;
+        T* to = y + j * inner + from;
+        TENON_INDEPENDENT
+        for (int64_t i = 0; i < count; ++i) {
+          const T shifted = row[i] - largest[i], power = exp_of(shifted);
+          sums[i] += power;
+          to[i] = Logarithm ? shifted : power;
+        }
+      }
+      for (int64_t i = 0; i < count; ++i) sums[i] = Logarithm ? std::log(sums[i]) : T{1} / sums[i];
+      for (int64_t j = 0; j < n; ++j) {
+        T* to = y + j * inner + from;
+        TENON_INDEPENDENT
+        for (int64_t i = 0; i < count; ++i) to[i] = Logarithm ? to[i] - sums[i] : to[i] * sums[i];
+      }
+    }
+  }
+};
+
+}  // namespace nn

@@ -1,0 +1,55 @@
+# tenon_add_plugin: one shared object that exports one symbol. The same function for everyone.
+
+# tenon_add_plugin(NAME hello SOURCES hello.cpp [LINK library...] [RESIDENT])
+#
+# Builds hello.so from C++ (17, or what CMAKE_CXX_STANDARD says) or C sources against the SDK's
+# headers alone. It is installed to lib/tenon/plugins, unless TENON_PLUGIN_INSTALL is set to a false
+# value. LINK names libraries that the plugin brings, such as OpenBLAS. RESIDENT keeps it mapped
+# once it is loaded: for plugins whose libraries cannot be unloaded.
+function(tenon_add_plugin)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RESIDENT" "NAME" "SOURCES;LINK")
+  if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "usage: tenon_add_plugin(NAME name SOURCES file... [LINK library...] "
+                        "[RESIDENT]), called with: ${ARGV}")
+  endif()
+
+  add_library(${arg_NAME} MODULE ${arg_SOURCES})
+  set_target_properties(${arg_NAME} PROPERTIES
+    PREFIX ""
+    C_VISIBILITY_PRESET hidden
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    CXX_EXTENSIONS OFF)
+  target_link_libraries(${arg_NAME} PRIVATE
+    tenon::sdk ${arg_LINK} $<TARGET_NAME_IF_EXISTS:tenon_warnings>)
+
+  # Kernels are loops over floats: vectorize them, and promise the compiler that nobody reads errno
+  # or traps. A unique symbol would keep the plugin mapped for ever.
+  target_compile_options(${arg_NAME} PRIVATE
+    -fno-math-errno
+    -fno-trapping-math
+    $<$<CONFIG:Release,RelWithDebInfo>:-O3>
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+
+  # What is missing is told here by the linker, not at load by the host.
+  set(map ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TenonPlugin.map)
+  set_property(TARGET ${arg_NAME} APPEND PROPERTY LINK_DEPENDS ${map})
+  target_link_options(${arg_NAME} PRIVATE
+    LINKER:--version-script=${map}
+    LINKER:--exclude-libs,ALL
+    LINKER:--build-id
+    LINKER:-z,now
+    LINKER:-z,relro
+    $<$<BOOL:${arg_RESIDENT}>:LINKER:-z,nodelete>)
+  # Clang leaves the symbols of a sanitizer's runtime open in shared objects.
+  get_directory_property(link_options LINK_OPTIONS)
+  if(NOT "${CMAKE_C_COMPILER_ID}${CMAKE_CXX_COMPILER_ID}" MATCHES "Clang"
+     OR NOT "${link_options} ${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize")
+    target_link_options(${arg_NAME} PRIVATE LINKER:-z,defs)
+  endif()
+
+  if(NOT DEFINED TENON_PLUGIN_INSTALL OR TENON_PLUGIN_INSTALL)
+    include(GNUInstallDirs)
+    install(TARGETS ${arg_NAME} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon/plugins)
+  endif()
+endfunction()

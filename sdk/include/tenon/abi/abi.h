@@ -1,0 +1,18 @@
+/* Umbrella over the C boundary. */
+#ifndef TENON_ABI_ABI_H
+#define TENON_ABI_ABI_H
+
+#include "attributes.h"
+#include "dtype.h"
+#include "elementwise.h"
+#include "error.h"
+#include "facts.h"
+#include "host.h"
+#include "module.h"
+#include "op.h"
+#include "plugin.h"
+#include "tensor.h"
+#include "value.h"
+#include "version.h"
+
+#endif

@@ -1,0 +1,109 @@
+// Backward, gradients, grad mode and forward mode.
+#pragma once
+
+#include <vector>
+
+#include "tenon/tensor.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// Scopes: recording off, on, or as given, for this thread, until the scope ends.
+class GradMode {
+ public:
+  explicit GradMode(bool enabled) : previous_(host().grad_mode_set(enabled ? 1 : 0)) {}
+  ~GradMode() { host().grad_mode_set(previous_); }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+  static bool enabled() { return host().grad_mode() != 0; }
+
+ private:
+  int32_t previous_;
+};
+class NoGrad : public GradMode {
+ public:
+  NoGrad() : GradMode(false) {}
+};
+class EnableGrad : public GradMode {
+ public:
+  EnableGrad() : GradMode(true) {}
+};
+
+namespace detail {
+inline tenon_tensor* const* handles(const std::vector<Tensor>& tensors) {
+  return reinterpret_cast<tenon_tensor* const*>(tensors.data());
+}
+}  // namespace detail
+
+struct BackwardOptions {
+  std::vector<Tensor> seeds;  // one for each root; may be empty when the roots are scalars
+  bool retain_graph = false;
+  bool create_graph = false;
+};
+// Accumulates gradients of the roots into the leaves' .grad, or only into `inputs` when given.
+inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& options = {},
+                     const std::vector<Tensor>* inputs = nullptr) {
+  if (!options.seeds.empty() && options.seeds.size() != roots.size()) {
+    throw ArgumentError("backward(): got " + std::to_string(options.seeds.size()) + " seeds for " +
+                        std::to_string(roots.size()) + " roots");
+  }
+  detail::check(host().backward, detail::handles(roots),
+                options.seeds.empty() ? nullptr : detail::handles(options.seeds),
+                static_cast<int64_t>(roots.size()), inputs == nullptr ? nullptr : detail::handles(*inputs),
+                inputs == nullptr ? int64_t{-1} : static_cast<int64_t>(inputs->size()),
+                options.retain_graph ? 1 : 0, options.create_graph ? 1 : 0);
+}
+
+struct GradientOptions {
+  std::vector<Tensor> seeds;
+  bool retain_graph = false;
+  bool create_graph = false;
+  bool allow_unused = false;
+};
+// The gradients of the roots with respect to `inputs`; .grad is never touched. Unused inputs are an error,
+// or undefined when allowed.
+inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
+                                     const GradientOptions& options = {}) {
+  if (!options.seeds.empty() && options.seeds.size() != roots.size()) {
+    throw ArgumentError("gradients(): got " + std::to_string(options.seeds.size()) + " seeds for " +
+                        std::to_string(roots.size()) + " roots");
+  }
+  std::vector<Tensor> results(inputs.size());
+  detail::check(host().gradients, detail::handles(roots),
+                options.seeds.empty() ? nullptr : detail::handles(options.seeds),
+                static_cast<int64_t>(roots.size()), detail::handles(inputs),
+                static_cast<int64_t>(inputs.size()), options.retain_graph ? 1 : 0,
+                options.create_graph ? 1 : 0, options.allow_unused ? 1 : 0,
+                reinterpret_cast<tenon_tensor**>(results.data()));
+  return results;
+}
+
+inline void Tensor::backward(const Tensor& seed, bool retain_graph, bool create_graph) const {
+  tenon_tensor* root = handle_;
+  tenon_tensor* given = seed.handle();
+  detail::check(host().backward, &root, &given, int64_t{1}, static_cast<tenon_tensor* const*>(nullptr),
+                int64_t{-1}, retain_graph || create_graph ? 1 : 0, create_graph ? 1 : 0);
+}
+
+// Forward mode: tensors made dual inside a level carry tangents through ops until the level ends.
+class DualLevel {
+ public:
+  DualLevel() { detail::check(host().dual_level_enter); }
+  ~DualLevel() { host().dual_level_exit(nullptr); }
+  DualLevel(const DualLevel&) = delete;
+  DualLevel& operator=(const DualLevel&) = delete;
+};
+inline Tensor make_dual(const Tensor& primal, const Tensor& tangent) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().dual_make, primal.handle(), tangent.handle(), &result);
+  return Tensor::take(result);
+}
+struct Dual {
+  Tensor primal, tangent;
+};
+inline Dual unpack_dual(const Tensor& dual) {
+  tenon_tensor *primal = nullptr, *tangent = nullptr;
+  detail::check(host().dual_unpack, dual.handle(), &primal, &tangent);
+  return {Tensor::take(primal), Tensor::take(tangent)};
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,130 @@
+// Errors as exceptions of the right kind, on either side of the boundary.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tenon/host.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// Base of all. Keeps the host's error object, so that op, provider and cause survive a passage through
+// plugins. Copyable; any thread.
+class Error : public std::exception {
+ public:
+  Error(tenon_status kind, std::string_view message) : kind_(kind) {
+    tenon_error* error = nullptr;
+    host().error_set(&error, kind, message.data(), static_cast<int64_t>(message.size()));
+    hold(error);
+  }
+  // Takes the error object that a host call left.
+  Error(tenon_status kind, tenon_error* taken) : kind_(kind) {
+    if (taken == nullptr) host().error_set(&taken, kind, "no details", 10);
+    hold(taken);
+  }
+
+  const char* what() const noexcept override { return host().error_message(error_.get()); }
+  tenon_status kind() const noexcept { return kind_; }
+  const char* op() const noexcept { return host().error_op(error_.get()); }
+  const char* provider() const noexcept { return host().error_provider(error_.get()); }
+  const tenon_error* handle() const noexcept { return error_.get(); }
+
+ private:
+  void hold(tenon_error* error) {
+    error_ = std::shared_ptr<tenon_error>(error, [](tenon_error* e) { host().error_release(e); });
+  }
+  tenon_status kind_;
+  std::shared_ptr<tenon_error> error_;
+};
+
+#define TENON_EXCEPTION(name, code)                                       \
+  class name : public Error {                                             \
+   public:                                                                \
+    explicit name(std::string_view message) : Error(code, message) {}     \
+    explicit name(tenon_error* taken) : Error(code, taken) {}             \
+  };
+TENON_EXCEPTION(TypeError, TENON_ERROR_TYPE)
+TENON_EXCEPTION(ValueError, TENON_ERROR_VALUE)
+TENON_EXCEPTION(IndexError, TENON_ERROR_INDEX)
+TENON_EXCEPTION(ArgumentError, TENON_ERROR_ARGUMENT)
+TENON_EXCEPTION(NotImplementedError, TENON_ERROR_NOT_IMPLEMENTED)
+TENON_EXCEPTION(GraphError, TENON_ERROR_GRAPH)
+TENON_EXCEPTION(InplaceError, TENON_ERROR_INPLACE)
+TENON_EXCEPTION(GradcheckError, TENON_ERROR_GRADCHECK)
+TENON_EXCEPTION(PluginError, TENON_ERROR_PLUGIN)
+TENON_EXCEPTION(ConfigError, TENON_ERROR_CONFIG)
+TENON_EXCEPTION(IOError, TENON_ERROR_IO)
+TENON_EXCEPTION(MemoryError, TENON_ERROR_MEMORY)
+TENON_EXCEPTION(RuntimeError, TENON_ERROR_RUNTIME)
+#undef TENON_EXCEPTION
+
+namespace detail {
+
+[[noreturn]] __attribute__((cold, noinline)) inline void throw_error(tenon_status status,
+                                                                     tenon_error* error) {
+  switch (status) {
+    case TENON_ERROR_TYPE: throw TypeError(error);
+    case TENON_ERROR_VALUE: throw ValueError(error);
+    case TENON_ERROR_INDEX: throw IndexError(error);
+    case TENON_ERROR_ARGUMENT: throw ArgumentError(error);
+    case TENON_ERROR_NOT_IMPLEMENTED: throw NotImplementedError(error);
+    case TENON_ERROR_GRAPH: throw GraphError(error);
+    case TENON_ERROR_INPLACE: throw InplaceError(error);
+    case TENON_ERROR_GRADCHECK: throw GradcheckError(error);
+    case TENON_ERROR_PLUGIN: throw PluginError(error);
+    case TENON_ERROR_CONFIG: throw ConfigError(error);
+    case TENON_ERROR_IO: throw IOError(error);
+    case TENON_ERROR_MEMORY: throw MemoryError(error);
+    case TENON_ERROR_RUNTIME: throw RuntimeError(error);
+    default: throw Error(status, error);
+  }
+}
+
+inline void set_error(tenon_error** slot, tenon_status kind, std::string_view message) noexcept {
+  host().error_set(slot, kind, message.data(), static_cast<int64_t>(message.size()));
+}
+
+// Inside a catch block: turns the exception in flight into a status. No exception leaves a plugin.
+__attribute__((cold, noinline)) inline tenon_status report_exception(tenon_error** slot) noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    host().error_pass(slot, error.handle());
+    return error.kind();
+  } catch (const std::bad_alloc&) {
+    set_error(slot, TENON_ERROR_MEMORY, "out of memory");
+    return TENON_ERROR_MEMORY;
+  } catch (const std::exception& error) {
+    set_error(slot, TENON_ERROR_RUNTIME, error.what());
+    return TENON_ERROR_RUNTIME;
+  } catch (...) {
+    set_error(slot, TENON_ERROR_RUNTIME, "an exception that is not a std::exception");
+    return TENON_ERROR_RUNTIME;
+  }
+}
+
+// Runs a body behind the boundary.
+template <class Body>
+inline tenon_status guarded(tenon_error** slot, Body&& body) noexcept {
+  try {
+    body();
+    return TENON_OK;
+  } catch (...) {
+    return report_exception(slot);
+  }
+}
+
+// Calls a fallible host slot with an error slot appended; throws when it fails.
+template <class... Parameters, class... Arguments>
+inline void check(tenon_status(TENON_CALL* slot)(Parameters...), Arguments&&... arguments) {
+  tenon_error* error = nullptr;
+  const tenon_status status = slot(static_cast<Arguments&&>(arguments)..., &error);
+  if (__builtin_expect(status != TENON_OK, 0)) throw_error(status, error);
+}
+
+}  // namespace detail
+TENON_NAMESPACE_END

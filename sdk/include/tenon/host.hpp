@@ -1,0 +1,31 @@
+// Access to the host table, from plugins and applications alike.
+#pragma once
+
+#include <cstdint>
+
+#include "tenon/abi/abi.h"
+
+// Everything of the skin is hidden and in a namespace of its version, so that two plugins built with
+// different SDKs never share a symbol.
+#define TENON_NAMESPACE_BEGIN \
+  namespace tenon {           \
+  inline namespace v1 __attribute__((visibility("hidden"))) {
+#define TENON_NAMESPACE_END \
+  }                         \
+  }
+
+TENON_NAMESPACE_BEGIN
+
+#ifdef TENON_PLUGIN_BUILD
+namespace detail {
+inline const tenon_host* plugin_host = nullptr;  // set by the entry, before anything else runs
+}
+inline const tenon_host& host() noexcept { return *detail::plugin_host; }
+#else
+namespace detail {
+inline const tenon_host* const application_host = tenon_host_get();
+}
+inline const tenon_host& host() noexcept { return *detail::application_host; }
+#endif
+
+TENON_NAMESPACE_END

@@ -1,0 +1,75 @@
+// What the SDK reads from a schema text at compile time: how many parameters, operands and returns.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tenon/host.hpp"
+
+TENON_NAMESPACE_BEGIN
+namespace detail {
+
+struct SchemaCounts {
+  int parameters = 0;
+  int operands = 0;  // Tensor or Tensor|Scalar parameters other than `out`
+  int returns = 0;
+  bool has_out = false;
+  bool well_formed = false;
+};
+
+constexpr bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() && text.substr(0, prefix.size()) == prefix;
+}
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// Calls are counted by commas outside of brackets and quotes; the host checks the text in full.
+constexpr SchemaCounts count_schema(std::string_view schema) {
+  SchemaCounts counts;
+  const size_t open = schema.find('(');
+  if (open == std::string_view::npos) return counts;
+  int depth = 0;
+  bool quoted = false;
+  size_t start = open + 1, i = open;
+  for (; i < schema.size(); ++i) {
+    const char c = schema[i];
+    if (c == '\'') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    const bool end = depth == 0 && c == ')';
+    if ((depth == 1 && c == ',') || end) {
+      const std::string_view part = trim(schema.substr(start, i - start));
+      start = i + 1;
+      if (!part.empty() && part != "*") {
+        ++counts.parameters;
+        const size_t space = part.find(' ');
+        const std::string_view rest = space == std::string_view::npos ? part : trim(part.substr(space));
+        const bool out = starts_with(rest, "out=") || rest == "out";
+        if (out) counts.has_out = true;
+        if (starts_with(part, "Tensor") && !out) ++counts.operands;
+      }
+      if (end) break;
+    }
+  }
+  if (i >= schema.size()) return counts;
+  counts.well_formed = true;
+  const size_t arrow = schema.find("->", i);
+  if (arrow == std::string_view::npos) return counts;
+  const std::string_view returns = trim(schema.substr(arrow + 2));
+  if (returns == "()") return counts;
+  counts.returns = 1;
+  depth = 0;
+  for (const char c : returns) {
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c == ',' && depth == 1 && returns.front() == '(') ++counts.returns;
+  }
+  return counts;
+}
+
+}  // namespace detail
+TENON_NAMESPACE_END

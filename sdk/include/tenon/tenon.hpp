@@ -1,0 +1,12 @@
+// Umbrella for applications: include it and link tenon::tenon.
+#pragma once
+
+#ifdef TENON_PLUGIN_BUILD
+#error "plugins include <tenon/plugin.hpp>; <tenon/tenon.hpp> is for programs that link libtenon"
+#endif
+
+#include "tenon/autograd.hpp"
+#include "tenon/module.hpp"
+#include "tenon/ops.hpp"
+#include "tenon/parallel.hpp"
+#include "tenon/runtime.hpp"

@@ -1,0 +1,269 @@
+// Tensor: the owning handle, its construction and its inspection.
+#pragma once
+
+#include <initializer_list>
+#include <iterator>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tenon/value.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// A counted reference to a tensor; copying shares it. Default-constructed: undefined ("none").
+// One pointer in size, so that lists of Tensor are lists of handles. Reading is safe from any thread;
+// changing a tensor needs outside ordering.
+class Tensor {
+ public:
+  Tensor() noexcept : handle_(nullptr) {}
+  Tensor(None) noexcept : handle_(nullptr) {}
+  static Tensor take(tenon_tensor* handle) noexcept {
+    Tensor tensor;
+    tensor.handle_ = handle;
+    return tensor;
+  }
+  static Tensor borrow(tenon_tensor* handle) noexcept {
+    if (handle != nullptr) host().tensor_retain(handle);
+    return take(handle);
+  }
+  Tensor(const Tensor& other) noexcept : handle_(other.handle_) {
+    if (handle_ != nullptr) host().tensor_retain(handle_);
+  }
+  Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Tensor() {
+    if (handle_ != nullptr) host().tensor_release(handle_);
+  }
+
+  bool defined() const { return handle_ != nullptr; }
+  explicit operator bool() const { return defined(); }
+  tenon_tensor* handle() const { return handle_; }
+  tenon_tensor* give() noexcept { return std::exchange(handle_, nullptr); }
+  bool is_same(const Tensor& other) const { return handle_ == other.handle_; }
+
+  // ---- facts, read from the view without a call; the tensor must be defined ----
+  const tenon_tensor_view& view_record() const { return *tenon_tensor_get_view(handle_); }
+  DType dtype() const { return static_cast<DType>(view_record().dtype); }
+  int64_t dim() const { return view_record().rank; }
+  int64_t numel() const { return view_record().count; }
+  IntList shape() const { return {view_record().shape, dim()}; }
+  IntList strides() const { return {view_record().strides, dim()}; }
+  std::vector<int64_t> sizes() const { return {shape().begin(), shape().end()}; }
+  // Size of one dimension; negative counts from the end. IndexError outside.
+  int64_t size(int64_t dimension) const { return shape()[wrap_dimension(dimension)]; }
+  int64_t stride(int64_t dimension) const { return strides()[wrap_dimension(dimension)]; }
+  bool is_contiguous() const { return (view_record().flags & TENON_TENSOR_CONTIGUOUS) != 0; }
+  bool requires_grad() const { return (view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0; }
+  int64_t wrap_dimension(int64_t dimension) const {
+    const int64_t rank = dim() == 0 ? 1 : dim();
+    if (dimension < -rank || dimension >= rank) {
+      throw IndexError("dimension " + std::to_string(dimension) + " is out of range for a tensor of " +
+                       std::to_string(dim()) + " dimensions (expected " + std::to_string(-rank) +
+                       " to " + std::to_string(rank - 1) + ")");
+    }
+    return dimension < 0 ? dimension + rank : dimension;
+  }
+
+  // ---- elements ----
+  // First element; T must be the dtype's type. Strides apply. TypeError otherwise.
+  template <class T>
+  T* data() const {
+    using Element = std::remove_const_t<T>;
+    if (dtype() != dtype_of<Element>()) {
+      throw TypeError(std::string("data of a ") + dtype_text(dtype()) + " tensor asked for as " +
+                      dtype_text(dtype_of<Element>()));
+    }
+    return static_cast<T*>(view_record().data);
+  }
+  // The single element of a one-element tensor.
+  template <class T = double>
+  T item() const {
+    tenon_value value{};
+    detail::check(host().tensor_item, handle_, &value);
+    return Scalar(value).to<T>();
+  }
+  // All elements in row-major order, converted to T.
+  template <class T>
+  std::vector<T> to_vector() const;
+  std::string text() const {
+    Value text;
+    detail::check(host().tensor_text, handle_, text.slot());
+    return text.text();
+  }
+
+  // ---- autograd ----
+  Tensor& requires_grad_(bool requires_grad = true) {
+    detail::check(host().tensor_set_requires_grad, handle_, requires_grad ? 1 : 0);
+    return *this;
+  }
+  bool is_leaf() const { return host().tensor_is_leaf(handle_) != 0; }
+  Tensor grad() const { return take(host().tensor_grad(handle_)); }
+  void set_grad(const Tensor& grad) { detail::check(host().tensor_set_grad, handle_, grad.handle_); }
+  void retain_grad() { detail::check(host().tensor_retain_grad, handle_); }
+  std::string grad_fn() const {
+    const char* name = host().tensor_node_name(handle_);
+    return name == nullptr ? std::string() : std::string(name);
+  }
+  Tensor detach() const {
+    tenon_tensor* result = nullptr;
+    detail::check(host().tensor_detach, handle_, &result);
+    return take(result);
+  }
+  int64_t version() const { return host().tensor_version(handle_); }
+  // Accumulates into the leaves' .grad. Without a seed the tensor must have one element.
+  inline void backward(const Tensor& seed = {}, bool retain_graph = false, bool create_graph = false) const;
+
+  // ---- ops as methods: the same ops as the functions ----
+#include "tenon/ops_methods.inc"
+
+ private:
+  tenon_tensor* handle_;
+};
+static_assert(sizeof(Tensor) == sizeof(tenon_tensor*), "lists of Tensor are lists of handles");
+
+inline Argument::Argument(const Tensor& tensor)
+    : value_{tensor.defined() ? uint32_t{TENON_VALUE_TENSOR} : uint32_t{TENON_VALUE_NONE}, 0, {0}} {
+  value_.as.tensor = tensor.handle();
+}
+inline Argument::Argument(TensorList list)
+    : value_{TENON_VALUE_TENSOR_LIST, static_cast<uint32_t>(list.size()), {0}} {
+  value_.as.tensors = reinterpret_cast<tenon_tensor* const*>(list.data());
+}
+inline Argument::Argument(const std::vector<Tensor>& list)
+    : Argument(TensorList(list.data(), static_cast<int64_t>(list.size()))) {}
+inline Tensor Value::tensor() const {
+  if (!is_tensor() && !is_none()) throw TypeError("the value is not a tensor");
+  return Tensor::borrow(value_.as.tensor);
+}
+inline std::vector<Tensor> Value::tensors() const {
+  std::vector<Tensor> list;
+  if (value_.tag != TENON_VALUE_TENSOR_LIST) throw TypeError("the value is not a list of tensors");
+  for (uint32_t i = 0; i < value_.length; ++i) list.push_back(Tensor::borrow(value_.as.tensors[i]));
+  return list;
+}
+
+// ---- construction ----
+
+// Uninitialized, contiguous.
+inline Tensor empty_tensor(IntList shape, DType dtype = f32) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().tensor_empty, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(), &result);
+  return Tensor::take(result);
+}
+inline Tensor empty_tensor(std::initializer_list<int64_t> shape, DType dtype = f32) {
+  return empty_tensor(IntList(shape.begin(), static_cast<int64_t>(shape.size())), dtype);
+}
+// A view of `base`'s storage; offset in elements from base's first element. Not recorded: for kernels.
+inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, int64_t offset) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().tensor_alias, base.handle(), shape.size(), shape.data(), strides.data(), offset, &result);
+  return Tensor::take(result);
+}
+// Wraps memory without copying; `release(owner)` runs once when the last view is gone.
+inline Tensor wrap_buffer(void* data, IntList shape, IntList strides, DType dtype, void* owner,
+                          void (*release)(void*)) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().tensor_wrap, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(),
+                strides.data(), data, owner, release, &result);
+  return Tensor::take(result);
+}
+// Kernel-level copy with conversion and broadcasting; not recorded.
+inline void copy_elements(const Tensor& destination, const Tensor& source) {
+  detail::check(host().tensor_copy, destination.handle(), source.handle());
+}
+inline void fill_elements(const Tensor& destination, const Scalar& number) {
+  detail::check(host().tensor_fill, destination.handle(), &number.value());
+}
+// `source` converted to `dtype` and contiguous: itself when it is so already. Not recorded: for kernels.
+inline Tensor contiguous_as(const Tensor& source, DType dtype) {
+  if (source.dtype() == dtype && source.is_contiguous()) return source;
+  Tensor result = empty_tensor(source.shape(), dtype);
+  copy_elements(result, source);
+  return result;
+}
+
+// Copies a row-major buffer.
+template <class T>
+Tensor from_buffer(const T* data, IntList shape) {
+  Tensor result = empty_tensor(shape, dtype_of<T>());
+  T* to = result.data<T>();
+  for (int64_t i = 0; i < result.numel(); ++i) to[i] = data[i];
+  return result;
+}
+// A 1-D tensor from an iterator range.
+template <class Iterator, class T = typename std::iterator_traits<Iterator>::value_type>
+Tensor from_range(Iterator begin, Iterator end) {
+  Tensor result = empty_tensor({static_cast<int64_t>(std::distance(begin, end))}, dtype_of<T>());
+  T* to = result.data<T>();
+  for (; begin != end; ++begin) *to++ = *begin;
+  return result;
+}
+
+// Nested braces of numbers: {{1, 2}, {3, 4}}.
+class Nested {
+ public:
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Nested(T number) : number_(number), leaf_(true) {}
+  Nested(std::initializer_list<Nested> items) : items_(items) {}
+
+ private:
+  friend Tensor tensor(const Nested&, DType);
+  void measure(size_t depth, std::vector<int64_t>& shape, int& kind) const {
+    if (leaf_) {
+      if (depth != shape.size()) throw ValueError("nested lists must have one depth everywhere");
+      const int own = number_.is_floating() ? 2 : number_.is_bool() ? 0 : 1;
+      if (own > kind) kind = own;
+      return;
+    }
+    const auto count = static_cast<int64_t>(items_.size());
+    if (depth == shape.size()) {
+      if (leaf_seen(shape, kind)) throw ValueError("nested lists must have one depth everywhere");
+      shape.push_back(count);
+    } else if (shape[depth] != count) {
+      throw ValueError("nested lists must be rectangular: a list of " + std::to_string(count) +
+                       " at depth " + std::to_string(depth) + " where " +
+                       std::to_string(shape[depth]) + " were seen before");
+    }
+    for (const Nested& item : items_) item.measure(depth + 1, shape, kind);
+  }
+  static bool leaf_seen(const std::vector<int64_t>& shape, int kind) { return kind >= 0 && !shape.empty(); }
+  template <class T>
+  void write(T*& to) const {
+    if (leaf_) *to++ = number_.to<T>();
+    for (const Nested& item : items_) item.write(to);
+  }
+  Scalar number_;
+  std::vector<Nested> items_;
+  bool leaf_ = false;
+};
+
+// From nested braces; without a dtype integers give i64, floating numbers f32, bools bool.
+inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
+  std::vector<int64_t> shape;
+  int kind = -1;
+  values.measure(0, shape, kind);
+  if (dtype == DType::none) dtype = kind == 1 ? i64 : kind == 0 ? boolean : f32;
+  Tensor result = empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
+  visit(dtype, [&](auto zero) {
+    auto* to = result.data<decltype(zero)>();
+    values.write(to);
+  });
+  return result;
+}
+inline Tensor tensor(std::initializer_list<Nested> values, DType dtype = DType::none) {
+  return tensor(Nested(values), dtype);
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+  const Tensor same = contiguous_as(*this, dtype_of<T>());
+  const T* from = same.data<T>();
+  return std::vector<T>(from, from + same.numel());
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,230 @@
+// Scalars, dtypes, arguments and results: tagged values with C++ types around them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tenon/error.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+class Tensor;
+
+enum class DType : uint8_t {
+  none = 0,
+  boolean = TENON_BOOL,
+  u8 = TENON_U8,
+  i8 = TENON_I8,
+  i16 = TENON_I16,
+  i32 = TENON_I32,
+  i64 = TENON_I64,
+  f32 = TENON_F32,
+  f64 = TENON_F64,
+};
+inline constexpr DType f32 = DType::f32, f64 = DType::f64, i64 = DType::i64, i32 = DType::i32,
+                       i16 = DType::i16, i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
+
+struct None {};
+inline constexpr None none{};
+
+// A non-owning run of elements; `Span<const Tensor>` is how tensor lists arrive.
+template <class T>
+class Span {
+ public:
+  constexpr Span() = default;
+  constexpr Span(T* data, int64_t size) : data_(data), size_(size) {}
+  constexpr T* data() const { return data_; }
+  constexpr int64_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + size_; }
+  constexpr T& operator[](int64_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+using IntList = Span<const int64_t>;
+using FloatList = Span<const double>;
+using TensorList = Span<const Tensor>;
+
+// The dtype of a C++ element type.
+template <class T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return boolean;
+  else if constexpr (std::is_same_v<T, float>) return f32;
+  else if constexpr (std::is_same_v<T, double>) return f64;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 8 && std::is_signed_v<T>) return i64;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 4 && std::is_signed_v<T>) return i32;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 2 && std::is_signed_v<T>) return i16;
+  else if constexpr (std::is_same_v<T, unsigned char>) return u8;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return i8;
+  else static_assert(!sizeof(T), "no dtype for this element type");
+}
+
+// Calls `body` with a value of the C++ type of `dtype`: visit(t.dtype(), [&](auto zero) { using T = decltype(zero); }).
+template <class Body>
+decltype(auto) visit(DType dtype, Body&& body) {
+  switch (dtype) {
+    case DType::boolean: return body(bool{});
+    case DType::u8: return body(uint8_t{});
+    case DType::i8: return body(int8_t{});
+    case DType::i16: return body(int16_t{});
+    case DType::i32: return body(int32_t{});
+    case DType::i64: return body(int64_t{});
+    case DType::f32: return body(float{});
+    case DType::f64: return body(double{});
+    default: throw TypeError("an undefined tensor has no dtype");
+  }
+}
+constexpr bool is_floating(DType dtype) { return dtype == f32 || dtype == f64; }
+constexpr int64_t element_size(DType dtype) {
+  switch (dtype) {
+    case DType::i16: return 2;
+    case DType::i32: case DType::f32: return 4;
+    case DType::i64: case DType::f64: return 8;
+    case DType::none: return 0;
+    default: return 1;
+  }
+}
+constexpr const char* dtype_text(DType dtype) {
+  switch (dtype) {
+#define TENON_CASE(name, code, bytes, type, text) \
+  case static_cast<DType>(code): return text;
+    TENON_DTYPES(TENON_CASE)
+#undef TENON_CASE
+    default: return "none";
+  }
+}
+
+// A number: bool, integer or floating. Never a tensor.
+class Scalar {
+ public:
+  Scalar() : value_{TENON_VALUE_INT, 0, {0}} {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Scalar(T number) : value_{} {
+    if constexpr (std::is_floating_point_v<T>) {
+      value_.tag = TENON_VALUE_FLOAT;
+      value_.as.number = static_cast<double>(number);
+    } else {
+      value_.tag = std::is_same_v<T, bool> ? TENON_VALUE_BOOL : TENON_VALUE_INT;
+      value_.as.integer = static_cast<int64_t>(number);
+    }
+  }
+  explicit Scalar(const tenon_value& value) : value_(value) {}
+  bool is_floating() const { return value_.tag == TENON_VALUE_FLOAT; }
+  bool is_bool() const { return value_.tag == TENON_VALUE_BOOL; }
+  template <class T>
+  T to() const {
+    return is_floating() ? static_cast<T>(value_.as.number) : static_cast<T>(value_.as.integer);
+  }
+  const tenon_value& value() const { return value_; }
+
+ private:
+  tenon_value value_;
+};
+
+// One argument of a call: anything that crosses the boundary, borrowed for the call.
+class Argument {
+ public:
+  Argument(None) : value_{} {}
+  Argument(std::nullopt_t) : value_{} {}
+  inline Argument(const Tensor& tensor);
+  Argument(const Scalar& scalar) : value_(scalar.value()) {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Argument(T number) : value_(Scalar(number).value()) {}
+  Argument(DType dtype) : value_{TENON_VALUE_DTYPE, 0, {static_cast<int64_t>(dtype)}} {
+    if (dtype == DType::none) value_.tag = TENON_VALUE_NONE;
+  }
+  Argument(std::string_view text)
+      : value_{TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {0}} {
+    value_.as.string = text.data();
+  }
+  Argument(const char* text) : Argument(std::string_view(text)) {}
+  Argument(const std::string& text) : Argument(std::string_view(text)) {}
+  Argument(std::initializer_list<int64_t> list) : Argument(list.begin(), list.size()) {}
+  Argument(IntList list) : Argument(list.data(), static_cast<size_t>(list.size())) {}
+  Argument(const std::vector<int64_t>& list) : Argument(list.data(), list.size()) {}
+  Argument(const std::vector<double>& list)
+      : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
+    value_.as.numbers = list.data();
+  }
+  inline Argument(const std::vector<Tensor>& list);
+  inline Argument(TensorList list);
+  template <class T>
+  Argument(const std::optional<T>& optional) : Argument(none) {
+    if (optional) *this = Argument(*optional);
+  }
+  explicit Argument(const tenon_value& value) : value_(value) {}
+  const tenon_value& value() const { return value_; }
+
+ private:
+  Argument(const int64_t* data, size_t size)
+      : value_{TENON_VALUE_INT_LIST, static_cast<uint32_t>(size), {0}} {
+    value_.as.integers = data;
+  }
+  tenon_value value_;
+};
+
+// A keyword argument: add(a, b, arg("alpha") = 2).
+struct Keyword {
+  std::string_view name;
+  Argument value;
+};
+struct arg {
+  explicit constexpr arg(std::string_view keyword) : name(keyword) {}
+  Keyword operator=(const Argument& value) const { return {name, value}; }
+  std::string_view name;
+};
+
+// A result: owns what it holds. Move-only.
+class Value {
+ public:
+  Value() : value_{} {}
+  explicit Value(const tenon_value& given) : value_(given) {}
+  Value(Value&& other) noexcept : value_(std::exchange(other.value_, tenon_value{})) {}
+  Value& operator=(Value&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+  ~Value() {
+    if (value_.tag >= TENON_VALUE_STRING) host().value_release(&value_);
+  }
+
+  bool is_none() const { return value_.tag == TENON_VALUE_NONE; }
+  bool is_tensor() const { return value_.tag == TENON_VALUE_TENSOR; }
+  bool is_number() const { return value_.tag >= TENON_VALUE_BOOL && value_.tag <= TENON_VALUE_FLOAT; }
+  std::string text() const {
+    return value_.tag == TENON_VALUE_STRING ? std::string(value_.as.string, value_.length) : std::string();
+  }
+  Scalar scalar() const {
+    if (!is_number()) throw TypeError("the value is not a number");
+    return Scalar(value_);
+  }
+  inline Tensor tensor() const;
+  inline std::vector<Tensor> tensors() const;
+  std::vector<std::string> texts() const {
+    std::vector<std::string> list;
+    if (value_.tag != TENON_VALUE_STRING_LIST) return list;
+    for (uint32_t i = 0; i < value_.length; ++i) {
+      list.emplace_back(value_.as.strings[i].data, static_cast<size_t>(value_.as.strings[i].length));
+    }
+    return list;
+  }
+  const tenon_value& get() const { return value_; }
+  tenon_value* slot() { return &value_; }
+  tenon_value give() { return std::exchange(value_, tenon_value{}); }
+
+ private:
+  tenon_value value_;
+};
+
+TENON_NAMESPACE_END

@@ -1,0 +1,151 @@
+// Files written as a whole: replacement, failures that leave the old file, links and permissions.
+#include "core/base/atomic_file.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+
+using namespace tenon::core;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/tenon-file-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+  size_t entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string io_failure(const std::string& path, std::string_view data = "new") {
+  try {
+    write_file(path, data);
+  } catch (const Error& error) {
+    CHECK(error.kind == TENON_ERROR_IO);
+    CHECK(error.message.find("'" + path + "'") != std::string::npos);
+    return error.message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_SUITE("atomic_file") {
+  TEST_CASE("a file is made, then replaced, and nothing else stays") {
+    const Folder folder;
+    write_file(folder / "a.json", "one");
+    CHECK(content(folder / "a.json") == "one");
+    write_file(folder / "a.json", std::string("\0two", 4));
+    CHECK(content(folder / "a.json") == std::string("\0two", 4));
+    write_file(folder / "empty", "");
+    CHECK(content(folder / "empty") == "");
+    CHECK(folder.entries() == 2);
+  }
+
+  TEST_CASE("without commit the old file stays and the temporary goes") {
+    const Folder folder;
+    write_file(folder / "a", "old");
+    {
+      AtomicFile file(folder / "a");
+      file.write("half of the ne");
+      CHECK(content(folder / "a") == "old");
+    }
+    CHECK(content(folder / "a") == "old");
+    CHECK(folder.entries() == 1);
+  }
+
+  TEST_CASE("a full disk is an error with the path and the reason") {
+    CHECK(io_failure("/dev/full") == "cannot write '/dev/full': while writing: No space left on device");
+  }
+
+  TEST_CASE("a write that fails half-way leaves the old file") {
+    const Folder folder;
+    write_file(folder / "a", "old");
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    rlimit low = before;
+    low.rlim_cur = 4096;
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &low);
+    const std::string message = io_failure(folder / "a", std::string(100000, 'x'));
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK(message.find("File too large") != std::string::npos);
+    CHECK(content(folder / "a") == "old");
+    CHECK(folder.entries() == 1);
+  }
+
+  TEST_CASE("folders that are missing or cannot be written to are told") {
+    const Folder folder;
+    CHECK(io_failure(folder / "none/a").find("No such file or directory") != std::string::npos);
+    CHECK(io_failure("/proc/tenon-cannot-be").find("cannot create a file in its folder") != std::string::npos);
+    CHECK(io_failure(folder / "") != "");
+    CHECK(io_failure("") == "cannot write '': the path is empty");
+    fs::create_directory(folder / "sub");
+    CHECK(io_failure(folder / "sub").find("it is a folder") != std::string::npos);
+    if (geteuid() == 0) return;  // root may write everywhere
+    write_file(folder / "sub/a", "old");
+    fs::permissions(folder / "sub", fs::perms::owner_read | fs::perms::owner_exec);
+    CHECK(io_failure(folder / "sub/a").find("Permission denied") != std::string::npos);
+    fs::permissions(folder / "sub", fs::perms::owner_all);
+    CHECK(content(folder / "sub/a") == "old");
+    fs::permissions(folder / "sub/a", fs::perms::owner_read);
+    CHECK(io_failure(folder / "sub/a").find("Permission denied") != std::string::npos);
+  }
+
+  TEST_CASE("links stay links, and permissions stay as they were") {
+    const Folder folder;
+    write_file(folder / "real", "old");
+    fs::permissions(folder / "real", fs::perms::owner_read | fs::perms::owner_write);
+    fs::create_symlink("real", folder / "link");
+    fs::create_symlink("link", folder / "second");
+    write_file(folder / "second", "new");
+    CHECK(fs::is_symlink(folder / "second"));
+    CHECK(fs::is_symlink(folder / "link"));
+    CHECK(content(folder / "real") == "new");
+    struct stat status {};
+    stat((folder / "real").c_str(), &status);
+    CHECK((status.st_mode & 0777U) == 0600);
+
+    fs::create_symlink("not-yet", folder / "dangling");
+    write_file(folder / "dangling", "made");
+    CHECK(fs::is_symlink(folder / "dangling"));
+    CHECK(content(folder / "not-yet") == "made");
+  }
+
+  TEST_CASE("a new file has the permissions that the mask leaves") {
+    const Folder folder;
+    const mode_t mask = umask(027);
+    write_file(folder / "a", "x");
+    umask(mask);
+    struct stat status {};
+    stat((folder / "a").c_str(), &status);
+    CHECK((status.st_mode & 0777U) == 0640);
+  }
+}

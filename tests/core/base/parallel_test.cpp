@@ -1,0 +1,146 @@
+// Parallel loops: coverage, nesting, failures, concurrent callers.
+#include "core/base/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace tenon::core;
+
+namespace {
+
+// Sets the thread count for a scope.
+class Threads {
+ public:
+  explicit Threads(int32_t count) : before_(thread_count()) { set_thread_count(count); }
+  ~Threads() { set_thread_count(before_); }
+
+ private:
+  int32_t before_;
+};
+
+}  // namespace
+
+TEST_SUITE("parallel") {
+  TEST_CASE("every index is visited once, for ranges of every size") {
+    for (const int32_t count : {1, 2, 4}) {
+      const Threads threads(count);
+      for (const int64_t size : {0, 1, 2, 3, 63, 64, 1000, 100001}) {
+        std::vector<int> visits(static_cast<size_t>(size) + 10);
+        parallel_for(5, size + 5, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+        });
+        CHECK(std::count(visits.begin(), visits.end(), 1) == size);
+        CHECK(std::all_of(visits.begin(), visits.begin() + 5, [](int n) { return n == 0; }));
+      }
+    }
+  }
+
+  TEST_CASE("a range within the grain runs in the caller, in one piece") {
+    const Threads threads(4);
+    int calls = 0;
+    std::thread::id runner;
+    parallel_for(0, 100, 100, [&](int64_t begin, int64_t end) {
+      ++calls;
+      runner = std::this_thread::get_id();
+      CHECK(begin == 0);
+      CHECK(end == 100);
+    });
+    CHECK(calls == 1);
+    CHECK(runner == std::this_thread::get_id());
+  }
+
+  TEST_CASE("chunks are no smaller than the grain, but for the last") {
+    const Threads threads(4);
+    std::atomic<int> calls{0};
+    parallel_for(0, 100, 40, [&](int64_t begin, int64_t end) {
+      ++calls;
+      const bool whole = end - begin >= 40 || end == 100;
+      if (!whole) throw std::logic_error("chunk too small");
+    });
+    CHECK(calls == 2);
+  }
+
+  TEST_CASE("loops inside of loops run serially") {
+    const Threads threads(4);
+    std::atomic<int64_t> sum{0};
+    std::atomic<int> outside{0};
+    CHECK_FALSE(in_parallel_loop());
+    parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
+      if (!in_parallel_loop()) ++outside;
+      const std::thread::id self = std::this_thread::get_id();
+      parallel_for(begin * 100, end * 100, 1, [&](int64_t from, int64_t to) {
+        if (std::this_thread::get_id() != self) ++outside;
+        for (int64_t i = from; i < to; ++i) sum += i;
+      });
+    });
+    CHECK(outside == 0);
+    CHECK(sum == 800 * 799 / 2);
+    CHECK_FALSE(in_parallel_loop());
+  }
+
+  TEST_CASE("the first failing chunk's exception reaches the caller, and the pool lives on") {
+    const Threads threads(4);
+    for (int round = 0; round < 3; ++round) {
+      std::string message;
+      try {
+        parallel_for(0, 4, 1, [&](int64_t begin, int64_t) {
+          if (begin > 0) throw std::runtime_error("chunk at " + std::to_string(begin));
+        });
+      } catch (const std::runtime_error& error) {
+        message = error.what();
+      }
+      CHECK(message == "chunk at 1");
+    }
+    int64_t visited = 0;
+    parallel_for(0, 10, 100, [&](int64_t begin, int64_t end) { visited += end - begin; });
+    CHECK(visited == 10);
+  }
+
+  TEST_CASE("plain memory written by the chunks is seen by the caller") {
+    const Threads threads(4);
+    std::vector<int64_t> values(10000);
+    for (int64_t round = 1; round <= 50; ++round) {
+      parallel_for(0, 10000, 10, [&, round](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) values[static_cast<size_t>(i)] += round;
+      });
+    }
+    CHECK(std::all_of(values.begin(), values.end(), [](int64_t value) { return value == 1275; }));
+  }
+
+  TEST_CASE("several threads may start loops at once") {
+    const Threads threads(2);
+    std::vector<int64_t> sums(4);
+    std::vector<std::thread> callers;
+    for (size_t caller = 0; caller < sums.size(); ++caller) {
+      callers.emplace_back([&sums, caller] {
+        for (int round = 0; round < 20; ++round) {
+          std::vector<int64_t> values(5000);
+          parallel_for(0, 5000, 10, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) values[static_cast<size_t>(i)] = i;
+          });
+          for (const int64_t value : values) sums[caller] += value;
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    for (const int64_t sum : sums) CHECK(sum == int64_t{20} * 5000 * 4999 / 2);
+  }
+
+  TEST_CASE("the thread count is set in one place, and counts below 1 bring the default back") {
+    const int32_t standard = thread_count();
+    CHECK(standard >= 1);
+    set_thread_count(3);
+    CHECK(thread_count() == 3);
+    set_thread_count(0);
+    CHECK(thread_count() >= 1);
+    set_thread_count(1 << 30);
+    CHECK(thread_count() == 1024);
+    set_thread_count(standard);
+  }
+}

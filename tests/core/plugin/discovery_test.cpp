@@ -1,0 +1,156 @@
+// Search order, what is skipped, and who is shadowed.
+#include "core/plugin/discovery.hpp"
+
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+std::vector<std::string> paths(const std::vector<SearchFolder>& folders) {
+  std::vector<std::string> result;
+  for (const SearchFolder& folder : folders) result.push_back(folder.path);
+  return result;
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+TEST_SUITE("discovery") {
+  TEST_CASE("folders are searched from the most to the least explicit") {
+    SearchEnvironment environment;
+    environment.plugin_path = "/env/a:/env/b";
+    environment.data_home = "/data";
+    environment.home = "/home/user";
+    environment.install_folder = "/usr/lib/tenon/plugins";
+    const std::vector<std::string> configured{"/config/one", "/config/two/"};
+    const auto folders = search_folders(configured, environment);
+    CHECK(paths(folders) == Paths{"/config/one", "/config/two", "/env/a", "/env/b",
+                                  "/data/tenon/plugins", "/usr/lib/tenon/plugins"});
+    CHECK(folders[0].origin == PluginOrigin::Config);
+    CHECK(folders[2].origin == PluginOrigin::Environment);
+    CHECK(folders[4].origin == PluginOrigin::User);
+    CHECK(folders[5].origin == PluginOrigin::Install);
+  }
+
+  TEST_CASE("without a data folder the user's is below his home") {
+    SearchEnvironment environment;
+    environment.home = "/home/user";
+    CHECK(paths(search_folders({}, environment)) == Paths{"/home/user/.local/share/tenon/plugins"});
+    environment.data_home = "relative";
+    CHECK(paths(search_folders({}, environment)) == Paths{"/home/user/.local/share/tenon/plugins"});
+  }
+
+  TEST_CASE("the current folder is searched only when it is named") {
+    SearchEnvironment environment;
+    environment.plugin_path = "::/env/a::";
+    CHECK(paths(search_folders({}, environment)) == Paths{"/env/a"});
+    environment.plugin_path = ".";
+    CHECK(paths(search_folders({}, environment)) == Paths{std::filesystem::current_path()});
+    environment.plugin_path = "";
+    CHECK(search_folders({}, environment).empty());
+  }
+
+  TEST_CASE("a folder that comes twice is searched once") {
+    SearchEnvironment environment;
+    environment.plugin_path = "/a:/b/../a:/a/";
+    CHECK(paths(search_folders({}, environment)) == Paths{"/a"});
+  }
+
+  TEST_CASE("a process with elevated rights ignores its user's folders and says so") {
+    const TemporaryFolder folder;
+    folder.add("plain");
+    SearchEnvironment environment;
+    environment.elevated = true;
+    environment.plugin_path = folder.path();
+    environment.home = "/home/user";
+    environment.install_folder = "/usr/lib/tenon/plugins";
+    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
+    CHECK(discovery.plugins.empty());
+    REQUIRE(discovery.folders.size() == 3);
+    CHECK(contains(discovery.folders[0].skipped, "elevated rights"));
+    CHECK(contains(discovery.folders[1].skipped, "elevated rights"));
+    CHECK(!contains(discovery.folders[2].skipped, "elevated rights"));
+  }
+
+  TEST_CASE("the process's own environment is read, and the install folder is beside the library") {
+    ::setenv("TENON_PLUGIN_PATH", "/from/the/environment", 1);
+    const SearchEnvironment environment = SearchEnvironment::of_process();
+    ::unsetenv("TENON_PLUGIN_PATH");
+    CHECK(environment.plugin_path == "/from/the/environment");
+    CHECK(!environment.elevated);
+    CHECK(environment.install_folder.ends_with("/tenon/plugins"));
+  }
+
+  TEST_CASE("winners and losers are both kept, with reasons") {
+    const TemporaryFolder folder;
+    const std::string first = folder.add("plain", "first/renamed.so");
+    const std::string second = folder.add("plain", "second/plain.so");
+    folder.add("duplicate", "second/duplicate.so");
+    std::filesystem::create_symlink(first, folder / "first/zlink.so");
+    SearchEnvironment environment;
+    environment.plugin_path = (folder / "first") + ":" + (folder / "second") + ":" + (folder / "none");
+    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
+    REQUIRE(discovery.plugins.size() == 4);
+    CHECK(discovery.plugins[0].path == first);
+    CHECK(discovery.plugins[0].shadowed.empty());
+    CHECK(contains(discovery.plugins[1].shadowed, "the same file"));
+    CHECK(discovery.plugins[2].facts->id == "duplicate");
+    CHECK(discovery.plugins[3].path == second);
+    CHECK(contains(discovery.plugins[3].shadowed, first));
+    CHECK(contains(discovery.plugins[3].shadowed, "first in the search order"));
+    CHECK(searched_text(discovery.folders) ==
+          "looked in: '" + (folder / "first") + "' (2 plugin files), '" + (folder / "second") +
+              "' (2 plugin files), '" + (folder / "none") + "' (no such folder)");
+  }
+
+  TEST_CASE("a file that is named comes before all folders") {
+    const TemporaryFolder folder;
+    folder.add("plain", "first/plain.so");
+    const std::string named = folder.add("plain", "elsewhere/plain.so");
+    SearchEnvironment environment;
+    environment.plugin_path = folder / "first";
+    const Discovery discovery =
+        discover_plugins(std::vector{named}, search_folders({}, environment));
+    REQUIRE(discovery.plugins.size() == 2);
+    CHECK(discovery.plugins[0].path == named);
+    CHECK(discovery.plugins[0].shadowed.empty());
+    CHECK(!discovery.plugins[1].shadowed.empty());
+  }
+
+  TEST_CASE("bad files are kept with their failure, other files are none of its business") {
+    const TemporaryFolder folder;
+    folder.add("plain");
+    write_file(folder / "broken.so", "not a library");
+    write_file(folder / ".hidden.so", "not a library");
+    write_file(folder / "README.md", "# Plugins");
+    std::filesystem::create_directory(folder / "below");
+    folder.add("duplicate", "below/duplicate.so");
+    std::filesystem::create_directory(folder / "folder.so");
+    SearchEnvironment environment;
+    environment.plugin_path = folder.path();
+    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
+    REQUIRE(discovery.plugins.size() == 3);
+    CHECK(contains(discovery.plugins[0].failure->problem, "not an ELF file"));
+    CHECK(contains(discovery.plugins[1].failure->problem, "a folder"));
+    CHECK(discovery.plugins[2].facts->id == "plain");
+  }
+
+  TEST_CASE("facts of unchanged files are not read again") {
+    const TemporaryFolder folder;
+    folder.add("plain");
+    SearchEnvironment environment;
+    environment.plugin_path = folder.path();
+    const auto folders = search_folders({}, environment);
+    const Discovery before = discover_plugins({}, folders);
+    const std::vector<const FoundPlugin*> known{&before.plugins[0]};
+    const Discovery same = discover_plugins({}, folders, known);
+    CHECK(same.plugins[0].facts == before.plugins[0].facts);
+    std::filesystem::remove(folder / "plain.so");
+    std::filesystem::copy_file(fixture("duplicate"), folder / "plain.so");
+    const Discovery changed = discover_plugins({}, folders, known);
+    CHECK(changed.plugins[0].facts->id == "duplicate");
+  }
+}

@@ -1,0 +1,520 @@
+// Lazy loading, states, rivals, policies and threads.
+#include "core/plugin/plugin_manager.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "core/plugin/sha256.hpp"
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+// A manager over one throwaway folder.
+struct World {
+  World() {
+    SearchEnvironment environment;
+    environment.plugin_path = folder.path();
+    manager = std::make_unique<PluginManager>(host.table(), registrar, environment);
+    FakeHost::find_op = [this](std::string_view name) {
+      if (!manager->ensure_op(name)) throw Error(TENON_ERROR_VALUE, "no such op");
+    };
+  }
+  ~World() { FakeHost::find_op = [](std::string_view) {}; }
+
+  PluginListing listing(const std::string& id) const {
+    for (PluginListing& one : manager->list()) {
+      if (one.id == id && one.state != PluginState::Shadowed) return std::move(one);
+    }
+    FAIL("no plugin " << id);
+    return {};
+  }
+  PluginState state(const std::string& id) const { return listing(id).state; }
+  bool has(const std::string& name) const { return registrar.names.contains(name); }
+
+  TemporaryFolder folder;
+  FakeHost host;
+  FakeRegistrar registrar;
+  std::unique_ptr<PluginManager> manager;
+};
+
+PluginPolicy policy_with(const PluginPolicy::Plugin& plugin) {
+  PluginPolicy policy;
+  policy.source = "config 'test.json'";
+  policy.plugins.push_back(plugin);
+  return policy;
+}
+
+PluginPolicy rules(std::vector<PluginPolicy::Rule> prefer, std::vector<PluginPolicy::Rule> disable) {
+  PluginPolicy policy;
+  policy.source = "config 'test.json'";
+  policy.prefer = std::move(prefer);
+  policy.disable = std::move(disable);
+  return policy;
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    CHECK(error.kind == TENON_ERROR_PLUGIN);
+    return error.message;
+  }
+  FAIL("nothing was thrown");
+  return {};
+}
+
+}  // namespace
+
+TEST_SUITE("plugin manager") {
+  TEST_CASE("listing runs nothing, the first use loads, the second finds it there") {
+    World world;
+    world.folder.add("slow");
+    world.folder.add("plain");
+    REQUIRE(world.manager->list().size() == 2);
+    CHECK(world.state("slow") == PluginState::Indexed);
+    CHECK(world.listing("slow").facts->ops.size() == 2);
+    CHECK(FakeHost::lines().empty());
+    CHECK(world.manager->ensure_op("slow.second"));
+    CHECK(world.state("slow") == PluginState::Active);
+    CHECK(world.state("plain") == PluginState::Indexed);
+    CHECK(world.registrar.names == std::set<std::string>{"slow:slow.first", "slow:slow.second", "slow:Slow"});
+    CHECK(world.manager->ensure_op("slow.first"));
+    CHECK(world.manager->ensure_module("Slow"));
+    world.manager->load("slow");
+    CHECK(world.registrar.commits == 1);
+    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init"});
+    world.manager->shutdown();
+    world.manager->shutdown();
+    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init", "slow: shutdown"});
+  }
+
+  TEST_CASE("modules load their plugin as ops do, unknown names load none") {
+    World world;
+    world.folder.add("slow");
+    CHECK(!world.manager->ensure_op("Slow"));
+    CHECK(!world.manager->ensure_module("slow.first"));
+    CHECK(!world.manager->ensure_op("slow.third"));
+    CHECK(world.state("slow") == PluginState::Indexed);
+    CHECK(world.manager->ensure_module("Slow"));
+    CHECK(world.state("slow") == PluginState::Active);
+    CHECK(world.manager->declared_names(ItemKind::Op) ==
+          std::vector<std::string>{"slow.first", "slow.second"});
+    CHECK(world.manager->declared_names(ItemKind::Module) == std::vector<std::string>{"Slow"});
+  }
+
+  TEST_CASE("concurrent first uses load once") {
+    World world;
+    world.folder.add("slow");
+    std::atomic<int> found{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&, i] {
+        if (world.manager->ensure_op(i % 2 == 0 ? "slow.first" : "slow.second")) ++found;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(found == 8);
+    CHECK(world.registrar.commits == 1);
+    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init"});
+  }
+
+  TEST_CASE("a plugin may use another's op in its init, which loads that one first") {
+    World world;
+    world.folder.add("slow");
+    world.folder.add("needs_slow");
+    CHECK(world.manager->ensure_op("needs_slow.op"));
+    CHECK(world.state("slow") == PluginState::Active);
+    CHECK(world.registrar.commits == 2);
+  }
+
+  TEST_CASE("plugins whose inits need each other are told so, from one thread or from two") {
+    for (int round = 0; round < 10; ++round) {
+      World world;
+      world.folder.add("needs_left");
+      world.folder.add("needs_right");
+      std::atomic<int> refused{0};
+      const auto use = [&](const char* name) {
+        try {
+          world.manager->ensure_op(name);
+        } catch (const PluginError& error) {
+          CHECK(contains(error.message, "while it is being loaded"));
+          ++refused;
+        }
+      };
+      std::thread left([&] { use("needs_left.op"); });
+      std::thread right([&] { use("needs_right.op"); });
+      left.join();
+      right.join();
+      CHECK(refused == 2);
+      CHECK(world.registrar.names.empty());
+      CHECK(world.state("needs_left") == PluginState::Failed);
+    }
+  }
+
+  TEST_CASE("a load that fails is told each time, listed, and registers nothing") {
+    World world;
+    world.folder.add("init_fails");
+    for (int i = 0; i < 2; ++i) {
+      const PluginFailure failure =
+          failure_of([&] { world.manager->ensure_op("init_fails.op"); });
+      CHECK(failure.stage == PluginStage::Init);
+      CHECK(failure.asked_by == "op 'init_fails.op'");
+    }
+    CHECK(world.state("init_fails") == PluginState::Failed);
+    CHECK(contains(world.listing("init_fails").reason, "cannot reach the device"));
+    CHECK(world.listing("init_fails").failure->stage == PluginStage::Init);
+    CHECK(world.registrar.names.empty());
+    // Its code has run: it is not tried again, and other loads do not make its failure forgotten.
+    world.folder.add("plain");
+    world.manager->load(world.folder / "plain.so");
+    CHECK(world.state("init_fails") == PluginState::Failed);
+    failure_of([&] { world.manager->load("init_fails"); });
+  }
+
+  TEST_CASE("every fixture that is broken fails at its stage, whole and listed") {
+    const std::vector<std::pair<std::string, PluginStage>> cases{
+        {"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
+        {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
+        {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
+        {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
+        {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
+        {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
+    World world;
+    for (const auto& [name, stage] : cases) world.folder.add(name);
+    for (const auto& [name, stage] : cases) {
+      CAPTURE(name);
+      const PluginFailure by_id = failure_of([&] { world.manager->load(name, "a test"); });
+      CHECK(by_id.stage == stage);
+      CHECK(by_id.asked_by == "a test");
+      const PluginFailure by_path =
+          failure_of([&] { world.manager->load(world.folder / (name + ".so")); });
+      CHECK(by_path.stage == stage);
+    }
+    for (const PluginListing& listing : world.manager->list()) {
+      CHECK(listing.state == PluginState::Failed);
+      CHECK(!listing.reason.empty());
+    }
+    CHECK(world.registrar.names.empty());
+  }
+
+  TEST_CASE("a plugin that is not found is told with all places that were looked at") {
+    World world;
+    world.folder.add("plain");
+    const PluginFailure failure = failure_of([&] { world.manager->load("plian", "config 'x.json'"); });
+    CHECK(failure.stage == PluginStage::Find);
+    CHECK(contains(failure.problem, "did you mean 'plain'?"));
+    CHECK(contains(failure.problem, "'" + world.folder.path() + "' (1 plugin file)"));
+    CHECK(contains(failure.text(), "asked for by config 'x.json'"));
+    CHECK(failure_of([&] { world.manager->load("/no/such/file.so"); }).stage == PluginStage::Find);
+    // A plugin that is installed meanwhile is found.
+    world.folder.add("slow");
+    world.manager->load("slow");
+    CHECK(world.state("slow") == PluginState::Active);
+  }
+
+  TEST_CASE("a plugin loads by its path, and by another path of the same bytes") {
+    World world;
+    const TemporaryFolder other;
+    const std::string path = other.add("plain", "anything.so");
+    world.manager->load(path);
+    CHECK(world.state("plain") == PluginState::Active);
+    CHECK(world.listing("plain").path == path);
+    world.manager->load(other.add("plain", "copy.so"));
+    CHECK(world.registrar.commits == 1);
+    write_file(other / "changed.so", read_file(fixture("plain")) + "more");
+    const PluginFailure failure = failure_of([&] { world.manager->load(other / "changed.so"); });
+    CHECK(failure.stage == PluginStage::Register);
+    CHECK(contains(failure.problem, path));
+  }
+
+  TEST_CASE("a file that is named stands for its id until then loaded from a folder") {
+    World world;
+    const TemporaryFolder other;
+    world.folder.add("plain");
+    REQUIRE(world.manager->list().size() == 1);
+    const std::string path = other.add("plain");
+    world.manager->load(path);
+    CHECK(world.listing("plain").path == path);
+    CHECK(world.manager->list().size() == 2);
+  }
+
+  TEST_CASE("a folder that is added is searched first") {
+    World world;
+    world.folder.add("plain");
+    REQUIRE(world.manager->list().size() == 1);
+    const TemporaryFolder other;
+    const std::string path = other.add("plain");
+    world.manager->add_search_path(other.path());
+    CHECK(world.listing("plain").path == path);
+    CHECK(world.manager->folders()[0].path == other.path());
+  }
+
+  TEST_CASE("a plugin that is built again before its first use is read again") {
+    World world;
+    const std::string path = world.folder.add("plain");
+    REQUIRE(world.manager->list().size() == 1);
+    std::filesystem::remove(path);
+    write_file(path, read_file(fixture("plain")) + "more");
+    CHECK(world.manager->ensure_op("plain.add_one"));
+    World second;
+    const std::string replaced = second.folder.add("plain");
+    REQUIRE(second.manager->list().size() == 1);
+    std::filesystem::remove(replaced);
+    std::filesystem::copy_file(fixture("slow"), replaced);
+    const PluginFailure failure = failure_of([&] { second.manager->ensure_op("plain.add_one"); });
+    CHECK(contains(failure.problem, "another plugin by now"));
+    CHECK(failure.found == "'slow'");
+  }
+
+  TEST_CASE("what the table refuses leaves nothing behind") {
+    World world;
+    world.folder.add("slow");
+    world.registrar.refused = "slow";
+    const PluginFailure failure = failure_of([&] { world.manager->ensure_op("slow.first"); });
+    CHECK(failure.stage == PluginStage::Register);
+    CHECK(contains(failure.problem, "the table is full"));
+    CHECK(world.state("slow") == PluginState::Failed);
+    CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init", "slow: shutdown"});
+  }
+
+  TEST_CASE("rivals: an op with two providers is an error that names both, in any order") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    const std::string message = message_of([&] { world.manager->ensure_op("plain.add_one"); });
+    CHECK(contains(message, "'duplicate' ("));
+    CHECK(contains(message, "'plain' ("));
+    CHECK(contains(message, "prefer"));
+    // What is not contested works, and its use does not decide the contest.
+    CHECK(world.manager->ensure_op("duplicate.own"));
+    CHECK(world.registrar.names == std::set<std::string>{"duplicate:duplicate.own"});
+    CHECK(message_of([&] { world.manager->ensure_op("plain.add_one"); }) == message);
+    const auto providers = world.manager->providers(ItemKind::Op, "plain.add_one");
+    REQUIRE(providers.size() == 2);
+    CHECK(providers[0].standing == ProviderStanding::Contested);
+    CHECK(providers[1].standing == ProviderStanding::Contested);
+  }
+
+  TEST_CASE("rivals: a plugin that is asked for by name outranks one that lies in a folder") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.manager->load("duplicate");
+    CHECK(world.has("duplicate:plain.add_one"));
+    CHECK(world.manager->ensure_op("plain.add_one"));
+    const auto providers = world.manager->providers(ItemKind::Op, "plain.add_one");
+    CHECK(providers[0].standing == ProviderStanding::Chosen);
+    CHECK(providers[1].standing == ProviderStanding::Outranked);
+    CHECK(contains(providers[1].reason, "'duplicate'"));
+    const PluginFailure failure = failure_of([&] { world.manager->load("plain"); });
+    CHECK(failure.stage == PluginStage::Register);
+    CHECK(contains(failure.problem, "op 'plain.add_one' would have two providers"));
+    CHECK(contains(failure.problem, "'duplicate'"));
+    CHECK(world.state("plain") == PluginState::Indexed);
+  }
+
+  TEST_CASE("rivals: one that comes late cannot replace what is registered") {
+    World world;
+    world.folder.add("plain");
+    CHECK(world.manager->ensure_op("plain.add_one"));
+    const PluginFailure failure = failure_of([&] { world.manager->load(fixture("duplicate")); });
+    CHECK(contains(failure.problem, "has registered it already"));
+    CHECK(world.registrar.names == std::set<std::string>{"plain:plain.add_one"});
+  }
+
+  TEST_CASE("rivals: being asked for later gives a loaded plugin what was contested") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    CHECK(world.manager->ensure_op("duplicate.own"));
+    CHECK(!world.has("duplicate:plain.add_one"));
+    world.manager->load("duplicate");
+    CHECK(world.has("duplicate:plain.add_one"));
+    CHECK(world.registrar.commits == 2);
+  }
+
+  TEST_CASE("policy: prefer decides between rivals, disable removes one") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.manager->apply(rules({{"plain.*", "plain"}}, {}));
+    world.manager->load("duplicate");
+    world.manager->load("plain");
+    CHECK(world.registrar.names == std::set<std::string>{"duplicate:duplicate.own", "plain:plain.add_one"});
+
+    World second;
+    second.folder.add("plain");
+    second.folder.add("duplicate");
+    second.manager->apply(rules({}, {{"*.add_*", "plain"}}));
+    CHECK(second.manager->ensure_op("plain.add_one"));
+    CHECK(second.has("duplicate:plain.add_one"));
+    const auto providers = second.manager->providers(ItemKind::Op, "plain.add_one");
+    CHECK(providers[1].standing == ProviderStanding::Disabled);
+    CHECK(contains(providers[1].reason, "config 'test.json'"));
+  }
+
+  TEST_CASE("policy: an op that is disabled everywhere is told so") {
+    World world;
+    world.folder.add("plain");
+    world.manager->apply(rules({}, {{"plain.add_one", ""}}));
+    CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
+                   "disabled by config 'test.json'"));
+    world.manager->load("plain");
+    CHECK(world.registrar.names.empty());
+  }
+
+  TEST_CASE("policy: a preferred plugin that fails is not silently replaced") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.registrar.refused = "duplicate";
+    world.manager->apply(rules({{"*", "duplicate"}}, {}));
+    for (int i = 0; i < 2; ++i) {
+      CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }), "the table is full"));
+    }
+  }
+
+  TEST_CASE("policy: eager loads now, never loads not, options reach init") {
+    World world;
+    world.folder.add("slow");
+    world.folder.add("plain");
+    PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", "", parse_tree("{\"a\":1}")});
+    policy.plugins.push_back({"plain", LoadMode::Never, "", "", {}});
+    world.manager->apply(policy);
+    CHECK(world.state("slow") == PluginState::Active);
+    CHECK(world.state("plain") == PluginState::Disabled);
+    CHECK(contains(world.listing("plain").reason, "config 'test.json'"));
+    CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }), "disabled by config"));
+    CHECK(contains(message_of([&] { world.manager->load("plain"); }), "disabled by config"));
+  }
+
+  TEST_CASE("policy: plugins are named by path, and folders come from it") {
+    World world;
+    const TemporaryFolder other;
+    const std::string path = other.add("plain");
+    world.manager->apply(policy_with({path, LoadMode::Lazy, "1.2", "", {}}));
+    CHECK(world.state("plain") == PluginState::Indexed);
+    CHECK(world.manager->ensure_op("plain.add_one"));
+
+    World second;
+    PluginPolicy folders;
+    folders.search_paths = {other.path()};
+    second.manager->apply(folders);
+    CHECK(second.manager->ensure_op("plain.add_one"));
+  }
+
+  TEST_CASE("policy: wanted and found version and hash are named") {
+    World world;
+    const std::string path = world.folder.add("plain");
+    const PluginFailure version = failure_of(
+        [&] { world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}})); });
+    CHECK(version.stage == PluginStage::Version);
+    CHECK(version.wanted == "version >=2");
+    CHECK(version.found == "1.2.0");
+    CHECK(version.asked_by == "config 'test.json'");
+    const PluginFailure hash = failure_of([&] {
+      world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", std::string(64, 'a'), {}}));
+    });
+    CHECK(hash.stage == PluginStage::Read);
+    CHECK(hash.wanted == "sha256 " + std::string(64, 'a'));
+    CHECK(hash.found == "sha256 " + sha256_file(path));
+    // Nothing of the refused policies stays.
+    CHECK(world.state("plain") == PluginState::Indexed);
+    world.manager->apply(policy_with({"plain", LoadMode::Eager, ">=1.2, <2", sha256_file(path), {}}));
+    CHECK(world.state("plain") == PluginState::Active);
+  }
+
+  TEST_CASE("policy: a file that changes after its hash was checked is not opened") {
+    World world;
+    const std::string path = world.folder.add("plain");
+    world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", sha256_file(path), {}}));
+    std::filesystem::remove(path);
+    write_file(path, read_file(fixture("plain")) + "more");
+    const PluginFailure failure = failure_of([&] { world.manager->ensure_op("plain.add_one"); });
+    CHECK(failure.stage == PluginStage::Read);
+    CHECK(contains(failure.problem, "pins"));
+  }
+
+  TEST_CASE("policy: all faults are told at once, and then nothing has changed") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.folder.add("abi_major");
+    PluginPolicy policy = rules({{"*", "nobody"}}, {});
+    policy.plugins = {{"plain", LoadMode::Eager, "", "", {}},
+                      {"duplicate", LoadMode::Eager, "", "", {}},
+                      {"missing", LoadMode::Lazy, "", "", {}},
+                      {"/no/such/file.so", LoadMode::Lazy, "", "", {}},
+                      {"abi_major", LoadMode::Lazy, "", "", {}}};
+    const std::vector<PluginFailure> failures = world.manager->check(policy);
+    REQUIRE(failures.size() == 6);
+    CHECK(failures[0].plugin == "plain");
+    CHECK(contains(failures[0].problem, "'duplicate'"));
+    CHECK(failures[1].plugin == "duplicate");
+    CHECK(contains(failures[1].problem, "'plain'"));
+    CHECK(failures[2].plugin == "missing");
+    CHECK(failures[3].path == "/no/such/file.so");
+    CHECK(failures[4].stage == PluginStage::Version);
+    CHECK(failures[5].plugin == "nobody");
+    const std::string message = message_of([&] { world.manager->apply(policy); });
+    for (const PluginFailure& failure : failures) CHECK(contains(message, failure.text()));
+    CHECK(world.registrar.names.empty());
+    CHECK(world.manager->list().size() == 3);
+    CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }), "2 providers"));
+  }
+
+  TEST_CASE("policy: what comes too late for a loaded plugin is refused") {
+    World world;
+    world.folder.add("slow");
+    world.manager->load("slow");
+    const auto refused = [&](const PluginPolicy& policy) {
+      const auto failures = world.manager->check(policy);
+      REQUIRE(failures.size() == 1);
+      return failures[0].problem;
+    };
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", "", {}})), "cannot be disabled"));
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", "", parse_tree("{}")})),
+                   "options come too late"));
+    CHECK(contains(refused(rules({}, {{"slow.first", ""}})), "registered already"));
+    CHECK(refused(policy_with({"slow", LoadMode::Lazy, "7", "", {}})) ==
+          "it is another version than the config wants");
+  }
+
+  TEST_CASE("listings are sorted, name origins, and show losers with their reason") {
+    World world;
+    const TemporaryFolder other;
+    world.folder.add("plain");
+    world.folder.add("duplicate", "a_first_file.so");
+    other.add("plain");
+    world.manager->add_search_path(other.path());
+    const auto list = world.manager->list();
+    REQUIRE(list.size() == 3);
+    CHECK(list[0].id == "duplicate");
+    CHECK(list[1].id == "plain");
+    CHECK(list[2].id == "plain");
+    const PluginListing& loser = list[1].state == PluginState::Shadowed ? list[1] : list[2];
+    CHECK(loser.state == PluginState::Shadowed);
+    CHECK(loser.path == world.folder / "plain.so");
+    CHECK(loser.origin == PluginOrigin::Environment);
+    CHECK(contains(loser.reason, other.path()));
+  }
+
+  TEST_CASE("a thousand ops load in a few milliseconds") {
+    double best = 1e9;
+    for (int i = 0; i < 10; ++i) {
+      World world;
+      world.folder.add("thousand");
+      REQUIRE(world.manager->list().size() == 1);
+      const auto start = std::chrono::steady_clock::now();
+      CHECK(world.manager->ensure_op("thousand.op500"));
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      best = std::min(best, time.count());
+      CHECK(world.registrar.names.size() == 1000);
+    }
+    MESSAGE("1000 ops loaded in " << best << " ms, the fake table included");
+  }
+}

@@ -1,0 +1,237 @@
+// What the plugin tests share: fixtures, throwaway folders, a host and a table that record what happens.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <elf.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/plugin/plugin_manager.hpp"
+#include "tenon/abi/facts.h"
+#include "tenon/abi/host.h"
+
+namespace tenon::core::test {
+
+inline std::string fixture(const std::string& name) {
+  return std::string(TENON_FIXTURES) + "/" + name + ".so";
+}
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tenon-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+    REQUIRE(!path_.empty());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  // Copies a fixture into the folder (or one below it) and gives its path there.
+  std::string add(const std::string& name, const std::string& as = "") const {
+    const std::string target = path_ + "/" + (as.empty() ? name + ".so" : as);
+    std::filesystem::create_directories(std::filesystem::path(target).parent_path());
+    std::filesystem::copy_file(fixture(name), target);
+    return target;
+  }
+
+ private:
+  std::string path_;
+};
+
+// Runs `body` and gives the failure that it throws.
+inline PluginFailure failure_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const PluginError& error) {
+    CHECK(error.kind == TENON_ERROR_PLUGIN);
+    CHECK(error.message == error.failure.text());
+    return error.failure;
+  }
+  FAIL("nothing was thrown");
+  return {};
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+// A shared library of headers and facts alone: enough for readers, not for the system's loader.
+inline std::string make_elf(const std::vector<std::string>& payloads, size_t padding = 0) {
+  std::string notes;
+  const auto append = [](std::string& text, const auto& value) {
+    text.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  for (const std::string& payload : payloads) {
+    const auto length = static_cast<uint32_t>(payload.size());
+    const uint32_t padded = (length + 3) / 4 * 4;
+    uint32_t checksum = 2166136261u;
+    for (char c : payload) checksum = (checksum ^ static_cast<uint8_t>(c)) * 16777619u;
+    append(notes, tenon_facts_header{6, 12 + padded, TENON_FACTS_TYPE, TENON_FACTS_OWNER,
+                                     TENON_FACTS_FORMAT, length, checksum});
+    notes += payload;
+    notes.append(padded - length + padding, '\0');
+  }
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_DYN;
+#if defined(__x86_64__)
+  header.e_machine = EM_X86_64;
+#else
+  header.e_machine = EM_AARCH64;
+#endif
+  header.e_version = EV_CURRENT;
+  header.e_phoff = sizeof header;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = 3;
+  const uint64_t start = sizeof header + 3 * sizeof(Elf64_Phdr);
+  const auto segment = [](uint32_t type, uint64_t offset, uint64_t size) {
+    Elf64_Phdr result{};
+    result.p_type = type;
+    result.p_offset = result.p_vaddr = offset;
+    result.p_filesz = result.p_memsz = size;
+    result.p_align = 4;
+    return result;
+  };
+  // Every table of the dynamic section is the file's own beginning: in bounds, and all a reader looks at.
+  std::string dynamic;
+  for (int64_t tag : {DT_STRTAB, DT_SYMTAB, DT_GNU_HASH, DT_NULL}) {
+    Elf64_Dyn entry{};
+    entry.d_tag = tag;
+    append(dynamic, entry);
+  }
+  std::string elf;
+  append(elf, header);
+  append(elf, segment(PT_LOAD, 0, start + dynamic.size() + notes.size()));
+  append(elf, segment(PT_DYNAMIC, start, dynamic.size()));
+  append(elf, segment(PT_NOTE, start + dynamic.size(), notes.size()));
+  return elf + dynamic + notes;
+}
+
+inline const std::string& plugin_payload() {
+  static const std::string text = R"({"plugin":{"id":"made","version":"1.0.0","abi":[1,0]}})";
+  return text;
+}
+
+// The parts of a host that fixtures use. `find_op` stands for the runtime's lazy loading.
+class FakeHost {
+ public:
+  FakeHost() {
+    table_.magic = TENON_HOST_MAGIC;
+    table_.size = sizeof table_;
+    table_.abi_major = TENON_ABI_MAJOR;
+    table_.abi_minor = TENON_ABI_MINOR;
+    table_.error_set = [](tenon_error** error, tenon_status kind, const char* message,
+                          int64_t length) {
+      if (error != nullptr) {
+        *error = new tenon_error{Error(kind, std::string(message, static_cast<size_t>(length)))};
+      }
+      return kind;
+    };
+    table_.log = [](int32_t, const char* source, const char* message, int64_t length) {
+      const std::lock_guard lock(mutex());
+      lines().push_back(std::string(source) + ": " +
+                        std::string(message, static_cast<size_t>(length)));
+    };
+    table_.op_find = [](const char* name, int64_t length, const tenon_op**, tenon_error** error) {
+      return guarded(error,
+                     [&] { find_op(std::string_view(name, static_cast<size_t>(length))); });
+    };
+    table_.string_create = [](const char* data, int64_t length, tenon_value* result,
+                              tenon_error**) -> tenon_status {
+      static std::string text;
+      text.assign(data, static_cast<size_t>(length));
+      result->tag = TENON_VALUE_STRING;
+      result->length = static_cast<uint32_t>(length);
+      result->as.string = text.data();
+      return TENON_OK;
+    };
+    table_.tensor_empty = [](tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                             tenon_tensor** result, tenon_error**) -> tenon_status {
+      static std::vector<float> data;
+      static tenon_tensor_view view;
+      view = {};
+      view.count = 1;
+      for (int64_t dim = 0; dim < rank; ++dim) view.count *= shape[dim];
+      data.assign(static_cast<size_t>(view.count), -1.0f);
+      view.data = data.data();
+      view.dtype = dtype;
+      view.rank = static_cast<uint8_t>(rank);
+      view.shape = shape;
+      *result = reinterpret_cast<tenon_tensor*>(&view);
+      return TENON_OK;
+    };
+    lines().clear();
+    find_op = [](std::string_view) {};
+  }
+
+  const tenon_host& table() const { return table_; }
+  tenon_host& change() { return table_; }
+  // What plugins have logged.
+  static std::vector<std::string>& lines() {
+    static std::vector<std::string> all;
+    return all;
+  }
+  static inline std::function<void(std::string_view)> find_op;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  tenon_host table_{};
+};
+
+class FakeRegistrar : public Registrar {
+ public:
+  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> ops,
+              std::span<const tenon_module_descriptor* const> modules) override {
+    const std::lock_guard lock(mutex_);
+    if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
+    for (const auto* op : ops) {
+      REQUIRE(names.insert(provider + ":" + std::string(schema_name(op->schema))).second);
+    }
+    for (const auto* module : modules) {
+      REQUIRE(names.insert(provider + ":" + std::string(schema_name(module->schema))).second);
+    }
+    ++commits;
+  }
+
+  std::set<std::string> names;  // provider:name
+  int commits = 0;
+  std::string refused;  // the provider that it turns down
+
+ private:
+  std::mutex mutex_;
+};
+
+// Nothing of the process around: neither environment nor install folder.
+inline SearchEnvironment nowhere() { return {}; }
+
+}  // namespace tenon::core::test

@@ -1,0 +1,82 @@
+// Element types: names, sizes, categories and promotion.
+#include "core/tensor/dtype.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace tenon::core;
+
+namespace {
+
+constexpr tenon_dtype kAll[] = {TENON_BOOL, TENON_U8,  TENON_I8,  TENON_I16,
+                                TENON_I32,  TENON_I64, TENON_F32, TENON_F64};
+
+std::string promoted(tenon_dtype a, tenon_dtype b) { return dtype_text(promote_dtypes(a, b)); }
+
+}  // namespace
+
+TEST_SUITE("dtype") {
+  TEST_CASE("sizes and categories") {
+    CHECK(dtype_bytes(TENON_BOOL) == 1);
+    CHECK(dtype_bytes(TENON_I16) == 2);
+    CHECK(dtype_bytes(TENON_F32) == 4);
+    CHECK(dtype_bytes(TENON_F64) == 8);
+    CHECK(dtype_bytes(TENON_DTYPE_NONE) == 0);
+    CHECK(dtype_bytes(200) == 0);
+    CHECK(dtype_category(TENON_BOOL) == DtypeCategory::boolean);
+    CHECK(dtype_category(TENON_U8) == DtypeCategory::integer);
+    CHECK(dtype_floating(TENON_F32));
+    CHECK_FALSE(dtype_floating(TENON_I64));
+    CHECK_FALSE(dtype_valid(TENON_DTYPE_NONE));
+    CHECK_FALSE(dtype_valid(TENON_DTYPE_COUNT));
+  }
+
+  TEST_CASE("short and long names are read, others are refused with the list") {
+    for (const tenon_dtype dtype : kAll) CHECK(dtype_parse(dtype_text(dtype)) == dtype);
+    CHECK(dtype_parse("float32") == TENON_F32);
+    CHECK(dtype_parse("float64") == TENON_F64);
+    CHECK(dtype_parse("double") == TENON_F64);
+    CHECK(dtype_parse("int8") == TENON_I8);
+    CHECK(dtype_parse("uint8") == TENON_U8);
+    CHECK(dtype_find("F32") == TENON_DTYPE_NONE);
+    CHECK(dtype_find("") == TENON_DTYPE_NONE);
+    CHECK_THROWS_WITH_AS(dtype_parse("f16"),
+                         "unknown dtype 'f16': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64", Error);
+    CHECK_THROWS_AS(dtype_check(99), Error);
+    CHECK(std::string(dtype_text(99)) == "none");
+  }
+
+  TEST_CASE("a float wins over integers, integers over bool, wide over narrow") {
+    CHECK(promoted(TENON_BOOL, TENON_BOOL) == "bool");
+    CHECK(promoted(TENON_BOOL, TENON_U8) == "u8");
+    CHECK(promoted(TENON_I64, TENON_F32) == "f32");
+    CHECK(promoted(TENON_F32, TENON_F64) == "f64");
+    CHECK(promoted(TENON_U8, TENON_I8) == "i16");
+    CHECK(promoted(TENON_I8, TENON_U8) == "i16");
+    CHECK(promoted(TENON_U8, TENON_I16) == "i16");
+    CHECK(promoted(TENON_I32, TENON_I8) == "i32");
+    CHECK(promoted(TENON_DTYPE_NONE, TENON_I8) == "i8");
+  }
+
+  TEST_CASE("promotion does not depend on the order, and never loses the category") {
+    for (const tenon_dtype a : kAll) {
+      for (const tenon_dtype b : kAll) {
+        CHECK(promote_dtypes(a, b) == promote_dtypes(b, a));
+        CHECK(dtype_category(promote_dtypes(a, b)) == std::max(dtype_category(a), dtype_category(b)));
+      }
+    }
+  }
+
+  TEST_CASE("visiting gives the C++ type") {
+    for (const tenon_dtype dtype : kAll) {
+      visit_dtype(dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        CHECK(dtype_of<T>() == dtype);
+        CHECK(static_cast<int64_t>(sizeof(T)) == dtype_bytes(dtype));
+      });
+    }
+    CHECK_THROWS_AS(visit_dtype(0, [](auto) {}), Error);
+  }
+}

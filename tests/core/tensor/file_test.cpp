@@ -1,0 +1,319 @@
+// Tensor files: layout, round trips, and hostile files. Case names begin with the conformance id.
+#include "core/tensor/file.hpp"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+#include "core/tensor/copy.hpp"
+#include "tests/support/core_tensors.hpp"
+
+using namespace tenon::core;
+using tenon::test::tensor_of;
+using tenon::test::Values;
+using tenon::test::values_of;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Sanitizers slow a program down by up to this factor.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::seconds kSecond{20};
+#else
+constexpr std::chrono::seconds kSecond{1};
+#endif
+
+class File {
+ public:
+  File() {
+    char name[] = "/tmp/tenon-tensors-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    folder_ = name;
+  }
+  ~File() { fs::remove_all(folder_); }
+
+  std::string path() const { return folder_ / "a.safetensors"; }
+  std::string bytes() const {
+    std::ifstream file(path(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const File& write(std::string_view bytes) const {
+    std::ofstream(path(), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return *this;
+  }
+  // The fault that reading reports, after the path.
+  std::string fault() const {
+    try {
+      load_tensors(path());
+    } catch (const Error& error) {
+      CHECK(error.kind == TENON_ERROR_VALUE);
+      const std::string begin = "'" + path() + "' is no valid tensor file: ";
+      REQUIRE(error.message.substr(0, begin.size()) == begin);
+      return error.message.substr(begin.size());
+    }
+    return "";
+  }
+
+ private:
+  fs::path folder_;
+};
+
+std::string length_field(uint64_t length) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes;
+}
+
+std::string file_of(const std::string& header, const std::string& data = "") {
+  return length_field(header.size()) + header + data;
+}
+
+bool begins(const std::string& text, std::string_view with) { return text.starts_with(with); }
+
+std::string save_fault(const std::vector<NamedTensor>& tensors, const FileMetadata& metadata = {}) {
+  const File file;
+  try {
+    save_tensors(file.path(), tensors, metadata);
+  } catch (const Error& error) {
+    CHECK(error.kind == TENON_ERROR_VALUE);
+    CHECK_FALSE(fs::exists(file.path()));
+    return error.message.substr(error.message.find("': ") + 3);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_SUITE("tensor file") {
+  TEST_CASE("ST-01: byte layout of one tensor") {
+    const File file;
+    const TensorRef tensor = tensor_of<int32_t>({2, 2}, {0, 0, 0, 0});
+    std::string header = R"({"test":{"dtype":"I32","shape":[2,2],"data_offsets":[0,16]}})";
+    header.resize(64, ' ');
+    save_tensors(file.path(), std::vector<NamedTensor>{{"test", tensor}});
+    CHECK(file.bytes() == length_field(0x40) + header + std::string(16, '\0'));
+
+    static_cast<int32_t*>(tensor->view.data)[3] = 1;
+    save_tensors(file.path(), std::vector<NamedTensor>{{"test", tensor}});
+    CHECK(file.bytes() == length_field(0x40) + header + std::string(12, '\0') + std::string("\1\0\0\0", 4));
+  }
+
+  TEST_CASE("ST-03: empty file and metadata") {
+    const File file;
+    save_tensors(file.path(), {});
+    CHECK(file.bytes() == length_field(8) + "{}      ");
+    CHECK(load_tensors(file.path()).tensors.empty());
+
+    save_tensors(file.path(), {}, {{"framework", "pt"}});
+    CHECK(begins(file.bytes(), length_field(40) + R"({"__metadata__":{"framework":"pt"}})"));
+    CHECK(load_tensors(file.path()).metadata == FileMetadata{{"framework", "pt"}});
+
+    save_tensors(file.path(), std::vector<NamedTensor>{{"a", tensor_of<uint8_t>({1}, {7})}}, {{"k", "\"\\\n\x01"}});
+    CHECK(begins(file.bytes().substr(8), R"({"__metadata__":{"k":"\"\\\u000a\u0001"},"a":)"));
+    CHECK(load_tensors(file.path()).metadata[0].second == "\"\\\n\x01");
+
+    CHECK(begins(file.write(file_of(R"({"__metadata__":{"a":1}})")).fault(), "invalid header: the metadata 'a'"));
+    CHECK(begins(file.write(file_of(R"({"__metadata__":"x"})")).fault(), "invalid header: __metadata__"));
+  }
+
+  TEST_CASE("ST-04: minimal reads") {
+    const File file;
+    file.write(file_of(R"({"test":{"dtype":"I32","shape":[2,2],"data_offsets":[0,16]}})",
+                       std::string("\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0", 16)));
+    const TensorRef square = load_tensors(file.path()).at("test");
+    CHECK(square->view.dtype == TENON_I32);
+    CHECK(values_of<int32_t>(*square) == std::vector<int32_t>{1, 2, 3, 4});
+
+    file.write(file_of(R"({"test":{"dtype":"I32","shape":[],"data_offsets":[0,4]}})", std::string("\5\0\0\0", 4)));
+    const TensorRef scalar = load_tensors(file.path()).at("test");
+    CHECK(scalar->view.rank == 0);
+    CHECK(item(*scalar).as.integer == 5);
+
+    file.write(file_of(R"({"test":{"dtype":"I32","shape":[2,0],"data_offsets":[0,0]}})"));
+    const TensorRef empty = load_tensors(file.path()).at("test");
+    CHECK(empty->view.count == 0);
+    CHECK(empty->view.shape[0] == 2);
+  }
+
+  TEST_CASE("ST-08: missing tensor and missing file") {
+    const File file;
+    save_tensors(file.path(), std::vector<NamedTensor>{{"weight", tensor_of<float>({1}, {7})}});
+    const TensorFile loaded = load_tensors(file.path());
+    CHECK(loaded.find("bias") == nullptr);
+    CHECK_THROWS_WITH_AS(
+        loaded.at("weigth"),
+        ("'" + file.path() + "' holds no tensor 'weigth' (did you mean 'weight'?)").c_str(), Error);
+    try {
+      load_tensors("/nowhere/a.safetensors");
+      FAIL("loaded");
+    } catch (const Error& error) {
+      CHECK(error.kind == TENON_ERROR_IO);
+      CHECK(error.message == "cannot read '/nowhere/a.safetensors': No such file or directory");
+    }
+    CHECK_THROWS_WITH_AS(load_tensors("/tmp"), "cannot read '/tmp': Is a directory", Error);
+    CHECK_THROWS_WITH_AS(load_tensors("/dev/zero"), "cannot read '/dev/zero': it is no regular file", Error);
+  }
+
+  TEST_CASE("tensors of every dtype and layout come back, wide ones first") {
+    const File file;
+    const TensorRef matrix = tensor_of<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+    const std::vector<NamedTensor> tensors = {
+        {"bool", tensor_of<bool>({3}, {true, false, true})},
+        {"u8", tensor_of<uint8_t>({1}, {255})},
+        {"transposed \xC3\xA4 \"x\"", make_alias(*matrix, Values{3, 2}, Values{1, 3}, 0)},
+        {"f64", tensor_of<double>({}, {0.1})},
+        {"f32", matrix},
+        {"i8", tensor_of<int8_t>({2}, {-1, 1})},
+        {"i16", tensor_of<int16_t>({1}, {-300})},
+        {"i64", tensor_of<int64_t>({1}, {INT64_MIN})},
+        {"expanded", make_alias(*matrix, Values{2, 3}, Values{0, 1}, 3)},
+    };
+    save_tensors(file.path(), tensors);
+    const TensorFile loaded = load_tensors(file.path());
+    std::vector<std::string> names;
+    for (const NamedTensor& entry : loaded.tensors) names.push_back(entry.name);
+    CHECK(names == std::vector<std::string>{"f64", "i64", "transposed \xC3\xA4 \"x\"", "f32", "expanded", "i16",
+                                            "bool", "u8", "i8"});
+    CHECK(values_of<float>(*loaded.at("transposed \xC3\xA4 \"x\"")) == std::vector<float>{1, 4, 2, 5, 3, 6});
+    CHECK(values_of<float>(*loaded.at("expanded")) == std::vector<float>{4, 5, 6, 4, 5, 6});
+    CHECK(values_of<bool>(*loaded.at("bool")) == std::vector<bool>{true, false, true});
+    CHECK(item(*loaded.at("f64")).as.number == 0.1);
+    CHECK(item(*loaded.at("i64")).as.integer == INT64_MIN);
+    CHECK(item(*loaded.at("i16")).as.integer == -300);
+  }
+
+  TEST_CASE("what cannot be saved is refused before the file is touched") {
+    const TensorRef tensor = tensor_of<float>({1}, {1});
+    CHECK(save_fault({{"a", tensor}, {"a", tensor}}) == "two tensors have the name 'a'");
+    CHECK(save_fault({{"__metadata__", tensor}}) == "the name '__metadata__' is reserved by the format");
+    CHECK(begins(save_fault({{"\xFF", tensor}}), "a tensor's name is not valid UTF-8"));
+    CHECK(save_fault({{"a", TensorRef()}}) == "the tensor 'a' is undefined");
+    CHECK(save_fault({{"a", make_shape_only(*tensor)}}) == "the tensor 'a' has a shape but no data");
+    CHECK(save_fault({}, {{"k", "1"}, {"k", "2"}}) == "the metadata key 'k' is there twice");
+  }
+
+  TEST_CASE("SEC-01: too short") {
+    const File file;
+    CHECK(begins(file.write("").fault(), "header too small"));
+    CHECK(begins(file.write("1234567").fault(), "header too small"));
+  }
+
+  TEST_CASE("SEC-02: header length beyond the file") {
+    const File file;
+    CHECK(begins(file.write(length_field(60)).fault(), "invalid header length"));
+    std::string valid = file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "x");
+    CHECK(file.write(valid).fault() == "");
+    valid.replace(0, 8, length_field(1000));
+    CHECK(begins(file.write(valid).fault(), "invalid header length"));
+  }
+
+  TEST_CASE("SEC-03: header length absurd") {
+    const File file;
+    for (const uint64_t length : {0xFFFFFF000000003CULL, ~0ULL, 1ULL << 63, 100'000'001ULL}) {
+      const std::string fault = file.write(length_field(length) + "{}").fault();
+      CHECK(begins(fault, "header too large: " + std::to_string(length) + " bytes"));
+    }
+    // The bound holds for writing too: no name this long could be read back.
+    const std::string refused = save_fault({}, {{"k", std::string(100'000'000, 'x')}});
+    CHECK(begins(refused, "its header would be too large"));
+  }
+
+  TEST_CASE("SEC-04: not UTF-8, not JSON") {
+    const File file;
+    CHECK(begins(file.write(file_of("\xFF")).fault(), "invalid header: it is invalid UTF-8"));
+    CHECK(begins(file.write(file_of("{")).fault(), "invalid header: invalid JSON"));
+    CHECK(begins(file.write(file_of("")).fault(), "invalid header"));
+    for (const char* header : {"[]", "null", "3", "{} x", "{}{}", " {}", "{}\\0", "{\"a\":{},\"a\":{}}"}) {
+      CHECK_MESSAGE(begins(file.write(file_of(header)).fault(), "invalid header"), header);
+    }
+    CHECK(begins(file.write(file_of(std::string("{}\0", 3))).fault(), "invalid header"));
+    CHECK(begins(file.write(file_of(std::string(100000, '['))).fault(), "invalid header"));
+    CHECK(file.write(file_of("{}  \n")).fault() == "");
+  }
+
+  TEST_CASE("SEC-05: overlapping offsets") {
+    const File file;
+    const auto header = [](int names, const std::string& entry) {
+      std::string text = "{";
+      for (int i = 0; i < names; ++i) text += (i == 0 ? "\"w" : ",\"w") + std::to_string(i) + "\":" + entry;
+      return text + "}";
+    };
+    file.write(file_of(header(10, R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"), std::string(16, '\0')));
+    CHECK(begins(file.fault(), "invalid offset of tensor 'w1'"));
+
+    file.write(file_of(header(100'000, R"({"dtype":"F32","shape":[200,200],"data_offsets":[0,160000]})"),
+                       std::string(160000, '\0')));
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(begins(file.fault(), "invalid offset of tensor 'w1'"));
+    CHECK(std::chrono::steady_clock::now() - start < kSecond);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    CHECK(usage.ru_maxrss < int64_t{4} << 20);  // in KiB
+
+    // Gaps and ranges that run backwards are no better.
+    CHECK(begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx")).fault(),
+                 "invalid offset of tensor 'a'"));
+    CHECK(begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,-1]}})")).fault(),
+                 "invalid header of tensor 'a'"));
+    file.write(file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
+                       R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,1]}})", "xx"));
+    CHECK(begins(file.fault(), "invalid offset of tensor 'b'"));
+  }
+
+  TEST_CASE("SEC-07: range and size disagree, dtype unknown, field missing") {
+    const File file;
+    const auto fault = [&](const std::string& entry, const std::string& data = "0123") {
+      return file.write(file_of("{\"a\":" + entry + "}", data)).fault();
+    };
+    CHECK(fault(R"({"dtype":"I32","shape":[2,2],"data_offsets":[0,4]})") ==
+          "invalid info of tensor 'a': I32 of shape [2, 2] does not take the 4 bytes of its range");
+    CHECK(begins(fault(R"({"dtype":"F33","shape":[1],"data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a': dtype 'F33'"));
+    CHECK(begins(fault(R"({"shape":[1],"data_offsets":[0,4]})"), "invalid header of tensor 'a': the field 'dtype'"));
+    CHECK(begins(fault(R"({"dtype":"F32","data_offsets":[0,4]})"), "invalid header of tensor 'a': the field 'shape'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1]})"), "invalid header of tensor 'a': the field 'data_offsets'"));
+    CHECK(begins(fault("3"), "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})", ""),
+                 "invalid info of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]})", ""),
+                 "invalid info of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]})", "x"),
+                 "invalid info of tensor 'a'"));
+  }
+
+  TEST_CASE("SEC-08: extra or missing data") {
+    const File file;
+    const std::string valid = file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "0123");
+    CHECK(file.write(valid).fault() == "");
+    CHECK(begins(file.write(valid + "PK").fault(), "incomplete buffer"));
+    CHECK(begins(file.write(valid.substr(0, valid.size() - 2)).fault(), "incomplete buffer"));
+  }
+
+  TEST_CASE("files cut or changed at any byte are refused or read, never worse") {
+    const File file;
+    const std::string valid =
+        file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"__metadata__":{"x":"y"}})", "0123");
+    for (size_t i = 0; i < valid.size(); ++i) {
+      CHECK(file.write(valid.substr(0, i)).fault() != "");
+      for (const char byte : {'\0', '"', '9', '}', '\xFF'}) {
+        std::string changed = valid;
+        changed[i] = byte;
+        file.write(changed).fault();
+      }
+    }
+  }
+}

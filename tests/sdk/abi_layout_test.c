@@ -1,0 +1,123 @@
+/* Layouts of the boundary, pinned. A line that fails here names a change that breaks every plugin in the
+ * field: frozen structs never change, growable ones and the host table grow at their ends only. */
+#include <stddef.h>
+#include <tenon/abi/abi.h>
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type)
+#define AT(type, member, bytes) \
+  _Static_assert(offsetof(type, member) == (bytes), "offset of " #type "." #member)
+
+_Static_assert(sizeof(void*) == 8, "the boundary is defined for 64-bit machines");
+
+/* ---- frozen ---- */
+
+SIZE(tenon_value, 16);
+AT(tenon_value, tag, 0);
+AT(tenon_value, length, 4);
+AT(tenon_value, as, 8);
+
+SIZE(tenon_string, 16);
+AT(tenon_string, data, 0);
+AT(tenon_string, length, 8);
+
+SIZE(tenon_tensor_view, 48);
+AT(tenon_tensor_view, data, 0);
+AT(tenon_tensor_view, shape, 8);
+AT(tenon_tensor_view, strides, 16);
+AT(tenon_tensor_view, count, 24);
+AT(tenon_tensor_view, flags, 32);
+AT(tenon_tensor_view, type, 36);
+AT(tenon_tensor_view, dtype, 40);
+AT(tenon_tensor_view, rank, 41);
+AT(tenon_tensor_view, device, 42);
+AT(tenon_tensor_view, reserved, 43);
+
+SIZE(tenon_facts_header, 32);
+AT(tenon_facts_header, name_size, 0);
+AT(tenon_facts_header, descriptor_size, 4);
+AT(tenon_facts_header, type, 8);
+AT(tenon_facts_header, owner, 12);
+AT(tenon_facts_header, format, 20);
+AT(tenon_facts_header, payload_length, 24);
+AT(tenon_facts_header, checksum, 28);
+
+/* ---- growable, as of ABI 1.0 ---- */
+
+SIZE(tenon_elementwise, 16);
+AT(tenon_elementwise, size, 0);
+AT(tenon_elementwise, promotion, 4);
+AT(tenon_elementwise, loops, 8);
+
+SIZE(tenon_op_descriptor, 88);
+AT(tenon_op_descriptor, size, 0);
+AT(tenon_op_descriptor, flags, 4);
+AT(tenon_op_descriptor, schema, 8);
+AT(tenon_op_descriptor, doc, 16);
+AT(tenon_op_descriptor, differentiable, 24);
+AT(tenon_op_descriptor, jvp_kind, 28);
+AT(tenon_op_descriptor, self, 32);
+AT(tenon_op_descriptor, run, 40);
+AT(tenon_op_descriptor, elementwise, 48);
+AT(tenon_op_descriptor, backward, 56);
+AT(tenon_op_descriptor, jvp, 64);
+AT(tenon_op_descriptor, saves, 72);
+AT(tenon_op_descriptor, not_overridable, 80);
+
+SIZE(tenon_module_descriptor, 64);
+AT(tenon_module_descriptor, size, 0);
+AT(tenon_module_descriptor, flags, 4);
+AT(tenon_module_descriptor, schema, 8);
+AT(tenon_module_descriptor, doc, 16);
+AT(tenon_module_descriptor, self, 24);
+AT(tenon_module_descriptor, create, 32);
+AT(tenon_module_descriptor, forward, 40);
+AT(tenon_module_descriptor, destroy, 48);
+AT(tenon_module_descriptor, extra_repr, 56);
+
+SIZE(tenon_plugin, 80);
+AT(tenon_plugin, size, 0);
+AT(tenon_plugin, flags, 4);
+AT(tenon_plugin, abi_major, 8);
+AT(tenon_plugin, abi_minor, 12);
+AT(tenon_plugin, id, 16);
+AT(tenon_plugin, version, 24);
+AT(tenon_plugin, ops, 32);
+AT(tenon_plugin, op_count, 40);
+AT(tenon_plugin, modules, 48);
+AT(tenon_plugin, module_count, 56);
+AT(tenon_plugin, init, 64);
+AT(tenon_plugin, shutdown, 72);
+
+/* ---- the host table: its head for ever, its slots by position ---- */
+
+AT(tenon_host, magic, 0);
+AT(tenon_host, size, 4);
+AT(tenon_host, abi_major, 8);
+AT(tenon_host, abi_minor, 12);
+
+#define SLOT(name, position) AT(tenon_host, name, 16 + 8 * (position))
+SLOT(error_set, 0);
+SLOT(error_release, 6);
+SLOT(allocate, 8);
+SLOT(memory_release_cached, 12);
+SLOT(tensor_empty, 13);
+SLOT(tensor_text, 24);
+SLOT(backward, 36);
+SLOT(context_saved, 48);
+SLOT(op_call, 57);
+SLOT(parallel_for, 60);
+SLOT(tree_parse, 66);
+SLOT(module_create, 82);
+SLOT(module_walk, 96);
+SLOT(file_write, 103);
+SIZE(tenon_host, 16 + 8 * 104);
+
+/* ---- codes that are written into files and plugins ---- */
+
+_Static_assert(TENON_BOOL == 1 && TENON_U8 == 2 && TENON_I8 == 3 && TENON_I16 == 4, "dtype codes");
+_Static_assert(TENON_I32 == 5 && TENON_I64 == 6 && TENON_F32 == 7 && TENON_F64 == 8, "dtype codes");
+_Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");
+_Static_assert(TENON_VALUE_NOT_IMPLEMENTED == 14, "value tags");
+_Static_assert(TENON_OK == 0 && TENON_ERROR_TYPE == 1 && TENON_ERROR_INTERNAL == 14, "error kinds");
+_Static_assert(TENON_DIFFERENTIABLE_COMPOSITE == 2 && TENON_JVP_MULTILINEAR == 4, "op codes");
+_Static_assert(TENON_FACTS_TYPE == 0x544e0001u && TENON_FACTS_FORMAT == 1, "facts codes");

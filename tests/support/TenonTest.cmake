@@ -1,0 +1,59 @@
+# How tests are added: doctest suites of this build, and whole projects against an installed Tenon.
+
+add_library(tenon_test_main OBJECT ${CMAKE_CURRENT_LIST_DIR}/main.cpp)
+target_compile_features(tenon_test_main PUBLIC cxx_std_20)
+target_include_directories(tenon_test_main PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(tenon_test_main PUBLIC doctest::doctest tenon_warnings)
+# Tests are compiled more often than they run: spend no time on optimizing them.
+target_compile_options(tenon_test_main PUBLIC $<$<NOT:$<CONFIG:Debug>>:-O1>)
+
+# tenon_add_tests(core SOURCES tensor/shape_test.cpp... [LINK tenon_core])
+#
+# One program for an area, tenon_core_tests, and one ctest entry for each x_test.cpp:
+# core/tensor/shape. Other sources are helpers.
+function(tenon_add_tests area)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  set(program tenon_${area}_tests)
+  add_executable(${program} ${arg_SOURCES})
+  target_link_libraries(${program} PRIVATE tenon_test_main ${arg_LINK})
+  foreach(source IN LISTS arg_SOURCES)
+    if(source MATCHES "^(.+)_test\\.cpp$")
+      set(test ${area}/${CMAKE_MATCH_1})
+      add_test(NAME ${test}
+        COMMAND ${program} --no-colors "--source-file=*/tests/${area}/${source}")
+      # A file whose cases are not found must not pass.
+      set_tests_properties(${test} PROPERTIES
+        LABELS ${area} FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+    endif()
+  endforeach()
+endfunction()
+
+# tenon_add_project_test(consumer SOURCE_DIR dir)
+#
+# Configures and builds the project in dir against a staged installation and runs its tests.
+set(TENON_STAGE ${PROJECT_BINARY_DIR}/stage)
+add_test(NAME install/clear COMMAND ${CMAKE_COMMAND} -E rm -rf ${TENON_STAGE})
+add_test(NAME install/stage
+  COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${TENON_STAGE})
+set_tests_properties(install/clear PROPERTIES FIXTURES_SETUP cleared_stage)
+set_tests_properties(install/stage PROPERTIES FIXTURES_REQUIRED cleared_stage FIXTURES_SETUP stage)
+function(tenon_add_project_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE_DIR" "")
+  list(JOIN TENON_SANITIZE_FLAGS " " flags)
+  add_test(NAME ${name} COMMAND ${CMAKE_CTEST_COMMAND}
+    --build-and-test ${arg_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${name}.project
+    --build-generator ${CMAKE_GENERATOR}
+    --build-options
+      -DCMAKE_PREFIX_PATH=${TENON_STAGE}
+      -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+      -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_FLAGS=${flags}
+      -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_FLAGS=${flags}
+      # What an installed Tenon must do without.
+      -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
+      -DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON
+    --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error)
+  set_tests_properties(${name} PROPERTIES LABELS install FIXTURES_REQUIRED stage)
+endfunction()

@@ -1,0 +1,20 @@
+# Build policy: default configuration, warnings, sanitizers.
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+# Linked privately by every target of ours; users of the SDK never see these flags.
+add_library(tenon_warnings INTERFACE)
+target_compile_options(tenon_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${TENON_WERROR}>:-Werror>
+  # GCC 12 sees overlapping copies in "text" + std::string (its bug 105651).
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
+
+# Directory-wide, because a sanitizer must cover host and plugins alike.
+if(TENON_SANITIZE)
+  list(JOIN TENON_SANITIZE "," sanitizers)
+  set(TENON_SANITIZE_FLAGS -fsanitize=${sanitizers} -fno-sanitize-recover=all)
+  add_compile_options(${TENON_SANITIZE_FLAGS} -fno-omit-frame-pointer)
+  add_link_options(${TENON_SANITIZE_FLAGS})
+endif()
