@@ -62,6 +62,7 @@ class JvpRule final : public RuleState {
 void run_rule(const Implementation& implementation, tenon_rule_function rule, const tenon_value* arguments,
               JvpRule& state, std::span<Tensor* const> given, std::vector<TensorRef>& answer) {
   state.answer = &answer;
+  state.answered = false;
   tenon_context context{&implementation, arguments, nullptr, &state};
   tenon_error* error = nullptr;
   const tenon_status status = rule(implementation.descriptor.self, &context, given.data(), static_cast<int64_t>(given.size()), &error);

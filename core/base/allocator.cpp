@@ -1,8 +1,6 @@
 // Size classes, the lists that threads share, and the store of large blocks.
 #include "core/base/allocator.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -14,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "core/base/error.hpp"
 
@@ -29,7 +29,8 @@ constexpr int64_t kSmallBytes = 4096;
 constexpr int64_t kLargeBytes = int64_t{1} << 20;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kHugeFrom = int64_t{4} << 20;
-// What the processor can address; the address sanitizer ends the process when asked for more than it has.
+// What the processor can address; the address sanitizer ends the process when asked for more than
+// it has.
 constexpr int64_t kMostBytes = int64_t{1} << (kCaching ? 47 : 38);
 constexpr int64_t kRegionBytes = int64_t{1} << 20;
 constexpr int64_t kSharedMidLimit = int64_t{64} << 20;
@@ -40,7 +41,8 @@ constexpr size_t kFirstMid = 29;     // four classes to each doubling up to 1 Mi
 
 size_t class_of(int64_t bytes) {
   if (bytes <= kFineBytes) return fine_class(bytes);
-  if (bytes <= kSmallBytes) return kFirstCoarse + static_cast<size_t>((bytes - kFineBytes - 1) >> 8);
+  if (bytes <= kSmallBytes)
+    return kFirstCoarse + static_cast<size_t>((bytes - kFineBytes - 1) >> 8);
   const auto last = static_cast<uint64_t>(bytes - 1);
   const auto top = static_cast<int>(std::bit_width(last)) - 1;  // 12 to 19
   const uint64_t quarter = (last >> (top - 2)) & 3;
@@ -61,7 +63,8 @@ static_assert(class_bytes(kClassCount - 1) == kLargeBytes);
 // How many blocks of a class one thread keeps.
 constexpr uint32_t class_limit(size_t index) {
   const int64_t bytes = class_bytes(index);
-  if (bytes <= kSmallBytes) return static_cast<uint32_t>(std::clamp<int64_t>(65536 / bytes, 16, 256));
+  if (bytes <= kSmallBytes)
+    return static_cast<uint32_t>(std::clamp<int64_t>(65536 / bytes, 16, 256));
   return static_cast<uint32_t>(std::max<int64_t>(262144 / bytes, 2));
 }
 
@@ -75,7 +78,8 @@ struct SharedList {
   std::mutex mutex;
   FreeBlock* head = nullptr;
 };
-// Never destroyed: tensors in static storage may be released after any destructor here would have run.
+// Never destroyed: tensors in static storage may be released after any destructor here would have
+// run.
 constinit SharedList shared_lists[kClassCount];
 constinit std::atomic<int64_t> shared_mid_bytes{0};
 
@@ -165,7 +169,8 @@ void free_chain(FreeBlock* head) noexcept {
 enum class ThreadState : uint8_t { unused, open, closed };
 constinit thread_local ThreadState thread_state = ThreadState::unused;
 
-// Its destructor hands the lists over when the thread ends; what is released later goes to all at once.
+// Its destructor hands the lists over when the thread ends; what is released later goes to all at
+// once.
 struct ThreadEnd {
   ~ThreadEnd() {
     thread_state = ThreadState::closed;
@@ -183,7 +188,8 @@ bool open_thread() noexcept {
   if (thread_state == ThreadState::unused) {
     thread_end.touch();
     thread_state = ThreadState::open;
-    for (size_t index = 0; index < kClassCount; ++index) thread_cache.room[index] = class_limit(index);
+    for (size_t index = 0; index < kClassCount; ++index)
+      thread_cache.room[index] = class_limit(index);
   }
   return thread_state == ThreadState::open;
 }
@@ -207,11 +213,13 @@ class LargeStore {
     }
   }
 
-  // Best fit, the most recently released first; null when nothing fits with at most a quarter wasted.
+  // Best fit, the most recently released first; null when nothing fits with at most a quarter
+  // wasted.
   void* take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
-    auto fit = std::lower_bound(kept_.begin(), kept_.end(), bytes,
-                                [](const KeptBlock& block, int64_t wanted) { return block.bytes < wanted; });
+    auto fit = std::lower_bound(
+        kept_.begin(), kept_.end(), bytes,
+        [](const KeptBlock& block, int64_t wanted) { return block.bytes < wanted; });
     if (fit == kept_.end() || fit->bytes > bytes + bytes / 4) return nullptr;
     while (fit + 1 != kept_.end() && (fit + 1)->bytes == fit->bytes) ++fit;
     if (fit->bytes != bytes) odd_sizes_.emplace(fit->memory, fit->bytes);
@@ -233,9 +241,9 @@ class LargeStore {
     }
     while (kept_bytes_ + bytes > limit_) drop_oldest();
     try {
-      const auto place =
-          std::upper_bound(kept_.begin(), kept_.end(), bytes,
-                           [](int64_t wanted, const KeptBlock& block) { return wanted < block.bytes; });
+      const auto place = std::upper_bound(
+          kept_.begin(), kept_.end(), bytes,
+          [](int64_t wanted, const KeptBlock& block) { return wanted < block.bytes; });
       kept_.insert(place, KeptBlock{bytes, memory, ++clock_});
       kept_bytes_ += bytes;
     } catch (...) {
@@ -258,8 +266,9 @@ class LargeStore {
 
  private:
   void drop_oldest() noexcept {
-    const auto oldest = std::min_element(
-        kept_.begin(), kept_.end(), [](const KeptBlock& a, const KeptBlock& b) { return a.age < b.age; });
+    const auto oldest =
+        std::min_element(kept_.begin(), kept_.end(),
+                         [](const KeptBlock& a, const KeptBlock& b) { return a.age < b.age; });
     munmap(oldest->memory, static_cast<size_t>(oldest->bytes));
     kept_bytes_ -= oldest->bytes;
     kept_.erase(oldest);
@@ -267,7 +276,8 @@ class LargeStore {
 
   std::mutex mutex_;
   std::vector<KeptBlock> kept_;  // by size, then by age
-  std::unordered_map<void*, int64_t> odd_sizes_;  // blocks in use that are larger than what was asked
+  std::unordered_map<void*, int64_t>
+      odd_sizes_;  // blocks in use that are larger than what was asked
   int64_t kept_bytes_ = 0;
   int64_t limit_ = kDefaultKeepLimit;
   uint64_t clock_ = 0;
@@ -283,7 +293,8 @@ constexpr int64_t round_large(int64_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Blocks of 4 MiB and more start on a huge page: fewer faults, and fewer misses of the address cache.
+// Blocks of 4 MiB and more start on a huge page: fewer faults, and fewer misses of the address
+// cache.
 void* map_large(int64_t bytes) noexcept {
   if (bytes < kHugeFrom) return map_pages(bytes);
   char* memory = static_cast<char*>(map_pages(bytes + kHugePage));

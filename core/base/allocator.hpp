@@ -1,4 +1,5 @@
-// The one allocator: 64-byte aligned blocks, small ones from thread caches, large ones kept for reuse.
+// The one allocator: 64-byte aligned blocks, small ones from thread caches, large ones kept for
+// reuse.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,8 @@ namespace tenon::core {
 
 namespace allocation {
 
-// With caches a use after free would read a live neighbour: under the address sanitizer they are off.
+// With caches a use after free would read a live neighbour: under the address sanitizer they are
+// off.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kCaching = false;
 #elif defined(__has_feature)
@@ -79,8 +81,9 @@ inline void release(void* block, int64_t bytes) noexcept {
   release_slow(block, bytes);
 }
 
-// Large blocks kept for reuse: hands them back to the system; sets the bound (< 0: leave it). The bound
-// starts at TENON_CACHE_LIMIT bytes, or 1 GiB. Blocks up to 4 KiB stay with the process for good.
+// Large blocks kept for reuse: hands them back to the system; sets the bound (< 0: leave it). The
+// bound starts at TENON_CACHE_LIMIT bytes, or 1 GiB. Blocks up to 4 KiB stay with the process for
+// good.
 void release_cached(int64_t keep_limit) noexcept;
 // Bytes of large blocks that are kept at present.
 int64_t cached_bytes() noexcept;

@@ -1,16 +1,16 @@
 // Files written as a whole or not at all: a temporary beside the target takes its place at the end.
 #include "core/base/atomic_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <system_error>
+#include <unistd.h>
+
+#include <sys/stat.h>
 
 #include "core/base/error.hpp"
 
@@ -58,7 +58,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follo
     if (descriptor_ < 0) fail("cannot open", errno);
     return;
   }
-  if (exists && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) fail("cannot replace it", errno);
+  if (exists && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
+    fail("cannot replace it", errno);
   do {
     temporary_ = temporary_name(target_);
     descriptor_ = open(temporary_.c_str(), kFlags, 0666);

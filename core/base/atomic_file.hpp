@@ -8,9 +8,9 @@
 namespace tenon::core {
 
 // Write, then commit; without commit the old file stays and the temporary goes. A symbolic link is
-// followed, an existing file keeps its permissions, and one that may not be written is refused. What is no
-// regular file (a pipe, /dev/stdout) is written to directly. Failures are Error(IO) that name the path and
-// the reason.
+// followed, an existing file keeps its permissions, and one that may not be written is refused.
+// What is no regular file (a pipe, /dev/stdout) is written to directly. Failures are Error(IO) that
+// name the path and the reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

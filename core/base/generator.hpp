@@ -10,8 +10,8 @@ struct DrawRange {
   uint64_t offset;  // of the first draw
 };
 
-// Reserves `count` 64-bit draws for the caller, so that no two callers use the same ones; below 1 it only
-// tells where the generator stands. [any-thread]
+// Reserves `count` 64-bit draws for the caller, so that no two callers use the same ones; below 1
+// it only tells where the generator stands. [any-thread]
 DrawRange reserve_draws(int64_t count) noexcept;
 // Starts the sequence of `seed` (0 when the process begins) from its first draw. [any-thread]
 void seed_generator(uint64_t seed) noexcept;

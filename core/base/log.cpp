@@ -1,10 +1,6 @@
 // The only home of spdlog. Its registry is left alone: that one may belong to the application.
 #include "core/base/log.hpp"
 
-#include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -12,6 +8,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
 
 namespace tenon::core {
 

@@ -1,14 +1,13 @@
 // The thread pool: OpenMP's, which OpenBLAS shares.
 #include "core/base/parallel.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <omp.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define TENON_TSAN 1
@@ -89,8 +88,10 @@ struct Loop {
   arrive(&loop.join_point);
 }
 
-// Not instrumented: it reads what OpenMP hands over before work() has told the sanitizer of the fork.
-[[gnu::noinline, gnu::no_sanitize("thread")]] void run_team(Loop* loop, int32_t threads) noexcept {
+// Not instrumented: it reads what OpenMP hands over before work() has told the sanitizer of the
+// fork.
+__attribute__((noinline, no_sanitize("thread"))) void run_team(Loop* loop,
+                                                               int32_t threads) noexcept {
 #pragma omp parallel num_threads(threads)
   work(*loop, omp_get_thread_num(), omp_get_num_threads());
 }
@@ -107,7 +108,8 @@ int32_t thread_count() noexcept {
 }
 
 void set_thread_count(int32_t count) noexcept {
-  set_count.store(count < 1 ? default_count() : std::min(count, kMostThreads), std::memory_order_relaxed);
+  set_count.store(count < 1 ? default_count() : std::min(count, kMostThreads),
+                  std::memory_order_relaxed);
 }
 
 bool in_parallel_loop() noexcept { return inside_loop || omp_in_parallel() != 0; }
@@ -118,8 +120,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
   grain = std::max<int64_t>(grain, 1);
   const int32_t threads = thread_count();
   const int64_t wanted = std::min<int64_t>(threads, range / grain);
-  if (wanted <= 1 || in_parallel_loop() ||
-      pool_taken.exchange(true, std::memory_order_acquire)) {
+  if (wanted <= 1 || in_parallel_loop() || pool_taken.exchange(true, std::memory_order_acquire)) {
     body(state, begin, end);
     return;
   }

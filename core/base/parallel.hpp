@@ -7,12 +7,14 @@
 
 namespace tenon::core {
 
-// Threads that a loop may use: TENON_NUM_THREADS, else OpenMP's own default (OMP_NUM_THREADS, or the
-// processors that this process may run on), until it is set. Counts below 1 bring the default back.
+// Threads that a loop may use: TENON_NUM_THREADS, else OpenMP's own default (OMP_NUM_THREADS, or
+// the processors that this process may run on), until it is set. Counts below 1 bring the default
+// back.
 int32_t thread_count() noexcept;
 void set_thread_count(int32_t count) noexcept;
 
-// Whether this thread works on a chunk of a parallel loop, so that loops that it starts run serially.
+// Whether this thread works on a chunk of a parallel loop, so that loops that it starts run
+// serially.
 bool in_parallel_loop() noexcept;
 
 using RangeBody = void (*)(void* state, int64_t begin, int64_t end);
@@ -20,10 +22,10 @@ using RangeBody = void (*)(void* state, int64_t begin, int64_t end);
 // As parallel_for, for a body with a state behind a pointer.
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* state);
 
-// Calls `body(begin, end)` for chunks of at least `grain` that cover the range once, and returns when all
-// are done. What the body throws is thrown here: that of the first failing chunk. Runs in the caller alone
-// when the range is within the grain, one thread is set, the caller is inside a parallel loop, or another
-// thread's loop has the pool. [any-thread]
+// Calls `body(begin, end)` for chunks of at least `grain` that cover the range once, and returns
+// when all are done. What the body throws is thrown here: that of the first failing chunk. Runs in
+// the caller alone when the range is within the grain, one thread is set, the caller is inside a
+// parallel loop, or another thread's loop has the pool. [any-thread]
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
   if (begin >= end) return;

@@ -1,6 +1,8 @@
 // The op call. The plain path is one screen: bind by mask, look at flags, run.
 #include "core/dispatch/call.hpp"
 
+#include <algorithm>
+
 #include "core/base/error.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -12,141 +14,9 @@ constinit thread_local ThreadState thread_state;
 
 namespace {
 
-// What the operands carry that leaves the plain path; false when an argument needs converting or refusing.
-inline bool gather_flags(const Implementation& implementation, const tenon_value* arguments, uint32_t& flags) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const uint32_t tag = arguments[i].tag;
-    if ((implementation.accept[i] >> tag & 1u) == 0) [[unlikely]] return false;
-    if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
-  }
-  if (implementation.fixed_lists) {
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      const int32_t length = implementation.schema.parameters[i].type.length;
-      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE && arguments[i].length != static_cast<uint32_t>(length)) return false;
-    }
-  }
-  if (implementation.has_lists) [[unlikely]] {
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
-      for (uint32_t k = 0; k < arguments[i].length; ++k) {
-        if (const Tensor* tensor = arguments[i].as.tensors[k]) flags |= tensor->view.flags;
-      }
-    }
-  }
-  return true;
-}
-
-[[gnu::noinline]] tenon_status refuse_read_only(const Implementation& implementation, tenon_error** error) {
-  return guarded(error, [&] {
-    throw Error(TENON_ERROR_RUNTIME, std::string(implementation.schema.short_name()) +
-                                         "(): an operand that it changes is read-only");
-  });
-}
-
-bool writes_read_only(const Implementation& implementation, const tenon_value* arguments) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
-                         static_cast<int32_t>(i) == implementation.out_parameter;
-    if (written && arguments[i].tag == TENON_VALUE_TENSOR &&
-        arguments[i].as.tensor->has_flag(TENON_TENSOR_READ_ONLY)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-tenon_status call_bound(const Implementation& implementation, const tenon_value* arguments,
-                        tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
-  if ((flags & kSpecialFlags) != 0) [[unlikely]] {
-    if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
-      return refuse_read_only(implementation, error);
-    }
-    const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
-    // A Function may return its input: then the result must be a handle of its own, recorded or not.
-    const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 && (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-    if ((record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) && !implementation.composite) {
-      return call_recorded(implementation, arguments, results, flags, error);
-    }
-  }
-  tenon_context context{&implementation, arguments};
-  return run_plain(implementation, context, arguments, results, error);
-}
-
-[[gnu::noinline]] tenon_status call_converting(const Implementation& implementation,
-                                               std::span<const tenon_value> positional,
-                                               std::span<const tenon_string> keywords,
-                                               std::span<const tenon_value> keyword_values,
-                                               tenon_value* results, tenon_error** error) noexcept {
-  BoundArguments bound;
-  uint32_t flags = 0;
-  const tenon_status status = guarded(error, [&] {
-    bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
-    if (!gather_flags(implementation, bound.values, flags)) {
-      throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
-    }
-  });
-  if (status != TENON_OK) {
-    add_error_context(error, implementation);
-    return status;
-  }
-  return call_bound(implementation, bound.values, results, flags, error);
-}
-
-[[gnu::noinline]] tenon_status no_implementation(const tenon_op* op, tenon_error** error) {
-  return guarded(error, [&] {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name + "' has no active implementation: its plugin was "
-                "disabled or unloaded; `tenon show " + op->name + "` says more");
-  });
-}
-
-}  // namespace
-
-tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,
-                     tenon_error** error) noexcept {
-  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
-  const auto given = static_cast<uint32_t>(count);
-  tenon_value filled[kMaxParameters];
-  const tenon_value* bound = arguments;
-  if (given != implementation->parameter_count) {
-    if (given > implementation->parameter_count ||
-        given < static_cast<uint32_t>(implementation->schema.required_count)) [[unlikely]] {
-      return call_converting(*implementation, {arguments, given}, {}, {}, results, error);
-    }
-    for (uint32_t i = 0; i < given; ++i) filled[i] = arguments[i];
-    for (uint32_t i = given; i < implementation->parameter_count; ++i) filled[i] = implementation->defaults[i];
-    bound = filled;
-  }
-  uint32_t flags = 0;
-  if (!gather_flags(*implementation, bound, flags)) [[unlikely]] {
-    // Typed wrappers pass keyword-only parameters by position too: bind those by name.
-    const auto positional = static_cast<uint32_t>(implementation->schema.positional_count);
-    if (given <= positional) return call_converting(*implementation, {arguments, given}, {}, {}, results, error);
-    tenon_string names[kMaxParameters];
-    for (uint32_t i = positional; i < given; ++i) {
-      const std::string& name = implementation->schema.parameters[i].name;
-      names[i - positional] = {name.data(), static_cast<int64_t>(name.size())};
-    }
-    return call_converting(*implementation, {arguments, positional}, {names, given - positional},
-                           {arguments + positional, given - positional}, results, error);
-  }
-  return call_bound(*implementation, bound, results, flags, error);
-}
-
-tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
-                              std::span<const tenon_string> keywords,
-                              std::span<const tenon_value> keyword_values, tenon_value* results,
-                              tenon_error** error) noexcept {
-  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
-  return call_converting(*implementation, positional, keywords, keyword_values, results, error);
-}
-
-namespace {
-
 // After a run: in-place changes show in versions, views know their base, and a result that is its operand
 // is handed on as it is.
-void settle(const Implementation& implementation, const tenon_value* arguments, tenon_value* results) {
+[[gnu::noinline]] void settle(const Implementation& implementation, const tenon_value* arguments, tenon_value* results) {
   if (implementation.mutates) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       if ((implementation.mutated_parameters >> i & 1u) == 0 || arguments[i].tag != TENON_VALUE_TENSOR) continue;
@@ -190,10 +60,157 @@ tenon_status run_plain(const Implementation& implementation, tenon_context& cont
     add_error_context(error, implementation);
     return status;
   }
-  if (implementation.mutates || implementation.aliases || implementation.out_parameter >= 0) {
-    settle(implementation, arguments, results);
-  }
+  if (implementation.settles) settle(implementation, arguments, results);
   return TENON_OK;
+}
+
+namespace {
+
+// What the operands carry that leaves the plain path; false when an argument needs converting or refusing.
+[[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation, const tenon_value* arguments, uint32_t& flags) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const uint32_t tag = arguments[i].tag;
+    if ((implementation.accept[i] >> tag & 1u) == 0) [[unlikely]] return false;
+    if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
+  }
+  if (implementation.fixed_lists) {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      const int32_t length = implementation.schema.parameters[i].type.length;
+      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE && arguments[i].length != static_cast<uint32_t>(length)) return false;
+    }
+  }
+  if (implementation.has_lists) [[unlikely]] {
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+      for (uint32_t k = 0; k < arguments[i].length; ++k) {
+        if (const Tensor* tensor = arguments[i].as.tensors[k]) flags |= tensor->view.flags;
+      }
+    }
+  }
+  return true;
+}
+
+[[gnu::noinline, gnu::cold]] tenon_status refuse_read_only(const Implementation& implementation, tenon_error** error) {
+  return guarded(error, [&] {
+    throw Error(TENON_ERROR_RUNTIME, std::string(implementation.schema.short_name()) +
+                                         "(): an operand that it changes is read-only");
+  });
+}
+
+bool writes_read_only(const Implementation& implementation, const tenon_value* arguments) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
+                         static_cast<int32_t>(i) == implementation.out_parameter;
+    if (written && arguments[i].tag == TENON_VALUE_TENSOR &&
+        arguments[i].as.tensor->has_flag(TENON_TENSOR_READ_ONLY)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+[[gnu::noinline]] tenon_status call_bound(const Implementation& implementation, const tenon_value* arguments,
+                                          tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+  if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
+      return refuse_read_only(implementation, error);
+    }
+    const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
+    // A Function may return its input: then the result must be a handle of its own, recorded or not.
+    const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 && (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    if ((record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) && !implementation.composite) {
+      return call_recorded(implementation, arguments, results, flags, error);
+    }
+  }
+  tenon_context context{&implementation, arguments};
+  return run_plain(implementation, context, arguments, results, error);
+}
+
+[[gnu::noinline]] tenon_status call_converting(const Implementation& implementation,
+                                               std::span<const tenon_value> positional,
+                                               std::span<const tenon_string> keywords,
+                                               std::span<const tenon_value> keyword_values,
+                                               tenon_value* results, tenon_error** error) noexcept {
+  BoundArguments bound;
+  uint32_t flags = 0;
+  const tenon_status status = guarded(error, [&] {
+    bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+    if (!gather_flags(implementation, bound.values, flags)) {
+      throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
+    }
+  });
+  if (status != TENON_OK) {
+    add_error_context(error, implementation);
+    return status;
+  }
+  return call_bound(implementation, bound.values, results, flags, error);
+}
+
+[[gnu::noinline, gnu::cold]] tenon_status no_implementation(const tenon_op* op, tenon_error** error) {
+  return guarded(error, [&] {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name + "' has no active implementation: its plugin was "
+                "disabled or unloaded; `tenon show " + op->name + "` says more");
+  });
+}
+
+}  // namespace
+
+namespace {
+
+// Arguments that need converting: typed wrappers pass keyword-only parameters by position too.
+[[gnu::noinline]] tenon_status call_unfitting(const Implementation& implementation, const tenon_value* arguments,
+                                              uint32_t given, tenon_value* results, tenon_error** error) noexcept {
+  const auto positional = static_cast<uint32_t>(implementation.schema.positional_count);
+  if (given <= positional) return call_converting(implementation, {arguments, given}, {}, {}, results, error);
+  tenon_string names[kMaxParameters];
+  const uint32_t named = std::min<uint32_t>(given, implementation.parameter_count) - positional;
+  for (uint32_t i = 0; i < named; ++i) {
+    const std::string& name = implementation.schema.parameters[positional + i].name;
+    names[i] = {name.data(), static_cast<int64_t>(name.size())};
+  }
+  if (given > implementation.parameter_count) return call_converting(implementation, {arguments, given}, {}, {}, results, error);
+  return call_converting(implementation, {arguments, positional}, {names, named}, {arguments + positional, named},
+                         results, error);
+}
+
+// Trailing parameters take their defaults.
+[[gnu::noinline]] tenon_status call_filling(const Implementation& implementation, const tenon_value* arguments,
+                                            uint32_t given, tenon_value* results, tenon_error** error) noexcept {
+  if (given > implementation.parameter_count || given < static_cast<uint32_t>(implementation.schema.required_count)) {
+    return call_unfitting(implementation, arguments, given, results, error);
+  }
+  tenon_value filled[kMaxParameters];
+  for (uint32_t i = 0; i < given; ++i) filled[i] = arguments[i];
+  for (uint32_t i = given; i < implementation.parameter_count; ++i) filled[i] = implementation.defaults[i];
+  uint32_t flags = 0;
+  if (!gather_flags(implementation, filled, flags)) return call_unfitting(implementation, arguments, given, results, error);
+  return call_bound(implementation, filled, results, flags, error);
+}
+
+}  // namespace
+
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,
+                     tenon_error** error) noexcept {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
+  const auto given = static_cast<uint32_t>(count);
+  if (given != implementation->parameter_count) [[unlikely]] return call_filling(*implementation, arguments, given, results, error);
+  uint32_t flags = 0;
+  if (!gather_flags(*implementation, arguments, flags)) [[unlikely]] {
+    return call_unfitting(*implementation, arguments, given, results, error);
+  }
+  if ((flags & kSpecialFlags) != 0) [[unlikely]] return call_bound(*implementation, arguments, results, flags, error);
+  tenon_context context{implementation, arguments};
+  return run_plain(*implementation, context, arguments, results, error);
+}
+
+tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
+                              std::span<const tenon_string> keywords,
+                              std::span<const tenon_value> keyword_values, tenon_value* results,
+                              tenon_error** error) noexcept {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
+  return call_converting(*implementation, positional, keywords, keyword_values, results, error);
 }
 
 TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments) {

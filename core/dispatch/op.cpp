@@ -56,6 +56,22 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
   return items;
 }
 
+uint32_t list_tag(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::integer:
+      return TENON_VALUE_INT_LIST;
+    case TypeKind::floating:
+    case TypeKind::scalar:
+      return TENON_VALUE_FLOAT_LIST;
+    case TypeKind::boolean:
+      return TENON_VALUE_BOOL_LIST;
+    case TypeKind::string:
+      return TENON_VALUE_STRING_LIST;
+    default:
+      return TENON_VALUE_TENSOR_LIST;
+  }
+}
+
 bool holds_tensors(const Parameter& parameter) {
   return parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar ||
          parameter.type.kind == TypeKind::any;
@@ -126,7 +142,11 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (out) implementation.out_parameter = static_cast<int32_t>(i);
     if (holds_tensors(parameter) && !out) implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
     if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
-    if (parameter.type.list && parameter.type.length > 0) implementation.fixed_lists = true;
+    if (parameter.type.list && parameter.type.length > 0) {
+      // Schemas leave the tag out, so that binding sees every such list; calls check the length instead.
+      implementation.fixed_lists = true;
+      implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
+    }
     if (parameter.type.mutates && !out) {
       implementation.mutates = true;
       implementation.mutated_parameters |= 1u << i;
@@ -141,6 +161,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     implementation.result_alias.push_back(source);
     if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates) implementation.aliases = true;
   }
+  implementation.settles = implementation.mutates || implementation.aliases || implementation.out_parameter >= 0;
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
   return made;

@@ -1,12 +1,12 @@
 // Bounded reads of plugin files.
 #include "core/plugin/byte_source.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sys/stat.h>
 
 #include "core/plugin/failure.hpp"
 

@@ -1,4 +1,5 @@
-// Random-access bytes with a known size: a plugin file, or memory in its place for tests and fuzzing.
+// Random-access bytes with a known size: a plugin file, or memory in its place for tests and
+// fuzzing.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,8 @@ struct FileStamp {
   }
 };
 
-// Follows links, takes regular files only, and never waits: a named pipe or a device is refused at once.
+// Follows links, takes regular files only, and never waits: a named pipe or a device is refused at
+// once.
 class FileSource : public ByteSource {
  public:
   // Throws PluginError, stage find when there is no such file and stage read otherwise.

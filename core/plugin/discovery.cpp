@@ -1,15 +1,15 @@
 // Search order and folder listing.
 #include "core/plugin/discovery.hpp"
 
-#include <dlfcn.h>
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
+
+#include <sys/auxv.h>
 
 #include "core/base/text.hpp"
 
@@ -109,9 +109,9 @@ SearchEnvironment SearchEnvironment::of_process() {
 std::string searched_text(std::span<const SearchFolder> folders) {
   std::vector<std::string> words;
   for (const SearchFolder& folder : folders) {
-    words.push_back(quote(folder.path) + " (" +
-                    (folder.skipped.empty() ? counted(folder.files, "plugin file") : folder.skipped) +
-                    ")");
+    words.push_back(
+        quote(folder.path) + " (" +
+        (folder.skipped.empty() ? counted(folder.files, "plugin file") : folder.skipped) + ")");
   }
   if (words.empty()) return "no folder was searched";
   return "looked in: " + join(words, ", ");
@@ -127,7 +127,8 @@ std::string absolute_path(const std::string& path) {
 std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
                                          const SearchEnvironment& environment) {
   std::vector<SearchFolder> folders;
-  const std::string elevated = environment.elevated ? "ignored: this process has elevated rights" : "";
+  const std::string elevated =
+      environment.elevated ? "ignored: this process has elevated rights" : "";
   const auto add = [&](const std::string& path, PluginOrigin origin, const std::string& skipped) {
     std::string folder = absolute_path(path);
     const bool known = std::any_of(folders.begin(), folders.end(), [&](const SearchFolder& other) {

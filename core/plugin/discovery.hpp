@@ -41,7 +41,7 @@ struct FoundPlugin {
   FileStamp stamp;
   std::shared_ptr<const PluginFacts> facts;  // null when they could not be read
   std::optional<PluginFailure> failure;      // why
-  std::string shadowed;                      // why another file stands for this id; empty for winners
+  std::string shadowed;  // why another file stands for this id; empty for winners
 };
 
 struct Discovery {
@@ -52,14 +52,15 @@ struct Discovery {
 // "looked in: '/a' (no such folder), '/b' (3 plugin files)"
 std::string searched_text(std::span<const SearchFolder> folders);
 
-// `configured` come first, in their order; then TENON_PLUGIN_PATH, the user's folder, the install folder.
-// The current folder is among them only where one of these names it.
+// `configured` come first, in their order; then TENON_PLUGIN_PATH, the user's folder, the install
+// folder. The current folder is among them only where one of these names it.
 std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
                                          const SearchEnvironment& environment);
 
-// Reads the facts of `files` (named one by one, before all folders) and of every *.so in the folders, not
-// in folders below. Runs no plugin code. The first file with an id wins; a file that cannot be read is
-// kept with its failure. Facts of files that are `known` and unchanged are not read again.
+// Reads the facts of `files` (named one by one, before all folders) and of every *.so in the
+// folders, not in folders below. Runs no plugin code. The first file with an id wins; a file that
+// cannot be read is kept with its failure. Facts of files that are `known` and unchanged are not
+// read again.
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
                            std::span<const FoundPlugin* const> known = {});
 

@@ -1,12 +1,11 @@
 // Bounded ELF64 reader: header, program headers, note segments; nothing else is believed.
 #include "core/plugin/elf_notes.hpp"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <elf.h>
 #include <optional>
 #include <vector>
 
@@ -110,6 +109,7 @@ class ElfFile {
   }
   void read(const std::string& what, uint64_t offset, void* destination, size_t count) const {
     require_inside(what, offset, count);
+    if (count == 0) return;
     if (offset + count <= head_size_) {
       std::memcpy(destination, head_.data() + offset, count);
     } else if (!source_.read(offset, destination, count)) {
@@ -144,12 +144,14 @@ void ElfFile::check_header() {
   if (head_size_ < EI_NIDENT) truncated("the ELF header", sizeof header_);
   std::memcpy(&header_, head_.data(), EI_NIDENT);
   if (header_.e_ident[EI_CLASS] != ELFCLASS64) {
-    if (header_.e_ident[EI_CLASS] != ELFCLASS32) refuse("its ELF header is damaged", "build it again");
+    if (header_.e_ident[EI_CLASS] != ELFCLASS32)
+      refuse("its ELF header is damaged", "build it again");
     refuse("it is a 32-bit library, this machine is " + machine_text(kThisMachine),
            "build it for this machine");
   }
   if (header_.e_ident[EI_DATA] != ELFDATA2LSB) {
-    if (header_.e_ident[EI_DATA] != ELFDATA2MSB) refuse("its ELF header is damaged", "build it again");
+    if (header_.e_ident[EI_DATA] != ELFDATA2MSB)
+      refuse("its ELF header is damaged", "build it again");
     refuse("it is built for a big-endian machine, this machine is " + machine_text(kThisMachine),
            "build it for this machine");
   }
@@ -189,7 +191,8 @@ void ElfFile::read_program_headers() {
   read("the program header table", header_.e_phoff, segments_.data(),
        segments_.size() * sizeof(Elf64_Phdr));
 
-  // The system's loader maps what these say and trusts the rest: past the end of the file it would die of SIGBUS.
+  // The system's loader maps what these say and trusts the rest: past the end of the file it would
+  // die of SIGBUS.
   const Elf64_Phdr* dynamic = nullptr;
   for (const Elf64_Phdr& segment : segments_) {
     if (segment.p_type == PT_NULL || segment.p_type == PT_GNU_STACK) continue;
@@ -215,8 +218,8 @@ void ElfFile::read_program_headers() {
   }
 }
 
-// The tables that the system's loader follows blindly must exist and lie in what it maps. This catches
-// damaged files; it does not make a malicious one harmless, for its code would run anyway.
+// The tables that the system's loader follows blindly must exist and lie in what it maps. This
+// catches damaged files; it does not make a malicious one harmless, for its code would run anyway.
 void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
   const auto damaged = [&](const char* what) {
     refuse(std::string("its dynamic section is damaged: ") + what, "copy or build it again");
@@ -287,7 +290,9 @@ void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take
 void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
                          const std::function<void(std::string_view)>& take) {
   const uint64_t size = segment.size();
-  const auto aligned = [&](uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
+  const auto aligned = [&](uint64_t value) {
+    return (value + alignment - 1) / alignment * alignment;
+  };
   uint64_t at = 0;
   while (size - at >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr note;

@@ -53,9 +53,8 @@ bool is_plugin_id(std::string_view id) {
   if (id.empty() || id.size() > kMaxName || !(is_letter(id.front()) || is_digit(id.front()))) {
     return false;
   }
-  return std::all_of(id.begin(), id.end(), [](char c) {
-    return is_letter(c) || is_digit(c) || c == '-' || c == '.';
-  });
+  return std::all_of(id.begin(), id.end(),
+                     [](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; });
 }
 
 class FactsCollector {
@@ -148,9 +147,7 @@ void FactsCollector::add_op(const tenon_tree& object) {
     op.differentiable = text(object, "op", "differentiable", true, kMaxName);
   }
   if (object.find("jvp") != nullptr) op.jvp = text(object, "op", "jvp", true, kMaxName);
-  if (const tenon_tree* reason = object.find("not_overridable"); reason != nullptr && reason->is_string()) {
-    op.not_overridable = reason->as_string();
-  }
+  op.not_overridable = text(object, "op", "not_overridable", false, kMaxSchema);
   if (const tenon_tree* flags = object.find("flags")) {
     if (!flags->is_int()) refuse("\"flags\" of its fact \"op\" is not an integer", "make it one");
     op.flags = flags->as_int();
@@ -202,7 +199,8 @@ void FactsCollector::add_plugin(const tenon_tree& object) {
 
 PluginFacts FactsCollector::finish() {
   if (!has_plugin_) {
-    refuse("it declares ops or modules but no plugin", "add the fact \"plugin\" with id, version, abi");
+    refuse("it declares ops or modules but no plugin",
+           "add the fact \"plugin\" with id, version, abi");
   }
   const auto require_unique = [&](const auto& items, const char* kind) {
     std::unordered_set<std::string_view> names;

@@ -1,4 +1,5 @@
-// Why a plugin could not be had: the stage that failed, what was wanted, what was found, and the remedy.
+// Why a plugin could not be had: the stage that failed, what was wanted, what was found, and the
+// remedy.
 #pragma once
 
 #include <string>

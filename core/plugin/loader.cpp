@@ -1,12 +1,9 @@
 // The only home of Boost.DLL: open, symbol, entry, comparison with the facts, init.
 #include "core/plugin/loader.hpp"
 
-#include <boost/dll/shared_library.hpp>
-
+#include <algorithm>
 #include <dlfcn.h>
 #include <link.h>
-
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <boost/dll/shared_library.hpp>
 
 #include "core/base/text.hpp"
 
@@ -28,8 +27,8 @@ std::string abi_text(uint32_t major, uint32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-// Libraries that stay open: closing them while the process ends would run code of plugins after what it
-// uses is gone.
+// Libraries that stay open: closing them while the process ends would run code of plugins after
+// what it uses is gone.
 shared_library& keep_open(shared_library library) {
   static std::mutex mutex;
   static auto& libraries = *new std::vector<std::unique_ptr<shared_library>>;
@@ -88,8 +87,8 @@ std::string loader_text(const std::exception& error) {
 }
 
 shared_library& Load::open() const {
-  // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load others
-  // from their static constructors.
+  // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load
+  // others from their static constructors.
   static std::recursive_mutex mutex;
   const std::lock_guard lock(mutex);
   try {
@@ -110,7 +109,8 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   const std::string no_entry = std::string("it has no symbol ") + TENON_PLUGIN_ENTRY;
   const char* remedy = "define the entry, with default visibility, in this plugin";
   if (!library.has(TENON_PLUGIN_ENTRY)) fail(PluginStage::Symbol, no_entry, remedy);
-  auto* entry = &library.get<std::remove_pointer_t<tenon_plugin_entry_function>>(TENON_PLUGIN_ENTRY);
+  auto* entry =
+      &library.get<std::remove_pointer_t<tenon_plugin_entry_function>>(TENON_PLUGIN_ENTRY);
 
   // A lookup goes on in the libraries that the plugin links, where another plugin's entry may be.
   Dl_info place{};
@@ -118,8 +118,8 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   link_map* own = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
       ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
-    fail(PluginStage::Symbol, no_entry + " of its own, only that of a library that it links", remedy,
-         "", quote(place.dli_fname));
+    fail(PluginStage::Symbol, no_entry + " of its own, only that of a library that it links",
+         remedy, "", quote(place.dli_fname));
   }
 
   const tenon_plugin* plugin = nullptr;
@@ -164,7 +164,8 @@ void Load::call(const char* what, Call&& body) const {
              error_kind_text(status) + ") and no message",
          "fill the error before returning a status");
   }
-  PluginError reason(failure(PluginStage::Init, std::string(what) + " failed: " + error->error.message,
+  PluginError reason(failure(PluginStage::Init,
+                             std::string(what) + " failed: " + error->error.message,
                              "see the plugin's own message"));
   reason.cause = std::make_shared<const Error>(error->error);
   throw reason;
@@ -175,14 +176,16 @@ void Load::check_table(const tenon_plugin& plugin) const {
   if (plugin.size < sizeof(tenon_plugin)) {
     fail(PluginStage::Version, "the table that its entry returned is too small",
          "set `size` to sizeof(tenon_plugin), and build it with a supported SDK",
-         "at least " + std::to_string(sizeof(tenon_plugin)) + " bytes", std::to_string(plugin.size));
+         "at least " + std::to_string(sizeof(tenon_plugin)) + " bytes",
+         std::to_string(plugin.size));
   }
   if (auto reason = judge_abi(host_, facts_.id, path_, plugin.abi_major, plugin.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
   if (plugin.abi_major != facts_.abi_major || plugin.abi_minor != facts_.abi_minor) {
     fail(PluginStage::Version, "its table names another ABI than its facts", rebuild,
-         abi_text(facts_.abi_major, facts_.abi_minor), abi_text(plugin.abi_major, plugin.abi_minor));
+         abi_text(facts_.abi_major, facts_.abi_minor),
+         abi_text(plugin.abi_major, plugin.abi_minor));
   }
   const auto same = [&](const char* what, const std::string& declared, const char* returned) {
     if (returned != nullptr && declared == returned) return;
@@ -217,9 +220,10 @@ void Load::check_op(const tenon_op_descriptor* op) const {
                                     : " has both run and elementwise"),
          "set exactly one of them");
   }
-  if (op->elementwise != nullptr && (op->elementwise->size < sizeof(tenon_elementwise) ||
-                                     op->elementwise->loops == nullptr)) {
-    fail(PluginStage::Register, name + " has an elementwise kernel without loops or with a wrong size",
+  if (op->elementwise != nullptr &&
+      (op->elementwise->size < sizeof(tenon_elementwise) || op->elementwise->loops == nullptr)) {
+    fail(PluginStage::Register,
+         name + " has an elementwise kernel without loops or with a wrong size",
          "set `size` to sizeof(tenon_elementwise), and `loops`");
   }
   const bool formula = op->differentiable == TENON_DIFFERENTIABLE_FORMULA;
@@ -360,6 +364,8 @@ void Load::compare_items(const tenon_plugin& plugin) const {
                         differentiable_text(op.differentiable));
     differences.compare(name, "jvp", facts.jvp, jvp_text(op.jvp_kind));
     differences.compare(name, "flags", std::to_string(facts.flags), std::to_string(op.flags));
+    differences.compare(name, "not_overridable", facts.not_overridable,
+                        op.not_overridable == nullptr ? "" : op.not_overridable);
   });
   match("module ", facts_.modules, modules, differences,
         [&](const ModuleFacts& facts, const tenon_module_descriptor& module) {

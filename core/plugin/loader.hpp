@@ -10,8 +10,9 @@
 
 namespace tenon::core {
 
-// Whether this host serves a plugin that was built for ABI `major` and needs `minor`. The same words at
-// every place where it is judged: from the file, and again from the table that the plugin returns.
+// Whether this host serves a plugin that was built for ABI `major` and needs `minor`. The same
+// words at every place where it is judged: from the file, and again from the table that the plugin
+// returns.
 std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
                                        const std::string& path, uint32_t major, uint32_t minor);
 
@@ -22,9 +23,9 @@ struct LoadedPlugin {
 };
 
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
-// initialized and what it brings is what it declared, but nothing is visible yet. Throws PluginError.
-// Once opened a library stays mapped until the process ends, because nothing says what of it is in use.
-// `opened` is set as soon as code of the plugin may have run.
+// initialized and what it brings is what it declared, but nothing is visible yet. Throws
+// PluginError. Once opened a library stays mapped until the process ends, because nothing says what
+// of it is in use. `opened` is set as soon as code of the plugin may have run.
 LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
                          const tenon_tree* options, bool& opened);
 

@@ -40,9 +40,9 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
 };
 
 struct PluginManager::Policies {
-  std::vector<PluginPolicy> list;     // the newest first
-  std::vector<std::string> folders;   // of add_search_path, the newest first
-  std::vector<std::string> files;     // of load(), the newest first
+  std::vector<PluginPolicy> list;    // the newest first
+  std::vector<std::string> folders;  // of add_search_path, the newest first
+  std::vector<std::string> files;    // of load(), the newest first
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;
@@ -57,9 +57,7 @@ struct PluginManager::Policies {
 
 namespace {
 
-bool is_path(std::string_view name) {
-  return name.find('/') != name.npos || name.ends_with(".so");
-}
+bool is_path(std::string_view name) { return name.find('/') != name.npos || name.ends_with(".so"); }
 
 bool matches(std::string_view pattern, std::string_view name) {
   size_t p = 0;
@@ -121,9 +119,9 @@ std::optional<PluginFailure> check_hash(const std::string& id, const std::string
 
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
                                            const std::string& range) {
-  PluginFailure failure =
-      make_failure(PluginStage::Version, facts.id, path, "it is another version than the config wants",
-                   "install a version that fits, or correct `version`");
+  PluginFailure failure = make_failure(PluginStage::Version, facts.id, path,
+                                       "it is another version than the config wants",
+                                       "install a version that fits, or correct `version`");
   try {
     if (VersionRange(range).contains(parse_version(facts.version))) return std::nullopt;
     failure.wanted = "version " + range;
@@ -396,7 +394,8 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
     items.push_back(std::string(kind_text(kind)) + " " + quote(name));
   };
   for (const OpFacts& op : record.found.facts->ops) look(ItemKind::Op, op.name());
-  for (const ModuleFacts& module : record.found.facts->modules) look(ItemKind::Module, module.name());
+  for (const ModuleFacts& module : record.found.facts->modules)
+    look(ItemKind::Module, module.name());
   if (items.empty()) return std::nullopt;
   constexpr size_t kShown = 5;
   std::string text = join(std::span(items).first(std::min(items.size(), kShown)), ", ");
@@ -411,10 +410,11 @@ Error PluginManager::contested(ItemKind kind, std::string_view name,
   std::vector<std::string> texts;
   for (const Record* rival : rivals) texts.push_back(rival->text());
   std::sort(texts.begin(), texts.end());
-  return Error(TENON_ERROR_PLUGIN, std::string(kind_text(kind)) + " " + quote(name) + " has " +
-                                       std::to_string(texts.size()) + " providers and nothing ranks them: " +
-                                       join(texts, ", ") +
-                                       "; rank them by `prefer` in the config, or disable all but one");
+  return Error(TENON_ERROR_PLUGIN,
+               std::string(kind_text(kind)) + " " + quote(name) + " has " +
+                   std::to_string(texts.size()) +
+                   " providers and nothing ranks them: " + join(texts, ", ") +
+                   "; rank them by `prefer` in the config, or disable all but one");
 }
 
 // ---- loading ----
@@ -444,9 +444,10 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
        sha256_file(other->found.path) == sha256_file(found.path))) {
     return *other;
   }
-  PluginFailure failure = make_failure(PluginStage::Register, shadowed.id(), found.path,
-                                       "another file stands for this id: " + quote(other->found.path),
-                                       "use that one, or rename one of the plugins");
+  PluginFailure failure =
+      make_failure(PluginStage::Register, shadowed.id(), found.path,
+                   "another file stands for this id: " + quote(other->found.path),
+                   "use that one, or rename one of the plugins");
   failure.wanted = "version " + found.facts->version;
   failure.found = other->found.facts->version;
   failure.asked_by = asked_by;
@@ -571,8 +572,8 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
   load_now(lock, record, asked_by);
 }
 
-// Loads the record unless that is done, and registers what of it is chosen and not there yet: all of it
-// after a load, some of it when a policy has changed since.
+// Loads the record unless that is done, and registers what of it is chosen and not there yet: all
+// of it after a load, some of it when a policy has changed since.
 void PluginManager::load_now(Lock& lock, Record& record, const std::string& asked_by) {
   std::vector<const tenon_op_descriptor*> ops;
   std::vector<const tenon_module_descriptor*> modules;
@@ -665,7 +666,8 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
       provided_[static_cast<size_t>(ItemKind::Op)].emplace(schema_name(op->schema), &record);
     }
     for (const auto* module : modules) {
-      provided_[static_cast<size_t>(ItemKind::Module)].emplace(schema_name(module->schema), &record);
+      provided_[static_cast<size_t>(ItemKind::Module)].emplace(schema_name(module->schema),
+                                                               &record);
     }
     if (first) active_.push_back(&record);
     end(PluginState::Active);
@@ -685,8 +687,8 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
     end_failed(std::move(failure));
     throw complete;
   } catch (...) {
-    end_failed(make_failure(PluginStage::Register, id, path, "memory ran out, or the runtime failed",
-                            "try again in a new process"));
+    end_failed(make_failure(PluginStage::Register, id, path,
+                            "memory ran out, or the runtime failed", "try again in a new process"));
     throw;
   }
 }
@@ -709,9 +711,9 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
                                         " but not available: " + reason +
                                         "; enable it in the config");
   }
-  Record& record = *std::find_if(records_.begin(), records_.end(),
-                                 [&](const auto& other) { return other.get() == best.front(); })
-                        ->get();
+  Record& record = *std::find_if(records_.begin(), records_.end(), [&](const auto& other) {
+                      return other.get() == best.front();
+                    })->get();
   ensure_loaded(lock, record, asked_by);
   // A file that was built again since it was indexed may bring less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
@@ -799,13 +801,12 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     }
   }
   for (const PluginPolicy::Rule& rule : policy.prefer) {
-    const bool known = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
-      return record->id() == rule.plugin;
-    });
+    const bool known = std::any_of(records_.begin(), records_.end(),
+                                   [&](const auto& record) { return record->id() == rule.plugin; });
     if (!known) {
       refuse(make_failure(PluginStage::Find, rule.plugin, "",
-                          "it is preferred for " + quote(rule.pattern) + " but no plugin has this id; " +
-                              searched_text(folders_),
+                          "it is preferred for " + quote(rule.pattern) +
+                              " but no plugin has this id; " + searched_text(folders_),
                           "correct the id, or remove the rule"));
     }
   }
@@ -826,7 +827,8 @@ void PluginManager::apply(const PluginPolicy& policy) {
   const std::vector<PluginFailure> failures = adopt(policy, true);
   if (!failures.empty()) {
     PluginError error(failures.front());
-    for (size_t i = 1; i < failures.size(); ++i) error.message.append("\n").append(failures[i].text());
+    for (size_t i = 1; i < failures.size(); ++i)
+      error.message.append("\n").append(failures[i].text());
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_->list.front().plugins;

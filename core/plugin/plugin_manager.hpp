@@ -1,4 +1,5 @@
-// All plugins of a process: which are known, what each brings, and loading them when they are needed.
+// All plugins of a process: which are known, what each brings, and loading them when they are
+// needed.
 #pragma once
 
 #include <condition_variable>
@@ -19,15 +20,15 @@
 
 namespace tenon::core {
 
-// Where loaded ops and modules go: the op table, behind an interface because plugins come before it.
+// Where loaded ops and modules go: the op table, behind an interface because plugins come before
+// it.
 class Registrar {
  public:
   virtual ~Registrar() = default;
   // All or nothing: throws without having changed anything. `provider` is the plugin's id. The
-  // descriptors were checked and live as long as the process. Called from one thread at a time for each
-  // plugin, never with a lock of the manager held.
-  virtual void commit(const std::string& provider,
-                      std::span<const tenon_op_descriptor* const> ops,
+  // descriptors were checked and live as long as the process. Called from one thread at a time for
+  // each plugin, never with a lock of the manager held.
+  virtual void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> ops,
                       std::span<const tenon_module_descriptor* const> modules) = 0;
 };
 
@@ -102,9 +103,9 @@ struct ProviderListing {
 
 // Thread-safe. Folders are read at the first need, not before.
 //
-// Who provides an op that several plugins declare: the one that `prefer` names; else the one that was
-// asked for by name (by the config or load()) over one that merely lies in a folder; else nobody, and
-// using it is an error that names them all. The order of loading never decides.
+// Who provides an op that several plugins declare: the one that `prefer` names; else the one that
+// was asked for by name (by the config or load()) over one that merely lies in a folder; else
+// nobody, and using it is an error that names them all. The order of loading never decides.
 class PluginManager {
  public:
   PluginManager(const tenon_host& host, Registrar& registrar,
@@ -125,8 +126,8 @@ class PluginManager {
   // By id, or by path when the text has a '/' or ends in ".so". No-op when it is active.
   void load(const std::string& id_or_path, const std::string& asked_by = "");
 
-  // Makes sure that the plugin which declares the name is loaded. False: none declares it. Throws when
-  // it cannot be loaded, is disabled, or several are equally entitled.
+  // Makes sure that the plugin which declares the name is loaded. False: none declares it. Throws
+  // when it cannot be loaded, is disabled, or several are equally entitled.
   bool ensure_op(std::string_view name) { return ensure(ItemKind::Op, name); }
   bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
 
@@ -138,8 +139,8 @@ class PluginManager {
   std::vector<std::string> declared_names(ItemKind kind);
   std::vector<SearchFolder> folders();
 
-  // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime; never
-  // done by the destructor, which may run while the process is being torn down.
+  // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime;
+  // never done by the destructor, which may run while the process is being torn down.
   void shutdown();
 
  private:
@@ -177,7 +178,7 @@ class PluginManager {
   const SearchEnvironment environment_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // some record has left Loading
+  std::condition_variable changed_;               // some record has left Loading
   std::vector<std::shared_ptr<Record>> records_;  // in search order
   std::unique_ptr<Policies> policies_;
   std::vector<SearchFolder> folders_;

@@ -1,13 +1,12 @@
 // SHA-256 as FIPS 180-4 defines it.
 #include "core/plugin/sha256.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 #include <vector>
 
 #include "core/base/error.hpp"

@@ -9,7 +9,8 @@
 
 namespace tenon::core {
 
-// Written here because the packaged libraries that have it weigh megabytes, for one digest of a few files.
+// Written here because the packaged libraries that have it weigh megabytes, for one digest of a few
+// files.
 class Sha256 {
  public:
   void update(const void* data, size_t size);

@@ -11,7 +11,8 @@ namespace tenon::core {
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
-// Truncates; stops at the ends of the range; NaN gives 0. Only selections, no branches: it vectorizes.
+// Truncates; stops at the ends of the range; NaN gives 0. Only selections, no branches: it
+// vectorizes.
 template <class To, class From>
 inline To saturate(From value) {
   using Limits = std::numeric_limits<To>;

@@ -20,7 +20,8 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kGrainBytes = int64_t{256} << 10;  // of a thread's chunk: less is not worth the hand-over
+constexpr int64_t kGrainBytes = int64_t{256}
+                                << 10;  // of a thread's chunk: less is not worth the hand-over
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
@@ -45,7 +46,8 @@ void convert_row(char* to, int64_t to_step, const char* from, int64_t from_step,
     if constexpr (std::is_same_v<To, From>) {
       std::memcpy(to, from, static_cast<size_t>(count * kTo));
     } else {
-      convert_line<To, From>(reinterpret_cast<StoredTo*>(to), reinterpret_cast<const StoredFrom*>(from), count);
+      convert_line<To, From>(reinterpret_cast<StoredTo*>(to),
+                             reinterpret_cast<const StoredFrom*>(from), count);
     }
   } else if (from_step == 0) {
     const StoredTo value = convert<To, From>(*reinterpret_cast<const StoredFrom*>(from));
@@ -101,8 +103,8 @@ V interleave_high(V a, V b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (I / 2 + sizeof...(I) / 2 + (I % 2) * sizeof...(I))...);
 }
 
-// Transposes squares of as many elements as a vector holds by interleaving: log2 rounds of pairing each
-// vector with the one half a square below.
+// Transposes squares of as many elements as a vector holds by interleaving: log2 rounds of pairing
+// each vector with the one half a square below.
 template <class T>
 void transpose_tile(const T (&from)[kTile<T>][kTile<T>], T (&to)[kTile<T>][kTile<T>]) {
   using V = Vector<T>;
@@ -128,14 +130,15 @@ void transpose_tile(const T (&from)[kTile<T>][kTile<T>], T (&to)[kTile<T>][kTile
   }
 }
 
-// Streaming goes past the caches: a large result would push out what is in them, and be read from memory
-// before it is overwritten.
+// Streaming goes past the caches: a large result would push out what is in them, and be read from
+// memory before it is overwritten.
 template <bool streaming>
 void write_line(char* to, const void* line) {
 #if defined(__SSE2__)
   if constexpr (streaming) {
     const auto* parts = static_cast<const __m128i*>(line);
-    for (int64_t i = 0; i < kLine / 16; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, parts[i]);
+    for (int64_t i = 0; i < kLine / 16; ++i)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, parts[i]);
     return;
   }
 #endif
@@ -143,8 +146,8 @@ void write_line(char* to, const void* line) {
 }
 
 // A block of rows x columns: from[i * from_step + j], j contiguous, goes to to[j * to_step + i], i
-// contiguous. Each tile is read by lines into a buffer and written by lines, so no line is touched twice
-// even where all rows fall into the same cache set.
+// contiguous. Each tile is read by lines into a buffer and written by lines, so no line is touched
+// twice even where all rows fall into the same cache set.
 using Block = void (*)(char* to, int64_t to_step, const char* from, int64_t from_step, int64_t rows,
                        int64_t columns, bool streaming);
 
@@ -178,7 +181,8 @@ void convert_block(char* to, int64_t to_step, const char* from, int64_t from_ste
           const auto* in = reinterpret_cast<const StoredFrom*>(corner) + column;
           auto* out = reinterpret_cast<StoredTo*>(target + column * to_step);
           for (int64_t k = 0; k < height; ++k) {
-            out[k] = convert<To, From>(*reinterpret_cast<const StoredFrom*>(reinterpret_cast<const char*>(in) + k * from_step));
+            out[k] = convert<To, From>(*reinterpret_cast<const StoredFrom*>(
+                reinterpret_cast<const char*>(in) + k * from_step));
           }
         }
       }
@@ -234,7 +238,8 @@ struct Plan {
   Axis axes[TENON_MAX_RANK];
 };
 
-Plan make_plan(const Tensor& destination, const void* from, int64_t from_bytes, Shape from_strides) {
+Plan make_plan(const Tensor& destination, const void* from, int64_t from_bytes,
+               Shape from_strides) {
   Plan plan;
   plan.to = static_cast<char*>(destination.view.data);
   plan.from = static_cast<const char*>(from);
@@ -251,7 +256,8 @@ Plan make_plan(const Tensor& destination, const void* from, int64_t from_bytes, 
       axis.from = -axis.from;
     }
     int64_t place = plan.rank++;
-    for (; place > 0 && plan.axes[place - 1].to < axis.to; --place) plan.axes[place] = plan.axes[place - 1];
+    for (; place > 0 && plan.axes[place - 1].to < axis.to; --place)
+      plan.axes[place] = plan.axes[place - 1];
     plan.axes[place] = axis;
   }
   int64_t kept = 0;
@@ -310,10 +316,12 @@ void run_rows(const Plan& plan, Row row) {
   const int64_t outer_rank = plan.rank - 1;
   const Axis inner = plan.axes[outer_rank];
   const int64_t outer = index_count(plan.axes, outer_rank);
-  const int64_t grain = std::max<int64_t>(kGrainBytes / std::max(plan.to_bytes, plan.from_bytes), 1);
+  const int64_t grain =
+      std::max<int64_t>(kGrainBytes / std::max(plan.to_bytes, plan.from_bytes), 1);
   if (outer == 1) {
     parallel_for(0, inner.size, grain, [&](int64_t begin, int64_t end) {
-      row(plan.to + begin * inner.to, inner.to, plan.from + begin * inner.from, inner.from, end - begin);
+      row(plan.to + begin * inner.to, inner.to, plan.from + begin * inner.from, inner.from,
+          end - begin);
     });
     return;
   }
@@ -322,8 +330,8 @@ void run_rows(const Plan& plan, Row row) {
     Walk walk(plan.axes, outer_rank, 0);
     for (int64_t i = 0; i < outer; ++i, walk.next()) {
       parallel_for(0, inner.size, grain, [&](int64_t begin, int64_t end) {
-        row(plan.to + walk.to + begin * inner.to, inner.to, plan.from + walk.from + begin * inner.from,
-            inner.from, end - begin);
+        row(plan.to + walk.to + begin * inner.to, inner.to,
+            plan.from + walk.from + begin * inner.from, inner.from, end - begin);
       });
     }
     return;
@@ -360,31 +368,34 @@ void run_blocks(const Plan& plan, int64_t across, Block block) {
   const bool streaming =
       aligned && index_count(plan.axes, plan.rank) * plan.to_bytes >= kStreamingBytes;
   const int64_t bytes = block_rows * std::min(columns.size, kBlockColumns) * plan.to_bytes;
-  parallel_for(0, outer, std::max<int64_t>(kGrainBytes / bytes, 1), [&](int64_t begin, int64_t end) {
-    int64_t row_block = begin % row_blocks;
-    int64_t column_block = begin / row_blocks % column_blocks;
-    Walk walk(outer_axes, outer_rank, begin / row_blocks / column_blocks);
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t i = row_block * block_rows;
-      const int64_t j = column_block * kBlockColumns;
-      block(plan.to + walk.to + j * columns.to + i * rows.to, columns.to,
-            plan.from + walk.from + j * columns.from + i * rows.from, rows.from,
-            std::min(block_rows, rows.size - i), std::min(kBlockColumns, columns.size - j), streaming);
-      if (++row_block < row_blocks) continue;
-      row_block = 0;
-      if (++column_block < column_blocks) continue;
-      column_block = 0;
-      walk.next();
-    }
+  parallel_for(0, outer, std::max<int64_t>(kGrainBytes / bytes, 1),
+               [&](int64_t begin, int64_t end) {
+                 int64_t row_block = begin % row_blocks;
+                 int64_t column_block = begin / row_blocks % column_blocks;
+                 Walk walk(outer_axes, outer_rank, begin / row_blocks / column_blocks);
+                 for (int64_t k = begin; k < end; ++k) {
+                   const int64_t i = row_block * block_rows;
+                   const int64_t j = column_block * kBlockColumns;
+                   block(plan.to + walk.to + j * columns.to + i * rows.to, columns.to,
+                         plan.from + walk.from + j * columns.from + i * rows.from, rows.from,
+                         std::min(block_rows, rows.size - i),
+                         std::min(kBlockColumns, columns.size - j), streaming);
+                   if (++row_block < row_blocks) continue;
+                   row_block = 0;
+                   if (++column_block < column_blocks) continue;
+                   column_block = 0;
+                   walk.next();
+                 }
 #if defined(__SSE2__)
-    if (streaming) _mm_sfence();
+                 if (streaming) _mm_sfence();
 #endif
-  });
+               });
 }
 
 void run(Plan plan, Loops loops) {
   const Axis inner = plan.axes[plan.rank - 1];
-  if (plan.rank > 1 && inner.to == plan.to_bytes && inner.from != plan.from_bytes && inner.from != 0) {
+  if (plan.rank > 1 && inner.to == plan.to_bytes && inner.from != plan.from_bytes &&
+      inner.from != 0) {
     int64_t across = -1;
     int64_t longest = 0;
     for (int64_t i = 0; i < plan.rank - 1; ++i) {
@@ -395,7 +406,8 @@ void run(Plan plan, Loops loops) {
       run_blocks(plan, across, loops.block);
       return;
     }
-    if (inner.size < 8) std::rotate(plan.axes + longest, plan.axes + longest + 1, plan.axes + plan.rank);
+    if (inner.size < 8)
+      std::rotate(plan.axes + longest, plan.axes + longest + 1, plan.axes + plan.rank);
   }
   run_rows(plan, loops.row);
 }
@@ -404,17 +416,19 @@ void run(Plan plan, Loops loops) {
 
 void check_writable(const Tensor& destination, const char* verb) {
   if (destination.has_flag(TENON_TENSOR_READ_ONLY)) {
-    fail(std::string("cannot ") + verb + " a read-only tensor of shape " + shape_text(destination.shape()) +
-         ": copy it first");
+    fail(std::string("cannot ") + verb + " a read-only tensor of shape " +
+         shape_text(destination.shape()) + ": copy it first");
   }
   if (destination.storage == nullptr) {
-    fail(std::string("cannot ") + verb + " a tensor that has a shape but no data: " +
-         shape_text(destination.shape()));
+    fail(std::string("cannot ") + verb +
+         " a tensor that has a shape but no data: " + shape_text(destination.shape()));
   }
   for (size_t i = 0; i < destination.view.rank; ++i) {
-    if (destination.view.strides[i] == 0 && destination.view.shape[i] > 1 && destination.view.count != 0) {
-      fail(std::string("cannot ") + verb + " an expanded tensor of shape " + shape_text(destination.shape()) +
-           ": dimension " + std::to_string(i) + " holds one element in several places; copy it first");
+    if (destination.view.strides[i] == 0 && destination.view.shape[i] > 1 &&
+        destination.view.count != 0) {
+      fail(std::string("cannot ") + verb + " an expanded tensor of shape " +
+           shape_text(destination.shape()) + ": dimension " + std::to_string(i) +
+           " holds one element in several places; copy it first");
     }
   }
 }
@@ -454,8 +468,9 @@ void copy_elements(Tensor& destination, const Tensor& source) {
   if (destination.view.count == 0) return;
   const bool same = destination.view.dtype == source.view.dtype;
   if (overlap(destination, source)) {
-    const bool identical = same && destination.view.data == source.view.data &&
-                           std::equal(strides.values, strides.values + strides.rank, destination.view.strides);
+    const bool identical =
+        same && destination.view.data == source.view.data &&
+        std::equal(strides.values, strides.values + strides.rank, destination.view.strides);
     if (!identical) copy_elements(destination, *contiguous_copy(source));
     return;
   }
@@ -494,7 +509,8 @@ void fill(Tensor& destination, const tenon_value& number) {
   if (destination.view.count != 0) {
     const Sizes strides = expanded_strides({}, {}, destination.shape());
     alignas(8) char element[8];
-    loops_for(destination.view.dtype, dtype).row(element, 8, reinterpret_cast<const char*>(&number.as), 8, 1);
+    loops_for(destination.view.dtype, dtype)
+        .row(element, 8, reinterpret_cast<const char*>(&number.as), 8, 1);
     const int64_t bytes = dtype_bytes(destination.view.dtype);
     const tenon_dtype width = same_width(destination.view.dtype);
     run(make_plan(destination, element, bytes, strides), loops_for(width, width));
@@ -523,7 +539,8 @@ tenon_value item(const Tensor& tensor) {
 }
 
 TensorRef contiguous_copy(const Tensor& source, tenon_dtype dtype) {
-  TensorRef result = make_empty(dtype == TENON_DTYPE_NONE ? source.view.dtype : dtype, source.shape());
+  TensorRef result =
+      make_empty(dtype == TENON_DTYPE_NONE ? source.view.dtype : dtype, source.shape());
   if (source.storage == nullptr) {
     fail("cannot copy from a tensor that has a shape but no data: " + shape_text(source.shape()));
   }

@@ -12,9 +12,9 @@ struct LongName {
   tenon_dtype dtype;
 };
 constexpr LongName kLongNames[] = {
-    {"uint8", TENON_U8},    {"int8", TENON_I8},     {"int16", TENON_I16},  {"int32", TENON_I32},
-    {"int64", TENON_I64},   {"float32", TENON_F32}, {"float", TENON_F32},  {"float64", TENON_F64},
-    {"double", TENON_F64},
+    {"uint8", TENON_U8},  {"int8", TENON_I8},     {"int16", TENON_I16},
+    {"int32", TENON_I32}, {"int64", TENON_I64},   {"float32", TENON_F32},
+    {"float", TENON_F32}, {"float64", TENON_F64}, {"double", TENON_F64},
 };
 
 std::string all_dtypes() {

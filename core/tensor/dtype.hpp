@@ -26,7 +26,8 @@ constexpr int64_t dtype_bytes(tenon_dtype dtype) {
 
 constexpr DtypeCategory dtype_category(tenon_dtype dtype) {
   if (dtype == TENON_BOOL) return DtypeCategory::boolean;
-  return dtype == TENON_F32 || dtype == TENON_F64 ? DtypeCategory::floating : DtypeCategory::integer;
+  return dtype == TENON_F32 || dtype == TENON_F64 ? DtypeCategory::floating
+                                                  : DtypeCategory::integer;
 }
 constexpr bool dtype_floating(tenon_dtype dtype) {
   return dtype_category(dtype) == DtypeCategory::floating;
@@ -41,8 +42,8 @@ tenon_dtype dtype_parse(std::string_view text);
 // Throws ValueError for a code that does not exist.
 void dtype_check(tenon_dtype dtype);
 
-// The dtype of a result that mixes two: a float wins over integers, they over bool, wide over narrow;
-// u8 with i8 needs i16.
+// The dtype of a result that mixes two: a float wins over integers, they over bool, wide over
+// narrow; u8 with i8 needs i16.
 constexpr tenon_dtype promote_dtypes(tenon_dtype a, tenon_dtype b) {
   if (a == b || b == TENON_DTYPE_NONE) return a;
   if (a == TENON_DTYPE_NONE) return b;
@@ -66,8 +67,8 @@ constexpr tenon_dtype dtype_of() {
   return TENON_DTYPE_NONE;
 }
 
-// Calls `body(std::type_identity<T>{})`; for TENON_BOOL T is bool, whose stored form is a uint8_t that
-// may hold any non-zero value for true.
+// Calls `body(std::type_identity<T>{})`; for TENON_BOOL T is bool, whose stored form is a uint8_t
+// that may hold any non-zero value for true.
 template <class Body>
 decltype(auto) visit_dtype(tenon_dtype dtype, Body&& body) {
   switch (dtype) {

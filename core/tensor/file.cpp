@@ -1,16 +1,16 @@
 // Tensor files in the safetensors format: what is read is not trusted before it is checked.
 #include "core/tensor/file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <system_error>
+#include <unistd.h>
 #include <unordered_set>
+
+#include <sys/stat.h>
 
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
@@ -21,7 +21,8 @@
 
 namespace tenon::core {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and so is the data");
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and so is the data");
 
 namespace {
 
@@ -46,7 +47,8 @@ std::string_view file_dtype(tenon_dtype dtype) {
 }
 
 [[noreturn]] void io_error(const std::string& path, int code) {
-  throw Error(TENON_ERROR_IO, "cannot read '" + path + "': " + std::generic_category().message(code));
+  throw Error(TENON_ERROR_IO,
+              "cannot read '" + path + "': " + std::generic_category().message(code));
 }
 
 // ---- writing ----
@@ -74,14 +76,20 @@ void append_string(std::string& json, std::string_view text) {
   json += '"';
 }
 
-int64_t data_bytes(const Tensor& tensor) { return tensor.view.count * dtype_bytes(tensor.view.dtype); }
+int64_t data_bytes(const Tensor& tensor) {
+  return tensor.view.count * dtype_bytes(tensor.view.dtype);
+}
 
-void check_entries(const std::string& path, std::span<const NamedTensor> tensors, const FileMetadata& metadata) {
+void check_entries(const std::string& path, std::span<const NamedTensor> tensors,
+                   const FileMetadata& metadata) {
   std::unordered_set<std::string_view> seen;
   for (const NamedTensor& entry : tensors) {
-    if (!is_utf8(entry.name)) refuse(path, "a tensor's name is not valid UTF-8: " + quote(entry.name));
-    if (entry.name == kMetadataKey) refuse(path, "the name '__metadata__' is reserved by the format");
-    if (!seen.insert(entry.name).second) refuse(path, "two tensors have the name " + quote(entry.name));
+    if (!is_utf8(entry.name))
+      refuse(path, "a tensor's name is not valid UTF-8: " + quote(entry.name));
+    if (entry.name == kMetadataKey)
+      refuse(path, "the name '__metadata__' is reserved by the format");
+    if (!seen.insert(entry.name).second)
+      refuse(path, "two tensors have the name " + quote(entry.name));
     if (!entry.tensor) refuse(path, "the tensor " + quote(entry.name) + " is undefined");
     if (entry.tensor->view.count != 0 && entry.tensor->view.data == nullptr) {
       refuse(path, "the tensor " + quote(entry.name) + " has a shape but no data");
@@ -89,8 +97,10 @@ void check_entries(const std::string& path, std::span<const NamedTensor> tensors
   }
   seen.clear();
   for (const auto& [key, value] : metadata) {
-    if (!is_utf8(key) || !is_utf8(value)) refuse(path, "metadata is not valid UTF-8: " + quote(key));
-    if (!seen.insert(key).second) refuse(path, "the metadata key " + quote(key) + " is there twice");
+    if (!is_utf8(key) || !is_utf8(value))
+      refuse(path, "metadata is not valid UTF-8: " + quote(key));
+    if (!seen.insert(key).second)
+      refuse(path, "the metadata key " + quote(key) + " is there twice");
   }
 }
 
@@ -163,7 +173,8 @@ class Reader {
     struct stat status {};
     if (fstat(file_.get(), &status) != 0) io_error(path_, errno);
     if (S_ISDIR(status.st_mode)) io_error(path_, EISDIR);
-    if (!S_ISREG(status.st_mode)) throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it is no regular file");
+    if (!S_ISREG(status.st_mode))
+      throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it is no regular file");
     file_bytes_ = status.st_size;
   }
 
@@ -187,17 +198,20 @@ class Reader {
   [[noreturn]] void fail(const std::string& fault) const {
     throw Error(TENON_ERROR_VALUE, "'" + path_ + "' is no valid tensor file: " + fault);
   }
-  [[noreturn]] void fail(std::string_view what, const tenon_tree& node, const std::string& fault) const {
+  [[noreturn]] void fail(std::string_view what, const tenon_tree& node,
+                         const std::string& fault) const {
     fail(std::string(what) + " of tensor " + quote(node.key()) + ": " + fault);
   }
 
   void read_at(void* to, int64_t bytes, int64_t offset) const {
     char* next = static_cast<char*>(to);
     while (bytes > 0) {
-      const ssize_t got = pread(file_.get(), next, std::min(static_cast<size_t>(bytes), kMostAtOnce), offset);
+      const ssize_t got =
+          pread(file_.get(), next, std::min(static_cast<size_t>(bytes), kMostAtOnce), offset);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) io_error(path_, errno);
-      if (got == 0) throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it became shorter meanwhile");
+      if (got == 0)
+        throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it became shorter meanwhile");
       next += got;
       offset += got;
       bytes -= got;
@@ -206,13 +220,14 @@ class Reader {
 
   int64_t read_length() const {
     if (file_bytes_ < kLengthBytes) {
-      fail("header too small: the file has " + std::to_string(file_bytes_) + " bytes, its length field alone takes 8");
+      fail("header too small: the file has " + std::to_string(file_bytes_) +
+           " bytes, its length field alone takes 8");
     }
     uint64_t length = 0;
     read_at(&length, kLengthBytes, 0);
     if (length > static_cast<uint64_t>(kMostHeader)) {
-      fail("header too large: " + std::to_string(length) + " bytes, at most " + std::to_string(kMostHeader) +
-           " are read");
+      fail("header too large: " + std::to_string(length) + " bytes, at most " +
+           std::to_string(kMostHeader) + " are read");
     }
     const auto bytes = static_cast<int64_t>(length);
     if (bytes > file_bytes_ - kLengthBytes) {
@@ -236,14 +251,16 @@ class Reader {
       if (error.kind != TENON_ERROR_VALUE) throw;
       fail("invalid header: invalid JSON: " + error.message);
     }
-    if (!header->is_object()) fail("invalid header: an object is wanted, it is " + std::string(kind_text(header->kind())));
+    if (!header->is_object())
+      fail("invalid header: an object is wanted, it is " + std::string(kind_text(header->kind())));
     if (!text.starts_with('{')) fail("invalid header: it does not begin with '{'");
     return header;
   }
 
   const tenon_tree& field(const tenon_tree& node, std::string_view name) const {
     const tenon_tree* found = node.find(name);
-    if (found == nullptr) fail("invalid header", node, "the field '" + std::string(name) + "' is missing");
+    if (found == nullptr)
+      fail("invalid header", node, "the field '" + std::string(name) + "' is missing");
     return *found;
   }
 
@@ -255,7 +272,9 @@ class Reader {
   }
 
   Entry read_entry(const tenon_tree& node) const {
-    if (!node.is_object()) fail("invalid header", node, "an object is wanted, it is " + std::string(kind_text(node.kind())));
+    if (!node.is_object())
+      fail("invalid header", node,
+           "an object is wanted, it is " + std::string(kind_text(node.kind())));
     Entry entry{.node = &node, .dtype = TENON_DTYPE_NONE, .shape = {}, .begin = 0, .end = 0};
     const tenon_tree& dtype = field(node, "dtype");
     if (!dtype.is_string()) fail("invalid header", node, "the dtype is no string");
@@ -263,18 +282,22 @@ class Reader {
       if (dtype.as_string() == known.text) entry.dtype = known.dtype;
     }
     if (entry.dtype == TENON_DTYPE_NONE) {
-      fail("invalid header", node, "dtype " + quote(dtype.as_string()) +
-                                       " cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64");
+      fail("invalid header", node,
+           "dtype " + quote(dtype.as_string()) +
+               " cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64");
     }
     const tenon_tree& shape = field(node, "shape");
     if (!shape.is_array()) fail("invalid header", node, "the shape is no list");
     if (shape.size() > TENON_MAX_RANK) {
-      fail("invalid info", node, std::to_string(shape.size()) + " dimensions, at most " +
-                                     std::to_string(TENON_MAX_RANK) + " are possible");
+      fail("invalid info", node,
+           std::to_string(shape.size()) + " dimensions, at most " + std::to_string(TENON_MAX_RANK) +
+               " are possible");
     }
-    for (const tenon_tree& size : shape.children()) entry.shape.values[entry.shape.rank++] = natural(node, size);
+    for (const tenon_tree& size : shape.children())
+      entry.shape.values[entry.shape.rank++] = natural(node, size);
     const tenon_tree& range = field(node, "data_offsets");
-    if (!range.is_array() || range.size() != 2) fail("invalid header", node, "data_offsets is no pair");
+    if (!range.is_array() || range.size() != 2)
+      fail("invalid header", node, "data_offsets is no pair");
     entry.begin = natural(node, *range.at(0));
     entry.end = natural(node, *range.at(1));
     return entry;
@@ -323,16 +346,18 @@ class Reader {
       } catch (const Error& error) {
         fail("invalid info", *entry.node, error.message);
       }
-      if (__builtin_mul_overflow(count, dtype_bytes(entry.dtype), &bytes) || bytes != entry.end - entry.begin) {
+      if (__builtin_mul_overflow(count, dtype_bytes(entry.dtype), &bytes) ||
+          bytes != entry.end - entry.begin) {
         fail("invalid info", *entry.node,
              std::string(file_dtype(entry.dtype)) + " of shape " + shape_text(entry.shape) +
-                 " does not take the " + std::to_string(entry.end - entry.begin) + " bytes of its range");
+                 " does not take the " + std::to_string(entry.end - entry.begin) +
+                 " bytes of its range");
       }
       next = entry.end;
     }
     if (next != held) {
-      fail("incomplete buffer: the header describes " + std::to_string(next) + " bytes of data, the file has " +
-           std::to_string(held));
+      fail("incomplete buffer: the header describes " + std::to_string(next) +
+           " bytes of data, the file has " + std::to_string(held));
     }
   }
 
@@ -353,10 +378,12 @@ const TensorRef& TensorFile::at(std::string_view name) const {
   if (const NamedTensor* found = find(name); found != nullptr) return found->tensor;
   std::vector<std::string_view> names;
   for (const NamedTensor& entry : tensors) names.push_back(entry.name);
-  throw Error(TENON_ERROR_VALUE, "'" + path + "' holds no tensor " + quote(name) + suggestion(name, names));
+  throw Error(TENON_ERROR_VALUE,
+              "'" + path + "' holds no tensor " + quote(name) + suggestion(name, names));
 }
 
-void save_tensors(const std::string& path, std::span<const NamedTensor> tensors, const FileMetadata& metadata) {
+void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
+                  const FileMetadata& metadata) {
   check_entries(path, tensors, metadata);
   std::vector<const NamedTensor*> entries;
   for (const NamedTensor& entry : tensors) entries.push_back(&entry);
@@ -365,15 +392,16 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
   });
   const std::string header = header_text(entries, metadata);
   if (header.size() > static_cast<size_t>(kMostHeader)) {
-    refuse(path, "its header would be too large: " + std::to_string(header.size()) + " bytes, at most " +
-                     std::to_string(kMostHeader) + " are read back");
+    refuse(path, "its header would be too large: " + std::to_string(header.size()) +
+                     " bytes, at most " + std::to_string(kMostHeader) + " are read back");
   }
   AtomicFile file(path);
   const uint64_t length = header.size();
   file.write(&length, kLengthBytes);
   file.write(header);
   for (const NamedTensor* entry : entries) {
-    const TensorRef data = entry->tensor->contiguous() ? entry->tensor : contiguous_copy(*entry->tensor);
+    const TensorRef data =
+        entry->tensor->contiguous() ? entry->tensor : contiguous_copy(*entry->tensor);
     file.write(data->view.data, data_bytes(*data));
   }
   file.commit();

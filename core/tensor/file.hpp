@@ -1,4 +1,5 @@
-// Tensor files in the safetensors format: a JSON header with names, dtypes, shapes and ranges, then data.
+// Tensor files in the safetensors format: a JSON header with names, dtypes, shapes and ranges, then
+// data.
 #pragma once
 
 #include <span>
@@ -28,14 +29,14 @@ struct TensorFile {
   const TensorRef& at(std::string_view name) const;
 };
 
-// Replaces the file as a whole or leaves the old one. Wide dtypes come first, so that all data is aligned;
-// otherwise the given order stays. Throws ValueError for names that are taken twice, reserved, or no UTF-8,
-// and Error(IO) for what the system refuses.
+// Replaces the file as a whole or leaves the old one. Wide dtypes come first, so that all data is
+// aligned; otherwise the given order stays. Throws ValueError for names that are taken twice,
+// reserved, or no UTF-8, and Error(IO) for what the system refuses.
 void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
                   const FileMetadata& metadata = {});
 
-// Everything is checked before memory is taken for any tensor. Throws ValueError naming the path and the
-// fault, Error(IO) when the file cannot be read.
+// Everything is checked before memory is taken for any tensor. Throws ValueError naming the path
+// and the fault, Error(IO) when the file cannot be read.
 TensorFile load_tensors(const std::string& path);
 
 }  // namespace tenon::core

@@ -11,7 +11,8 @@ namespace {
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
-// Size of `shape` at dimension `index` of a result of `rank` dimensions, to which it is right-aligned.
+// Size of `shape` at dimension `index` of a result of `rank` dimensions, to which it is
+// right-aligned.
 int64_t aligned_size(Shape shape, size_t rank, size_t index) {
   const size_t missing = rank - shape.size();
   return index < missing ? 1 : shape[index - missing];
@@ -47,7 +48,8 @@ int64_t element_count(Shape shape) {
 }
 
 void contiguous_strides(Shape shape, int64_t* strides) noexcept {
-  uint64_t stride = 1;  // unsigned: next to a size of 0 the product may overflow, and does not matter
+  uint64_t stride =
+      1;  // unsigned: next to a size of 0 the product may overflow, and does not matter
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(std::max<int64_t>(shape[i], 1));
@@ -89,8 +91,9 @@ Sizes broadcast_shapes(Shape a, Shape b) {
 
 Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
   if (shape.size() > target.size()) {
-    fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) + ": it has " +
-         std::to_string(shape.size()) + " dimensions, the target " + std::to_string(target.size()));
+    fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) +
+         ": it has " + std::to_string(shape.size()) + " dimensions, the target " +
+         std::to_string(target.size()));
   }
   Sizes result;
   result.rank = static_cast<int64_t>(target.size());
@@ -103,8 +106,8 @@ Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
     } else if (shape[i - missing] == 1) {
       result.values[i] = 0;
     } else {
-      fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) + ": sizes " +
-           std::to_string(shape[i - missing]) + " and " + std::to_string(target[i]) +
+      fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) +
+           ": sizes " + std::to_string(shape[i - missing]) + " and " + std::to_string(target[i]) +
            " differ at dimension " + std::to_string(i));
     }
   }

@@ -23,8 +23,8 @@ struct Sizes {
 // "[2, 3]"
 std::string shape_text(Shape shape);
 
-// Number of elements. Throws ValueError for a negative size, a rank above TENON_MAX_RANK, or a count
-// that does not fit in 63 bits.
+// Number of elements. Throws ValueError for a negative size, a rank above TENON_MAX_RANK, or a
+// count that does not fit in 63 bits.
 int64_t element_count(Shape shape);
 
 // Row-major strides, in elements; a size of 0 counts as 1, so strides stay distinct.
@@ -32,8 +32,8 @@ void contiguous_strides(Shape shape, int64_t* strides) noexcept;
 // Whether the elements lie row-major without gaps; sizes of 1 may have any stride.
 bool is_contiguous(Shape shape, Shape strides) noexcept;
 
-// The shape that both expand to. Throws ValueError naming both shapes and the first dimension of the
-// result in which they differ.
+// The shape that both expand to. Throws ValueError naming both shapes and the first dimension of
+// the result in which they differ.
 Sizes broadcast_shapes(Shape a, Shape b);
 // Strides that read a tensor of `shape` as if it had shape `target`; 0 where it is repeated. Throws
 // ValueError when it cannot be expanded so.

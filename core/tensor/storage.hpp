@@ -12,8 +12,8 @@ struct Storage {
   std::atomic<int32_t> references{1};
   std::atomic<uint32_t> version{0};  // grows by one with each in-place change
   char* data = nullptr;
-  int64_t bytes = 0;  // of data; below 1 MiB it follows this header in the same block
-  void* owner = nullptr;    // foreign memory: handed to release_owner
+  int64_t bytes = 0;      // of data; below 1 MiB it follows this header in the same block
+  void* owner = nullptr;  // foreign memory: handed to release_owner
   void (*release_owner)(void* owner) = nullptr;
   std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
   bool foreign = false;

@@ -25,7 +25,8 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   int64_t* dimensions = tensor->inline_dimensions;
   if (rank > static_cast<size_t>(kInlineRank)) [[unlikely]] {
     try {
-      tensor->dimensions = static_cast<int64_t*>(allocate(dimension_bytes(static_cast<int64_t>(rank))));
+      tensor->dimensions =
+          static_cast<int64_t*>(allocate(dimension_bytes(static_cast<int64_t>(rank))));
     } catch (...) {
       core::release(tensor, sizeof(Tensor));
       throw;
@@ -51,7 +52,8 @@ int64_t* mutable_strides(Tensor* tensor) { return const_cast<int64_t*>(tensor->v
 // Bytes of `count` elements. Throws ValueError when they cannot be addressed.
 int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(count, dtype_bytes(dtype), &bytes) || bytes > (int64_t{1} << 47)) [[unlikely]] {
+  if (__builtin_mul_overflow(count, dtype_bytes(dtype), &bytes) || bytes > (int64_t{1} << 47))
+      [[unlikely]] {
     fail("a " + std::string(dtype_text(dtype)) + " tensor of shape " + shape_text(shape) +
          " has more bytes than can be addressed");
   }
@@ -112,7 +114,8 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
     element_count(shape);
   }
   auto tensor = TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS));
-  // Count, shape and strides in one pass; the unusual is found at its end and told by element_count.
+  // Count, shape and strides in one pass; the unusual is found at its end and told by
+  // element_count.
   int64_t* sizes = mutable_shape(tensor.get());
   int64_t* strides = mutable_strides(tensor.get());
   int64_t count = 1;
@@ -126,17 +129,19 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
     unusual |= __builtin_mul_overflow(count, size, &count);
     stride *= static_cast<uint64_t>(size > 0 ? size : 1);
   }
-  if (unusual) [[unlikely]] count = element_count(shape);
+  if (unusual) [[unlikely]]
+    count = element_count(shape);
   const int64_t bytes = checked_bytes(dtype, count, shape);
   tensor->view.count = count;
   tensor->storage = Storage::create(bytes);
-  if (count != 0) [[likely]] tensor->view.data = tensor->storage->data;
+  if (count != 0) [[likely]]
+    tensor->view.data = tensor->storage->data;
   return tensor;
 }
 
 TensorRef make_shape_only(const Tensor& like) {
-  auto tensor = TensorRef::take(make_object(
-      like.view.dtype, like.view.rank, TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_CONTIGUOUS));
+  auto tensor = TensorRef::take(make_object(like.view.dtype, like.view.rank,
+                                            TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_CONTIGUOUS));
   tensor->view.count = like.view.count;
   std::copy_n(like.view.shape, like.view.rank, mutable_shape(tensor.get()));
   contiguous_strides(tensor->shape(), mutable_strides(tensor.get()));
@@ -160,7 +165,8 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
     tensor->storage = Storage::wrap(data, 0, owner, release_owner);
     return tensor;
   }
-  if (data == nullptr) fail("the memory to wrap is null, but shape " + shape_text(shape) + " has elements");
+  if (data == nullptr)
+    fail("the memory to wrap is null, but shape " + shape_text(shape) + " has elements");
   int64_t elements = 0;
   if (__builtin_sub_overflow(layout.highest, layout.lowest, &elements)) elements = INT64_MAX - 1;
   const int64_t bytes = checked_bytes(dtype, elements + 1, shape);
@@ -171,19 +177,22 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
 }
 
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset) {
-  constexpr uint32_t kKept = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE | TENON_TENSOR_SHAPE_ONLY;
+  constexpr uint32_t kKept =
+      TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE | TENON_TENSOR_SHAPE_ONLY;
   if (shape.size() != strides.size() || shape.size() > TENON_MAX_RANK) [[unlikely]] {
     check_strides(shape, strides);
     element_count(shape);
   }
-  auto tensor = TensorRef::take(make_object(base.view.dtype, shape.size(), base.view.flags & kKept));
+  auto tensor =
+      TensorRef::take(make_object(base.view.dtype, shape.size(), base.view.flags & kKept));
   const Layout layout = lay_out(tensor.get(), shape, strides);
   Storage* storage = base.storage;
   if (storage == nullptr) return tensor;
   if (layout.count != 0) {
     // A base without elements has no place of its own in the storage: its start is meant.
     const int64_t width = dtype_bytes(base.view.dtype);
-    const int64_t origin = base.view.data == nullptr ? 0 : static_cast<char*>(base.view.data) - storage->data;
+    const int64_t origin =
+        base.view.data == nullptr ? 0 : static_cast<char*>(base.view.data) - storage->data;
     int64_t first = 0;
     int64_t lowest = 0;
     int64_t highest = 0;
@@ -194,8 +203,8 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
     outside |= __builtin_mul_overflow(layout.highest, width, &highest);
     outside |= __builtin_add_overflow(first, highest, &highest);
     if (outside || lowest < 0 || highest > storage->bytes - width) [[unlikely]] {
-      fail("a view of shape " + shape_text(shape) + ", strides " + shape_text(strides) + " and offset " +
-           std::to_string(offset) + " lies outside of its storage of " +
+      fail("a view of shape " + shape_text(shape) + ", strides " + shape_text(strides) +
+           " and offset " + std::to_string(offset) + " lies outside of its storage of " +
            std::to_string(storage->bytes / width) + " elements");
     }
     tensor->view.data = storage->data + first;
@@ -207,7 +216,8 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
 
 TensorRef make_detached(const Tensor& base) {
   constexpr uint32_t kDropped = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
-  auto tensor = TensorRef::take(make_object(base.view.dtype, base.view.rank, base.view.flags & ~kDropped));
+  auto tensor =
+      TensorRef::take(make_object(base.view.dtype, base.view.rank, base.view.flags & ~kDropped));
   tensor->view.data = base.view.data;
   tensor->view.count = base.view.count;
   tensor->view.type = base.view.type;
@@ -230,6 +240,7 @@ void tenon_tensor::destroy(tenon_tensor* tensor) noexcept {
   if (tensor->view_base != nullptr) tensor->view_base->release();
   delete tensor->meta;
   if (tensor->storage != nullptr) tensor->storage->release();
-  if (tensor->dimensions != nullptr) tenon::core::release(tensor->dimensions, dimension_bytes(tensor->view.rank));
+  if (tensor->dimensions != nullptr)
+    tenon::core::release(tensor->dimensions, dimension_bytes(tensor->view.rank));
   tenon::core::release(tensor, sizeof(tenon_tensor));
 }

@@ -23,7 +23,8 @@ struct GraphNode {
   }
 };
 
-// The rarer autograd state (gradient, accumulator, hooks, view base, tangent); autograd derives from it.
+// The rarer autograd state (gradient, accumulator, hooks, view base, tangent); autograd derives
+// from it.
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
@@ -32,17 +33,18 @@ inline constexpr int64_t kInlineRank = 5;
 
 }  // namespace tenon::core
 
-// First member: the frozen view, whose address is the handle. Pooled; destroyed by its last release.
+// First member: the frozen view, whose address is the handle. Pooled; destroyed by its last
+// release.
 struct tenon_tensor {
   tenon_tensor_view view;
   std::atomic<int32_t> references{1};
   uint32_t node_output = 0;  // which output of `node` this is
   tenon::core::Storage* storage = nullptr;
-  tenon::core::GraphNode* node = nullptr;       // the history; null on leaves and constants
-  tenon::core::AutogradMeta* meta = nullptr;    // owned
-  tenon_tensor* view_base = nullptr;            // owned; the tensor that an op made this a view of
-  uint32_t view_version = 0;                    // of the storage when `node` was made: history is older otherwise
-  int64_t* dimensions = nullptr;                // shape then strides, when the rank exceeds kInlineRank
+  tenon::core::GraphNode* node = nullptr;     // the history; null on leaves and constants
+  tenon::core::AutogradMeta* meta = nullptr;  // owned
+  tenon_tensor* view_base = nullptr;          // owned; the tensor that an op made this a view of
+  uint32_t view_version = 0;      // of the storage when `node` was made: history is older otherwise
+  int64_t* dimensions = nullptr;  // shape then strides, when the rank exceeds kInlineRank
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
 
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
@@ -58,7 +60,9 @@ struct tenon_tensor {
   bool has_flag(uint32_t flag) const { return (view.flags & flag) != 0; }
   bool contiguous() const { return has_flag(TENON_TENSOR_CONTIGUOUS); }
   bool requires_grad() const { return has_flag(TENON_TENSOR_REQUIRES_GRAD); }
-  uint32_t version() const { return storage == nullptr ? 0 : storage->version.load(std::memory_order_relaxed); }
+  uint32_t version() const {
+    return storage == nullptr ? 0 : storage->version.load(std::memory_order_relaxed);
+  }
 
  private:
   static void destroy(tenon_tensor* tensor) noexcept;
@@ -100,20 +104,21 @@ class TensorRef {
   Tensor* tensor_ = nullptr;
 };
 
-// Uninitialized and contiguous. Throws ValueError for negative sizes, a rank above TENON_MAX_RANK, an
-// unknown dtype, or more bytes than can be addressed.
+// Uninitialized and contiguous. Throws ValueError for negative sizes, a rank above TENON_MAX_RANK,
+// an unknown dtype, or more bytes than can be addressed.
 TensorRef make_empty(tenon_dtype dtype, Shape shape);
 // Shape and dtype without data (TENON_TENSOR_SHAPE_ONLY): what rules see of "shape(input)".
 TensorRef make_shape_only(const Tensor& like);
-// Foreign memory; `release_owner(owner)` (it may be null) runs once when the last view is gone, and not
-// at all when this throws. Empty `strides`: contiguous.
+// Foreign memory; `release_owner(owner)` (it may be null) runs once when the last view is gone, and
+// not at all when this throws. Empty `strides`: contiguous.
 TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data, void* owner,
                        void (*release_owner)(void*));
-// Shares base's storage; offset in elements from base's first element. Throws ValueError when an element
-// would lie outside of the storage. No history, no autograd state, a plain Tensor; read-only and
-// inference flags stay.
+// Shares base's storage; offset in elements from base's first element. Throws ValueError when an
+// element would lie outside of the storage. No history, no autograd state, a plain Tensor;
+// read-only and inference flags stay.
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset);
-// Same storage, shape, strides and tensor type, no history: what detach returns and saved results hold.
+// Same storage, shape, strides and tensor type, no history: what detach returns and saved results
+// hold.
 TensorRef make_detached(const Tensor& base);
 
 }  // namespace tenon::core

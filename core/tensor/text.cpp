@@ -50,8 +50,8 @@ void each_value(const Extract& extract, size_t dimension, const Stored<T>* data,
   }
   const int64_t stride = extract.tensor.view.strides[dimension];
   extract.each(
-      dimension,
-      [&](int64_t i) { each_value<T>(extract, dimension + 1, data + i * stride, body); }, [] {});
+      dimension, [&](int64_t i) { each_value<T>(extract, dimension + 1, data + i * stride, body); },
+      [] {});
 }
 
 // One way of writing numbers for all elements of a tensor, and the width that they share.
@@ -103,7 +103,8 @@ class Formatter {
     each(look);
     if (largest == 0) return;
     style_ = whole ? Style::whole : Style::fixed;
-    if (largest / smallest > 1000. || largest > 1e8 || (!whole && smallest < 1e-4)) style_ = Style::scientific;
+    if (largest / smallest > 1000. || largest > 1e8 || (!whole && smallest < 1e-4))
+      style_ = Style::scientific;
   }
 
   std::string plain(Stored<T> value) const {
@@ -116,9 +117,11 @@ class Formatter {
       if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
       // Not printf, whose decimal point depends on the locale. Whole and fixed numbers end at 1e8.
       std::array<char, 48> buffer;
-      const auto form = style_ == Style::scientific ? std::chars_format::scientific : std::chars_format::fixed;
-      const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<double>(value),
-                                     form, style_ == Style::whole ? 0 : 4);
+      const auto form =
+          style_ == Style::scientific ? std::chars_format::scientific : std::chars_format::fixed;
+      const auto end =
+          std::to_chars(buffer.data(), buffer.data() + buffer.size(), static_cast<double>(value),
+                        form, style_ == Style::whole ? 0 : 4);
       std::string text(buffer.data(), end.ptr);
       if (style_ == Style::whole) text += '.';
       return text;
@@ -131,7 +134,8 @@ class Formatter {
 };
 
 template <class T>
-std::string row_text(const Extract& extract, const Formatter<T>& formatter, const Stored<T>* data, size_t indent) {
+std::string row_text(const Extract& extract, const Formatter<T>& formatter, const Stored<T>* data,
+                     size_t indent) {
   const size_t dimension = extract.tensor.view.rank - size_t{1};
   const int64_t stride = extract.tensor.view.strides[dimension];
   std::vector<std::string> items;
@@ -181,7 +185,8 @@ std::string elements_text(const Tensor& tensor) {
     using T = typename decltype(type)::type;
     const Extract extract{tensor, tensor.view.count > kSummarizeAbove};
     const Formatter<T> formatter(extract);
-    return nested_text<T>(extract, formatter, 0, static_cast<const Stored<T>*>(tensor.view.data), kIndent);
+    return nested_text<T>(extract, formatter, 0, static_cast<const Stored<T>*>(tensor.view.data),
+                          kIndent);
   });
 }
 

@@ -1,4 +1,6 @@
 // relu, sigmoid, tanh and their relatives sinh, cosh, erf.
+#include <cmath>
+
 #include "vector_math.hpp"
 
 #include <tenon/plugin.hpp>
@@ -40,7 +42,10 @@ struct Sigmoid {
   static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-input)).";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return 1 / (1 + vector_math::exp(-x)); };
+  static constexpr auto element = [](auto x) {
+    const auto decay = vector_math::exp(-std::fabs(x));  // never overflows
+    return (x < 0 ? decay : 1) / (1 + decay);
+  };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor y = c.result();

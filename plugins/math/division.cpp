@@ -27,8 +27,10 @@ template <class T>
 T floor_quotient(T input, T other) {
   if constexpr (std::is_floating_point_v<T>) {
     if (other == 0) return input / other;
-    const T quotient = (input - remainder_of(input, other)) / other;
-    // Whole up to rounding, unless it is zero, infinite or NaN.
+    const T rest = std::fmod(input, other);
+    T quotient = (input - rest) / other;
+    if (rest != 0 && (rest < 0) != (other < 0)) quotient -= 1;
+    // Whole up to rounding, unless it is infinite or NaN.
     return quotient == 0 ? std::copysign(T{0}, input / other) : std::round(quotient);
   } else {
     if (other == 0) return 0;

@@ -1,6 +1,8 @@
-/* Layouts of the boundary, pinned. A line that fails here names a change that breaks every plugin in the
- * field: frozen structs never change, growable ones and the host table grow at their ends only. */
+/* Layouts of the boundary, pinned. A line that fails here names a change that breaks every plugin
+ * in the field: frozen structs never change, growable ones and the host table grow at their ends
+ * only. */
 #include <stddef.h>
+
 #include <tenon/abi/abi.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type)

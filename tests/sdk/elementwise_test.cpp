@@ -124,6 +124,7 @@ TEST_SUITE("elementwise") {
 
   TEST_CASE("the in-place form shares the loops of the other") {
     CHECK(detail::ElementwiseOf<Add>::value.loops == detail::ElementwiseOf<Add_>::value.loops);
+    CHECK(detail::count_schema(Add_::schema).operands == 2);
     std::vector<float> a(100, 1), b(100, 3);
     char* data[] = {reinterpret_cast<char*>(a.data()), reinterpret_cast<char*>(a.data()),
                     reinterpret_cast<char*>(b.data())};

@@ -19,14 +19,17 @@ namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
-bool aligned(const void* block, uintptr_t to) { return reinterpret_cast<uintptr_t>(block) % to == 0; }
+bool aligned(const void* block, uintptr_t to) {
+  return reinterpret_cast<uintptr_t>(block) % to == 0;
+}
 
 }  // namespace
 
 TEST_SUITE("allocator") {
   TEST_CASE("blocks of every size are aligned, apart from each other and wholly usable") {
     std::vector<std::pair<char*, int64_t>> blocks;
-    std::vector<int64_t> sizes = {0, 1, 63, 64, 65, 1023, 1024, 1025, 1280, 1281, 4095, 4096, 4097, 5120, 5121};
+    std::vector<int64_t> sizes = {0,    1,    63,   64,   65,   1023, 1024, 1025,
+                                  1280, 1281, 4095, 4096, 4097, 5120, 5121};
     for (int64_t size = 8192; size <= 16 * kMebibyte; size *= 2) {
       for (const int64_t near : {size - 1, size, size + 1}) sizes.push_back(near);
     }
@@ -40,13 +43,15 @@ TEST_SUITE("allocator") {
     }
     for (size_t i = 0; i < blocks.size(); ++i) {
       const auto [block, size] = blocks[i];
-      CHECK(std::all_of(block, block + size, [i](char byte) { return byte == static_cast<char>(i); }));
+      CHECK(std::all_of(block, block + size,
+                        [i](char byte) { return byte == static_cast<char>(i); }));
     }
     for (const auto& [block, size] : blocks) release(block, size);
   }
 
   TEST_CASE("sizes that cannot be are errors that name the bytes asked") {
-    for (const int64_t size : {int64_t{-1}, INT64_MIN, INT64_MAX, (int64_t{1} << 47) + 1, int64_t{1} << 46}) {
+    for (const int64_t size :
+         {int64_t{-1}, INT64_MIN, INT64_MAX, (int64_t{1} << 47) + 1, int64_t{1} << 46}) {
       try {
         release(allocate(size), size);
         FAIL("allocated " << size);
@@ -132,7 +137,8 @@ TEST_SUITE("allocator") {
       std::mt19937 random(seed);
       for (int i = 0; i < 5000; ++i) {
         const int64_t size = i % 50 == 0 ? int64_t{1} << (random() % 23) : random() % 6000 + 1;
-        Block block{static_cast<unsigned char*>(allocate(size)), size, static_cast<unsigned char>(random())};
+        Block block{static_cast<unsigned char*>(allocate(size)), size,
+                    static_cast<unsigned char>(random())};
         block.memory[0] = block.memory[size - 1] = block.mark;
         Block other{};
         {

@@ -1,18 +1,17 @@
 // Files written as a whole: replacement, failures that leave the old file, links and permissions.
 #include "core/base/atomic_file.hpp"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "core/base/error.hpp"
 
@@ -31,7 +30,8 @@ class Folder {
   ~Folder() { fs::remove_all(path_); }
   std::string operator/(const std::string& name) const { return path_ / name; }
   size_t entries() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
   }
 
  private:
@@ -81,7 +81,8 @@ TEST_SUITE("atomic_file") {
   }
 
   TEST_CASE("a full disk is an error with the path and the reason") {
-    CHECK(io_failure("/dev/full") == "cannot write '/dev/full': while writing: No space left on device");
+    CHECK(io_failure("/dev/full") ==
+          "cannot write '/dev/full': while writing: No space left on device");
   }
 
   TEST_CASE("a write that fails half-way leaves the old file") {
@@ -104,7 +105,8 @@ TEST_SUITE("atomic_file") {
   TEST_CASE("folders that are missing or cannot be written to are told") {
     const Folder folder;
     CHECK(io_failure(folder / "none/a").find("No such file or directory") != std::string::npos);
-    CHECK(io_failure("/proc/tenon-cannot-be").find("cannot create a file in its folder") != std::string::npos);
+    CHECK(io_failure("/proc/tenon-cannot-be").find("cannot create a file in its folder") !=
+          std::string::npos);
     CHECK(io_failure(folder / "") != "");
     CHECK(io_failure("") == "cannot write '': the path is empty");
     fs::create_directory(folder / "sub");

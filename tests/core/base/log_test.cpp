@@ -1,13 +1,12 @@
 // The log: levels, sources, and what reaches standard error.
 #include "core/base/log.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <functional>
 #include <string>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
@@ -48,7 +47,8 @@ class Level {
 TEST_SUITE("log") {
   TEST_CASE("a line has time, level, source and message") {
     const Level level(LogLevel::info);
-    const std::string text = captured([] { log(LogLevel::warning, "blas", "no threads left: {} %s"); });
+    const std::string text =
+        captured([] { log(LogLevel::warning, "blas", "no threads left: {} %s"); });
     REQUIRE(text.size() > 13);
     CHECK(text.substr(12) == " warning blas: no threads left: {} %s\n");
     CHECK(text[2] == ':');

@@ -91,7 +91,8 @@ TEST_SUITE("discovery") {
     folder.add("duplicate", "second/duplicate.so");
     std::filesystem::create_symlink(first, folder / "first/zlink.so");
     SearchEnvironment environment;
-    environment.plugin_path = (folder / "first") + ":" + (folder / "second") + ":" + (folder / "none");
+    environment.plugin_path =
+        (folder / "first") + ":" + (folder / "second") + ":" + (folder / "none");
     const Discovery discovery = discover_plugins({}, search_folders({}, environment));
     REQUIRE(discovery.plugins.size() == 4);
     CHECK(discovery.plugins[0].path == first);

@@ -1,13 +1,13 @@
 // Facts are read from good files, and nothing bad happens with any other.
 #include "core/plugin/facts_reader.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <unistd.h>
+
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
 
 #include "core/plugin/elf_notes.hpp"
 #include "tests/core/plugin/support.hpp"
@@ -17,7 +17,9 @@ using namespace tenon::core::test;
 
 namespace {
 
-PluginFacts facts_in(const std::string& bytes) { return read_facts(MemorySource(bytes), "/x/y.so"); }
+PluginFacts facts_in(const std::string& bytes) {
+  return read_facts(MemorySource(bytes), "/x/y.so");
+}
 
 PluginFailure refusal(const std::string& bytes) {
   PluginFailure failure = failure_of([&] { facts_in(bytes); });
@@ -73,7 +75,8 @@ TEST_SUITE("facts reader") {
   TEST_CASE("ops, modules, defaults and unknown keys of facts are taken as meant") {
     const PluginFacts facts = facts_in(make_elf(
         {R"({"op":{"schema":"f(Tensor x) -> Tensor","differentiable":"formula","jvp":"rule","flags":1,"new":[]}})",
-         plugin_payload(), R"j({"module":{"schema":"Linear(int n)","doc":"A layer.\nTwo lines."}})j",
+         plugin_payload(),
+         R"j({"module":{"schema":"Linear(int n)","doc":"A layer.\nTwo lines."}})j",
          R"({"type":{"name":"of a later SDK"}})", R"j({"op":{"schema":"a.b_2.c () -> ()"}})j"}));
     REQUIRE(facts.ops.size() == 2);
     CHECK(facts.ops[0].differentiable == "formula");
@@ -155,7 +158,9 @@ TEST_SUITE("facts reader") {
       refusal(patched(good, segment + offsetof(Elf64_Phdr, p_filesz), uint64_t{1} << 40));
     }
     const size_t note = good.find("Tenon") - offsetof(tenon_facts_header, owner);
-    const auto fact = [&](size_t field, uint32_t value) { return patched(good, note + field, value); };
+    const auto fact = [&](size_t field, uint32_t value) {
+      return patched(good, note + field, value);
+    };
     CHECK(contains(refusal(fact(offsetof(tenon_facts_header, name_size), UINT32_MAX)).problem,
                    "past the end of its segment"));
     refusal(fact(offsetof(tenon_facts_header, descriptor_size), UINT32_MAX));
@@ -177,13 +182,15 @@ TEST_SUITE("facts reader") {
     std::fill(headers.begin() + 3, headers.end(), headers[2]);
     std::string forged = patched(elf, offsetof(Elf64_Ehdr, e_phoff), uint64_t{elf.size()});
     forged = patched(forged, offsetof(Elf64_Ehdr, e_phnum), uint16_t{1000});
-    forged.append(reinterpret_cast<const char*>(headers.data()), headers.size() * sizeof(Elf64_Phdr));
+    forged.append(reinterpret_cast<const char*>(headers.data()),
+                  headers.size() * sizeof(Elf64_Phdr));
     // Told by the second copy of the fact, or else by the sum of the sizes.
     refusal(forged);
   }
 
   TEST_CASE("a library without facts is told from one that a tool took them from") {
-    CHECK(contains(failure_of([] { read_facts_file(fixture("no_facts")); }).problem, "no Tenon plugin"));
+    CHECK(contains(failure_of([] { read_facts_file(fixture("no_facts")); }).problem,
+                   "no Tenon plugin"));
     std::string moved = read_file(fixture("plain"));
     Elf64_Ehdr header;
     std::memcpy(&header, moved.data(), sizeof header);
@@ -200,15 +207,20 @@ TEST_SUITE("facts reader") {
     CHECK(contains(refusal_of_payload("{").problem, "not JSON"));
     CHECK(contains(refusal_of_payload("[1]").problem, "not a JSON object"));
     CHECK(contains(refusal_of_payload(R"({"op":1})").problem, "\"op\" is not a JSON object"));
-    CHECK(contains(refusal_of_payload(R"({"op":{}})").problem, "\"schema\" of its fact \"op\" is missing"));
+    CHECK(contains(refusal_of_payload(R"({"op":{}})").problem,
+                   "\"schema\" of its fact \"op\" is missing"));
     CHECK(contains(refusal_of_payload(R"({"op":{"schema":3}})").problem, "not a string"));
     CHECK(contains(refusal_of_payload(R"({"op":{"schema":"add"}})").problem, "begin with a name"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"1add()"}})j").problem, "begin with a name"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"a..b()"}})j").problem, "begin with a name"));
+    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"1add()"}})j").problem,
+                   "begin with a name"));
+    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"a..b()"}})j").problem,
+                   "begin with a name"));
     CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","doc":"\u001b[2J"}})j").problem,
                    "control characters"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","flags":"x"}})j").problem, "not an integer"));
-    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","schema":"g()"}})j").problem, "not JSON"));
+    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","flags":"x"}})j").problem,
+                   "not an integer"));
+    CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","schema":"g()"}})j").problem,
+                   "not JSON"));
     CHECK(contains(refusal_of_payload(plugin_payload()).problem, "two facts"));
     CHECK(contains(refusal(make_elf({R"j({"op":{"schema":"f()"}})j"})).problem, "but no plugin"));
     CHECK(contains(refusal(make_elf({plugin_payload(), R"j({"op":{"schema":"f()"}})j",
@@ -228,7 +240,8 @@ TEST_SUITE("facts reader") {
   }
 
   TEST_CASE("the fixtures with bad facts are refused from their files") {
-    CHECK(contains(failure_of([] { read_facts_file(fixture("bad_checksum")); }).problem, "checksum"));
+    CHECK(
+        contains(failure_of([] { read_facts_file(fixture("bad_checksum")); }).problem, "checksum"));
     CHECK(contains(failure_of([] { read_facts_file(fixture("bad_json")); }).problem, "not JSON"));
   }
 

@@ -187,9 +187,10 @@ TEST_SUITE("loader") {
                    "registered other than declared: "));
     CHECK(contains(failure.problem,
                    "undeclared.kept (differentiable 'none' declared, 'composite' registered)"));
-    CHECK(contains(failure.problem,
-                   "undeclared.changed (schema 'undeclared.changed(Tensor input) -> Tensor' declared, "
-                   "'undeclared.changed(Tensor input, int dim) -> Tensor' registered)"));
+    CHECK(contains(
+        failure.problem,
+        "undeclared.changed (schema 'undeclared.changed(Tensor input) -> Tensor' declared, "
+        "'undeclared.changed(Tensor input, int dim) -> Tensor' registered)"));
     CHECK(contains(refusal("other_id").problem, "another id"));
     CHECK(refusal("other_id").wanted == "'other_id'");
     CHECK(refusal("other_id").found == "'renamed'");
@@ -201,7 +202,8 @@ TEST_SUITE("loader") {
     const auto opened = [&](const std::string& name) {
       bool result = false;
       const FactsFile file = read_facts_file(fixture(name));
-      CHECK_THROWS_AS(load_plugin(*file.facts, fixture(name), host.table(), nullptr, result), PluginError);
+      CHECK_THROWS_AS(load_plugin(*file.facts, fixture(name), host.table(), nullptr, result),
+                      PluginError);
       return result;
     };
     CHECK(!opened("abi_major"));

@@ -22,7 +22,9 @@ struct World {
       if (!manager->ensure_op(name)) throw Error(TENON_ERROR_VALUE, "no such op");
     };
   }
-  ~World() { FakeHost::find_op = [](std::string_view) {}; }
+  ~World() {
+    FakeHost::find_op = [](std::string_view) {};
+  }
 
   PluginListing listing(const std::string& id) const {
     for (PluginListing& one : manager->list()) {
@@ -47,7 +49,8 @@ PluginPolicy policy_with(const PluginPolicy::Plugin& plugin) {
   return policy;
 }
 
-PluginPolicy rules(std::vector<PluginPolicy::Rule> prefer, std::vector<PluginPolicy::Rule> disable) {
+PluginPolicy rules(std::vector<PluginPolicy::Rule> prefer,
+                   std::vector<PluginPolicy::Rule> disable) {
   PluginPolicy policy;
   policy.source = "config 'test.json'";
   policy.prefer = std::move(prefer);
@@ -80,7 +83,8 @@ TEST_SUITE("plugin manager") {
     CHECK(world.manager->ensure_op("slow.second"));
     CHECK(world.state("slow") == PluginState::Active);
     CHECK(world.state("plain") == PluginState::Indexed);
-    CHECK(world.registrar.names == std::set<std::string>{"slow:slow.first", "slow:slow.second", "slow:Slow"});
+    CHECK(world.registrar.names ==
+          std::set<std::string>{"slow:slow.first", "slow:slow.second", "slow:Slow"});
     CHECK(world.manager->ensure_op("slow.first"));
     CHECK(world.manager->ensure_module("Slow"));
     world.manager->load("slow");
@@ -158,8 +162,7 @@ TEST_SUITE("plugin manager") {
     World world;
     world.folder.add("init_fails");
     for (int i = 0; i < 2; ++i) {
-      const PluginFailure failure =
-          failure_of([&] { world.manager->ensure_op("init_fails.op"); });
+      const PluginFailure failure = failure_of([&] { world.manager->ensure_op("init_fails.op"); });
       CHECK(failure.stage == PluginStage::Init);
       CHECK(failure.asked_by == "op 'init_fails.op'");
     }
@@ -203,7 +206,8 @@ TEST_SUITE("plugin manager") {
   TEST_CASE("a plugin that is not found is told with all places that were looked at") {
     World world;
     world.folder.add("plain");
-    const PluginFailure failure = failure_of([&] { world.manager->load("plian", "config 'x.json'"); });
+    const PluginFailure failure =
+        failure_of([&] { world.manager->load("plian", "config 'x.json'"); });
     CHECK(failure.stage == PluginStage::Find);
     CHECK(contains(failure.problem, "did you mean 'plain'?"));
     CHECK(contains(failure.problem, "'" + world.folder.path() + "' (1 plugin file)"));
@@ -343,7 +347,8 @@ TEST_SUITE("plugin manager") {
     world.manager->apply(rules({{"plain.*", "plain"}}, {}));
     world.manager->load("duplicate");
     world.manager->load("plain");
-    CHECK(world.registrar.names == std::set<std::string>{"duplicate:duplicate.own", "plain:plain.add_one"});
+    CHECK(world.registrar.names ==
+          std::set<std::string>{"duplicate:duplicate.own", "plain:plain.add_one"});
 
     World second;
     second.folder.add("plain");
@@ -373,7 +378,8 @@ TEST_SUITE("plugin manager") {
     world.registrar.refused = "duplicate";
     world.manager->apply(rules({{"*", "duplicate"}}, {}));
     for (int i = 0; i < 2; ++i) {
-      CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }), "the table is full"));
+      CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
+                     "the table is full"));
     }
   }
 
@@ -387,7 +393,8 @@ TEST_SUITE("plugin manager") {
     CHECK(world.state("slow") == PluginState::Active);
     CHECK(world.state("plain") == PluginState::Disabled);
     CHECK(contains(world.listing("plain").reason, "config 'test.json'"));
-    CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }), "disabled by config"));
+    CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
+                   "disabled by config"));
     CHECK(contains(message_of([&] { world.manager->load("plain"); }), "disabled by config"));
   }
 
@@ -409,8 +416,9 @@ TEST_SUITE("plugin manager") {
   TEST_CASE("policy: wanted and found version and hash are named") {
     World world;
     const std::string path = world.folder.add("plain");
-    const PluginFailure version = failure_of(
-        [&] { world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}})); });
+    const PluginFailure version = failure_of([&] {
+      world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}}));
+    });
     CHECK(version.stage == PluginStage::Version);
     CHECK(version.wanted == "version >=2");
     CHECK(version.found == "1.2.0");
@@ -423,7 +431,8 @@ TEST_SUITE("plugin manager") {
     CHECK(hash.found == "sha256 " + sha256_file(path));
     // Nothing of the refused policies stays.
     CHECK(world.state("plain") == PluginState::Indexed);
-    world.manager->apply(policy_with({"plain", LoadMode::Eager, ">=1.2, <2", sha256_file(path), {}}));
+    world.manager->apply(
+        policy_with({"plain", LoadMode::Eager, ">=1.2, <2", sha256_file(path), {}}));
     CHECK(world.state("plain") == PluginState::Active);
   }
 
@@ -475,7 +484,8 @@ TEST_SUITE("plugin manager") {
       REQUIRE(failures.size() == 1);
       return failures[0].problem;
     };
-    CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", "", {}})), "cannot be disabled"));
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", "", {}})),
+                   "cannot be disabled"));
     CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", "", parse_tree("{}")})),
                    "options come too late"));
     CHECK(contains(refused(rules({}, {{"slow.first", ""}})), "registered already"));

@@ -1,13 +1,11 @@
-// What the plugin tests share: fixtures, throwaway folders, a host and a table that record what happens.
+// What the plugin tests share: fixtures, throwaway folders, a host and a table that record what
+// happens.
 #pragma once
-
-#include <doctest/doctest.h>
-
-#include <elf.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +15,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include "core/plugin/plugin_manager.hpp"
 #include "tenon/abi/facts.h"
@@ -119,7 +119,8 @@ inline std::string make_elf(const std::vector<std::string>& payloads, size_t pad
     result.p_align = 4;
     return result;
   };
-  // Every table of the dynamic section is the file's own beginning: in bounds, and all a reader looks at.
+  // Every table of the dynamic section is the file's own beginning: in bounds, and all a reader
+  // looks at.
   std::string dynamic;
   for (int64_t tag : {DT_STRTAB, DT_SYMTAB, DT_GNU_HASH, DT_NULL}) {
     Elf64_Dyn entry{};
@@ -160,8 +161,7 @@ class FakeHost {
                         std::string(message, static_cast<size_t>(length)));
     };
     table_.op_find = [](const char* name, int64_t length, const tenon_op**, tenon_error** error) {
-      return guarded(error,
-                     [&] { find_op(std::string_view(name, static_cast<size_t>(length))); });
+      return guarded(error, [&] { find_op(std::string_view(name, static_cast<size_t>(length))); });
     };
     table_.string_create = [](const char* data, int64_t length, tenon_value* result,
                               tenon_error**) -> tenon_status {

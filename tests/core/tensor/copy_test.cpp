@@ -40,7 +40,8 @@ std::string fault(auto&& body) {
 template <class T>
 TensorRef counting(const Values& shape) {
   TensorRef tensor = make_empty(dtype_of<T>(), shape);
-  for (int64_t i = 0; i < tensor->view.count; ++i) static_cast<T*>(tensor->view.data)[i] = static_cast<T>(i);
+  for (int64_t i = 0; i < tensor->view.count; ++i)
+    static_cast<T*>(tensor->view.data)[i] = static_cast<T>(i);
   return tensor;
 }
 
@@ -95,27 +96,33 @@ TEST_SUITE("copy") {
 
   TEST_CASE("floats become integers by truncation, stop at the ends, and NaN is 0") {
     const double infinity = std::numeric_limits<double>::infinity();
-    const TensorRef source = tensor_of<double>(
-        {12}, {1.9, -1.9, 300, -300, 1e30, -1e30, infinity, -infinity, std::nan(""), 2147483647.0, 9.3e18, -0.5});
+    const TensorRef source =
+        tensor_of<double>({12}, {1.9, -1.9, 300, -300, 1e30, -1e30, infinity, -infinity,
+                                 std::nan(""), 2147483647.0, 9.3e18, -0.5});
     CHECK(values_of<int8_t>(*contiguous_copy(*source, TENON_I8)) ==
           std::vector<int8_t>{1, -1, 127, -128, 127, -128, 127, -128, 0, 127, 127, 0});
     CHECK(values_of<uint8_t>(*contiguous_copy(*source, TENON_U8)) ==
           std::vector<uint8_t>{1, 0, 255, 0, 255, 0, 255, 0, 0, 255, 255, 0});
     CHECK(values_of<int32_t>(*contiguous_copy(*source, TENON_I32)) ==
-          std::vector<int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, INT32_MAX, INT32_MAX, 0});
+          std::vector<int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0,
+                               INT32_MAX, INT32_MAX, 0});
     CHECK(values_of<int64_t>(*contiguous_copy(*source, TENON_I64)) ==
-          std::vector<int64_t>{1, -1, 300, -300, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0, 2147483647, INT64_MAX, 0});
+          std::vector<int64_t>{1, -1, 300, -300, INT64_MAX, INT64_MIN, INT64_MAX, INT64_MIN, 0,
+                               2147483647, INT64_MAX, 0});
     const TensorRef single = contiguous_copy(*source, TENON_F32);
     CHECK(values_of<int32_t>(*contiguous_copy(*single, TENON_I32)) ==
-          std::vector<int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, INT32_MAX, INT32_MAX, 0});
+          std::vector<int32_t>{1, -1, 300, -300, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0,
+                               INT32_MAX, INT32_MAX, 0});
     CHECK(values_of<int16_t>(*contiguous_copy(*single, TENON_I16))[4] == INT16_MAX);
     CHECK(values_of<bool>(*contiguous_copy(*source, TENON_BOOL)) == std::vector<bool>(12, true));
   }
 
   TEST_CASE("integers wrap, and any non-zero byte is true") {
     const TensorRef source = tensor_of<int32_t>({3}, {256, -1, 128});
-    CHECK(values_of<uint8_t>(*contiguous_copy(*source, TENON_U8)) == std::vector<uint8_t>{0, 255, 128});
-    CHECK(values_of<int8_t>(*contiguous_copy(*source, TENON_I8)) == std::vector<int8_t>{0, -1, -128});
+    CHECK(values_of<uint8_t>(*contiguous_copy(*source, TENON_U8)) ==
+          std::vector<uint8_t>{0, 255, 128});
+    CHECK(values_of<int8_t>(*contiguous_copy(*source, TENON_I8)) ==
+          std::vector<int8_t>{0, -1, -128});
     const TensorRef truth = make_empty(TENON_BOOL, Values{2});
     std::memcpy(truth->view.data, "\x02\x00", 2);
     CHECK(values_of<float>(*contiguous_copy(*truth, TENON_F32)) == std::vector<float>{1, 0});
@@ -131,8 +138,11 @@ TEST_SUITE("copy") {
     CHECK(values_of<float>(*destination) == std::vector<float>{10, 10, 10, 20, 20, 20});
     copy(*destination, *tensor_of<float>({}, {7}));
     CHECK(values_of<float>(*destination) == std::vector<float>(6, 7));
-    CHECK(fault([&] { copy(*destination, *tensor_of<float>({2}, {1, 2})); }) ==
-          "cannot copy: the source's shape [2] cannot be expanded to [2, 3]: sizes 2 and 3 differ at dimension 1");
+    CHECK(fault([&] {
+            copy(*destination, *tensor_of<float>({2}, {1, 2}));
+          }) ==
+          "cannot copy: the source's shape [2] cannot be expanded to [2, 3]: sizes 2 and 3 differ "
+          "at dimension 1");
     CHECK(fault([&] { copy(*row, *destination); }) != "");
   }
 
@@ -185,7 +195,8 @@ TEST_SUITE("copy") {
       visit_dtype(to, [&](auto type) {
         using T = typename decltype(type)::type;
         const std::vector<T> values = values_of<T>(*destination);
-        for (size_t i = 0; i < numbers.size(); ++i) REQUIRE(static_cast<int64_t>(values[i]) == numbers[i]);
+        for (size_t i = 0; i < numbers.size(); ++i)
+          REQUIRE(static_cast<int64_t>(values[i]) == numbers[i]);
       });
     }
     set_thread_count(threads);
@@ -203,7 +214,8 @@ TEST_SUITE("copy") {
           const T* from = static_cast<const T*>(base->view.data);
           const T* to = static_cast<const T*>(result->view.data);
           for (int64_t i = 0; i < shape[0]; ++i) {
-            for (int64_t j = 0; j < shape[1]; ++j) right = right && to[j * shape[0] + i] == from[i * shape[1] + j];
+            for (int64_t j = 0; j < shape[1]; ++j)
+              right = right && to[j * shape[0] + i] == from[i * shape[1] + j];
           }
         });
         CHECK(right);
@@ -262,11 +274,13 @@ TEST_SUITE("copy") {
     const TensorRef tensor = counting<float>({2, 3});
     const TensorRef expanded = make_alias(*tensor, Values{4, 3}, Values{0, 1}, 0);
     CHECK(fault([&] { copy(*expanded, *tensor_of<float>({}, {1})); }) ==
-          "cannot copy into an expanded tensor of shape [4, 3]: dimension 0 holds one element in several places; "
+          "cannot copy into an expanded tensor of shape [4, 3]: dimension 0 holds one element in "
+          "several places; "
           "copy it first");
     CHECK(fault([&] { fill(*expanded, real(1)); }) != "");
     const TensorRef shape = make_shape_only(*tensor);
-    CHECK(fault([&] { fill(*shape, real(1)); }) == "cannot fill a tensor that has a shape but no data: [2, 3]");
+    CHECK(fault([&] { fill(*shape, real(1)); }) ==
+          "cannot fill a tensor that has a shape but no data: [2, 3]");
     CHECK(fault([&] { copy(*tensor, *shape); }) != "");
     CHECK(fault([&] { contiguous_copy(*shape); }) != "");
     tensor->view.flags |= TENON_TENSOR_READ_ONLY;
@@ -302,8 +316,9 @@ TEST_SUITE("copy") {
     CHECK(item(*tensor_of<int64_t>({}, {INT64_MIN})).tag == TENON_VALUE_INT);
     CHECK(item(*tensor_of<bool>({}, {true})).tag == TENON_VALUE_BOOL);
     CHECK(item(*tensor_of<bool>({}, {true})).as.integer == 1);
-    CHECK(fault([] { item(*counting<float>({2, 3})); }) ==
-          "item() needs a tensor of one element, this one has shape [2, 3]");
+    CHECK(fault([] {
+            item(*counting<float>({2, 3}));
+          }) == "item() needs a tensor of one element, this one has shape [2, 3]");
     CHECK(fault([] { item(*make_empty(TENON_F32, Values{0})); }) != "");
     CHECK(fault([] { item(*make_shape_only(*make_empty(TENON_F32, Values{1}))); }) != "");
   }

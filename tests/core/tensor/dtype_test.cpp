@@ -42,8 +42,9 @@ TEST_SUITE("dtype") {
     CHECK(dtype_parse("uint8") == TENON_U8);
     CHECK(dtype_find("F32") == TENON_DTYPE_NONE);
     CHECK(dtype_find("") == TENON_DTYPE_NONE);
-    CHECK_THROWS_WITH_AS(dtype_parse("f16"),
-                         "unknown dtype 'f16': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64", Error);
+    CHECK_THROWS_WITH_AS(
+        dtype_parse("f16"),
+        "unknown dtype 'f16': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64", Error);
     CHECK_THROWS_AS(dtype_check(99), Error);
     CHECK(std::string(dtype_text(99)) == "none");
   }
@@ -64,7 +65,8 @@ TEST_SUITE("dtype") {
     for (const tenon_dtype a : kAll) {
       for (const tenon_dtype b : kAll) {
         CHECK(promote_dtypes(a, b) == promote_dtypes(b, a));
-        CHECK(dtype_category(promote_dtypes(a, b)) == std::max(dtype_category(a), dtype_category(b)));
+        CHECK(dtype_category(promote_dtypes(a, b)) ==
+              std::max(dtype_category(a), dtype_category(b)));
       }
     }
   }

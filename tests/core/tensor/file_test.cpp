@@ -1,8 +1,6 @@
 // Tensor files: layout, round trips, and hostile files. Case names begin with the conformance id.
 #include "core/tensor/file.hpp"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "core/base/error.hpp"
 #include "core/tensor/copy.hpp"
@@ -48,7 +47,8 @@ class File {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   const File& write(std::string_view bytes) const {
-    std::ofstream(path(), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path(), std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return *this;
   }
   // The fault that reading reports, after the path.
@@ -105,7 +105,8 @@ TEST_SUITE("tensor file") {
 
     static_cast<int32_t*>(tensor->view.data)[3] = 1;
     save_tensors(file.path(), std::vector<NamedTensor>{{"test", tensor}});
-    CHECK(file.bytes() == length_field(0x40) + header + std::string(12, '\0') + std::string("\1\0\0\0", 4));
+    CHECK(file.bytes() ==
+          length_field(0x40) + header + std::string(12, '\0') + std::string("\1\0\0\0", 4));
   }
 
   TEST_CASE("ST-03: empty file and metadata") {
@@ -118,12 +119,15 @@ TEST_SUITE("tensor file") {
     CHECK(begins(file.bytes(), length_field(40) + R"({"__metadata__":{"framework":"pt"}})"));
     CHECK(load_tensors(file.path()).metadata == FileMetadata{{"framework", "pt"}});
 
-    save_tensors(file.path(), std::vector<NamedTensor>{{"a", tensor_of<uint8_t>({1}, {7})}}, {{"k", "\"\\\n\x01"}});
+    save_tensors(file.path(), std::vector<NamedTensor>{{"a", tensor_of<uint8_t>({1}, {7})}},
+                 {{"k", "\"\\\n\x01"}});
     CHECK(begins(file.bytes().substr(8), R"({"__metadata__":{"k":"\"\\\u000a\u0001"},"a":)"));
     CHECK(load_tensors(file.path()).metadata[0].second == "\"\\\n\x01");
 
-    CHECK(begins(file.write(file_of(R"({"__metadata__":{"a":1}})")).fault(), "invalid header: the metadata 'a'"));
-    CHECK(begins(file.write(file_of(R"({"__metadata__":"x"})")).fault(), "invalid header: __metadata__"));
+    CHECK(begins(file.write(file_of(R"({"__metadata__":{"a":1}})")).fault(),
+                 "invalid header: the metadata 'a'"));
+    CHECK(begins(file.write(file_of(R"({"__metadata__":"x"})")).fault(),
+                 "invalid header: __metadata__"));
   }
 
   TEST_CASE("ST-04: minimal reads") {
@@ -134,7 +138,8 @@ TEST_SUITE("tensor file") {
     CHECK(square->view.dtype == TENON_I32);
     CHECK(values_of<int32_t>(*square) == std::vector<int32_t>{1, 2, 3, 4});
 
-    file.write(file_of(R"({"test":{"dtype":"I32","shape":[],"data_offsets":[0,4]}})", std::string("\5\0\0\0", 4)));
+    file.write(file_of(R"({"test":{"dtype":"I32","shape":[],"data_offsets":[0,4]}})",
+                       std::string("\5\0\0\0", 4)));
     const TensorRef scalar = load_tensors(file.path()).at("test");
     CHECK(scalar->view.rank == 0);
     CHECK(item(*scalar).as.integer == 5);
@@ -161,7 +166,8 @@ TEST_SUITE("tensor file") {
       CHECK(error.message == "cannot read '/nowhere/a.safetensors': No such file or directory");
     }
     CHECK_THROWS_WITH_AS(load_tensors("/tmp"), "cannot read '/tmp': Is a directory", Error);
-    CHECK_THROWS_WITH_AS(load_tensors("/dev/zero"), "cannot read '/dev/zero': it is no regular file", Error);
+    CHECK_THROWS_WITH_AS(load_tensors("/dev/zero"),
+                         "cannot read '/dev/zero': it is no regular file", Error);
   }
 
   TEST_CASE("tensors of every dtype and layout come back, wide ones first") {
@@ -182,9 +188,10 @@ TEST_SUITE("tensor file") {
     const TensorFile loaded = load_tensors(file.path());
     std::vector<std::string> names;
     for (const NamedTensor& entry : loaded.tensors) names.push_back(entry.name);
-    CHECK(names == std::vector<std::string>{"f64", "i64", "transposed \xC3\xA4 \"x\"", "f32", "expanded", "i16",
-                                            "bool", "u8", "i8"});
-    CHECK(values_of<float>(*loaded.at("transposed \xC3\xA4 \"x\"")) == std::vector<float>{1, 4, 2, 5, 3, 6});
+    CHECK(names == std::vector<std::string>{"f64", "i64", "transposed \xC3\xA4 \"x\"", "f32",
+                                            "expanded", "i16", "bool", "u8", "i8"});
+    CHECK(values_of<float>(*loaded.at("transposed \xC3\xA4 \"x\"")) ==
+          std::vector<float>{1, 4, 2, 5, 3, 6});
     CHECK(values_of<float>(*loaded.at("expanded")) == std::vector<float>{4, 5, 6, 4, 5, 6});
     CHECK(values_of<bool>(*loaded.at("bool")) == std::vector<bool>{true, false, true});
     CHECK(item(*loaded.at("f64")).as.number == 0.1);
@@ -195,10 +202,12 @@ TEST_SUITE("tensor file") {
   TEST_CASE("what cannot be saved is refused before the file is touched") {
     const TensorRef tensor = tensor_of<float>({1}, {1});
     CHECK(save_fault({{"a", tensor}, {"a", tensor}}) == "two tensors have the name 'a'");
-    CHECK(save_fault({{"__metadata__", tensor}}) == "the name '__metadata__' is reserved by the format");
+    CHECK(save_fault({{"__metadata__", tensor}}) ==
+          "the name '__metadata__' is reserved by the format");
     CHECK(begins(save_fault({{"\xFF", tensor}}), "a tensor's name is not valid UTF-8"));
     CHECK(save_fault({{"a", TensorRef()}}) == "the tensor 'a' is undefined");
-    CHECK(save_fault({{"a", make_shape_only(*tensor)}}) == "the tensor 'a' has a shape but no data");
+    CHECK(save_fault({{"a", make_shape_only(*tensor)}}) ==
+          "the tensor 'a' has a shape but no data");
     CHECK(save_fault({}, {{"k", "1"}, {"k", "2"}}) == "the metadata key 'k' is there twice");
   }
 
@@ -233,7 +242,8 @@ TEST_SUITE("tensor file") {
     CHECK(begins(file.write(file_of("\xFF")).fault(), "invalid header: it is invalid UTF-8"));
     CHECK(begins(file.write(file_of("{")).fault(), "invalid header: invalid JSON"));
     CHECK(begins(file.write(file_of("")).fault(), "invalid header"));
-    for (const char* header : {"[]", "null", "3", "{} x", "{}{}", " {}", "{}\\0", "{\"a\":{},\"a\":{}}"}) {
+    for (const char* header :
+         {"[]", "null", "3", "{} x", "{}{}", " {}", "{}\\0", "{\"a\":{},\"a\":{}}"}) {
       CHECK_MESSAGE(begins(file.write(file_of(header)).fault(), "invalid header"), header);
     }
     CHECK(begins(file.write(file_of(std::string("{}\0", 3))).fault(), "invalid header"));
@@ -245,14 +255,17 @@ TEST_SUITE("tensor file") {
     const File file;
     const auto header = [](int names, const std::string& entry) {
       std::string text = "{";
-      for (int i = 0; i < names; ++i) text += (i == 0 ? "\"w" : ",\"w") + std::to_string(i) + "\":" + entry;
+      for (int i = 0; i < names; ++i)
+        text += (i == 0 ? "\"w" : ",\"w") + std::to_string(i) + "\":" + entry;
       return text + "}";
     };
-    file.write(file_of(header(10, R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"), std::string(16, '\0')));
+    file.write(file_of(header(10, R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})"),
+                       std::string(16, '\0')));
     CHECK(begins(file.fault(), "invalid offset of tensor 'w1'"));
 
-    file.write(file_of(header(100'000, R"({"dtype":"F32","shape":[200,200],"data_offsets":[0,160000]})"),
-                       std::string(160000, '\0')));
+    file.write(
+        file_of(header(100'000, R"({"dtype":"F32","shape":[200,200],"data_offsets":[0,160000]})"),
+                std::string(160000, '\0')));
     const auto start = std::chrono::steady_clock::now();
     CHECK(begins(file.fault(), "invalid offset of tensor 'w1'"));
     CHECK(std::chrono::steady_clock::now() - start < kSecond);
@@ -261,12 +274,16 @@ TEST_SUITE("tensor file") {
     CHECK(usage.ru_maxrss < int64_t{4} << 20);  // in KiB
 
     // Gaps and ranges that run backwards are no better.
-    CHECK(begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx")).fault(),
-                 "invalid offset of tensor 'a'"));
-    CHECK(begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,-1]}})")).fault(),
-                 "invalid header of tensor 'a'"));
+    CHECK(
+        begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx"))
+                   .fault(),
+               "invalid offset of tensor 'a'"));
+    CHECK(begins(
+        file.write(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,-1]}})")).fault(),
+        "invalid header of tensor 'a'"));
     file.write(file_of(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
-                       R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,1]}})", "xx"));
+                       R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,1]}})",
+                       "xx"));
     CHECK(begins(file.fault(), "invalid offset of tensor 'b'"));
   }
 
@@ -279,25 +296,36 @@ TEST_SUITE("tensor file") {
           "invalid info of tensor 'a': I32 of shape [2, 2] does not take the 4 bytes of its range");
     CHECK(begins(fault(R"({"dtype":"F33","shape":[1],"data_offsets":[0,4]})"),
                  "invalid header of tensor 'a': dtype 'F33'"));
-    CHECK(begins(fault(R"({"shape":[1],"data_offsets":[0,4]})"), "invalid header of tensor 'a': the field 'dtype'"));
-    CHECK(begins(fault(R"({"dtype":"F32","data_offsets":[0,4]})"), "invalid header of tensor 'a': the field 'shape'"));
-    CHECK(begins(fault(R"({"dtype":"F32","shape":[1]})"), "invalid header of tensor 'a': the field 'data_offsets'"));
+    CHECK(begins(fault(R"({"shape":[1],"data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a': the field 'dtype'"));
+    CHECK(begins(fault(R"({"dtype":"F32","data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a': the field 'shape'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1]})"),
+                 "invalid header of tensor 'a': the field 'data_offsets'"));
     CHECK(begins(fault("3"), "invalid header of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"), "invalid header of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), "invalid header of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})", ""),
-                 "invalid info of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1.5],"data_offsets":[0,4]})"),
+                 "invalid header of tensor 'a'"));
+    CHECK(begins(fault(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"),
+                 "invalid header of tensor 'a'"));
+    CHECK(
+        begins(fault(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]})", ""),
+               "invalid info of tensor 'a'"));
     CHECK(begins(fault(R"({"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]})", ""),
                  "invalid info of tensor 'a'"));
-    CHECK(begins(fault(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]})", "x"),
-                 "invalid info of tensor 'a'"));
+    CHECK(begins(
+        fault(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]})",
+              "x"),
+        "invalid info of tensor 'a'"));
   }
 
   TEST_CASE("SEC-08: extra or missing data") {
     const File file;
-    const std::string valid = file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "0123");
+    const std::string valid =
+        file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", "0123");
     CHECK(file.write(valid).fault() == "");
     CHECK(begins(file.write(valid + "PK").fault(), "incomplete buffer"));
     CHECK(begins(file.write(valid.substr(0, valid.size() - 2)).fault(), "incomplete buffer"));
@@ -306,7 +334,8 @@ TEST_SUITE("tensor file") {
   TEST_CASE("files cut or changed at any byte are refused or read, never worse") {
     const File file;
     const std::string valid =
-        file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"__metadata__":{"x":"y"}})", "0123");
+        file_of(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"__metadata__":{"x":"y"}})",
+                "0123");
     for (size_t i = 0; i < valid.size(); ++i) {
       CHECK(file.write(valid.substr(0, i)).fault() != "");
       for (const char byte : {'\0', '"', '9', '}', '\xFF'}) {

@@ -37,7 +37,8 @@ TEST_SUITE("shape") {
     CHECK_THROWS_WITH_AS(element_count(Values{0, -1}), "negative size -1 in shape [0, -1]", Error);
     CHECK_THROWS_AS(element_count(Values{INT64_MAX, 2}), Error);
     CHECK(element_count(Values(16, 1)) == 1);
-    CHECK_THROWS_WITH_AS(element_count(Values(17, 1)), "a shape has at most 16 dimensions, this one has 17", Error);
+    CHECK_THROWS_WITH_AS(element_count(Values(17, 1)),
+                         "a shape has at most 16 dimensions, this one has 17", Error);
   }
 
   TEST_CASE("contiguous strides, with empty dimensions too") {
@@ -60,15 +61,17 @@ TEST_SUITE("shape") {
     CHECK(values(broadcast_shapes(Values{0}, Values{1})) == Values{0});
     CHECK_THROWS_WITH_AS(
         broadcast_shapes(Values{2, 3}, Values{4}),
-        "shapes [2, 3] and [4] cannot be broadcast together: sizes 3 and 4 differ at dimension 1", Error);
+        "shapes [2, 3] and [4] cannot be broadcast together: sizes 3 and 4 differ at dimension 1",
+        Error);
     CHECK_THROWS_AS(broadcast_shapes(Values{0}, Values{2}), Error);
   }
 
   TEST_CASE("expanding repeats sizes of one") {
     CHECK(values(expanded_strides(Values{2, 1}, Values{1, 1}, Values{4, 2, 3})) == Values{0, 1, 0});
     CHECK(values(expanded_strides(Values{}, Values{}, Values{2})) == Values{0});
-    CHECK_THROWS_WITH_AS(expanded_strides(Values{3}, Values{1}, Values{2, 2}),
-                         "shape [3] cannot be expanded to [2, 2]: sizes 3 and 2 differ at dimension 1", Error);
+    CHECK_THROWS_WITH_AS(
+        expanded_strides(Values{3}, Values{1}, Values{2, 2}),
+        "shape [3] cannot be expanded to [2, 2]: sizes 3 and 2 differ at dimension 1", Error);
     CHECK_THROWS_AS(expanded_strides(Values{1, 3}, Values{3, 1}, Values{3}), Error);
   }
 }

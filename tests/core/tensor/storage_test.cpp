@@ -12,8 +12,8 @@ using namespace tenon::core;
 
 TEST_SUITE("storage") {
   TEST_CASE("data of every size is aligned and usable") {
-    for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{4096}, (int64_t{1} << 20) - 1, int64_t{1} << 20,
-                                int64_t{9} << 20}) {
+    for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{4096}, (int64_t{1} << 20) - 1,
+                                int64_t{1} << 20, int64_t{9} << 20}) {
       Storage* storage = Storage::create(bytes);
       CHECK(storage->bytes == bytes);
       CHECK(reinterpret_cast<uintptr_t>(storage->data) % 64 == 0);
@@ -30,7 +30,8 @@ TEST_SUITE("storage") {
   TEST_CASE("foreign memory is released once, by its last reference") {
     int released = 0;
     char memory[4];
-    Storage* storage = Storage::wrap(memory, 4, &released, [](void* owner) { ++*static_cast<int*>(owner); });
+    Storage* storage =
+        Storage::wrap(memory, 4, &released, [](void* owner) { ++*static_cast<int*>(owner); });
     storage->retain();
     storage->release();
     CHECK(released == 0);

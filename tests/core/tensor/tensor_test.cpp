@@ -68,15 +68,20 @@ TEST_SUITE("tensor") {
   }
 
   TEST_CASE("shapes and dtypes that cannot be are refused") {
-    CHECK(fault([] { make_empty(TENON_F32, Values{2, -3}); }) == "negative size -3 in shape [2, -3]");
+    CHECK(fault([] {
+            make_empty(TENON_F32, Values{2, -3});
+          }) == "negative size -3 in shape [2, -3]");
     CHECK(fault([] { make_empty(TENON_F32, Values(17, 1)); }) ==
           "a shape has at most 16 dimensions, this one has 17");
     CHECK(fault([] { make_empty(TENON_DTYPE_NONE, Values{2}); }).find("unknown dtype code 0") == 0);
     CHECK(fault([] { make_empty(250, Values{2}); }).find("unknown dtype code 250") == 0);
-    CHECK(fault([] { make_empty(TENON_F64, Values{int64_t{1} << 60, 4}); }) ==
+    CHECK(fault([] {
+            make_empty(TENON_F64, Values{int64_t{1} << 60, 4});
+          }) ==
           "a f64 tensor of shape [1152921504606846976, 4] has more bytes than can be addressed");
-    CHECK(fault([] { make_empty(TENON_F32, Values{INT64_MAX, INT64_MAX}); }).find("more elements") !=
-          std::string::npos);
+    CHECK(fault([] {
+            make_empty(TENON_F32, Values{INT64_MAX, INT64_MAX});
+          }).find("more elements") != std::string::npos);
   }
 
   TEST_CASE("views share storage and version, and keep it alive") {
@@ -103,20 +108,24 @@ TEST_SUITE("tensor") {
   TEST_CASE("views outside of the storage are refused") {
     const TensorRef base = make_empty(TENON_F32, Values{3, 4});
     CHECK(fault([&] { make_alias(*base, Values{13}, Values{1}, 0); }) ==
-          "a view of shape [13], strides [1] and offset 0 lies outside of its storage of 12 elements");
+          "a view of shape [13], strides [1] and offset 0 lies outside of its storage of 12 "
+          "elements");
     CHECK(fault([&] { make_alias(*base, Values{4}, Values{1}, 9); }) != "");
     CHECK(fault([&] { make_alias(*base, Values{4}, Values{-1}, 2); }) != "");
     CHECK(fault([&] { make_alias(*base, Values{1}, Values{1}, -1); }) != "");
     CHECK(fault([&] { make_alias(*base, Values{3}, Values{INT64_MAX}, 0); }) != "");
     CHECK(fault([&] { make_alias(*base, Values{1}, Values{1}, INT64_MAX); }) != "");
-    CHECK(fault([&] { make_alias(*base, Values{2, 2}, Values{1}, 0); }) ==
-          "shape [2, 2] and strides [1] differ in their number of dimensions");
+    CHECK(fault([&] {
+            make_alias(*base, Values{2, 2}, Values{1}, 0);
+          }) == "shape [2, 2] and strides [1] differ in their number of dimensions");
     // Without elements there is nothing to reach.
     CHECK(make_alias(*base, Values{0, 5}, Values{1, 1}, 100)->view.data == nullptr);
     const TensorRef whole = make_alias(*base, Values{12}, Values{1}, 0);
-    CHECK(fault([&] { make_alias(*make_alias(*whole, Values{2}, Values{1}, 10), Values{3}, Values{1}, 0); }) != "");
-    CHECK(make_alias(*make_alias(*whole, Values{2}, Values{1}, 10), Values{12}, Values{1}, -10)->view.data ==
-          base->view.data);
+    CHECK(fault([&] {
+            make_alias(*make_alias(*whole, Values{2}, Values{1}, 10), Values{3}, Values{1}, 0);
+          }) != "");
+    CHECK(make_alias(*make_alias(*whole, Values{2}, Values{1}, 10), Values{12}, Values{1}, -10)
+              ->view.data == base->view.data);
   }
 
   TEST_CASE("foreign memory is released once, when the last view is gone") {
@@ -133,7 +142,8 @@ TEST_SUITE("tensor") {
     }
     CHECK(released == 1);
     {
-      const TensorRef backwards = make_wrapped(TENON_F32, Values{6}, Values{-1}, memory + 5, &released, release);
+      const TensorRef backwards =
+          make_wrapped(TENON_F32, Values{6}, Values{-1}, memory + 5, &released, release);
       CHECK(backwards->storage->data == reinterpret_cast<char*>(memory));
       CHECK(backwards->storage->bytes == 24);
       CHECK(fault([&] { make_alias(*backwards, Values{2}, Values{1}, 0); }) != "");
@@ -141,7 +151,9 @@ TEST_SUITE("tensor") {
     CHECK(released == 2);
     CHECK(fault([&] { make_wrapped(TENON_F32, Values{2}, {}, nullptr, &released, release); }) ==
           "the memory to wrap is null, but shape [2] has elements");
-    CHECK(fault([&] { make_wrapped(TENON_F32, Values{2}, Values{1, 1}, memory, &released, release); }) != "");
+    CHECK(fault([&] {
+            make_wrapped(TENON_F32, Values{2}, Values{1, 1}, memory, &released, release);
+          }) != "");
     CHECK(released == 2);
     make_wrapped(TENON_F32, Values{0}, {}, nullptr, &released, release);
     CHECK(released == 3);
@@ -176,11 +188,13 @@ TEST_SUITE("tensor") {
       };
       tensor->node = node;
       tensor->view.type = 3;
-      tensor->view.flags |= TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY;
+      tensor->view.flags |=
+          TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY;
       const TensorRef detached = make_detached(*tensor);
       CHECK(detached->node == nullptr);
       CHECK(detached->view.type == 3);
-      CHECK(detached->view.flags == (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY));
+      CHECK(detached->view.flags ==
+            (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY));
       CHECK(detached->storage == tensor->storage);
       const TensorRef view = make_alias(*tensor, Values{6}, Values{1}, 0);
       CHECK(view->view.flags == (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_READ_ONLY));
@@ -218,7 +232,8 @@ TEST_SUITE("tensor") {
         for (int k = 0; k < 2000; ++k) {
           const TensorRef shared = base;
           const TensorRef view = make_alias(*shared, Values{8}, Values{2}, k % 32);
-          if (view->storage != base->storage) throw Error(TENON_ERROR_INTERNAL, "view of another storage");
+          if (view->storage != base->storage)
+            throw Error(TENON_ERROR_INTERNAL, "view of another storage");
         }
       });
     }

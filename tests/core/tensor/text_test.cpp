@@ -24,7 +24,8 @@ std::string text_of(const Values& shape, const std::vector<T>& values) {
 template <class T>
 TensorRef counting(const Values& shape) {
   TensorRef tensor = make_empty(dtype_of<T>(), shape);
-  for (int64_t i = 0; i < tensor->view.count; ++i) static_cast<T*>(tensor->view.data)[i] = static_cast<T>(i);
+  for (int64_t i = 0; i < tensor->view.count; ++i)
+    static_cast<T*>(tensor->view.data)[i] = static_cast<T>(i);
   return tensor;
 }
 
@@ -64,15 +65,18 @@ TEST_SUITE("text form of tensors") {
     CHECK(text_of<float>({1}, {1e-5F}) == "tensor([1.0000e-05])");
     CHECK(text_of<float>({1}, {1e9F}) == "tensor([1.0000e+09])");
     CHECK(text_of<float>({2}, {0.001F, 2}) == "tensor([1.0000e-03, 2.0000e+00])");
-    CHECK(text_of<float>({3}, {0, -1e-5F, 1e-5F}) == "tensor([ 0.0000e+00, -1.0000e-05,  1.0000e-05])");
+    CHECK(text_of<float>({3}, {0, -1e-5F, 1e-5F}) ==
+          "tensor([ 0.0000e+00, -1.0000e-05,  1.0000e-05])");
     CHECK(text_of<double>({1}, {1e300}) == "tensor([1.0000e+300], dtype=f64)");
     CHECK(text_of<float>({1}, {99999.5F}) == "tensor([99999.5000])");
   }
 
   TEST_CASE("infinities and NaN") {
     const auto infinity = static_cast<float>(kInfinity);
-    CHECK(text_of<float>({4}, {1, infinity, -infinity, std::nanf("")}) == "tensor([1., inf, -inf, nan])");
-    CHECK(text_of<float>({3}, {1.5F, infinity, -std::nanf("")}) == "tensor([1.5000,    inf,    nan])");
+    CHECK(text_of<float>({4}, {1, infinity, -infinity, std::nanf("")}) ==
+          "tensor([1., inf, -inf, nan])");
+    CHECK(text_of<float>({3}, {1.5F, infinity, -std::nanf("")}) ==
+          "tensor([1.5000,    inf,    nan])");
     CHECK(text_of<float>({1}, {infinity}) == "tensor([inf])");
   }
 
@@ -95,7 +99,8 @@ TEST_SUITE("text form of tensors") {
     CHECK(tensor_text(make_empty(TENON_F32, Values{0}).get()) == "tensor([])");
     CHECK(tensor_text(make_empty(TENON_F32, Values{0, 3}).get()) == "tensor([], size=(0, 3))");
     CHECK(tensor_text(make_empty(TENON_I64, Values{0}).get()) == "tensor([], dtype=i64)");
-    CHECK(tensor_text(make_empty(TENON_BOOL, Values{2, 0}).get()) == "tensor([], size=(2, 0), dtype=bool)");
+    CHECK(tensor_text(make_empty(TENON_BOOL, Values{2, 0}).get()) ==
+          "tensor([], size=(2, 0), dtype=bool)");
   }
 
   TEST_CASE("F-231: grad_fn or requires_grad comes last") {
@@ -112,7 +117,8 @@ TEST_SUITE("text form of tensors") {
     CHECK(tensor_text(nullptr) == "tensor(<undefined>)");
     const TensorRef shape = make_shape_only(*make_empty(TENON_F64, Values{2, 3}));
     CHECK(tensor_text(shape.get()) == "tensor(..., size=(2, 3), dtype=f64)");
-    CHECK(tensor_text(make_shape_only(*make_empty(TENON_F32, Values{4})).get()) == "tensor(..., size=(4,))");
+    CHECK(tensor_text(make_shape_only(*make_empty(TENON_F32, Values{4})).get()) ==
+          "tensor(..., size=(4,))");
     CHECK(tensor_text(make_shape_only(*make_empty(TENON_F32, {})).get()) == "tensor(..., size=())");
   }
 
@@ -142,7 +148,8 @@ TEST_SUITE("text form of tensors") {
   }
 
   TEST_CASE("more than 1000 elements are summarized to three at each edge") {
-    CHECK(tensor_text(counting<int64_t>({1001}).get()) == "tensor([   0,    1,    2,  ...,  998,  999, 1000])");
+    CHECK(tensor_text(counting<int64_t>({1001}).get()) ==
+          "tensor([   0,    1,    2,  ...,  998,  999, 1000])");
     CHECK(tensor_text(counting<float>({2000}).get()) ==
           "tensor([0.0000e+00, 1.0000e+00, 2.0000e+00,  ..., 1.9970e+03, 1.9980e+03,\n"
           "        1.9990e+03])");
@@ -165,6 +172,7 @@ TEST_SUITE("text form of tensors") {
     CHECK(tensor_text(make_alias(*base, Values{3, 2}, Values{1, 3}, 0).get()) ==
           "tensor([[0, 3],\n        [1, 4],\n        [2, 5]])");
     CHECK(tensor_text(make_alias(*base, Values{3}, Values{-1}, 5).get()) == "tensor([5, 4, 3])");
-    CHECK(tensor_text(make_alias(*base, Values{2, 2}, Values{0, 1}, 0).get()) == "tensor([[0, 1],\n        [0, 1]])");
+    CHECK(tensor_text(make_alias(*base, Values{2, 2}, Values{0, 1}, 0).get()) ==
+          "tensor([[0, 1],\n        [0, 1]])");
   }
 }

@@ -1,0 +1,51 @@
+// Every differentiable product against central differences: first order, second order, forward mode.
+#include <tenon/gradcheck.hpp>
+
+#include "../compare.hpp"
+
+using namespace compare;
+
+namespace {
+
+struct Case {
+  const char* op;
+  std::function<Tensor(const std::vector<Tensor>&)> call;
+  std::vector<Tensor> inputs;
+};
+
+std::vector<Case> cases() {
+  using List = const std::vector<Tensor>&;
+  return {
+      {"mm", [](List in) { return in[0].mm(in[1]); }, {leaf({3, 2}), leaf({2, 4}, 2)}},
+      {"mm", [](List in) { return in[0].t().mm(in[1].t()); }, {leaf({2, 3}), leaf({4, 2}, 2)}},
+      {"mm", [](List in) { return in[0].mm(in[0]); }, {leaf({3, 3})}},
+      {"mm", [](List in) { return in[0].mm(in[1]); }, {leaf({2, 0}), leaf({0, 2}, 2)}},
+      {"mv", [](List in) { return in[0].mv(in[1]); }, {leaf({3, 2}), leaf({2}, 2)}},
+      {"dot", [](List in) { return in[0].dot(in[1]); }, {leaf({4}), leaf({4}, 2)}},
+      {"outer", [](List in) { return in[0].outer(in[1]); }, {leaf({3}), leaf({2}, 2)}},
+      {"bmm", [](List in) { return in[0].bmm(in[1]); }, {leaf({2, 3, 2}), leaf({2, 2, 3}, 2)}},
+      {"addmm", [](List in) { return in[0].addmm(in[1], in[2]); }, {leaf({3}, 3), leaf({2, 2}), leaf({2, 3}, 2)}},
+      {"addmm", [](List in) { return in[0].addmm(in[1], in[2], 0.5, -2); },
+       {leaf({2, 1}, 3), leaf({2, 2}), leaf({2, 3}, 2)}},
+      {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({2, 1, 2, 3}), leaf({2, 3, 2}, 2)}},
+      {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({2, 2, 3}), leaf({3}, 2)}},
+      {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({3}), leaf({2, 3, 2}, 2)}},
+  };
+}
+
+}  // namespace
+
+TEST_SUITE("blas") {
+  TEST_CASE("gradients of every product are right, of first and second order and in forward mode") {
+    std::set<std::string> checked;
+    for (const Case& c : cases()) {
+      CAPTURE(std::string(c.op));
+      tenon::GradcheckOptions options;
+      options.check_forward_ad = true;
+      CHECK(tenon::gradcheck(c.call, c.inputs, options));
+      CHECK(tenon::gradgradcheck(c.call, c.inputs));
+      checked.insert(c.op);
+    }
+    CHECK(unchecked_formulas("blas", checked) == std::set<std::string>());
+  }
+}

@@ -1,0 +1,85 @@
+// What tests of plugins share: numbers to try, comparison, refusals, coverage of gradient checks.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+namespace compare {
+
+using tenon::DType;
+using tenon::IntList;
+using tenon::Tensor;
+
+// Repeatable numbers in (-1, 1); whole numbers in [-9, 9] for integers.
+inline Tensor numbers(const std::vector<int64_t>& shape, DType dtype = tenon::f32, uint64_t seed = 1) {
+  const Tensor result = tenon::empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
+  const tenon::Draws draws{seed * 7919, 0};
+  tenon::visit(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* to = result.numel() == 0 ? nullptr : result.data<T>();
+    for (int64_t i = 0; i < result.numel(); ++i) {
+      const double value = draws.uniform(i) * 2 - 1;
+      to[i] = static_cast<T>(tenon::is_floating(dtype) ? value : std::trunc(value * 9.99));
+    }
+  });
+  return result;
+}
+// The same as an input of a gradient check.
+inline Tensor leaf(const std::vector<int64_t>& shape, uint64_t seed = 1) {
+  return numbers(shape, tenon::f64, seed).requires_grad_();
+}
+
+inline std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+inline void check_close(const std::vector<double>& found, const std::vector<double>& wanted, double tolerance) {
+  REQUIRE(found.size() == wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    if (std::isnan(wanted[i])) {
+      CHECK(std::isnan(found[i]));
+    } else if (std::isinf(wanted[i])) {
+      CHECK(found[i] == wanted[i]);
+    } else {
+      CHECK(std::abs(found[i] - wanted[i]) <= tolerance * (1 + std::abs(wanted[i])));
+    }
+  }
+}
+inline void check_close(const Tensor& found, const Tensor& wanted, double tolerance = 1e-5) {
+  REQUIRE(found.sizes() == wanted.sizes());
+  check_close(found.to_vector<double>(), wanted.to_vector<double>(), tolerance);
+}
+inline void check_values(const Tensor& found, const std::vector<int64_t>& shape, const std::vector<double>& wanted,
+                         double tolerance = 1e-6) {
+  CHECK(found.sizes() == shape);
+  check_close(found.to_vector<double>(), wanted, tolerance);
+}
+
+// Ops of a plugin whose declared differentiability is a formula, less those that were checked.
+inline std::set<std::string> unchecked_formulas(const std::string& plugin, const std::set<std::string>& checked) {
+  std::set<std::string> missing;
+  const tenon::Tree ops = tenon::describe("ops");
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    const std::string name = ops[i]["name"].text();
+    if (ops[i]["provider"].text() == plugin && ops[i]["differentiable"].text() == "formula" &&
+        checked.count(name) == 0) {
+      missing.insert(name);
+    }
+  }
+  return missing;
+}
+
+}  // namespace compare

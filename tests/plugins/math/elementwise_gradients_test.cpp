@@ -1,0 +1,194 @@
+// Every differentiable elementwise op against central differences: first order, second order, forward mode.
+#include <cctype>
+
+#include <tenon/gradcheck.hpp>
+
+#include "../compare.hpp"
+#include "plugins/math/elementwise_ops.hpp"
+
+using namespace compare;
+
+namespace {
+
+using List = const std::vector<Tensor>&;
+
+struct Case {
+  std::string op;
+  std::function<Tensor(List)> call;
+  std::vector<Tensor> inputs;
+};
+
+// Numbers in (low, high) as an input of a check.
+Tensor between(double low, double high, const std::vector<int64_t>& shape, uint64_t seed = 1) {
+  return (numbers(shape, tenon::f64, seed) * ((high - low) / 2) + (high + low) / 2).detach().requires_grad_();
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  using Unary = Tensor (*)(const Tensor&, const Tensor&);
+  const auto unary = [&](const char* op, Unary call, double low, double high) {
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 3}, {}, {0, 2}}) {
+      list.push_back({op, [call](List in) { return call(in[0], {}); }, {between(low, high, shape)}});
+    }
+    list.push_back({op, [call](List in) { return call(in[0].t(), {}); }, {between(low, high, {2, 3}, 4)}});
+  };
+  unary("abs", tenon::abs, -2, -0.1);
+  unary("neg", tenon::neg, -2, 2);
+  unary("square", tenon::square, -2, 2);
+  unary("sqrt", tenon::sqrt, 0.5, 4);
+  unary("rsqrt", tenon::rsqrt, 0.5, 4);
+  unary("reciprocal", tenon::reciprocal, 0.5, 4);
+  unary("exp", tenon::exp, -2, 2);
+  unary("exp2", tenon::exp2, -2, 2);
+  unary("expm1", tenon::expm1, -2, 2);
+  unary("log", tenon::log, 0.3, 4);
+  unary("log2", tenon::log2, 0.3, 4);
+  unary("log10", tenon::log10, 0.3, 4);
+  unary("log1p", tenon::log1p, -0.5, 4);
+  unary("sin", tenon::sin, -3, 3);
+  unary("cos", tenon::cos, -3, 3);
+  unary("tan", tenon::tan, -1, 1);
+  unary("asin", tenon::asin, -0.8, 0.8);
+  unary("acos", tenon::acos, -0.8, 0.8);
+  unary("atan", tenon::atan, -2, 2);
+  unary("sinh", tenon::sinh, -2, 2);
+  unary("cosh", tenon::cosh, -2, 2);
+  unary("tanh", tenon::tanh, -2, 2);
+  unary("erf", tenon::erf, -2, 2);
+  unary("sigmoid", tenon::sigmoid, -3, 3);
+  unary("relu", tenon::relu, 0.1, 2);
+  unary("relu", tenon::relu, -2, -0.1);
+
+  using Binary = Tensor (*)(const tenon::Argument&, const tenon::Argument&, const Tensor&);
+  const auto binary = [&](const char* op, Binary call, double low, double high) {
+    const auto both = [call](List in) { return call(in[0], in[1], {}); };
+    list.push_back({op, both, {between(low, high, {2, 3}), between(low, high, {3}, 2)}});
+    list.push_back({op, both, {between(low, high, {}), between(low, high, {2, 1}, 2)}});
+    list.push_back({op, both, {between(low, high, {0}), between(low, high, {1}, 2)}});
+    list.push_back({op, [call](List in) { return call(in[0], 0.7, {}); }, {between(low, high, {3})}});
+    list.push_back({op, [call](List in) { return call(0.7, in[0], {}); }, {between(low, high, {3})}});
+    list.push_back({op, [call](List in) { return call(in[0].t(), in[0], {}); }, {between(low, high, {2, 2})}});
+  };
+  const auto both_alpha = [](Tensor (*call)(const tenon::Argument&, const tenon::Argument&, const tenon::Scalar&, const Tensor&)) {
+    return [call](List in) { return call(in[0], in[1], 0.5, {}); };
+  };
+  list.push_back({"add", both_alpha(tenon::add), {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"sub", both_alpha(tenon::sub), {leaf({2, 3}), leaf({2, 1}, 2)}});
+  list.push_back({"add", [](List in) { return 2 + in[0] + in[0]; }, {leaf({})}});
+  list.push_back({"sub", [](List in) { return 2 - in[0]; }, {leaf({2})}});
+  binary("mul", tenon::mul, -2, 2);
+  binary("div", tenon::div, 0.5, 3);
+  binary("pow", tenon::pow, 0.5, 2);
+  binary("atan2", tenon::atan2, 0.2, 2);
+  for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0}) {
+    list.push_back({"pow", [exponent](List in) { return in[0].pow(exponent); }, {between(-2, -0.5, {3})}});
+  }
+  list.push_back({"maximum", [](List in) { return tenon::maximum(in[0], in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"minimum", [](List in) { return tenon::minimum(in[0], in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"maximum", [](List in) { return tenon::maximum(in[0], 0.01); }, {leaf({5})}});
+  list.push_back({"remainder", [](List in) { return tenon::remainder(in[0], in[1]); },
+                  {between(3.2, 3.4, {2, 2}), between(1.1, 1.3, {2}, 2)}});
+  list.push_back({"clamp", [](List in) { return in[0].clamp(-0.4, 0.4); }, {leaf({6})}});
+  list.push_back({"clamp", [](List in) { return in[0].clamp(tenon::none, 0.1); }, {leaf({6})}});
+  list.push_back({"clamp", [](List in) { return in[0].clamp(0.1); }, {leaf({6})}});
+
+  const Tensor mask = numbers({2, 3}, tenon::f64, 9) > 0;
+  list.push_back({"where", [mask](List in) { return tenon::where(mask, in[0], in[1]); }, {leaf({2, 3}), leaf({1}, 2)}});
+  list.push_back({"where", [mask](List in) { return tenon::where(mask, in[0], 2); }, {leaf({})}});
+  list.push_back({"masked_fill", [mask](List in) { return in[0].masked_fill(mask, 3); }, {leaf({2, 3})}});
+  list.push_back({"relu_backward", [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); }, {leaf({2, 3})}});
+
+  // In-place ops change a copy whose history goes on to the input.
+  list.push_back({"add_", [](List in) { return in[0].clone().add_(in[1], 0.5); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"sub_", [](List in) { return in[0].clone().sub_(in[1], 2); }, {leaf({2, 3}), leaf({}, 2)}});
+  list.push_back({"mul_", [](List in) { return in[0].clone().mul_(in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"mul_", [](List in) { return (in[0] * 1).mul_(0.5); }, {leaf({2, 3})}});
+  list.push_back({"div_", [](List in) { return in[0].clone().div_(in[1]); }, {leaf({2, 3}), between(1, 2, {3}, 2)}});
+  list.push_back({"relu_", [](List in) { return in[0].clone().relu_(); }, {leaf({2, 3})}});
+  list.push_back({"copy_", [](List in) { return (in[0] * 3).copy_(in[1]) * in[0]; }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"fill_", [](List in) { return (in[0] * 3).fill_(2) * in[0]; }, {leaf({2, 3})}});
+  list.push_back({"zero_", [](List in) {
+                    const Tensor y = in[0] * 3;
+                    y.select(0, 0).zero_();
+                    return y * in[0];
+                  },
+                  {leaf({2, 3})}});
+  list.push_back({"uniform_", [](List in) { return (in[0] * 3).uniform_(1, 1) * in[0]; }, {leaf({2, 3})}});
+  list.push_back({"normal_", [](List in) { return (in[0] * 3).normal_(1, 0) * in[0]; }, {leaf({2, 3})}});
+  return list;
+}
+
+// "LogicalAnd" -> "logical_and"
+std::string snake_case(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    if (std::isupper(static_cast<unsigned char>(c)) != 0 && !text.empty()) text += '_';
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_SUITE("math elementwise gradients") {
+  TEST_CASE("gradients are right, of first and second order and in forward mode") {
+    std::set<std::string> checked;
+    for (const Case& c : cases()) {
+      CAPTURE(c.op);
+      tenon::GradcheckOptions options;
+      options.check_forward_ad = true;
+      CHECK(tenon::gradcheck(c.call, c.inputs, options));
+      CHECK(tenon::gradgradcheck(c.call, c.inputs));
+      checked.insert(c.op);
+    }
+    std::set<std::string> missing;
+    const std::set<std::string> differentiable = unchecked_formulas("math", checked);
+#define NAME(Op) \
+  if (differentiable.count(snake_case(#Op)) != 0) missing.insert(snake_case(#Op));
+#define NOTHING(Module)
+    MATH_ELEMENTWISE(NAME, NOTHING)
+    MATH_CREATION(NAME, NOTHING)
+#undef NOTHING
+#undef NAME
+    CHECK(missing == std::set<std::string>());
+  }
+
+  TEST_CASE("equal elements share the gradient of maximum and minimum") {
+    for (const auto& op : {tenon::maximum, tenon::minimum}) {
+      Tensor a = tenon::tensor({1.0, 2.0, 3.0}).requires_grad_(), b = tenon::tensor({3.0, 2.0, 1.0}).requires_grad_();
+      op(a, b, {}).backward(tenon::ones({3}));
+      CHECK((a.grad() + b.grad()).to_vector<float>() == std::vector<float>{1, 1, 1});
+      CHECK(a.grad().to_vector<float>()[1] == 0.5f);
+    }
+  }
+
+  TEST_CASE("corners: relu at 0, powers at 0, saturated sigmoid and tanh, bounds of clamp") {
+    const auto gradient = [](const std::function<Tensor(const Tensor&)>& f, double at) {
+      Tensor x = tenon::full({}, at, tenon::f64).requires_grad_();
+      f(x).backward();
+      return x.grad().item();
+    };
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    CHECK(gradient([](const Tensor& x) { return x.relu(); }, 0) == 0);
+    CHECK(gradient([](const Tensor& x) { return x.pow(0); }, 0) == 0);
+    CHECK(gradient([](const Tensor& x) { return x.pow(1); }, 0) == 1);
+    CHECK(gradient([](const Tensor& x) { return x.pow(2); }, 0) == 0);
+    CHECK(gradient([](const Tensor& x) { return tenon::pow(0, x); }, 2) == 0);
+    CHECK(gradient([](const Tensor& x) { return x.abs(); }, 0) == 0);
+    CHECK(gradient([](const Tensor& x) { return x.clamp(0, 1); }, 0) == 1);
+    CHECK(gradient([](const Tensor& x) { return x.clamp(0, 1); }, 1) == 1);
+    CHECK(gradient([](const Tensor& x) { return x.clamp(0, 1); }, 1.5) == 0);
+    for (const double x : {inf, -inf, 1000.0, -1000.0}) {
+      CHECK(gradient([](const Tensor& t) { return t.sigmoid(); }, x) == 0);
+      CHECK(gradient([](const Tensor& t) { return t.tanh(); }, x) == 0);
+    }
+  }
+
+  TEST_CASE("piecewise constant ops and comparisons leave no history") {
+    const Tensor x = leaf({3});
+    for (const Tensor& y : {x.floor(), x.ceil(), x.round(), x.trunc(), x.sign(), x.floor_divide(2), x < 0, x.isnan(),
+                            x.logical_not(), zeros_like(x), ones_like(x), full_like(x, 3)}) {
+      CHECK_FALSE(y.requires_grad());
+    }
+  }
+}

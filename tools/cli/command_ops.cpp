@@ -1,0 +1,50 @@
+// tenon ops: every op that a plugin declares, or those of one namespace.
+#include <algorithm>
+
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+#include "table.hpp"
+#include "views.hpp"
+
+namespace cli {
+
+int list_ops(const ListOptions& options) {
+  const tenon::Tree ops = tenon::describe("ops", options.name);
+  if (ops.size() == 0 && !options.name.empty()) {
+    std::vector<std::string> known;
+    const tenon::Tree all = tenon::describe("ops");
+    for (int64_t i = 0; i < all.size(); ++i) {
+      const std::string name = all[i]["namespace"].text();
+      if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
+        known.push_back(name);
+      }
+    }
+    throw tenon::ValueError("no namespace is named '" + options.name + "'" +
+                            suggestion(options.name, known) + "; there are " + join(known, ", ") +
+                            " and the root");
+  }
+  if (options.names_only) {
+    std::string last;
+    for (int64_t i = 0; i < ops.size(); ++i) {
+      const std::string name = ops[i]["name"].text();
+      if (name != last) print(name + "\n");
+      last = name;
+    }
+    return kFine;
+  }
+  if (options.json) {
+    print_json(ops);
+    return kFine;
+  }
+  Table table({{"OP"}, {"SIGNATURE", Align::left, true}, {"PLUGIN"}, {"GRADIENT"}});
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    table.add({ops[i]["name"].text(), ops[i]["signature"].text(), ops[i]["provider"].text(),
+               gradient_text(ops[i])});
+  }
+  print(table.empty() ? "no plugin declares an op; see `tenon plugins`\n" : table.text());
+  return kFine;
+}
+
+}  // namespace cli

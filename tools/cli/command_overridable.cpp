@@ -1,0 +1,60 @@
+// tenon overridable: the ops that tensor types and modes can override, namespace by namespace.
+#include <algorithm>
+
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr int64_t kLineWidth = 79;
+
+// A list as Python prints it, broken where a line is full.
+std::string list_text(const tenon::Tree& names, int64_t count) {
+  std::string out = "[", line = "[";
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string item = "'" + names[i].text() + "'" + (i + 1 < count ? "," : "]");
+    const bool full = i > 0 && display_width(line) + 1 + display_width(item) > kLineWidth;
+    if (full) line.clear();
+    if (i > 0) out += full ? "\n" : " ";
+    if (i > 0 && !full) line += " ";
+    out += item;
+    line += item;
+  }
+  return out + (count == 0 ? "]\n" : "\n");
+}
+
+int64_t shown(const tenon::Tree& names, const ListOptions& options) {
+  return options.first > 0 ? std::min(options.first, names.size()) : names.size();
+}
+
+}  // namespace
+
+int list_overridable(const ListOptions& options) {
+  const tenon::Tree namespaces = tenon::describe("overridable", options.name);
+  if (options.json) {
+    JsonArray list;
+    for (int64_t i = 0; i < namespaces.size(); ++i) {
+      JsonArray ops;
+      const tenon::Tree names = namespaces[i]["ops"];
+      for (int64_t n = 0; n < shown(names, options); ++n) ops.raw(names[n].json());
+      list.raw(JsonObject().put("namespace", namespaces[i]["namespace"].text()).raw("ops", ops.text()).text());
+    }
+    print_json(list.text());
+    return kFine;
+  }
+  for (int64_t i = 0; i < namespaces.size(); ++i) {
+    const tenon::Tree names = namespaces[i]["ops"];
+    if (options.name.empty()) {
+      const std::string name = namespaces[i]["namespace"].text();
+      print((i == 0 ? "" : "\n") + paint(stdout, Style::bold, name.empty() ? "tenon" : name) + "\n");
+    }
+    print(list_text(names, shown(names, options)));
+  }
+  return kFine;
+}
+
+}  // namespace cli

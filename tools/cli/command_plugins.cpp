@@ -1,0 +1,53 @@
+// tenon plugins: every plugin that was found, and why some are refused.
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+#include "table.hpp"
+#include "views.hpp"
+
+namespace cli {
+
+int list_plugins(const ListOptions& options) {
+  const tenon::Tree plugins = tenon::describe("plugins");
+  bool refused = false;
+  std::string reasons;
+  Table table({{"PLUGIN"},
+               {"VERSION"},
+               {"STATE"},
+               {"OPS", Align::right},
+               {"MODULES", Align::right},
+               {"FOUND BY"},
+               {"PATH", Align::left, true}});
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const tenon::Tree plugin = plugins[i];
+    const std::string state = plugin["state"].text();
+    refused = refused || state == "failed";
+    const auto count = [&](const char* key) {
+      return plugin[key].defined() ? std::to_string(plugin[key].integer()) : std::string("-");
+    };
+    table.add({plugin["id"].text("-"),
+               plugin["version"].text("-"),
+               {state, state_style(state)},
+               count("ops"),
+               count("modules"),
+               plugin["origin"].text(),
+               plugin["path"].text()});
+    if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
+      reasons += paint(stdout, state_style(state), state) + "  " + reason + "\n";
+    }
+  }
+  if (options.json) {
+    print_json(plugins);
+  } else if (table.empty()) {
+    print("no plugins were found; these folders were searched:\n");
+    const tenon::Tree folders = tenon::describe("runtime")["folders"];
+    for (int64_t i = 0; i < folders.size(); ++i) print("  " + folders[i]["path"].text() + "\n");
+  } else {
+    print(table.text());
+    if (!reasons.empty()) print("\n" + reasons);
+  }
+  return refused ? kFault : kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,290 @@
+// tenon run: does what a config says. Trains, evaluates, saves.
+#include <csignal>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include <tenon/tenon.hpp>
+
+#include "commands.hpp"
+#include "dataset.hpp"
+#include "json.hpp"
+#include "learning_curve.hpp"
+#include "progress.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+#include "training.hpp"
+
+namespace cli {
+
+namespace {
+
+using tenon::Tree;
+using Clock = std::chrono::steady_clock;
+
+volatile std::sig_atomic_t interrupt_seen = 0;
+void note_interrupt(int) { interrupt_seen = 1; }
+
+// While it lives, the first Ctrl-C is noted; the second ends the program at once.
+class InterruptScope {
+ public:
+  InterruptScope() {
+    interrupt_seen = 0;
+    struct sigaction action {};
+    action.sa_handler = note_interrupt;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    sigaction(SIGINT, &action, &previous_);
+  }
+  ~InterruptScope() { sigaction(SIGINT, &previous_, nullptr); }
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+  static bool seen() { return interrupt_seen != 0; }
+
+ private:
+  struct sigaction previous_ {};
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
+
+// Told before hours of training, not after them.
+void check_writable(const std::string& path) {
+  if (path.empty()) return;
+  std::string folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder)) {
+    throw tenon::IOError("cannot write '" + path + "': there is no folder '" + folder + "'");
+  }
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw tenon::IOError("cannot write '" + path + "': the folder '" + folder + "' is read-only");
+  }
+  if (std::filesystem::is_directory(path)) {
+    throw tenon::IOError("cannot write '" + path + "': it is a folder");
+  }
+}
+
+void require(const Tree& config, const std::string& path, std::vector<std::string> keys) {
+  std::vector<std::string> missing;
+  for (const std::string& key : keys) {
+    if (!config[key].defined()) missing.push_back("\"" + key + "\"");
+  }
+  if (!missing.empty()) {
+    throw tenon::ConfigError(path + ": there is nothing to run: the config has no " +
+                             join(missing, ", no "));
+  }
+}
+
+struct Result {
+  std::string config;
+  bool trained = false;
+  uint64_t seed = 0;
+  int64_t parameters = 0;
+  int64_t train_count = 0, test_count = 0;
+  std::vector<Epoch> epochs;
+  double train_loss = 0;
+  Score score;          // of the test part; of everything when there is none
+  bool has_score = false;
+  bool has_loss = false;
+  double seconds = 0, computing_seconds = 0;
+  int64_t computed = 0;  // samples in that time
+  std::string weights, plot;
+
+  double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
+};
+
+std::string epoch_json(const Epoch& epoch) {
+  JsonObject object;
+  object.put("epoch", epoch.number).put("train_loss", epoch.train_loss);
+  if (epoch.test) {
+    object.put("test_loss", epoch.test->loss);
+    if (const auto accuracy = epoch.test->accuracy()) object.put("accuracy", *accuracy);
+  }
+  return object.text();
+}
+
+void print_result_json(const Result& result) {
+  JsonObject samples;
+  samples.put("train", result.train_count).put("test", result.test_count);
+  JsonObject object;
+  object.put("config", result.config)
+      .put("mode", result.trained ? "train" : "evaluate")
+      .put("seed", static_cast<int64_t>(result.seed))
+      .raw("samples", samples.text())
+      .put("parameters", result.parameters);
+  if (result.trained) {
+    object.put("epochs", static_cast<int64_t>(result.epochs.size()))
+        .put("train_loss", result.train_loss);
+  }
+  if (result.has_score) {
+    if (result.has_loss) object.put("test_loss", result.score.loss);
+    if (const auto accuracy = result.score.accuracy()) {
+      object.put("accuracy", *accuracy).put("correct", *result.score.correct);
+    }
+  }
+  object.put("seconds", result.seconds).put("samples_per_second", result.rate());
+  if (result.trained) {
+    JsonArray history;
+    for (const Epoch& epoch : result.epochs) history.raw(epoch_json(epoch));
+    object.raw("history", history.text());
+  }
+  object.optional("weights", result.weights).optional("plot", result.plot);
+  print_json(object.text());
+}
+
+void print_result(const Result& result) {
+  std::string head = paint(stdout, Style::bold, file_name(result.config)) + ": ";
+  const std::string model = "a model of " + counted(result.parameters, "parameter");
+  if (result.trained) {
+    head += model + ", " + counted(static_cast<int64_t>(result.epochs.size()), "epoch") + " on " +
+            counted(result.train_count, "sample");
+    if (result.test_count > 0) head += ", tested on " + grouped(result.test_count);
+  } else {
+    head += model + ", evaluated on " + counted(result.score.count, "sample");
+  }
+  print(head + "\n");
+  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  if (result.trained) table.add({"train loss", fixed(result.train_loss, 4)});
+  if (result.has_score) {
+    if (result.has_loss) table.add({"test loss", fixed(result.score.loss, 4)});
+    if (const auto accuracy = result.score.accuracy()) {
+      table.add({"accuracy",
+                 {percent(*accuracy) + " (" + grouped(*result.score.correct) + " of " +
+                      grouped(result.score.count) + ")",
+                  Style::green}});
+    }
+  }
+  table.add({"time", duration(result.seconds)});
+  table.add({"speed", grouped(static_cast<int64_t>(result.rate())) + " samples/s"});
+  if (!result.weights.empty()) {
+    table.add({result.trained ? "weights" : "weights of", result.weights});
+  }
+  if (!result.plot.empty()) table.add({"plot", result.plot});
+  print(table.text());
+}
+
+int64_t parameter_count(const tenon::Module& model) {
+  int64_t count = 0;
+  for (const tenon::Tensor& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+// The time that batches took, without what lies between them.
+class Stopwatch {
+ public:
+  void resume() { start_ = Clock::now(); }
+  void pause() { seconds_ += seconds_since(start_); }
+  double seconds() const { return seconds_; }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+int run_config(const RunOptions& options) {
+  const Clock::time_point start = Clock::now();
+  const Tree config = tenon::read_config(options.config);
+  const bool training = options.evaluate.empty();
+  if (!training && (!options.plot.empty() || options.epochs)) {
+    throw UsageError("--plot and --epochs are about training; --evaluate does not train");
+  }
+  if (training) {
+    require(config, options.config, {"data", "model", "loss", "optimizer", "training"});
+  } else {
+    require(config, options.config, {"data", "model"});
+  }
+
+  Result result;
+  result.config = options.config;
+  result.trained = training;
+  result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
+  result.weights = training ? config["output"]["weights"].text() : options.evaluate;
+  if (training) {
+    result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
+    check_writable(result.weights);
+    check_writable(result.plot);
+  }
+
+  tenon::apply_config(config);
+  // The order of what draws random numbers is a promise: with the same seed a saved model is
+  // evaluated on the very samples that its training held back.
+  tenon::seed_generator(result.seed);
+  Dataset dataset = load_dataset(config["data"], config["split"]);
+  tenon::Module model = tenon::create_module(config["model"]);
+  result.parameters = parameter_count(model);
+  result.train_count = dataset.train.count();
+  result.test_count = dataset.test.count();
+  if (!training) model.load(options.evaluate);
+  fit_labels(model, dataset);
+  std::optional<Loss> loss;
+  if (config["loss"].defined()) loss.emplace(config["loss"]);
+  result.has_loss = loss.has_value();
+
+  Schedule schedule;
+  schedule.epochs = options.epochs.value_or(config["training"]["epochs"].integer(1));
+  schedule.batch_size = config["training"]["batch_size"].integer(64);
+  schedule.cosine = config["training"]["schedule"].text() == "cosine";
+
+  Stopwatch computing;
+  if (training) {
+    const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
+    Optimizer optimizer(config["optimizer"], model.parameters());
+    const InterruptScope interrupts;
+    Progress progress(schedule.epochs, schedule.epochs * batches,
+                      schedule.epochs * result.train_count, options.quiet);
+    int64_t steps_left = batches;
+    Watcher watcher;
+    watcher.batch_done = [&](double batch_loss) {
+      progress.batch_done(batch_loss);
+      if (--steps_left == 0) computing.pause();
+    };
+    watcher.epoch_done = [&](const Epoch& epoch) {
+      progress.epoch_done(epoch);
+      steps_left = batches;
+      computing.resume();
+    };
+    watcher.stopped = InterruptScope::seen;
+    computing.resume();
+    result.epochs = train(model, *loss, optimizer, dataset, schedule, watcher);
+    progress.finish();
+    if (InterruptScope::seen()) {
+      std::fprintf(stderr, "tenon: interrupted after %zu of %lld epochs; nothing was saved\n",
+                   result.epochs.size(), static_cast<long long>(schedule.epochs));
+      return kInterrupted;
+    }
+    result.computed = schedule.epochs * result.train_count;
+    result.train_loss = result.epochs.back().train_loss;
+    if (result.epochs.back().test) {
+      result.score = *result.epochs.back().test;
+      result.has_score = true;
+    }
+    if (!result.weights.empty()) model.save(result.weights);
+    if (!result.plot.empty()) {
+      tenon::write_file(result.plot, learning_curve(file_name(options.config), result.epochs));
+    }
+  } else {
+    const Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
+    computing.resume();
+    result.score = evaluate(model, loss ? &*loss : nullptr, samples,
+                            std::max<int64_t>(schedule.batch_size, 256));
+    computing.pause();
+    result.computed = samples.count();
+    result.has_score = true;
+  }
+  result.computing_seconds = computing.seconds();
+  result.seconds = seconds_since(start);
+  if (options.json) {
+    print_result_json(result);
+  } else {
+    print_result(result);
+  }
+  return kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,102 @@
+// tenon show: whatever bears a name, op, plugin or module, in full.
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+#include "views.hpp"
+
+namespace cli {
+
+namespace {
+
+using tenon::Tree;
+
+struct Named {
+  const char* kind;
+  std::string name;
+};
+
+std::vector<Named> everything() {
+  std::vector<Named> list;
+  const auto collect = [&](const char* kind, const char* listing, const char* key) {
+    const Tree tree = tenon::describe(listing);
+    for (int64_t i = 0; i < tree.size(); ++i) {
+      const std::string name = tree[i][key].text();
+      const bool again = !list.empty() && list.back().name == name && list.back().kind == kind;
+      if (!name.empty() && !again) list.push_back({kind, name});
+    }
+  };
+  collect("op", "ops", "name");
+  collect("plugin", "plugins", "id");
+  collect("module", "modules", "name");
+  return list;
+}
+
+// What `matches` the name, in the order of the list.
+template <class Matches>
+std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
+  std::vector<Named> list;
+  for (const Named& item : all) {
+    if (matches(item)) list.push_back(item);
+  }
+  return list;
+}
+
+// The name in full, else as the last part; letters of the other case only when nothing else fits.
+std::vector<Named> find_named(const std::vector<Named>& all, const std::string& name) {
+  std::vector<Named> found = chosen(all, [&](const Named& item) { return item.name == name; });
+  if (found.empty()) {
+    found = chosen(all, [&](const Named& item) { return ends_with(item.name, "." + name); });
+  }
+  if (found.empty()) {
+    const std::string asked = lower(name);
+    found = chosen(all, [&](const Named& item) {
+      return lower(item.name) == asked || ends_with(lower(item.name), "." + asked);
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
+int show_name(const ListOptions& options) {
+  const std::vector<Named> all = everything();
+  const std::vector<Named> found = find_named(all, options.name);
+  if (found.empty()) {
+    std::vector<std::string> names;
+    for (const Named& item : all) names.push_back(item.name);
+    throw tenon::ValueError("no op, plugin or module is named '" + options.name + "'" +
+                            suggestion(options.name, names));
+  }
+  JsonArray list;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const std::string kind = found[i].kind;
+    const Tree tree = tenon::describe(kind, found[i].name);
+    if (options.json) {
+      list.raw("{\"kind\":" + json_string(kind) + "," + tree.json().substr(1));
+      continue;
+    }
+    if (i > 0) print("\n");
+    if (kind == "op") print_op(tree);
+    if (kind == "plugin") print_plugin(tree);
+    if (kind == "module") print_module(tree);
+  }
+  if (options.json) {
+    print_json(list.text());
+    return kFine;
+  }
+  // A module and an op of one name differ in their first letter only; both are worth a mention.
+  std::string others;
+  for (const Named& item : chosen(all, [&](const Named& other) {
+         return lower(other.name) == lower(options.name) ||
+                ends_with(lower(other.name), "." + lower(options.name));
+       })) {
+    bool is_shown = false;
+    for (const Named& one : found) is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
+    if (!is_shown) others += (others.empty() ? "" : ", ") + std::string(item.kind) + " " + item.name;
+  }
+  if (!others.empty()) print(paint(stdout, Style::dim, "\nsee also: " + others) + "\n");
+  return kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,24 @@
+// tenon signature: how an op is called.
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+
+namespace cli {
+
+int print_signature(const ListOptions& options) {
+  const std::string signature = tenon::signature(options.name);
+  if (options.json) {
+    const tenon::Tree op = tenon::describe("op", options.name);
+    print_json(JsonObject()
+                   .put("name", op["name"].text())
+                   .put("signature", signature)
+                   .put("schema", op["schema"].text())
+                   .text());
+  } else {
+    print(signature + "\n");
+  }
+  return kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,32 @@
+// tenon version: of the program, the runtime and the boundary, and how the runtime is set up.
+#include <tenon/abi/version.h>
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+#include "table.hpp"
+
+namespace cli {
+
+int print_version(const ListOptions& options) {
+  const tenon::Tree runtime = tenon::describe("runtime");
+  if (options.json) {
+    print_json(runtime);
+    return kFine;
+  }
+  print("tenon " + runtime["version"].text() + "\n");
+  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  table.add({"boundary", std::to_string(runtime["abi"][0].integer()) + "." +
+                             std::to_string(runtime["abi"][1].integer())});
+  table.add({"instructions", runtime["isa"].text()});
+  table.add({"threads", std::to_string(runtime["threads"].integer())});
+  const tenon::Tree folders = runtime["folders"];
+  for (int64_t i = 0; i < folders.size(); ++i) {
+    table.add({i == 0 ? "plugin folders" : "",
+               folders[i]["path"].text() + " (" + folders[i]["origin"].text() + ")"});
+  }
+  print(table.text());
+  return kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,60 @@
+// The commands: what each is asked with, and the function that does it and returns the exit code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+inline constexpr int kFine = 0, kFault = 1, kUsage = 2, kInterrupted = 130;
+
+// Asked wrongly, as opposed to a fault that was found: the program ends with kUsage.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct RunOptions {
+  std::string config;
+  std::string evaluate;  // weights to evaluate instead of training
+  std::string plot;
+  std::optional<int64_t> epochs;
+  std::optional<uint64_t> seed;
+  bool quiet = false;
+  bool json = false;
+};
+
+struct PlanOptions {
+  std::string config;
+  bool json = false;
+};
+
+// A listing, of everything or of what a name chooses.
+struct ListOptions {
+  std::string name;
+  int64_t first = 0;        // only so many; 0: all
+  bool names_only = false;  // for completion
+  bool json = false;
+};
+
+struct NewOptions {
+  std::string name;
+  std::string folder;
+};
+
+int run_config(const RunOptions& options);
+int plan_config(const PlanOptions& options);
+int list_plugins(const ListOptions& options);
+int list_ops(const ListOptions& options);
+int list_modules(const ListOptions& options);
+int list_overridable(const ListOptions& options);
+int list_ignored(const ListOptions& options);
+int print_signature(const ListOptions& options);
+int show_name(const ListOptions& options);
+int create_project(const NewOptions& options);
+int print_version(const ListOptions& options);
+
+}  // namespace cli

@@ -1,0 +1,39 @@
+// Labelled samples, as a config's "data" and "split" describe them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/runtime.hpp>
+#include <tenon/tensor.hpp>
+
+namespace cli {
+
+struct Samples {
+  tenon::Tensor inputs;  // f32 [samples, ...]
+  tenon::Tensor labels;
+  int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
+};
+
+struct Dataset {
+  Samples train, test;
+};
+
+// Reads, scales, shapes and divides. Draws from the process's generator where it shuffles.
+Dataset load_dataset(const tenon::Tree& data, const tenon::Tree& split);
+
+// How `count` samples divide: those for testing.
+int64_t test_count(const tenon::Tree& split, int64_t count);
+
+// What a look at the files tells, without running an op.
+struct DataOutline {
+  int64_t bytes = 0;
+  int64_t samples = -1;  // -1: not told
+  int64_t features = -1;
+  int64_t label_column = -1;
+  std::vector<std::string> faults;
+};
+DataOutline outline_data(const tenon::Tree& data);
+
+}  // namespace cli

@@ -1,0 +1,148 @@
+// Drawing of learning curves.
+#include "learning_curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr double kWidth = 720, kHeight = 420;
+constexpr double kLeft = 64, kRight = 696, kTop = 64, kBottom = 364;
+
+struct Axis {
+  double low, high, step;
+  double part(double value) const { return (value - low) / (high - low); }
+};
+
+// Ticks at 1, 2 or 5 times a power of ten, about five of them.
+double tick_step(double range) {
+  const double rough = range / 5;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (rough <= factor * power * 1.0001) return factor * power;
+  }
+  return 10 * power;
+}
+
+Axis epoch_axis(int64_t last) {
+  const double high = std::max(2.0, static_cast<double>(last));
+  return {1, high, std::max(1.0, tick_step(high - 1))};
+}
+
+Axis loss_axis(double largest) {
+  const double step = tick_step(largest > 0 ? largest : 1);
+  return {0, std::ceil((largest > 0 ? largest : 1) / step) * step, step};
+}
+
+double x_of(const Axis& axis, double value) { return kLeft + axis.part(value) * (kRight - kLeft); }
+double y_of(const Axis& axis, double value) {
+  return kBottom - axis.part(value) * (kBottom - kTop);
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
+  }
+  return out;
+}
+
+std::string place(double x, double y) { return " x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\""; }
+
+std::string rule(const char* style, double x1, double y1, double x2, double y2) {
+  return std::string("<line class=\"") + style + "\" x1=\"" + fixed(x1, 1) + "\" y1=\"" +
+         fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" + fixed(y2, 1) + "\"/>\n";
+}
+
+std::string label(const char* style, double x, double y, const std::string& text) {
+  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + escaped(text) + "</text>\n";
+}
+
+std::string curve(const char* style, const Axis& across, const Axis& up,
+                  const std::vector<std::pair<double, double>>& points) {
+  std::string list;
+  for (const auto& [epoch, loss] : points) {
+    list += (list.empty() ? "" : " ") + fixed(x_of(across, epoch), 1) + "," + fixed(y_of(up, loss), 1);
+  }
+  if (points.size() == 1) {
+    const auto [epoch, loss] = points.front();
+    return std::string("<circle class=\"dot ") + style + "\" cx=\"" + fixed(x_of(across, epoch), 1) +
+           "\" cy=\"" + fixed(y_of(up, loss), 1) + "\" r=\"4\"/>\n";
+  }
+  return std::string("<polyline class=\"curve ") + style + "\" points=\"" + list + "\"/>\n";
+}
+
+std::string legend(const char* style, double x, const std::string& text) {
+  return rule((std::string("curve ") + style).c_str(), x, kTop - 18, x + 24, kTop - 18) +
+         label("text", x + 32, kTop - 14, text);
+}
+
+}  // namespace
+
+std::string learning_curve(const std::string& title, const std::vector<Epoch>& epochs) {
+  std::vector<std::pair<double, double>> train, test;
+  double largest = 0;
+  for (const Epoch& epoch : epochs) {
+    const auto number = static_cast<double>(epoch.number);
+    train.emplace_back(number, epoch.train_loss);
+    largest = std::max(largest, epoch.train_loss);
+    if (epoch.test) {
+      test.emplace_back(number, epoch.test->loss);
+      if (std::isfinite(epoch.test->loss)) largest = std::max(largest, epoch.test->loss);
+    }
+  }
+  const Axis across = epoch_axis(epochs.empty() ? 1 : epochs.back().number);
+  const Axis up = loss_axis(largest);
+  const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(up.step) - 1e-9)));
+
+  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(kWidth, 0) +
+                    " " + fixed(kHeight, 0) + "\" width=\"" + fixed(kWidth, 0) + "\" height=\"" +
+                    fixed(kHeight, 0) + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n";
+  svg +=
+      "<style>\n"
+      "text { font: 13px system-ui, sans-serif; fill: #57606a; }\n"
+      ".title { font-size: 16px; font-weight: 600; fill: #24292f; }\n"
+      ".end { text-anchor: end; } .middle { text-anchor: middle; }\n"
+      ".grid { stroke: #8c959f; stroke-opacity: 0.25; } .axis { stroke: #8c959f; }\n"
+      ".curve { fill: none; stroke-width: 2.5; stroke-linejoin: round; stroke-linecap: round; }\n"
+      ".train { stroke: #2f81f7; } .test { stroke: #e8710a; }\n"
+      ".dot.train { fill: #2f81f7; } .dot.test { fill: #e8710a; }\n"
+      "@media (prefers-color-scheme: dark) { text { fill: #9198a1; } .title { fill: #e6edf3; } }\n"
+      "</style>\n";
+  svg += label("title", kLeft, 28, title);
+  svg += legend("train", kLeft, "train loss");
+  if (!test.empty()) svg += legend("test", kLeft + 130, "test loss");
+  if (!epochs.empty() && epochs.back().test) {
+    if (const auto accuracy = epochs.back().test->accuracy()) {
+      svg += label("end", kRight, kTop - 14, "test accuracy " + percent(*accuracy));
+    }
+  }
+  for (int64_t i = 0; static_cast<double>(i) * up.step <= up.high * 1.0001; ++i) {
+    const double value = static_cast<double>(i) * up.step;
+    const double y = y_of(up, value);
+    svg += rule(i == 0 ? "axis" : "grid", kLeft, y, kRight, y);
+    svg += label("end", kLeft - 10, y + 4.5, fixed(value, digits));
+  }
+  const double first = std::ceil(across.low / across.step) * across.step;
+  std::vector<double> ticks = {across.low};
+  for (double value = first; value <= across.high + 0.001; value += across.step) {
+    if (value - ticks.front() > across.step * 0.6) ticks.push_back(value);
+  }
+  for (const double value : ticks) {
+    const double x = x_of(across, value);
+    svg += rule(value == across.low ? "axis" : "grid", x, kTop, x, kBottom);
+    svg += label("middle", x, kBottom + 22, fixed(value, 0));
+  }
+  svg += label("middle", (kLeft + kRight) / 2, kBottom + 46, "epoch");
+  svg += curve("train", across, up, train);
+  if (!test.empty()) svg += curve("test", across, up, test);
+  return svg + "</svg>\n";
+}
+
+}  // namespace cli

@@ -1,0 +1,14 @@
+// The learning curve of a training as an SVG image.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "training.hpp"
+
+namespace cli {
+
+// Train and test loss over the epochs, on a light or a dark page alike.
+std::string learning_curve(const std::string& title, const std::vector<Epoch>& epochs);
+
+}  // namespace cli

@@ -1,0 +1,111 @@
+// The progress line.
+#include "progress.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are told
+
+void write_error(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+std::string bar(double part, int64_t width, bool utf8) {
+  const auto full = static_cast<int64_t>(part * static_cast<double>(width));
+  std::string done, rest;
+  for (int64_t i = 0; i < width; ++i) (i < full ? done : rest) += utf8 ? "━" : (i < full ? "#" : "-");
+  return paint(stderr, Style::green, done) + paint(stderr, Style::dim, rest);
+}
+
+}  // namespace
+
+std::string epoch_line(const Epoch& epoch, int64_t epochs) {
+  const std::string last = std::to_string(epochs);
+  std::string number = std::to_string(epoch.number);
+  number.insert(0, last.size() - std::min(last.size(), number.size()), ' ');
+  std::string text = "epoch " + number + "/" + last + "  train loss " + fixed(epoch.train_loss, 4);
+  if (epoch.test) {
+    text += "  test loss " + fixed(epoch.test->loss, 4);
+    if (const auto accuracy = epoch.test->accuracy()) text += "  accuracy " + percent(*accuracy);
+  }
+  return text;
+}
+
+Progress::Progress(int64_t epochs, int64_t steps, int64_t samples, bool quiet)
+    : epochs_(epochs),
+      steps_(steps),
+      samples_(samples),
+      live_(!quiet && is_terminal(stderr)),
+      plain_(!quiet && !is_terminal(stderr)),
+      utf8_(shows_utf8()) {
+  if (live_) thread_ = std::thread([this] { draw_until_finished(); });
+}
+
+Progress::~Progress() { finish(); }
+
+void Progress::epoch_done(const Epoch& epoch) {
+  epochs_done_.store(epoch.number, std::memory_order_relaxed);
+  if (epoch.test) accuracy_.store(epoch.test->accuracy().value_or(-1), std::memory_order_relaxed);
+  const int64_t every = (epochs_ + kPlainLines - 1) / kPlainLines;
+  const bool told = epoch.number == 1 || epoch.number == epochs_ || epoch.number % every == 0;
+  if (plain_ && told) write_error(epoch_line(epoch, epochs_) + "\n");
+}
+
+void Progress::finish() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    finished_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+  write_error("\r\033[K");
+}
+
+void Progress::draw_until_finished() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  // Short trainings end before anything is worth drawing.
+  while (!changed_.wait_for(lock, kPause, [this] { return finished_; })) {
+    lock.unlock();
+    write_error("\r" + line() + "\033[K");
+    lock.lock();
+  }
+}
+
+std::string Progress::line() const {
+  const int64_t done = steps_done_.load(std::memory_order_relaxed);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  const double part = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, steps_));
+  const double rate = part * static_cast<double>(samples_) / std::max(seconds, 1e-9);
+  const int64_t epoch = std::min(epochs_, epochs_done_.load(std::memory_order_relaxed) + 1);
+
+  const std::string head = "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs_) + " ";
+  std::string tail = " " + fixed(100 * part, 0) + " %  " +
+                     grouped(static_cast<int64_t>(rate)) + " samples/s";
+  if (part > 0) {
+    const auto left = static_cast<int64_t>(seconds * (1 - part) / part + 0.5);
+    char text[32];
+    std::snprintf(text, sizeof text, "  %lld:%02lld left", static_cast<long long>(left / 60),
+                  static_cast<long long>(left % 60));
+    tail += text;
+  }
+  tail += "  loss " + fixed(loss_.load(std::memory_order_relaxed), 4);
+  if (const double accuracy = accuracy_.load(std::memory_order_relaxed); accuracy >= 0) {
+    tail += "  accuracy " + percent(accuracy);
+  }
+  const int64_t width = terminal_width(stderr) - 1;
+  const int64_t space = width - display_width(head) - display_width(tail);
+  if (space < 5) return leading(head + tail, std::max<int64_t>(0, width));
+  return head + bar(part, std::min<int64_t>(30, space), utf8_) + tail;
+}
+
+}  // namespace cli

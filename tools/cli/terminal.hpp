@@ -1,0 +1,26 @@
+// Where output goes: to a terminal, with colour and a width, or into a file, plainly.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace cli {
+
+enum class Style { plain, bold, dim, red, green, yellow, cyan };
+
+bool is_terminal(FILE* stream);
+// The text in a style, or as it is where colours are not wanted: not a terminal, NO_COLOR is set,
+// TERM is dumb.
+std::string paint(FILE* stream, Style style, std::string_view text);
+// Columns of the terminal; 0: not one, lines may be of any length.
+int terminal_width(FILE* stream);
+// Whether the locale can show more than ASCII.
+bool shows_utf8();
+
+// Writes to standard output.
+void print(std::string_view text);
+// Everything printed has arrived; false when it has not, on a full disk say.
+bool finish_output();
+
+}  // namespace cli

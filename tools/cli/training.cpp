@@ -1,0 +1,258 @@
+// The training loop.
+#include "training.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "text.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+using tenon::Tree;
+
+// ---- loss ----
+
+Loss::Loss(const Tree& settings) : op_(settings["op"].text()) {
+  const Tree options = settings["options"];
+  for (int64_t i = 0; i < options.size(); ++i) add_option(options.key(i), options[i]);
+  sums_ = options["reduction"].text() == "sum";
+}
+
+void Loss::add_option(const std::string& name, const Tree& value) {
+  const auto is_whole = [](const Tree& number) {
+    return number.json().find_first_of(".eE") == std::string::npos;
+  };
+  tenon::Argument argument = tenon::none;
+  if (value.is_text()) {
+    argument = texts_.emplace_back(value.text());
+  } else if (value.is_object()) {
+    throw tenon::ConfigError("/loss/options/" + name + ": an op takes no object here");
+  } else if (value.is_container()) {
+    bool whole = true;
+    for (int64_t i = 0; i < value.size(); ++i) whole = whole && is_whole(value[i]);
+    if (whole) {
+      auto& list = integers_.emplace_back();
+      for (int64_t i = 0; i < value.size(); ++i) list.push_back(value[i].integer());
+      argument = list;
+    } else {
+      auto& list = numbers_.emplace_back();
+      for (int64_t i = 0; i < value.size(); ++i) list.push_back(value[i].number());
+      argument = list;
+    }
+  } else if (value.is_number()) {
+    if (is_whole(value)) {
+      argument = value.integer();
+    } else {
+      argument = value.number();
+    }
+  } else if (!value.is_null()) {
+    argument = value.truth();
+  }
+  const std::string& kept = texts_.emplace_back(name);
+  names_.push_back({kept.data(), static_cast<int64_t>(kept.size())});
+  values_.push_back(argument.value());
+}
+
+Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
+  const tenon_value arguments[] = {tenon::Argument(output).value(), tenon::Argument(target).value()};
+  tenon_value results[tenon::detail::max_results]{};
+  tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
+                       names_.data(), values_.data(), static_cast<int64_t>(names_.size()), results);
+  const Tensor loss = tenon::Value(results[0]).tensor();
+  if (!loss.defined() || loss.numel() != 1) {
+    throw tenon::ValueError("/loss: " + op_.name() +
+                            " must give one number for a batch, but gives a tensor of " +
+                            grouped(loss.defined() ? loss.numel() : 0) +
+                            "; choose a reduction of 'mean' or 'sum'");
+  }
+  return loss;
+}
+
+// ---- optimizer ----
+
+Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
+    : adam_(settings["type"].text() == "adam"),
+      learning_rate_(settings["learning_rate"].number()),
+      momentum_(settings["momentum"].number()),
+      beta1_(settings["betas"][0].number(0.9)),
+      beta2_(settings["betas"][1].number(0.999)),
+      epsilon_(settings["epsilon"].number(1e-8)),
+      weight_decay_(settings["weight_decay"].number()) {
+  const auto zeros = [](const Tensor& like) {
+    Tensor result = tenon::empty_tensor(like.shape(), like.dtype());
+    tenon::fill_elements(result, 0);
+    return result;
+  };
+  for (Tensor& parameter : parameters) {
+    if (!parameter.requires_grad()) continue;
+    Slot slot{std::move(parameter), {}, {}};
+    if (adam_ || momentum_ != 0) slot.first = zeros(slot.parameter);
+    if (adam_) slot.second = zeros(slot.parameter);
+    slots_.push_back(std::move(slot));
+  }
+  if (slots_.empty()) {
+    throw tenon::ValueError("/model: the model has no parameters to train");
+  }
+}
+
+void Optimizer::step(double learning_rate) {
+  const tenon::NoGrad plain;
+  ++steps_;
+  for (Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.grad();
+    if (!gradient.defined()) continue;
+    if (adam_) {
+      tenon::optim::adam_step_(slot.parameter, gradient, slot.first, slot.second, steps_,
+                               learning_rate, beta1_, beta2_, epsilon_, weight_decay_);
+    } else {
+      tenon::optim::sgd_step_(slot.parameter, gradient, slot.first, learning_rate, momentum_, 0,
+                              weight_decay_);
+    }
+    slot.parameter.set_grad({});
+  }
+}
+
+// ---- labels ----
+
+namespace {
+
+bool are_classes(const Tensor& labels, int64_t classes) {
+  if (labels.dim() != 1) return false;
+  if (!tenon::is_floating(labels.dtype())) return true;
+  const std::vector<double> values = labels.to_vector<double>();
+  return std::all_of(values.begin(), values.end(), [&](double value) {
+    return value == std::floor(value) && value >= 0 && value < static_cast<double>(classes);
+  });
+}
+
+void check_classes(const Tensor& labels, int64_t classes) {
+  for (const int64_t label : labels.to_vector<int64_t>()) {
+    if (label >= 0 && label < classes) continue;
+    throw tenon::ValueError("/data: there is a label " + std::to_string(label) +
+                            ", but the model scores " + std::to_string(classes) +
+                            " classes, 0 to " + std::to_string(classes - 1));
+  }
+}
+
+Tensor as_numbers(const Tensor& labels, std::vector<int64_t> shape, int64_t count) {
+  shape[0] = count;
+  const Tensor numbers = tenon::contiguous_as(labels, tenon::f32);
+  int64_t wanted = 1;
+  for (const int64_t size : shape) wanted *= size;
+  if (numbers.numel() != wanted) {
+    throw tenon::ValueError("/model: the model gives " + grouped(count > 0 ? wanted / count : 0) +
+                            " numbers for a sample, but a label has " +
+                            grouped(count > 0 ? numbers.numel() / count : 0) +
+                            ", and the labels are not the numbers of classes");
+  }
+  return numbers.reshape(shape);
+}
+
+Tensor rows_of(const Tensor& tensor, int64_t start, int64_t length) {
+  return tenon::narrow(tensor, 0, start, length);
+}
+
+}  // namespace
+
+void fit_labels(tenon::Module& model, Dataset& dataset) {
+  const tenon::NoGrad plain;
+  const bool training = model.training();
+  model.eval();
+  const Tensor output = model(rows_of(dataset.train.inputs, 0, 1));
+  model.train(training);
+  if (output.dim() < 1 || output.size(0) != 1) {
+    throw tenon::ValueError("/model: for one sample the model gives a tensor of shape " +
+                            tenon::Tree::parse("[" + [&] {
+                              std::vector<std::string> sizes;
+                              for (const int64_t size : output.sizes()) sizes.push_back(std::to_string(size));
+                              return join(sizes, ",");
+                            }() + "]").json() + "; its first size must be the number of samples");
+  }
+  const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
+  const bool fits = classes > 1 && are_classes(dataset.train.labels, classes) &&
+                    (dataset.test.count() == 0 || are_classes(dataset.test.labels, classes));
+  for (Samples* samples : {&dataset.train, &dataset.test}) {
+    if (samples->count() == 0) continue;
+    if (fits) {
+      samples->labels = tenon::contiguous_as(samples->labels, tenon::i64);
+      check_classes(samples->labels, classes);
+    } else {
+      samples->labels = as_numbers(samples->labels, output.sizes(), samples->count());
+    }
+  }
+}
+
+// ---- evaluation and training ----
+
+Score evaluate(tenon::Module& model, const Loss* loss, const Samples& samples, int64_t batch_size) {
+  const tenon::NoGrad plain;
+  const bool training = model.training();
+  model.eval();
+  Score score;
+  score.count = samples.count();
+  const bool classes = samples.labels.dtype() == tenon::i64;
+  if (classes) score.correct = 0;
+  double total = 0;
+  for (int64_t start = 0; start < score.count; start += batch_size) {
+    const int64_t length = std::min(batch_size, score.count - start);
+    const Tensor labels = rows_of(samples.labels, start, length);
+    const Tensor output = model(rows_of(samples.inputs, start, length));
+    if (loss != nullptr) {
+      total += (*loss)(output, labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
+    }
+    if (classes) {
+      const Tensor guessed = tenon::argmax(output, 1);
+      *score.correct += tenon::count_nonzero(tenon::eq(guessed, labels)).item<int64_t>();
+    }
+  }
+  score.loss = loss == nullptr ? std::nan("") : total / static_cast<double>(score.count);
+  model.train(training);
+  return score;
+}
+
+std::vector<Epoch> train(tenon::Module& model, const Loss& loss, Optimizer& optimizer,
+                         const Dataset& dataset, const Schedule& schedule, const Watcher& watcher) {
+  constexpr double pi = 3.14159265358979323846;
+  const int64_t count = dataset.train.count();
+  const int64_t batches = (count + schedule.batch_size - 1) / schedule.batch_size;
+  const auto steps = static_cast<double>(batches * schedule.epochs);
+  const int64_t test_batch = std::max<int64_t>(schedule.batch_size, 256);
+  std::vector<Epoch> epochs;
+  int64_t step = 0;
+  model.train();
+  for (int64_t number = 1; number <= schedule.epochs; ++number) {
+    const Tensor order = tenon::randperm(count);
+    double total = 0;
+    for (int64_t batch = 0; batch < batches; ++batch, ++step) {
+      const int64_t start = batch * schedule.batch_size;
+      const int64_t length = std::min(schedule.batch_size, count - start);
+      const Tensor rows = rows_of(order, start, length);
+      const Tensor inputs = tenon::index_select(dataset.train.inputs, 0, rows);
+      const Tensor labels = tenon::index_select(dataset.train.labels, 0, rows);
+      const Tensor value = loss(model(inputs), labels);
+      const double batch_loss = value.item() / (loss.sums() ? static_cast<double>(length) : 1);
+      if (!std::isfinite(batch_loss)) {
+        throw tenon::ValueError("training diverged: the loss is " + fixed(batch_loss, 1) +
+                                " in epoch " + std::to_string(number) + ", batch " +
+                                std::to_string(batch + 1) + "; lower /optimizer/learning_rate");
+      }
+      value.backward();
+      const double rate = optimizer.learning_rate();
+      optimizer.step(schedule.cosine ? rate * 0.5 * (1 + std::cos(pi * static_cast<double>(step) / steps))
+                                     : rate);
+      total += batch_loss * static_cast<double>(length);
+      watcher.batch_done(batch_loss);
+      if (watcher.stopped()) return epochs;
+    }
+    Epoch epoch;
+    epoch.number = number;
+    epoch.train_loss = total / static_cast<double>(count);
+    if (dataset.test.count() > 0) epoch.test = evaluate(model, &loss, dataset.test, test_batch);
+    watcher.epoch_done(epoch);
+    epochs.push_back(std::move(epoch));
+  }
+  return epochs;
+}
+
+}  // namespace cli

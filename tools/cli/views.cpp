@@ -1,0 +1,94 @@
+// Ops, plugins and modules in words.
+#include "views.hpp"
+
+#include "table.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+using tenon::Tree;
+
+Table facts_table() { return Table({{"", Align::left, false}, {"", Align::left, false}}, 2); }
+
+void print_head(const std::string& name, const std::string& what, const std::string& doc) {
+  print(paint(stdout, Style::bold, name) + "  " + paint(stdout, Style::dim, what) + "\n");
+  if (!doc.empty()) print(wrapped(doc, 2, 92));
+}
+
+}  // namespace
+
+Style state_style(const std::string& state) {
+  if (state == "failed" || state == "contested") return Style::red;
+  if (state == "active" || state == "chosen") return Style::green;
+  if (state == "disabled" || state == "shadowed" || state == "outranked") return Style::yellow;
+  return Style::plain;
+}
+
+std::string gradient_text(const Tree& op) {
+  const std::string backward = op["differentiable"].text();
+  const std::string forward = op["jvp"].text();
+  if (backward == "composite") return "composite";
+  if (backward == "none") return forward == "none" ? "none" : "forward only";
+  return forward == "none" ? "backward" : "backward, forward";
+}
+
+void print_op(const Tree& op) {
+  print_head(op["name"].text(), "op of plugin " + op["provider"].text(), op["doc"].text());
+  Table table = facts_table();
+  table.add({"signature", op["signature"].text()});
+  table.add({"schema", op["schema"].text()});
+  const std::string forward = op["jvp"].text();
+  table.add({"gradient", gradient_text(op) +
+                             (forward == "none" ? "" : " (forward mode: " + forward + ")")});
+  table.add({"overridable", op["overridable"].truth() ? std::string("yes")
+                                                      : "no: " + op["reason"].text()});
+  const Tree providers = op["providers"];
+  for (int64_t i = 0; i < providers.size(); ++i) {
+    const std::string standing = providers[i]["standing"].text();
+    const std::string reason = providers[i]["reason"].text();
+    table.add({i == 0 ? "provided by" : "",
+               {providers[i]["plugin"].text() + ", " + standing +
+                    (reason.empty() ? "" : ": " + reason),
+                standing == "chosen" ? Style::plain : state_style(standing)}});
+  }
+  print(table.text());
+}
+
+void print_plugin(const Tree& plugin) {
+  const std::string state = plugin["state"].text();
+  print_head(plugin["id"].text("-") + " " + plugin["version"].text(), "plugin", "");
+  Table table = facts_table();
+  table.add({"state", {state, state_style(state)}});
+  if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
+    table.add({"reason", {reason, state_style(state)}});
+  }
+  table.add({"path", plugin["path"].text()});
+  table.add({"found by", plugin["origin"].text()});
+  if (plugin["abi"].defined()) {
+    table.add({"boundary", std::to_string(plugin["abi"][0].integer()) + "." +
+                               std::to_string(plugin["abi"][1].integer())});
+  }
+  for (const char* key : {"sdk", "compiler", "license"}) {
+    if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
+  }
+  for (const char* key : {"ops", "modules"}) {
+    const Tree list = plugin[key];
+    for (int64_t i = 0; i < list.size(); ++i) {
+      table.add({i == 0 ? key : "", list[i].text()});
+    }
+  }
+  print(table.text());
+}
+
+void print_module(const Tree& module) {
+  print_head(module["name"].text(), "module of plugin " + module["provider"].text(),
+             module["doc"].text());
+  Table table = facts_table();
+  table.add({"attributes", module["signature"].text()});
+  table.add({"schema", module["schema"].text()});
+  print(table.text());
+}
+
+}  // namespace cli

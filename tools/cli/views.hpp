@@ -1,0 +1,21 @@
+// How listings of the runtime are shown, where several commands show the same.
+#pragma once
+
+#include <string>
+
+#include <tenon/runtime.hpp>
+
+#include "terminal.hpp"
+
+namespace cli {
+
+Style state_style(const std::string& state);
+// "yes", "yes, by the ops that it is made of", "no"; with what forward mode adds.
+std::string gradient_text(const tenon::Tree& op);
+
+// One thing in full: what it is, then its facts in two columns.
+void print_op(const tenon::Tree& op);
+void print_plugin(const tenon::Tree& plugin);
+void print_module(const tenon::Tree& module);
+
+}  // namespace cli
