@@ -34,7 +34,9 @@ struct ReluBackward {
     return output <= 0 ? decltype(gradient){} : gradient;
   };
   static constexpr auto saves = "output";
-  static Tensor backward(Context& c, const Tensor& g) { return relu_backward(g, c.tensor(1)); }
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {relu_backward(g, c.tensor(1)), Tensor()};
+  }
   static constexpr auto jvp = pointwise;
 };
 

@@ -15,7 +15,8 @@ struct Add {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {g, c.needs_input_grad(1) ? g * c.argument<Scalar>(2) : Tensor()};
+    return {c.needs_input_grad(0) ? g : Tensor(),
+            c.needs_input_grad(1) ? g * c.argument<Scalar>(2) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -29,7 +30,8 @@ struct Sub {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
   };
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {g, c.needs_input_grad(1) ? g * -c.argument<double>(2) : Tensor()};
+    return {c.needs_input_grad(0) ? g : Tensor(),
+            c.needs_input_grad(1) ? g * -c.argument<double>(2) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -56,7 +58,7 @@ struct Div {
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     const Tensor quotient = g / c.operand(1);
-    return {quotient,
+    return {c.needs_input_grad(0) ? quotient : Tensor(),
             c.needs_input_grad(1) ? -quotient * div(c.operand(0), c.operand(1)) : Tensor()};
   }
   static constexpr auto jvp = pointwise;

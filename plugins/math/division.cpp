@@ -56,7 +56,8 @@ struct Remainder {
   static constexpr auto element = [](auto input, auto other) { return remainder_of(input, other); };
   static constexpr auto saves = "input for other, other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {g, c.needs_input_grad(1) ? -g * floor_divide(c.operand(0), c.operand(1)) : Tensor()};
+    return {c.needs_input_grad(0) ? g : Tensor(),
+            c.needs_input_grad(1) ? -g * floor_divide(c.operand(0), c.operand(1)) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -152,7 +152,7 @@ struct LaneKernel {
   using Total = typename Policy::Total;
   static constexpr bool ordered = false;
   // Blocks are short enough for f32 lanes to stay exact and narrow integer lanes not to overflow.
-  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 256;
+  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
 
   static void merge(Total& total, const Total& other) { Policy::merge(total, other); }
 

@@ -68,7 +68,7 @@ const Unary unary_ops[] = {
     {"cosh", cosh, [](double x) { return std::cosh(x); }},
     {"tanh", tanh, [](double x) { return std::tanh(x); }},
     {"erf", erf, [](double x) { return std::erf(x); }},
-    {"sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"sigmoid", sigmoid, [](double x) { return std::exp(x < 0 ? x : 0) / (1 + std::exp(-std::fabs(x))); }},
     {"relu", relu, [](double x) { return x > 0 || std::isnan(x) ? x : 0; }},
 };
 
