@@ -31,6 +31,7 @@ struct ExtremumPolicy {
   struct Total {
     T value = worst<T, Largest>();
   };
+  static constexpr int64_t kBlock = 1 << 16;
   static constexpr Lane identity() { return worst<T, Largest>(); }
   template <class V>
   MATH_INLINE void step(V& lanes, const V& elements) {

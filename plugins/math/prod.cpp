@@ -13,6 +13,7 @@ struct ProductPolicy {
   struct Total {
     Lane value = 1;
   };
+  static constexpr int64_t kBlock = 4096;
   static constexpr Lane identity() { return 1; }
   template <class V, class X>
   MATH_INLINE void step(V& lanes, const X& elements) {

@@ -141,6 +141,7 @@ struct VectorOf {
 
 // A kernel from a policy over single lanes:
 //   using In, Lane, Total     Lane: what a block of elements is gathered in
+//   kBlock                    elements that a few lanes may gather before they go to the total
 //   identity()                the empty lane
 //   step(V&, const X&)        adds elements to lanes: V, X are Lane and In, or vectors of them
 //   join(V&, const V&)        adds lanes to lanes
@@ -151,8 +152,7 @@ struct LaneKernel {
   using Lane = typename Policy::Lane;
   using Total = typename Policy::Total;
   static constexpr bool ordered = false;
-  // Blocks are short enough for f32 lanes to stay exact and narrow integer lanes not to overflow.
-  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
+  static constexpr int64_t kRowBlock = Policy::kBlock, kColumnBlock = Policy::kBlock / 16;
 
   static void merge(Total& total, const Total& other) { Policy::merge(total, other); }
 

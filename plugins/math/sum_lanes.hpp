@@ -13,6 +13,9 @@ struct SumPolicy {
                                   std::conditional_t<sizeof(T) >= 4, uint64_t, int32_t>>;
   using Total = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
+  // Short enough for f32 lanes to stay exact, and for narrow integer lanes not to overflow.
+  static constexpr int64_t kBlock = std::is_floating_point_v<T> ? 1024 : 16384;
+
   static constexpr Lane identity() { return 0; }
   template <class V, class X>
   MATH_INLINE void step(V& lanes, const X& elements) {

@@ -32,6 +32,7 @@ struct FindPolicy {
   struct Total {
     bool found = false;
   };
+  static constexpr int64_t kBlock = 1 << 16;
   static constexpr Lane identity() { return 0; }
   template <class V, class X>
   MATH_INLINE void step(V& lanes, const X& elements) {
@@ -53,6 +54,7 @@ struct CountPolicy {
   using In = T;
   using Lane = Signed<(sizeof(T) < 4 ? 4 : sizeof(T))>;
   using Total = int64_t;
+  static constexpr int64_t kBlock = 1 << 16;
   static constexpr Lane identity() { return 0; }
   template <class V, class X>
   MATH_INLINE void step(V& lanes, const X& elements) {

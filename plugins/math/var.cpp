@@ -17,7 +17,7 @@ struct MomentKernel {
     double count = 0, mean = 0, squares = 0;
   };
   static constexpr bool ordered = false;
-  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 64;
+  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
 
   // The merge of Chan, Golub and LeVeque (1979).
   static void merge(Total& total, const Total& other) {

@@ -12,13 +12,13 @@ namespace {
 using tenon::Tree;
 
 struct Named {
-  const char* kind;
+  std::string kind;
   std::string name;
 };
 
 std::vector<Named> everything() {
   std::vector<Named> list;
-  const auto collect = [&](const char* kind, const char* listing, const char* key) {
+  const auto collect = [&](const std::string& kind, const char* listing, const char* key) {
     const Tree tree = tenon::describe(listing);
     for (int64_t i = 0; i < tree.size(); ++i) {
       const std::string name = tree[i][key].text();
@@ -70,7 +70,7 @@ int show_name(const ListOptions& options) {
   }
   JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
-    const std::string kind = found[i].kind;
+    const std::string& kind = found[i].kind;
     const Tree tree = tenon::describe(kind, found[i].name);
     if (options.json) {
       list.raw("{\"kind\":" + json_string(kind) + "," + tree.json().substr(1));

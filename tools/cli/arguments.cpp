@@ -1,0 +1,201 @@
+// What can be typed, and the help for it.
+#include "arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <tenon/abi/version.h>
+
+#include "commands.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr auto kExitCodes =
+    "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";
+
+std::string version_text() {
+  return "tenon " + std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR) +
+         "." + std::to_string(TENON_VERSION_PATCH);
+}
+
+// One command: its options are kept alive by the command itself.
+template <class Options>
+struct Definition {
+  CLI::App* app;
+  std::shared_ptr<Options> options = std::make_shared<Options>();
+
+  Definition(CLI::App& program, Invocation& invocation, int (*function)(const Options&),
+             const char* name, const char* summary, const char* examples)
+      : app(program.add_subcommand(name, summary)) {
+    app->footer(std::string("Examples:\n") + examples);
+    app->callback([&invocation, function, kept = options] {
+      invocation.command = [function, kept] { return function(*kept); };
+    });
+  }
+  void json() { app->add_flag("--json", options->json, "Print JSON"); }
+};
+
+void define_run(CLI::App& program, Invocation& invocation) {
+  Definition<RunOptions> run(program, invocation, run_config, "run",
+                             "Do what a config says: train, evaluate, save",
+                             "  tenon run digits.json\n"
+                             "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
+                             "  tenon run digits.json --evaluate digits.safetensors --json\n"
+                             "The same seed gives the same numbers. Ctrl-C ends after the batch and "
+                             "saves nothing.");
+  run.app->add_option("config", run.options->config, "The config file")->required()->type_name("CONFIG");
+  run.app->add_option("--evaluate", run.options->evaluate, "Evaluate these weights instead of training")
+      ->type_name("WEIGHTS");
+  run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
+      ->type_name("FILE");
+  run.app->add_option("--epochs", run.options->epochs, "Epochs, in place of the config's")
+      ->check(CLI::PositiveNumber)->type_name("N");
+  run.app->add_option("--seed", run.options->seed, "Seed, in place of the config's")->type_name("N");
+  run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
+  run.json();
+}
+
+void define_plan(CLI::App& program, Invocation& invocation) {
+  Definition<PlanOptions> plan(program, invocation, plan_config, "plan",
+                               "Tell what a run would do, without running any plugin code",
+                               "  tenon plan digits.json\n"
+                               "  tenon plan digits.json --json\n"
+                               "Ends with 1 when the run would fail for a reason that can be seen now.");
+  plan.app->add_option("config", plan.options->config, "The config file")->required()->type_name("CONFIG");
+  plan.json();
+}
+
+void define_new(CLI::App& program, Invocation& invocation) {
+  Definition<NewOptions> create(program, invocation, create_project, "new",
+                                "Write a plugin project that builds and passes its test",
+                                "  tenon new hello\n"
+                                "  tenon new hello --dir work/hello-plugin");
+  create.app->add_option("name", create.options->name, "Name of the plugin: letters, digits, _")
+      ->required()->type_name("NAME");
+  create.app->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
+      ->type_name("DIR");
+}
+
+void define_lists(CLI::App& program, Invocation& invocation) {
+  using List = Definition<ListOptions>;
+  List plugins(program, invocation, list_plugins, "plugins",
+               "List every plugin found: state, version, path, reason when refused",
+               "  tenon plugins\n"
+               "  tenon --plugin-path build plugins --json\n"
+               "Ends with 1 when a plugin is refused. Nothing is loaded to be listed.");
+  plugins.json();
+
+  List ops(program, invocation, list_ops, "ops",
+           "List every op: signature, provider, differentiability",
+           "  tenon ops\n"
+           "  tenon ops nn.functional\n"
+           "  tenon ops --json");
+  ops.app->add_option("namespace", ops.options->name, "Only the ops of this namespace")->type_name("NS");
+  ops.app->add_flag("--names", ops.options->names_only)->group("");
+  ops.json();
+
+  List modules(program, invocation, list_modules, "modules",
+               "List every module that a model can be built of", "  tenon modules");
+  modules.json();
+
+  List overridable(program, invocation, list_overridable, "overridable",
+                   "List the ops that can be overridden, by namespace",
+                   "  tenon overridable\n"
+                   "  tenon overridable nn.functional\n"
+                   "  tenon overridable nn.functional --first 5");
+  overridable.app->add_option("namespace", overridable.options->name, "Only this namespace")
+      ->type_name("NS");
+  overridable.app->add_option("--first", overridable.options->first, "Only the first N of a namespace")
+      ->check(CLI::PositiveNumber)->type_name("N");
+  overridable.json();
+
+  List ignored(program, invocation, list_ignored, "ignored",
+               "List the ops that cannot be overridden, each with its reason", "  tenon ignored");
+  ignored.json();
+
+  List signature(program, invocation, print_signature, "signature", "Print how an op is called",
+                 "  tenon signature add\n"
+                 "  tenon signature nn.functional.linear");
+  signature.app->add_option("op", signature.options->name, "The op, by full name or its last part")
+      ->required()->type_name("OP");
+  signature.json();
+
+  List show(program, invocation, show_name, "show", "Show an op, plugin or module in full",
+            "  tenon show linear\n"
+            "  tenon show math\n"
+            "  tenon show Conv2d --json\n"
+            "Shows all that bear the name; JSON is a list, each with its \"kind\".");
+  show.app->add_option("name", show.options->name, "A name in full, or its last part")
+      ->required()->type_name("NAME");
+  show.json();
+
+  List version(program, invocation, print_version, "version",
+               "Print versions, and how the runtime is set up", "  tenon version --json");
+  version.json();
+}
+
+// The first argument that is neither an option nor an option's value.
+std::string command_word(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--plugin-path" || arguments[i] == "--threads") {
+      ++i;
+    } else if (!starts_with(arguments[i], "-")) {
+      return arguments[i];
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Invocation parse_arguments(int count, const char* const* arguments) {
+  Invocation invocation;
+  CLI::App program("The tensor runtime whose ops, Functions and modules come from plugins.", "tenon");
+  program.fallthrough();
+  program.set_version_flag("--version", version_text());
+  program.set_help_flag("-h,--help", "Print help");
+  program.get_formatter()->column_width(28);
+  program.get_formatter()->label("REQUIRED", "");
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  program.get_formatter()->label("Subcommands", "Commands");
+  program
+      .add_option("--plugin-path", invocation.plugin_paths,
+                  "Folder of plugins, searched before all others; may be repeated")
+      ->type_name("DIR")->take_all()->allow_extra_args(false)->check(CLI::ExistingDirectory);
+  program.add_option("--threads", invocation.threads, "Threads to compute with")
+      ->type_name("N")->check(CLI::Range(1, 1024));
+  define_run(program, invocation);
+  define_plan(program, invocation);
+  define_lists(program, invocation);
+  define_new(program, invocation);
+  program.footer("`tenon COMMAND --help` tells more, with examples.\n" + std::string(kExitCodes));
+
+  const std::vector<std::string> words(arguments + 1, arguments + count);
+  const std::string word = command_word(words);
+  std::vector<std::string> commands;
+  for (const CLI::App* command : program.get_subcommands({})) commands.push_back(command->get_name());
+  if (!word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end()) {
+    throw UsageError("there is no command '" + word + "'" + suggestion(word, commands) + "; there are " +
+                     join(commands, ", "));
+  }
+  const std::string help = word.empty() ? "tenon --help" : "tenon " + word + " --help";
+  try {
+    program.parse(count, arguments);
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<CLI::App*> chosen = program.get_subcommands();
+    print(chosen.empty() ? program.help() : chosen.front()->help());
+    return {};
+  } catch (const CLI::CallForVersion&) {
+    print(version_text() + "\n");
+    return {};
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see `" + help + "`");
+  }
+  if (!invocation.command) throw UsageError("no command was given; see `" + help + "`");
+  return invocation;
+}
+
+}  // namespace cli

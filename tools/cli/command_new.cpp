@@ -1,0 +1,122 @@
+// tenon new: writes a plugin project that builds and passes its test.
+#include <algorithm>
+#include <filesystem>
+
+#include <tenon/abi/version.h>
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "templates.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The name becomes an id, a file, a namespace of ops and part of C++ names.
+void check_name(const std::string& name) {
+  const bool well_formed =
+      !name.empty() && name.size() <= 64 && is_letter(name[0]) &&
+      std::all_of(name.begin(), name.end(),
+                  [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+  if (!well_formed) {
+    throw UsageError("'" + name + "' cannot name a plugin: a name is a letter, then letters, digits and '_'");
+  }
+  // The runtime's own namespace, and what CMake calls targets of its own.
+  for (const char* taken : {"tenon", "all", "clean", "depend", "edit_cache", "help", "install",
+                            "package", "preinstall", "rebuild_cache", "test"}) {
+    if (name == taken) throw UsageError("'" + name + "' cannot name a plugin: the name is reserved");
+  }
+  const tenon::Tree plugins = tenon::describe("plugins");
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    if (plugins[i]["id"].text() == name) {
+      throw UsageError("there is a plugin '" + name + "' already, " + plugins[i]["path"].text() +
+                       "; choose another name");
+    }
+  }
+}
+
+std::string filled(std::string_view text, const std::string& name) {
+  const std::string version =
+      std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR);
+  std::string out(text);
+  for (const auto& [mark, value] : {std::pair<std::string, std::string>{"@NAME@", name},
+                                    std::pair<std::string, std::string>{"@TENON_VERSION@", version}}) {
+    for (size_t at = out.find(mark); at != std::string::npos; at = out.find(mark, at + value.size())) {
+      out.replace(at, mark.size(), value);
+    }
+  }
+  return out;
+}
+
+// Takes away what was written when writing the rest has failed.
+class Undo {
+ public:
+  ~Undo() {
+    std::error_code ignored;
+    for (auto path = made_.rbegin(); path != made_.rend(); ++path) fs::remove(*path, ignored);
+  }
+  void folder(const fs::path& path) {
+    if (path.empty() || fs::exists(path)) return;
+    folder(path.parent_path());
+    fs::create_directory(path);
+    made_.push_back(path);
+  }
+  void file(const fs::path& path) { made_.push_back(path); }
+  void keep() { made_.clear(); }
+
+ private:
+  std::vector<fs::path> made_;
+};
+
+// Where this Tenon is installed; empty when the compiler's own folders are searched anyway, or when it
+// is not installed.
+std::string install_prefix() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path prefix = program.parent_path().parent_path();
+  if (error || prefix == "/usr" || prefix == "/usr/local") return "";
+  for (const auto& entry : fs::recursive_directory_iterator(prefix / "lib", error)) {
+    if (entry.path().filename() == "tenon-config.cmake") return prefix;
+  }
+  return "";
+}
+
+}  // namespace
+
+int create_project(const NewOptions& options) {
+  check_name(options.name);
+  const fs::path folder = options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
+  try {
+    if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
+      throw UsageError("'" + folder.string() + "' exists and is not an empty folder");
+    }
+    Undo undo;
+    undo.folder(fs::absolute(folder).lexically_normal());
+    print("created " + paint(stdout, Style::bold, folder.string()) + "\n");
+    for (const Template& item : kTemplates) {
+      const std::string path = filled(item.path, options.name);
+      undo.folder(fs::absolute(folder / path).lexically_normal().parent_path());
+      undo.file(folder / path);
+      tenon::write_file(folder / path, filled(item.text, options.name));
+      print("  " + path + "\n");
+    }
+    undo.keep();
+  } catch (const fs::filesystem_error& error) {
+    throw tenon::IOError(error.what());
+  }
+  const std::string prefix = install_prefix();
+  print("\nnext:\n");
+  if (folder != ".") print("  cd " + folder.string() + "\n");
+  print("  cmake -S . -B build" + (prefix.empty() ? "" : " -DCMAKE_PREFIX_PATH=" + prefix) + "\n");
+  print("  cmake --build build\n  ctest --test-dir build\n");
+  print("  tenon --plugin-path build show " + options.name + "\n");
+  return kFine;
+}
+
+}  // namespace cli

@@ -1,0 +1,362 @@
+// tenon plan: what a run of a config would do, told without running any plugin code.
+#include <algorithm>
+#include <filesystem>
+
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "dataset.hpp"
+#include "json.hpp"
+#include "schema_text.hpp"
+#include "table.hpp"
+#include "views.hpp"
+
+namespace cli {
+
+namespace {
+
+using tenon::Tree;
+
+// The config with no plugin loaded at once: applying it then runs nothing.
+Tree without_eager_loads(const Tree& config) {
+  JsonObject result;
+  bool changed = false;
+  for (int64_t i = 0; i < config.size(); ++i) {
+    if (config.key(i) != "plugins") {
+      result.raw(config.key(i), config[i].json());
+      continue;
+    }
+    JsonArray plugins;
+    for (int64_t p = 0; p < config[i].size(); ++p) {
+      JsonObject plugin;
+      for (int64_t m = 0; m < config[i][p].size(); ++m) {
+        const std::string key = config[i][p].key(m);
+        const bool eager = key == "load" && config[i][p][m].text() == "eager";
+        changed = changed || eager;
+        plugin.raw(key, eager ? json_string("lazy") : config[i][p][m].json());
+      }
+      plugins.raw(plugin.text());
+    }
+    result.raw("plugins", plugins.text());
+  }
+  return changed ? Tree::parse(result.text()) : config;
+}
+
+struct PlannedPlugin {
+  std::string id, version, state, path, load;
+  std::vector<std::string> purposes;
+};
+
+struct Layer {
+  std::string name, type, attributes, plugin;
+  int depth = 0;
+};
+
+class Plan {
+ public:
+  explicit Plan(const std::string& path) : path_(path), config_(tenon::read_config(path)) {
+    tenon::apply_config(without_eager_loads(config_));
+    plugins_ = tenon::describe("plugins");
+    modules_ = tenon::describe("modules");
+    plan_config_plugins();
+    if (config_["data"].defined()) plan_data();
+    if (config_["model"].defined()) plan_module(config_["model"], "/model", "model", 0);
+    if (config_["loss"].defined()) plan_loss();
+    if (config_["optimizer"].defined()) {
+      use_op("optim." + config_["optimizer"]["type"].text() + "_step_", "/optimizer/type", "optimizer");
+    }
+    if (config_["training"].defined()) {
+      for (const char* op : {"index_select", "randperm", "narrow"}) use_op(op, "/training", "training");
+    }
+    plan_output();
+  }
+
+  const std::vector<std::string>& faults() const { return faults_; }
+  void print_text() const;
+  std::string json() const;
+
+ private:
+  void fault(const std::string& text) { faults_.push_back(path_ + ": " + text); }
+  PlannedPlugin& plugin_row(const Tree& plugin);
+  void use_plugin(const std::string& id, const std::string& purpose);
+  Tree use_op(const std::string& name, const std::string& place, const std::string& purpose);
+  void plan_config_plugins();
+  void plan_data();
+  void plan_module(const Tree& node, const std::string& place, const std::string& name, int depth);
+  void plan_loss();
+  void plan_output();
+  Table settings() const;
+
+  std::string path_;
+  Tree config_, plugins_, modules_;
+  std::vector<PlannedPlugin> rows_;
+  std::vector<Layer> layers_;
+  DataOutline data_;
+  std::vector<std::string> faults_;
+};
+
+PlannedPlugin& Plan::plugin_row(const Tree& plugin) {
+  const std::string path = plugin["path"].text();
+  for (PlannedPlugin& row : rows_) {
+    if (row.path == path) return row;
+  }
+  rows_.push_back({plugin["id"].text("-"), plugin["version"].text("-"), plugin["state"].text(), path, "lazy", {}});
+  return rows_.back();
+}
+
+void Plan::use_plugin(const std::string& id, const std::string& purpose) {
+  for (int64_t i = 0; i < plugins_.size(); ++i) {
+    const std::string state = plugins_[i]["state"].text();
+    if (plugins_[i]["id"].text() != id || state == "shadowed" || state == "failed") continue;
+    std::vector<std::string>& purposes = plugin_row(plugins_[i]).purposes;
+    if (std::find(purposes.begin(), purposes.end(), purpose) == purposes.end()) {
+      purposes.push_back(purpose);
+    }
+    return;
+  }
+}
+
+void Plan::plan_config_plugins() {
+  const Tree entries = config_["plugins"];
+  for (int64_t i = 0; i < entries.size(); ++i) {
+    const std::string name = entries[i]["name"].text(), path = entries[i]["path"].text();
+    for (int64_t p = 0; p < plugins_.size(); ++p) {
+      const std::string state = plugins_[p]["state"].text();
+      const bool named = path.empty() ? plugins_[p]["id"].text() == name && state != "shadowed"
+                                      : plugins_[p]["path"].text() == path;
+      if (!named) continue;
+      PlannedPlugin& row = plugin_row(plugins_[p]);
+      row.load = entries[i]["load"].text("lazy");
+      row.purposes.emplace_back("config");
+      if (state == "failed") fault("/plugins/" + std::to_string(i) + ": " + plugins_[p]["reason"].text());
+      break;
+    }
+  }
+}
+
+// The op's listing, after noting who would provide it; undefined, with a fault, when nobody does.
+Tree Plan::use_op(const std::string& name, const std::string& place, const std::string& purpose) {
+  Tree op;
+  try {
+    op = tenon::describe("op", name);
+  } catch (const tenon::Error& error) {
+    fault(place + ": " + error.what());
+    return {};
+  }
+  if (op["name"].text() != name) {
+    fault(place + ": '" + name + "' must be given by its full name, '" + op["name"].text() + "'");
+    return {};
+  }
+  const Tree providers = op["providers"];
+  std::string refusals;
+  for (int64_t i = 0; i < providers.size(); ++i) {
+    const std::string standing = providers[i]["standing"].text();
+    if (standing == "chosen") {
+      use_plugin(providers[i]["plugin"].text(), purpose);
+      return op;
+    }
+    const std::string reason = providers[i]["reason"].text();
+    refusals += (refusals.empty() ? "" : "; ") + providers[i]["plugin"].text() + " is " + standing +
+                (reason.empty() ? "" : " (" + reason + ")");
+  }
+  fault(place + ": no plugin can provide op '" + name + "': " + refusals);
+  return {};
+}
+
+void Plan::plan_data() {
+  const Tree data = config_["data"];
+  use_op(data["format"].text() == "npy" ? "data.read_npy" : "data.read_csv", "/data", "data");
+  data_ = outline_data(data);
+  for (const std::string& text : data_.faults) fault(text);
+}
+
+void Plan::plan_module(const Tree& node, const std::string& place, const std::string& name, int depth) {
+  Layer layer;
+  layer.name = name;
+  layer.depth = depth;
+  layer.type = node["type"].text();
+  for (int64_t i = 0; i < node.size(); ++i) {
+    if (node.key(i) == "type" || node.key(i) == "layers") continue;
+    layer.attributes += (layer.attributes.empty() ? "" : ", ") + node.key(i) + "=" + node[i].json();
+  }
+  std::vector<std::string> known;
+  Tree found;
+  for (int64_t i = 0; i < modules_.size(); ++i) {
+    known.push_back(modules_[i]["name"].text());
+    if (known.back() == layer.type && !found.defined()) found = modules_[i];
+  }
+  if (found.defined()) {
+    layer.plugin = found["provider"].text();
+    use_plugin(layer.plugin, "model");
+    const std::vector<SchemaParameter> parameters = schema_parameters(found["schema"].text());
+    for (const std::string& text :
+         argument_faults(node, place, layer.type, parameters, 0, {"type", "layers"})) {
+      fault(text);
+    }
+  } else {
+    layer.plugin = "-";
+    fault(place + "/type: no module is named '" + layer.type + "'" + suggestion(layer.type, known));
+  }
+  layers_.push_back(std::move(layer));
+  const Tree layers = node["layers"];
+  for (int64_t i = 0; i < layers.size(); ++i) {
+    const std::string index = std::to_string(i);
+    plan_module(layers[i], place + "/layers/" + index, depth == 0 ? index : name + "." + index, depth + 1);
+  }
+}
+
+void Plan::plan_loss() {
+  const Tree loss = config_["loss"];
+  const Tree op = use_op(loss["op"].text(), "/loss/op", "loss");
+  if (!op.defined()) return;
+  const std::vector<SchemaParameter> parameters = schema_parameters(op["schema"].text());
+  for (const std::string& text :
+       argument_faults(loss["options"], "/loss/options", op["name"].text(), parameters, 2, {})) {
+    fault(text);
+  }
+}
+
+void Plan::plan_output() {
+  const Tree output = config_["output"];
+  for (int64_t i = 0; i < output.size(); ++i) {
+    const std::filesystem::path folder = std::filesystem::path(output[i].text()).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder)) {
+      fault("/output/" + output.key(i) + ": there is no folder '" + folder.string() + "'");
+    }
+  }
+}
+
+std::string arguments_text(const Tree& object, const std::string& without) {
+  std::vector<std::string> parts;
+  for (int64_t i = 0; i < object.size(); ++i) {
+    if (object.key(i) != without) parts.push_back(object.key(i) + "=" + object[i].json());
+  }
+  return parts.empty() ? "" : "(" + join(parts, ", ") + ")";
+}
+
+Table Plan::settings() const {
+  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  const Tree data = config_["data"], split = config_["split"], training = config_["training"];
+  int64_t train = -1;
+  if (data.defined()) {
+    table.add({"data", data["path"].text() + (data_.bytes > 0 ? " (" + file_size(data_.bytes) + ", " + data["format"].text() + ")" : "")});
+    if (data_.samples > 0 && data_.features >= 0) {
+      const int64_t test = test_count(split, data_.samples);
+      train = data_.samples - test;
+      std::string labels = data["format"].text() == "npy" ? "labels from " + data["labels"].text()
+                                                          : "labels in column " + std::to_string(data_.label_column);
+      table.add({"samples", grouped(data_.samples) + " of " + counted(data_.features, "number") + ", " + labels});
+      std::string form;
+      if (data["shape"].defined()) form = "shape " + data["shape"].json();
+      if (data["scale"].number(1) != 1) {
+        form += (form.empty() ? "" : ", ") + ("scaled by " + short_number(data["scale"].number()));
+      }
+      if (!form.empty()) table.add({"", form});
+      table.add({"split", grouped(train) + " to train, " + grouped(test) + " to test" +
+                              (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
+    }
+  }
+  if (config_["loss"].defined()) {
+    table.add({"loss", config_["loss"]["op"].text() + arguments_text(config_["loss"]["options"], "")});
+  }
+  if (const Tree optimizer = config_["optimizer"]; optimizer.defined()) {
+    table.add({"optimizer", optimizer["type"].text() + arguments_text(optimizer, "type")});
+  }
+  if (training.defined()) {
+    const int64_t batch = training["batch_size"].integer(64), epochs = training["epochs"].integer();
+    std::string text = counted(epochs, "epoch");
+    if (train > 0) text += " of " + counted((train + batch - 1) / batch, "step");
+    text += ", batches of " + grouped(batch) + ", learning rate " + training["schedule"].text("constant");
+    table.add({"training", text});
+  }
+  table.add({"seed", std::to_string(config_["seed"].integer())});
+  if (config_["threads"].defined()) table.add({"threads", std::to_string(config_["threads"].integer())});
+  const Tree output = config_["output"];
+  for (int64_t i = 0; i < output.size(); ++i) table.add({output.key(i), output[i].text()});
+  return table;
+}
+
+void Plan::print_text() const {
+  const auto title = [](const char* text) { print("\n" + paint(stdout, Style::bold, text) + "\n"); };
+  print("plan of " + paint(stdout, Style::bold, path_) + "\n");
+  title("plugins");
+  Table plugins({{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
+  for (const PlannedPlugin& row : rows_) {
+    plugins.add({row.id, row.version, {row.state, state_style(row.state)}, row.load, join(row.purposes, ", "), row.path});
+  }
+  print(plugins.empty() ? "  none\n" : plugins.text());
+  if (!layers_.empty()) {
+    title("model");
+    Table model({{"LAYER"}, {"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}}, 2);
+    for (const Layer& layer : layers_) {
+      const std::string indent(static_cast<size_t>(layer.depth) * 2, ' ');
+      model.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
+    }
+    print(model.text());
+  }
+  title("settings");
+  print(settings().text());
+}
+
+std::string Plan::json() const {
+  JsonArray plugins, layers, faults;
+  for (const PlannedPlugin& row : rows_) {
+    JsonArray purposes;
+    for (const std::string& purpose : row.purposes) purposes.raw(json_string(purpose));
+    plugins.raw(JsonObject()
+                    .put("id", row.id)
+                    .put("version", row.version)
+                    .put("state", row.state)
+                    .put("load", row.load)
+                    .raw("for", purposes.text())
+                    .put("path", row.path)
+                    .text());
+  }
+  for (const Layer& layer : layers_) {
+    layers.raw(JsonObject()
+                   .put("name", layer.name)
+                   .put("type", layer.type)
+                   .put("attributes", layer.attributes)
+                   .put("plugin", layer.plugin)
+                   .text());
+  }
+  for (const std::string& text : faults_) faults.raw(json_string(text));
+  JsonObject object;
+  object.put("config", path_).raw("plugins", plugins.text()).raw("model", layers.text());
+  if (config_["data"].defined()) {
+    const int64_t test = data_.samples > 0 ? test_count(config_["split"], data_.samples) : 0;
+    object.raw("data", JsonObject()
+                           .put("path", config_["data"]["path"].text())
+                           .put("bytes", data_.bytes)
+                           .put("samples", data_.samples)
+                           .put("features", data_.features)
+                           .put("train", data_.samples - test)
+                           .put("test", test)
+                           .text());
+  }
+  for (const char* key : {"loss", "optimizer", "training", "output"}) {
+    if (config_[key].defined()) object.raw(key, config_[key].json());
+  }
+  object.put("seed", config_["seed"].integer()).raw("faults", faults.text());
+  return object.text();
+}
+
+}  // namespace
+
+int plan_config(const PlanOptions& options) {
+  const Plan plan(options.config);
+  if (options.json) {
+    print_json(plan.json());
+    return plan.faults().empty() ? kFine : kFault;
+  }
+  plan.print_text();
+  if (plan.faults().empty()) {
+    print("\n" + paint(stdout, Style::green, "no faults found") + "\n");
+    return kFine;
+  }
+  std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");
+  for (const std::string& line : plan.faults()) text += "\n  " + line;
+  throw tenon::ConfigError(plan.faults().size() == 1 ? plan.faults().front() : text);
+}
+
+}  // namespace cli

@@ -1,0 +1,68 @@
+// The program `tenon`: an ordinary application over the SDK.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+
+#include <tenon/parallel.hpp>
+#include <tenon/runtime.hpp>
+
+#include "arguments.hpp"
+#include "commands.hpp"
+#include "terminal.hpp"
+
+namespace {
+
+void print_error(const std::string& kind, const std::string& message) {
+  const std::string text = cli::paint(stderr, cli::Style::bold, "tenon") + ": " +
+                           (kind.empty() ? "" : cli::paint(stderr, cli::Style::red, kind) + ": ") +
+                           message + "\n";
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+}
+
+const char* kind_text(tenon_status kind) {
+  switch (kind) {
+#define TENON_CLI_CASE(name, code, text, remedy) \
+  case TENON_ERROR_##name:                       \
+    return text;
+    TENON_ERROR_KINDS(TENON_CLI_CASE)
+#undef TENON_CLI_CASE
+    default:
+      return "Error";
+  }
+}
+
+int run(int count, char** arguments) {
+  const cli::Invocation invocation = cli::parse_arguments(count, arguments);
+  if (!invocation.command) return cli::kFine;
+  // The first one named is the first one searched.
+  for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend(); ++path) {
+    tenon::add_plugin_path(std::filesystem::absolute(*path).lexically_normal());
+  }
+  if (invocation.threads > 0) tenon::set_thread_count(invocation.threads);
+  return invocation.command();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  int code = cli::kFault;
+  try {
+    code = run(count, arguments);
+  } catch (const cli::UsageError& error) {
+    print_error("", error.what());
+    code = cli::kUsage;
+  } catch (const tenon::Error& error) {
+    std::string message = error.what();
+    const std::string op = error.op() == nullptr ? "" : error.op();
+    if (!op.empty() && message.find(op) == std::string::npos) message += "\n  in op " + op;
+    print_error(kind_text(error.kind()), message);
+  } catch (const std::exception& error) {
+    print_error("", error.what());
+  }
+  if (!cli::finish_output()) {
+    print_error("IOError", "standard output could not be written");
+    return cli::kFault;
+  }
+  return code;
+}
