@@ -251,7 +251,15 @@ tenon_status call_recorded(const Implementation& implementation, const tenon_val
         if (item.kind == SavedItem::Kind::Argument && (implementation.mutated_parameters >> item.index & 1u) != 0 &&
             arguments[item.index].tag == TENON_VALUE_TENSOR) {
           originals.resize(std::max<size_t>(originals.size(), item.index + size_t{1}));
-          originals[item.index] = contiguous_copy(*arguments[item.index].as.tensor);
+          Tensor& tensor = *arguments[item.index].as.tensor;
+          TensorRef& original = originals[item.index];
+          original = contiguous_copy(tensor);
+          // With the history it had, which second derivatives go through.
+          if (recording && tensor.requires_grad()) {
+            const Edge edge = gradient_edge(tensor);
+            set_history(*original, edge.node, edge.output);
+            edge.node->release();
+          }
         }
       }
     }

@@ -1,6 +1,9 @@
 // What can be typed, and the help for it.
 #include "arguments.hpp"
 
+#include <algorithm>
+#include <memory>
+
 #include <CLI/CLI.hpp>
 
 #include <tenon/abi/version.h>
@@ -17,8 +20,8 @@ constexpr auto kExitCodes =
     "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";
 
 std::string version_text() {
-  return "tenon " + std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR) +
-         "." + std::to_string(TENON_VERSION_PATCH);
+  return "tenon " + std::to_string(TENON_VERSION_MAJOR) + "." +
+         std::to_string(TENON_VERSION_MINOR) + "." + std::to_string(TENON_VERSION_PATCH);
 }
 
 // One command: its options are kept alive by the command itself.
@@ -38,33 +41,43 @@ struct Definition {
   void json() { app->add_flag("--json", options->json, "Print JSON"); }
 };
 
-void define_run(CLI::App& program, Invocation& invocation) {
-  Definition<RunOptions> run(program, invocation, run_config, "run",
-                             "Do what a config says: train, evaluate, save",
-                             "  tenon run digits.json\n"
-                             "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
-                             "  tenon run digits.json --evaluate digits.safetensors --json\n"
-                             "The same seed gives the same numbers. Ctrl-C ends after the batch and "
-                             "saves nothing.");
-  run.app->add_option("config", run.options->config, "The config file")->required()->type_name("CONFIG");
-  run.app->add_option("--evaluate", run.options->evaluate, "Evaluate these weights instead of training")
+std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation) {
+  Definition<RunOptions> run(
+      program, invocation, run_config, "run", "Do what a config says: train, evaluate, save",
+      "  tenon run digits.json\n"
+      "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
+      "  tenon run digits.json --evaluate digits.safetensors --json\n"
+      "The same seed gives the same numbers. Ctrl-C ends after the batch and "
+      "saves nothing.");
+  run.app->add_option("config", run.options->config, "The config file")
+      ->required()
+      ->type_name("CONFIG");
+  run.app
+      ->add_option("--evaluate", run.options->evaluate,
+                   "Evaluate these weights instead of training")
       ->type_name("WEIGHTS");
   run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
       ->type_name("FILE");
   run.app->add_option("--epochs", run.options->epochs, "Epochs, in place of the config's")
-      ->check(CLI::PositiveNumber)->type_name("N");
-  run.app->add_option("--seed", run.options->seed, "Seed, in place of the config's")->type_name("N");
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  run.app->add_option("--seed", run.options->seed, "Seed, in place of the config's")
+      ->type_name("N");
   run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
   run.json();
+  return run.options;
 }
 
 void define_plan(CLI::App& program, Invocation& invocation) {
-  Definition<PlanOptions> plan(program, invocation, plan_config, "plan",
-                               "Tell what a run would do, without running any plugin code",
-                               "  tenon plan digits.json\n"
-                               "  tenon plan digits.json --json\n"
-                               "Ends with 1 when the run would fail for a reason that can be seen now.");
-  plan.app->add_option("config", plan.options->config, "The config file")->required()->type_name("CONFIG");
+  Definition<PlanOptions> plan(
+      program, invocation, plan_config, "plan",
+      "Tell what a run would do, without running any plugin code",
+      "  tenon plan digits.json\n"
+      "  tenon plan digits.json --json\n"
+      "Ends with 1 when the run would fail for a reason that can be seen now.");
+  plan.app->add_option("config", plan.options->config, "The config file")
+      ->required()
+      ->type_name("CONFIG");
   plan.json();
 }
 
@@ -74,8 +87,10 @@ void define_new(CLI::App& program, Invocation& invocation) {
                                 "  tenon new hello\n"
                                 "  tenon new hello --dir work/hello-plugin");
   create.app->add_option("name", create.options->name, "Name of the plugin: letters, digits, _")
-      ->required()->type_name("NAME");
-  create.app->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
+      ->required()
+      ->type_name("NAME");
+  create.app
+      ->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
       ->type_name("DIR");
 }
 
@@ -93,7 +108,8 @@ void define_lists(CLI::App& program, Invocation& invocation) {
            "  tenon ops\n"
            "  tenon ops nn.functional\n"
            "  tenon ops --json");
-  ops.app->add_option("namespace", ops.options->name, "Only the ops of this namespace")->type_name("NS");
+  ops.app->add_option("namespace", ops.options->name, "Only the ops of this namespace")
+      ->type_name("NS");
   ops.app->add_flag("--names", ops.options->names_only)->group("");
   ops.json();
 
@@ -108,8 +124,10 @@ void define_lists(CLI::App& program, Invocation& invocation) {
                    "  tenon overridable nn.functional --first 5");
   overridable.app->add_option("namespace", overridable.options->name, "Only this namespace")
       ->type_name("NS");
-  overridable.app->add_option("--first", overridable.options->first, "Only the first N of a namespace")
-      ->check(CLI::PositiveNumber)->type_name("N");
+  overridable.app
+      ->add_option("--first", overridable.options->first, "Only the first N of a namespace")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   overridable.json();
 
   List ignored(program, invocation, list_ignored, "ignored",
@@ -120,7 +138,8 @@ void define_lists(CLI::App& program, Invocation& invocation) {
                  "  tenon signature add\n"
                  "  tenon signature nn.functional.linear");
   signature.app->add_option("op", signature.options->name, "The op, by full name or its last part")
-      ->required()->type_name("OP");
+      ->required()
+      ->type_name("OP");
   signature.json();
 
   List show(program, invocation, show_name, "show", "Show an op, plugin or module in full",
@@ -129,7 +148,8 @@ void define_lists(CLI::App& program, Invocation& invocation) {
             "  tenon show Conv2d --json\n"
             "Shows all that bear the name; JSON is a list, each with its \"kind\".");
   show.app->add_option("name", show.options->name, "A name in full, or its last part")
-      ->required()->type_name("NAME");
+      ->required()
+      ->type_name("NAME");
   show.json();
 
   List version(program, invocation, print_version, "version",
@@ -153,7 +173,8 @@ std::string command_word(const std::vector<std::string>& arguments) {
 
 Invocation parse_arguments(int count, const char* const* arguments) {
   Invocation invocation;
-  CLI::App program("The tensor runtime whose ops, Functions and modules come from plugins.", "tenon");
+  CLI::App program("The tensor runtime whose ops, Functions and modules come from plugins.",
+                   "tenon");
   program.fallthrough();
   program.set_version_flag("--version", version_text());
   program.set_help_flag("-h,--help", "Print help");
@@ -164,10 +185,14 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   program
       .add_option("--plugin-path", invocation.plugin_paths,
                   "Folder of plugins, searched before all others; may be repeated")
-      ->type_name("DIR")->take_all()->allow_extra_args(false)->check(CLI::ExistingDirectory);
+      ->type_name("DIR")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->check(CLI::ExistingDirectory);
   program.add_option("--threads", invocation.threads, "Threads to compute with")
-      ->type_name("N")->check(CLI::Range(1, 1024));
-  define_run(program, invocation);
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
   define_lists(program, invocation);
   define_new(program, invocation);
@@ -176,10 +201,11 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   const std::vector<std::string> words(arguments + 1, arguments + count);
   const std::string word = command_word(words);
   std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands({})) commands.push_back(command->get_name());
+  for (const CLI::App* command : program.get_subcommands({}))
+    commands.push_back(command->get_name());
   if (!word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end()) {
-    throw UsageError("there is no command '" + word + "'" + suggestion(word, commands) + "; there are " +
-                     join(commands, ", "));
+    throw UsageError("there is no command '" + word + "'" + suggestion(word, commands) +
+                     "; there are " + join(commands, ", "));
   }
   const std::string help = word.empty() ? "tenon --help" : "tenon " + word + " --help";
   try {
@@ -194,6 +220,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string(error.what()) + "; see `" + help + "`");
   }
+  run->threads = invocation.threads;
   if (!invocation.command) throw UsageError("no command was given; see `" + help + "`");
   return invocation;
 }

@@ -15,8 +15,8 @@ int list_modules(const ListOptions& options) {
   }
   Table table({{"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}});
   for (int64_t i = 0; i < modules.size(); ++i) {
-    table.add({modules[i]["name"].text(), modules[i]["signature"].text(),
-               modules[i]["provider"].text()});
+    table.add(
+        {modules[i]["name"].text(), modules[i]["signature"].text(), modules[i]["provider"].text()});
   }
   print(table.empty() ? "no plugin declares a module; see `tenon plugins`\n" : table.text());
   return kFine;

@@ -20,17 +20,19 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 // The name becomes an id, a file, a namespace of ops and part of C++ names.
 void check_name(const std::string& name) {
-  const bool well_formed =
-      !name.empty() && name.size() <= 64 && is_letter(name[0]) &&
-      std::all_of(name.begin(), name.end(),
-                  [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+  const bool well_formed = !name.empty() && name.size() <= 64 && is_letter(name[0]) &&
+                           std::all_of(name.begin(), name.end(), [](char c) {
+                             return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
+                           });
   if (!well_formed) {
-    throw UsageError("'" + name + "' cannot name a plugin: a name is a letter, then letters, digits and '_'");
+    throw UsageError("'" + name +
+                     "' cannot name a plugin: a name is a letter, then letters, digits and '_'");
   }
   // The runtime's own namespace, and what CMake calls targets of its own.
   for (const char* taken : {"tenon", "all", "clean", "depend", "edit_cache", "help", "install",
                             "package", "preinstall", "rebuild_cache", "test"}) {
-    if (name == taken) throw UsageError("'" + name + "' cannot name a plugin: the name is reserved");
+    if (name == taken)
+      throw UsageError("'" + name + "' cannot name a plugin: the name is reserved");
   }
   const tenon::Tree plugins = tenon::describe("plugins");
   for (int64_t i = 0; i < plugins.size(); ++i) {
@@ -45,9 +47,11 @@ std::string filled(std::string_view text, const std::string& name) {
   const std::string version =
       std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR);
   std::string out(text);
-  for (const auto& [mark, value] : {std::pair<std::string, std::string>{"@NAME@", name},
-                                    std::pair<std::string, std::string>{"@TENON_VERSION@", version}}) {
-    for (size_t at = out.find(mark); at != std::string::npos; at = out.find(mark, at + value.size())) {
+  for (const auto& [mark, value] :
+       {std::pair<std::string, std::string>{"@NAME@", name},
+        std::pair<std::string, std::string>{"@TENON_VERSION@", version}}) {
+    for (size_t at = out.find(mark); at != std::string::npos;
+         at = out.find(mark, at + value.size())) {
       out.replace(at, mark.size(), value);
     }
   }
@@ -74,8 +78,8 @@ class Undo {
   std::vector<fs::path> made_;
 };
 
-// Where this Tenon is installed; empty when the compiler's own folders are searched anyway, or when it
-// is not installed.
+// Where this Tenon is installed; empty when the compiler's own folders are searched anyway, or when
+// it is not installed.
 std::string install_prefix() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -91,7 +95,8 @@ std::string install_prefix() {
 
 int create_project(const NewOptions& options) {
   check_name(options.name);
-  const fs::path folder = options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
+  const fs::path folder =
+      options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
   try {
     if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
       throw UsageError("'" + folder.string() + "' exists and is not an empty folder");

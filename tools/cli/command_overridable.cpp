@@ -41,7 +41,10 @@ int list_overridable(const ListOptions& options) {
       JsonArray ops;
       const tenon::Tree names = namespaces[i]["ops"];
       for (int64_t n = 0; n < shown(names, options); ++n) ops.raw(names[n].json());
-      list.raw(JsonObject().put("namespace", namespaces[i]["namespace"].text()).raw("ops", ops.text()).text());
+      list.raw(JsonObject()
+                   .put("namespace", namespaces[i]["namespace"].text())
+                   .raw("ops", ops.text())
+                   .text());
     }
     print_json(list.text());
     return kFine;
@@ -50,7 +53,8 @@ int list_overridable(const ListOptions& options) {
     const tenon::Tree names = namespaces[i]["ops"];
     if (options.name.empty()) {
       const std::string name = namespaces[i]["namespace"].text();
-      print((i == 0 ? "" : "\n") + paint(stdout, Style::bold, name.empty() ? "tenon" : name) + "\n");
+      print((i == 0 ? "" : "\n") + paint(stdout, Style::bold, name.empty() ? "tenon" : name) +
+            "\n");
     }
     print(list_text(names, shown(names, options)));
   }

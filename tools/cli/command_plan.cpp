@@ -63,10 +63,12 @@ class Plan {
     if (config_["model"].defined()) plan_module(config_["model"], "/model", "model", 0);
     if (config_["loss"].defined()) plan_loss();
     if (config_["optimizer"].defined()) {
-      use_op("optim." + config_["optimizer"]["type"].text() + "_step_", "/optimizer/type", "optimizer");
+      use_op("optim." + config_["optimizer"]["type"].text() + "_step_", "/optimizer/type",
+             "optimizer");
     }
     if (config_["training"].defined()) {
-      for (const char* op : {"index_select", "randperm", "narrow"}) use_op(op, "/training", "training");
+      for (const char* op : {"index_select", "randperm", "narrow"})
+        use_op(op, "/training", "training");
     }
     plan_output();
   }
@@ -100,7 +102,12 @@ PlannedPlugin& Plan::plugin_row(const Tree& plugin) {
   for (PlannedPlugin& row : rows_) {
     if (row.path == path) return row;
   }
-  rows_.push_back({plugin["id"].text("-"), plugin["version"].text("-"), plugin["state"].text(), path, "lazy", {}});
+  rows_.push_back({plugin["id"].text("-"),
+                   plugin["version"].text("-"),
+                   plugin["state"].text(),
+                   path,
+                   "lazy",
+                   {}});
   return rows_.back();
 }
 
@@ -128,7 +135,8 @@ void Plan::plan_config_plugins() {
       PlannedPlugin& row = plugin_row(plugins_[p]);
       row.load = entries[i]["load"].text("lazy");
       row.purposes.emplace_back("config");
-      if (state == "failed") fault("/plugins/" + std::to_string(i) + ": " + plugins_[p]["reason"].text());
+      if (state == "failed")
+        fault("/plugins/" + std::to_string(i) + ": " + plugins_[p]["reason"].text());
       break;
     }
   }
@@ -170,7 +178,8 @@ void Plan::plan_data() {
   for (const std::string& text : data_.faults) fault(text);
 }
 
-void Plan::plan_module(const Tree& node, const std::string& place, const std::string& name, int depth) {
+void Plan::plan_module(const Tree& node, const std::string& place, const std::string& name,
+                       int depth) {
   Layer layer;
   layer.name = name;
   layer.depth = depth;
@@ -201,7 +210,8 @@ void Plan::plan_module(const Tree& node, const std::string& place, const std::st
   const Tree layers = node["layers"];
   for (int64_t i = 0; i < layers.size(); ++i) {
     const std::string index = std::to_string(i);
-    plan_module(layers[i], place + "/layers/" + index, depth == 0 ? index : name + "." + index, depth + 1);
+    plan_module(layers[i], place + "/layers/" + index, depth == 0 ? index : name + "." + index,
+                depth + 1);
   }
 }
 
@@ -239,25 +249,32 @@ Table Plan::settings() const {
   const Tree data = config_["data"], split = config_["split"], training = config_["training"];
   int64_t train = -1;
   if (data.defined()) {
-    table.add({"data", data["path"].text() + (data_.bytes > 0 ? " (" + file_size(data_.bytes) + ", " + data["format"].text() + ")" : "")});
+    table.add({"data", data["path"].text() +
+                           (data_.bytes > 0
+                                ? " (" + file_size(data_.bytes) + ", " + data["format"].text() + ")"
+                                : "")});
     if (data_.samples > 0 && data_.features >= 0) {
       const int64_t test = test_count(split, data_.samples);
       train = data_.samples - test;
-      std::string labels = data["format"].text() == "npy" ? "labels from " + data["labels"].text()
-                                                          : "labels in column " + std::to_string(data_.label_column);
-      table.add({"samples", grouped(data_.samples) + " of " + counted(data_.features, "number") + ", " + labels});
+      std::string labels = data["format"].text() == "npy"
+                               ? "labels from " + data["labels"].text()
+                               : "labels in column " + std::to_string(data_.label_column);
+      table.add({"samples", grouped(data_.samples) + " of " + counted(data_.features, "number") +
+                                ", " + labels});
       std::string form;
       if (data["shape"].defined()) form = "shape " + data["shape"].json();
       if (data["scale"].number(1) != 1) {
         form += (form.empty() ? "" : ", ") + ("scaled by " + short_number(data["scale"].number()));
       }
       if (!form.empty()) table.add({"", form});
-      table.add({"split", grouped(train) + " to train, " + grouped(test) + " to test" +
-                              (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
+      table.add(
+          {"split", grouped(train) + " to train, " + grouped(test) + " to test" +
+                        (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
     }
   }
   if (config_["loss"].defined()) {
-    table.add({"loss", config_["loss"]["op"].text() + arguments_text(config_["loss"]["options"], "")});
+    table.add(
+        {"loss", config_["loss"]["op"].text() + arguments_text(config_["loss"]["options"], "")});
   }
   if (const Tree optimizer = config_["optimizer"]; optimizer.defined()) {
     table.add({"optimizer", optimizer["type"].text() + arguments_text(optimizer, "type")});
@@ -266,23 +283,33 @@ Table Plan::settings() const {
     const int64_t batch = training["batch_size"].integer(64), epochs = training["epochs"].integer();
     std::string text = counted(epochs, "epoch");
     if (train > 0) text += " of " + counted((train + batch - 1) / batch, "step");
-    text += ", batches of " + grouped(batch) + ", learning rate " + training["schedule"].text("constant");
+    text += ", batches of " + grouped(batch) + ", learning rate " +
+            training["schedule"].text("constant");
     table.add({"training", text});
   }
   table.add({"seed", std::to_string(config_["seed"].integer())});
-  if (config_["threads"].defined()) table.add({"threads", std::to_string(config_["threads"].integer())});
+  if (config_["threads"].defined())
+    table.add({"threads", std::to_string(config_["threads"].integer())});
   const Tree output = config_["output"];
   for (int64_t i = 0; i < output.size(); ++i) table.add({output.key(i), output[i].text()});
   return table;
 }
 
 void Plan::print_text() const {
-  const auto title = [](const char* text) { print("\n" + paint(stdout, Style::bold, text) + "\n"); };
+  const auto title = [](const char* text) {
+    print("\n" + paint(stdout, Style::bold, text) + "\n");
+  };
   print("plan of " + paint(stdout, Style::bold, path_) + "\n");
   title("plugins");
-  Table plugins({{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
+  Table plugins(
+      {{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
   for (const PlannedPlugin& row : rows_) {
-    plugins.add({row.id, row.version, {row.state, state_style(row.state)}, row.load, join(row.purposes, ", "), row.path});
+    plugins.add({row.id,
+                 row.version,
+                 {row.state, state_style(row.state)},
+                 row.load,
+                 join(row.purposes, ", "),
+                 row.path});
   }
   print(plugins.empty() ? "  none\n" : plugins.text());
   if (!layers_.empty()) {

@@ -1,9 +1,8 @@
 // tenon run: does what a config says. Trains, evaluates, saves.
-#include <csignal>
-#include <unistd.h>
-
 #include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <unistd.h>
 
 #include <tenon/tenon.hpp>
 
@@ -87,7 +86,7 @@ struct Result {
   int64_t train_count = 0, test_count = 0;
   std::vector<Epoch> epochs;
   double train_loss = 0;
-  Score score;          // of the test part; of everything when there is none
+  Score score;  // of the test part; of everything when there is none
   bool has_score = false;
   bool has_loss = false;
   double seconds = 0, computing_seconds = 0;
@@ -211,6 +210,9 @@ int run_config(const RunOptions& options) {
     check_writable(result.plot);
   }
 
+  if (options.threads == 0 && config["threads"].defined()) {
+    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
+  }
   tenon::apply_config(config);
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.

@@ -92,8 +92,10 @@ int show_name(const ListOptions& options) {
                 ends_with(lower(other.name), "." + lower(options.name));
        })) {
     bool is_shown = false;
-    for (const Named& one : found) is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
-    if (!is_shown) others += (others.empty() ? "" : ", ") + std::string(item.kind) + " " + item.name;
+    for (const Named& one : found)
+      is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
+    if (!is_shown)
+      others += (others.empty() ? "" : ", ") + std::string(item.kind) + " " + item.name;
   }
   if (!others.empty()) print(paint(stdout, Style::dim, "\nsee also: " + others) + "\n");
   return kFine;

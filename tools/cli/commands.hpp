@@ -23,6 +23,7 @@ struct RunOptions {
   std::string plot;
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
+  int threads = 0;  // 0: what the config says
   bool quiet = false;
   bool json = false;
 };

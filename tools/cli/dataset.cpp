@@ -58,15 +58,16 @@ int64_t find_label_column(const Tree& data, int64_t columns) {
   const Tree column = data["label_column"];
   if (column.is_text()) {
     if (!data["header"].truth()) {
-      throw tenon::ConfigError("/data/label_column: '" + column.text() +
-                               "' is a name, but the file has no row of names; set \"header\": true "
-                               "or give the column's number");
+      throw tenon::ConfigError(
+          "/data/label_column: '" + column.text() +
+          "' is a name, but the file has no row of names; set \"header\": true "
+          "or give the column's number");
     }
     const std::vector<std::string> names = split_cells(first_line(path));
     const auto found = std::find(names.begin(), names.end(), column.text());
     if (found == names.end()) {
-      throw tenon::ConfigError("/data/label_column: '" + path + "' has no column '" + column.text() +
-                               "'" + suggestion(column.text(), names));
+      throw tenon::ConfigError("/data/label_column: '" + path + "' has no column '" +
+                               column.text() + "'" + suggestion(column.text(), names));
     }
     return found - names.begin();
   }
@@ -88,7 +89,8 @@ std::vector<int64_t> sample_shape(const Tree& data) {
 void check_sample_shape(const Tree& data, int64_t features) {
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
-  const int64_t wanted = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t wanted =
+      std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   if (wanted != features) {
     throw tenon::ConfigError("/data/shape: " + data["shape"].json() + " holds " +
                              counted(wanted, "number") + ", but a sample of '" +
@@ -187,9 +189,8 @@ Dataset load_dataset(const Tree& data, const Tree& split) {
   const Samples all = read_samples(data);
   const int64_t count = all.count();
   const int64_t held_back = test_count(split, count);
-  const Tensor order = split["shuffle"].truth(true)
-                           ? tenon::randperm(count)
-                           : tenon::arange(0, count, 1, tenon::i64);
+  const Tensor order = split["shuffle"].truth(true) ? tenon::randperm(count)
+                                                    : tenon::arange(0, count, 1, tenon::i64);
   const auto part = [&](int64_t start, int64_t length) {
     const Tensor rows = tenon::narrow(order, 0, start, length);
     return Samples{tenon::index_select(all.inputs, 0, rows),
@@ -240,7 +241,8 @@ DataOutline outline_data(const Tree& data) {
       outline.features = columns - 1;
       outline.label_column = find_label_column(data, columns);
     }
-    if (outline.samples < 1) outline.faults.push_back("/data/path: '" + path + "' holds no samples");
+    if (outline.samples < 1)
+      outline.faults.push_back("/data/path: '" + path + "' holds no samples");
     check_sample_shape(data, outline.features);
   } catch (const tenon::Error& error) {
     outline.faults.emplace_back(error.what());

@@ -18,7 +18,9 @@ class JsonObject {
     text_ += (text_.empty() ? "" : ",") + json_string(key) + ":" + std::string(json);
     return *this;
   }
-  JsonObject& put(std::string_view key, std::string_view text) { return raw(key, json_string(text)); }
+  JsonObject& put(std::string_view key, std::string_view text) {
+    return raw(key, json_string(text));
+  }
   JsonObject& put(std::string_view key, double number) { return raw(key, json_number(number)); }
   JsonObject& put(std::string_view key, int64_t number) { return raw(key, std::to_string(number)); }
   JsonObject& truth(std::string_view key, bool value) { return raw(key, value ? "true" : "false"); }

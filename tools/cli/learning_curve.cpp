@@ -46,14 +46,19 @@ double y_of(const Axis& axis, double value) {
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
   return out;
 }
 
-std::string place(double x, double y) { return " x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\""; }
+std::string place(double x, double y) {
+  return " x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\"";
+}
 
 std::string rule(const char* style, double x1, double y1, double x2, double y2) {
   return std::string("<line class=\"") + style + "\" x1=\"" + fixed(x1, 1) + "\" y1=\"" +
@@ -61,19 +66,21 @@ std::string rule(const char* style, double x1, double y1, double x2, double y2) 
 }
 
 std::string label(const char* style, double x, double y, const std::string& text) {
-  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + escaped(text) + "</text>\n";
+  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + escaped(text) +
+         "</text>\n";
 }
 
 std::string curve(const char* style, const Axis& across, const Axis& up,
                   const std::vector<std::pair<double, double>>& points) {
   std::string list;
   for (const auto& [epoch, loss] : points) {
-    list += (list.empty() ? "" : " ") + fixed(x_of(across, epoch), 1) + "," + fixed(y_of(up, loss), 1);
+    list +=
+        (list.empty() ? "" : " ") + fixed(x_of(across, epoch), 1) + "," + fixed(y_of(up, loss), 1);
   }
   if (points.size() == 1) {
     const auto [epoch, loss] = points.front();
-    return std::string("<circle class=\"dot ") + style + "\" cx=\"" + fixed(x_of(across, epoch), 1) +
-           "\" cy=\"" + fixed(y_of(up, loss), 1) + "\" r=\"4\"/>\n";
+    return std::string("<circle class=\"dot ") + style + "\" cx=\"" +
+           fixed(x_of(across, epoch), 1) + "\" cy=\"" + fixed(y_of(up, loss), 1) + "\" r=\"4\"/>\n";
   }
   return std::string("<polyline class=\"curve ") + style + "\" points=\"" + list + "\"/>\n";
 }

@@ -36,7 +36,8 @@ int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
   // The first one named is the first one searched.
-  for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend(); ++path) {
+  for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend();
+       ++path) {
     tenon::add_plugin_path(std::filesystem::absolute(*path).lexically_normal());
   }
   if (invocation.threads > 0) tenon::set_thread_count(invocation.threads);

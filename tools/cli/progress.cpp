@@ -22,7 +22,8 @@ void write_error(const std::string& text) {
 std::string bar(double part, int64_t width, bool utf8) {
   const auto full = static_cast<int64_t>(part * static_cast<double>(width));
   std::string done, rest;
-  for (int64_t i = 0; i < width; ++i) (i < full ? done : rest) += utf8 ? "━" : (i < full ? "#" : "-");
+  for (int64_t i = 0; i < width; ++i)
+    (i < full ? done : rest) += utf8 ? "━" : (i < full ? "#" : "-");
   return paint(stderr, Style::green, done) + paint(stderr, Style::dim, rest);
 }
 
@@ -89,8 +90,8 @@ std::string Progress::line() const {
   const int64_t epoch = std::min(epochs_, epochs_done_.load(std::memory_order_relaxed) + 1);
 
   const std::string head = "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs_) + " ";
-  std::string tail = " " + fixed(100 * part, 0) + " %  " +
-                     grouped(static_cast<int64_t>(rate)) + " samples/s";
+  std::string tail =
+      " " + fixed(100 * part, 0) + " %  " + grouped(static_cast<int64_t>(rate)) + " samples/s";
   if (part > 0) {
     const auto left = static_cast<int64_t>(seconds * (1 - part) / part + 0.5);
     char text[32];

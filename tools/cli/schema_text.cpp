@@ -99,10 +99,11 @@ std::vector<std::string> argument_faults(const tenon::Tree& object, const std::s
     const std::string key = object.key(i);
     const auto found = std::find(names.begin(), names.end(), key);
     if (found != names.end()) {
-      const SchemaParameter& parameter = parameters[given + static_cast<size_t>(found - names.begin())];
+      const SchemaParameter& parameter =
+          parameters[given + static_cast<size_t>(found - names.begin())];
       if (!fits(object[i], parameter.type)) {
-        faults.push_back(place + "/" + key + ": " + owner + " takes '" + parameter.type + " " + key +
-                         "', found " + object[i].json());
+        faults.push_back(place + "/" + key + ": " + owner + " takes '" + parameter.type + " " +
+                         key + "', found " + object[i].json());
       }
     } else if (std::find(others.begin(), others.end(), key) == others.end()) {
       faults.push_back(place + "/" + key + ": " + owner + " has no argument '" + key + "'" +

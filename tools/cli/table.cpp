@@ -34,7 +34,8 @@ std::string Table::text() const {
     for (const int64_t width : widths) total += width;
     for (size_t c = 0; c < columns_.size() && total > limit; ++c) {
       if (!columns_[c].flexible) continue;
-      const int64_t narrower = std::max(std::min(widths[c], kNarrowest), widths[c] - (total - limit));
+      const int64_t narrower =
+          std::max(std::min(widths[c], kNarrowest), widths[c] - (total - limit));
       total -= widths[c] - narrower;
       widths[c] = narrower;
     }
@@ -44,7 +45,8 @@ std::string Table::text() const {
   const auto put_row = [&](const std::vector<Cell>& row) {
     std::string line(static_cast<size_t>(indent_), ' ');
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string cell = columns_[c].flexible ? shortened(row[c].text, widths[c]) : row[c].text;
+      const std::string cell =
+          columns_[c].flexible ? shortened(row[c].text, widths[c]) : row[c].text;
       const auto space = static_cast<size_t>(std::max<int64_t>(0, widths[c] - display_width(cell)));
       const bool last = c + 1 == row.size();
       if (columns_[c].align == Align::right) line.append(space, ' ');

@@ -1,4 +1,5 @@
-// Tables of text: columns as wide as their longest cell, one of which gives way on a narrow terminal.
+// Tables of text: columns as wide as their longest cell, one of which gives way on a narrow
+// terminal.
 #pragma once
 
 #include <string>

@@ -6,7 +6,8 @@
 namespace cli {
 
 struct Template {
-  std::string_view path;  // in the project; @NAME@ stands for the plugin's name, here and in the text
+  std::string_view
+      path;  // in the project; @NAME@ stands for the plugin's name, here and in the text
   std::string_view text;
 };
 

@@ -1,10 +1,10 @@
 // Terminals: what they can, and writing to them.
 #include "terminal.hpp"
 
-#include <sys/ioctl.h>
+#include <cstdlib>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <sys/ioctl.h>
 
 namespace cli {
 

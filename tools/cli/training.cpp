@@ -55,16 +55,16 @@ void Loss::add_option(const std::string& name, const Tree& value) {
 }
 
 Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
-  const tenon_value arguments[] = {tenon::Argument(output).value(), tenon::Argument(target).value()};
+  const tenon_value arguments[] = {tenon::Argument(output).value(),
+                                   tenon::Argument(target).value()};
   tenon_value results[tenon::detail::max_results]{};
   tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
                        names_.data(), values_.data(), static_cast<int64_t>(names_.size()), results);
   const Tensor loss = tenon::Value(results[0]).tensor();
   if (!loss.defined() || loss.numel() != 1) {
-    throw tenon::ValueError("/loss: " + op_.name() +
-                            " must give one number for a batch, but gives a tensor of " +
-                            grouped(loss.defined() ? loss.numel() : 0) +
-                            "; choose a reduction of 'mean' or 'sum'");
+    throw tenon::ValueError(
+        "/loss: " + op_.name() + " must give one number for a batch, but gives a tensor of " +
+        grouped(loss.defined() ? loss.numel() : 0) + "; choose a reduction of 'mean' or 'sum'");
   }
   return loss;
 }
@@ -163,11 +163,16 @@ void fit_labels(tenon::Module& model, Dataset& dataset) {
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
     throw tenon::ValueError("/model: for one sample the model gives a tensor of shape " +
-                            tenon::Tree::parse("[" + [&] {
-                              std::vector<std::string> sizes;
-                              for (const int64_t size : output.sizes()) sizes.push_back(std::to_string(size));
-                              return join(sizes, ",");
-                            }() + "]").json() + "; its first size must be the number of samples");
+                            tenon::Tree::parse("[" +
+                                               [&] {
+                                                 std::vector<std::string> sizes;
+                                                 for (const int64_t size : output.sizes())
+                                                   sizes.push_back(std::to_string(size));
+                                                 return join(sizes, ",");
+                                               }() +
+                                               "]")
+                                .json() +
+                            "; its first size must be the number of samples");
   }
   const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
   const bool fits = classes > 1 && are_classes(dataset.train.labels, classes) &&
@@ -239,8 +244,9 @@ std::vector<Epoch> train(tenon::Module& model, const Loss& loss, Optimizer& opti
       }
       value.backward();
       const double rate = optimizer.learning_rate();
-      optimizer.step(schedule.cosine ? rate * 0.5 * (1 + std::cos(pi * static_cast<double>(step) / steps))
-                                     : rate);
+      optimizer.step(schedule.cosine
+                         ? rate * 0.5 * (1 + std::cos(pi * static_cast<double>(step) / steps))
+                         : rate);
       total += batch_loss * static_cast<double>(length);
       watcher.batch_done(batch_loss);
       if (watcher.stopped()) return epochs;

@@ -81,8 +81,9 @@ struct Schedule {
   bool cosine = false;
 };
 
-// Gives the labels the form that fits the model's output: class numbers (i64) where it scores several
-// classes and the labels are whole numbers, else f32 in the output's shape. Throws where neither fits.
+// Gives the labels the form that fits the model's output: class numbers (i64) where it scores
+// several classes and the labels are whole numbers, else f32 in the output's shape. Throws where
+// neither fits.
 void fit_labels(tenon::Module& model, Dataset& dataset);
 
 // The model's mean loss (when there is a loss) and accuracy, in eval mode, without recording.

@@ -40,18 +40,18 @@ void print_op(const Tree& op) {
   table.add({"signature", op["signature"].text()});
   table.add({"schema", op["schema"].text()});
   const std::string forward = op["jvp"].text();
-  table.add({"gradient", gradient_text(op) +
-                             (forward == "none" ? "" : " (forward mode: " + forward + ")")});
-  table.add({"overridable", op["overridable"].truth() ? std::string("yes")
-                                                      : "no: " + op["reason"].text()});
+  table.add({"gradient",
+             gradient_text(op) + (forward == "none" ? "" : " (forward mode: " + forward + ")")});
+  table.add({"overridable",
+             op["overridable"].truth() ? std::string("yes") : "no: " + op["reason"].text()});
   const Tree providers = op["providers"];
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     const std::string reason = providers[i]["reason"].text();
-    table.add({i == 0 ? "provided by" : "",
-               {providers[i]["plugin"].text() + ", " + standing +
-                    (reason.empty() ? "" : ": " + reason),
-                standing == "chosen" ? Style::plain : state_style(standing)}});
+    table.add(
+        {i == 0 ? "provided by" : "",
+         {providers[i]["plugin"].text() + ", " + standing + (reason.empty() ? "" : ": " + reason),
+          standing == "chosen" ? Style::plain : state_style(standing)}});
   }
   print(table.text());
 }

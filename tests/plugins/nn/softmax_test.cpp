@@ -1,0 +1,58 @@
+// softmax and log_softmax: values for every dimension and length, extremes, refusals.
+#include <limits>
+
+#include "../compare.hpp"
+
+using namespace compare;
+namespace functional = tenon::nn::functional;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor naive(const Tensor& input, int64_t dim) {
+  const Tensor x = input.to(tenon::f64);
+  const Tensor power = (x - x.amax({dim}, true)).exp();
+  return power / power.sum({dim}, true);
+}
+
+}  // namespace
+
+TEST_SUITE("nn") {
+  TEST_CASE("softmax and log_softmax agree with their definition along any dimension") {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+             {1}, {10}, {17}, {3, 1}, {32, 10}, {7, 100}, {5, 2500}, {3, 4, 5}, {2, 33, 200}, {2, 3, 1, 4}}) {
+      for (const DType dtype : {tenon::f32, tenon::f64}) {
+        const Tensor x = numbers(shape, dtype) * 20;
+        for (int64_t dim = -static_cast<int64_t>(shape.size()); dim < static_cast<int64_t>(shape.size()); ++dim) {
+          CAPTURE(dim);
+          const Tensor wanted = naive(x, dim);
+          const double tolerance = dtype == tenon::f32 ? 2e-6 : 1e-14;
+          check_close(functional::softmax(x, dim), wanted, tolerance);
+          check_close(functional::log_softmax(x, dim), wanted.log(), dtype == tenon::f32 ? 1e-5 : 1e-13);
+          const Tensor turned = x.transpose(0, -1);
+          check_close(functional::softmax(turned, dim), naive(turned, dim), tolerance);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("softmax takes large numbers, infinities, NaN, scalars and nothing") {
+    check_values(functional::softmax(tenon::tensor({1000.0, 1000.0}), 0), {2}, {0.5, 0.5});
+    check_values(functional::log_softmax(tenon::tensor({-1e30, 1e30}), 0), {2}, {-2e30, 0});
+    check_values(functional::softmax(tenon::tensor({-inf, 0.0}), 0), {2}, {0, 1});
+    check_values(functional::softmax(tenon::tensor({1.0, nan}), 0), {2}, {nan, nan});
+    check_values(functional::softmax(tenon::tensor({-inf, -inf}), 0), {2}, {nan, nan});
+    check_values(functional::softmax(tenon::full({}, 3.0), 0), {}, {1});
+    CHECK(functional::softmax(tenon::zeros({0, 4}), 1).sizes() == std::vector<int64_t>{0, 4});
+    CHECK(functional::log_softmax(tenon::zeros({4, 0}), 1).sizes() == std::vector<int64_t>{4, 0});
+  }
+
+  TEST_CASE("softmax refuses what does not fit") {
+    CHECK_THROWS_AS(functional::softmax(tenon::zeros({2, 3}), 2), tenon::IndexError);
+    CHECK(refusal([] { functional::softmax(tenon::zeros({2}, tenon::i64), 0); }) ==
+          "softmax(): 'input' must be f32 or f64, got i64; convert it with to()");
+    CHECK(refusal([] { functional::log_softmax(tenon::zeros({2}, tenon::boolean), 0); }) ==
+          "log_softmax(): 'input' must be f32 or f64, got bool; convert it with to()");
+  }
+}

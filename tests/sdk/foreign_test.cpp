@@ -1,0 +1,78 @@
+// Plugins of other compilers and languages in one process: plain C, and Clang with libc++.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <tenon/tenon.hpp>
+
+using tenon::Op, tenon::Tensor, tenon::tensor;
+
+namespace {
+
+void load_fixture(const std::string& name) { tenon::load_plugin(std::string(TENON_FIXTURES) + "/" + name + ".so"); }
+
+std::string fail(const char* how, tenon_status& kind, std::string& op) {
+  static const Op fail_op("foreign.fail");
+  try {
+    return fail_op(how).text();
+  } catch (const tenon::Error& error) {
+    kind = error.kind();
+    op = error.op();
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("foreign") {
+  TEST_CASE("a plain C plugin and a plugin against libc++ work beside those of GCC") {
+    load_fixture("plain");
+    load_fixture("foreign");
+    const Tensor x = tensor({1.0, 2.0, 3.0}).requires_grad_();
+    const Op cube("foreign.cube");
+    const Tensor y = cube.call<Tensor>(x);
+    CHECK(y.text() == "tensor([ 1.,  8., 27.], grad_fn=<CubeBackward>)");
+    y.sum().backward();
+    CHECK(x.grad().text() == "tensor([ 3., 12., 27.])");
+    CHECK(Op("foreign.shifted").call<Tensor>(tensor({1.0}), tenon::arg("by") = 4).text() == "tensor([5.])");
+  }
+
+  TEST_CASE("its Function is differentiated twice") {
+    load_fixture("foreign");
+    const Tensor x = tensor({2.0}, tenon::f64).requires_grad_();
+    const Tensor y = Op("foreign.cube").call<Tensor>(x);
+    tenon::GradientOptions options;
+    options.create_graph = true;
+    const Tensor first = tenon::gradients({y}, {x}, options)[0];
+    CHECK(first.item() == 12);
+    CHECK(tenon::gradients({first}, {x})[0].item() == 12);
+  }
+
+  TEST_CASE("what it throws arrives with kind, message and op") {
+    load_fixture("foreign");
+    tenon_status kind = 0;
+    std::string op;
+    CHECK(fail("value", kind, op) == "a value from abroad");
+    CHECK(kind == TENON_ERROR_VALUE);
+    CHECK(op == "foreign.fail");
+    CHECK(fail("standard", kind, op) == "a standard exception");
+    CHECK(kind == TENON_ERROR_RUNTIME);
+    CHECK(fail("anything", kind, op) == "an exception that is not a std::exception");
+    CHECK(fail("nothing", kind, op) == "no fault named nothing");
+  }
+
+  TEST_CASE("an error of an op that it calls passes through it unchanged") {
+    load_fixture("foreign");
+    tenon_status kind = 0;
+    std::string op;
+    CHECK(fail("nested", kind, op) == "mm(): inner sizes differ: [2, 3] and [2, 3]");
+    CHECK(kind == TENON_ERROR_VALUE);
+    CHECK(op == "mm");
+  }
+
+  TEST_CASE("its module is built from attributes") {
+    load_fixture("foreign");
+    const tenon::Module twice = tenon::Module::create("Twice", tenon::arg("times") = 3);
+    CHECK(twice(tensor({2.0})).text() == "tensor([6.])");
+    CHECK(twice.text() == "Twice(times=3)");
+  }
+}

@@ -1,0 +1,51 @@
+# Bash completion of `tenon`: commands, options, names of ops and namespaces, files.
+
+_tenon_names() {
+  # Options that change what is found go along.
+  local -a places=()
+  local i
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} == --plugin-path ]]; then places+=(--plugin-path "${COMP_WORDS[i + 1]}"); fi
+  done
+  "${COMP_WORDS[0]}" "${places[@]}" ops --names 2>/dev/null
+}
+
+_tenon() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' i
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    case ${COMP_WORDS[i]} in
+      --plugin-path | --threads) ((++i)) ;;
+      -*) ;;
+      *) command=${COMP_WORDS[i]}; break ;;
+    esac
+  done
+  COMPREPLY=()
+  case $before in
+    --plugin-path | --dir) compopt -o dirnames; return ;;
+    --evaluate | --plot) compopt -o default; return ;;
+    --threads | --epochs | --seed | --first) return ;;
+  esac
+
+  local words=''
+  if [[ -z $command ]]; then
+    words='run plan plugins ops modules overridable ignored signature show new version'
+    words+=' --help --version --plugin-path --threads'
+  elif [[ $word == -* ]]; then
+    words='--help --plugin-path --threads'
+    case $command in
+      run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
+      overridable) words+=' --first --json' ;;
+      new) words+=' --dir' ;;
+      *) words+=' --json' ;;
+    esac
+  else
+    case $command in
+      run | plan) compopt -o default; return ;;
+      signature | show) words=$(_tenon_names) ;;
+      ops | overridable) words=$(_tenon_names | sed -n 's/\.[^.]*$//p' | sort -u) ;;
+    esac
+  fi
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -F _tenon tenon
