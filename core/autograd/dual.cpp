@@ -67,7 +67,7 @@ void run_rule(const Implementation& implementation, tenon_rule_function rule, co
   tenon_error* error = nullptr;
   const tenon_status status = rule(implementation.descriptor.self, &context, given.data(), static_cast<int64_t>(given.size()), &error);
   if (status != TENON_OK) {
-    add_error_context(&error, implementation);
+    add_error_context(&error, implementation, status);
     throw_status(status, error);
   }
 }

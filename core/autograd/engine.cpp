@@ -63,77 +63,6 @@ class VisitMap {
   std::vector<uint32_t> slots_;  // index + 1; 0: empty
 };
 
-bool same_shape(const Tensor& tensor, const OutputInfo& info) {
-  return tensor.view.rank == info.rank && std::equal(info.shape, info.shape + info.rank, tensor.view.shape);
-}
-
-bool expands_to(const OutputInfo& info, const Tensor& tensor) {
-  if (info.rank > tensor.view.rank) return false;
-  const size_t lead = tensor.view.rank - info.rank;
-  for (size_t d = 0; d < info.rank; ++d) {
-    if (info.shape[d] != 1 && info.shape[d] != tensor.view.shape[lead + d]) return false;
-  }
-  return true;
-}
-
-// Makes the gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
-TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
-  if (!same_shape(*gradient, info)) {
-    if (!expands_to(info, *gradient)) {
-      throw Error(TENON_ERROR_RUNTIME, "Function " + std::string(from.name()) + " returned an invalid gradient at index " + std::to_string(index) +
-                                           " - got " + shape_text(gradient->shape()) + " but expected shape compatible with " +
-                                           shape_text({info.shape, info.rank}));
-    }
-    static const tenon_op* const sum_to_size = Registry::process().require("sum_to_size");
-    tenon_value shape{};
-    shape.tag = TENON_VALUE_INT_LIST;
-    shape.length = info.rank;
-    shape.as.integers = info.shape;
-    const tenon_value arguments[] = {tensor_value(gradient.get()), shape};
-    gradient = call_tensor(sum_to_size, arguments);
-  }
-  if (gradient->view.dtype != info.dtype) {
-    if (!dtype_floating(gradient->view.dtype)) {
-      throw Error(TENON_ERROR_RUNTIME, "Function " + std::string(from.name()) + " returned an invalid gradient at index " + std::to_string(index) +
-                                           " - expected dtype " + dtype_text(info.dtype) + " but got " + dtype_text(gradient->view.dtype));
-    }
-    static const tenon_op* const to = Registry::process().require("to");
-    tenon_value dtype{};
-    dtype.tag = TENON_VALUE_DTYPE;
-    dtype.as.integer = info.dtype;
-    const tenon_value arguments[] = {tensor_value(gradient.get()), dtype};
-    gradient = call_tensor(to, arguments);
-  }
-  return gradient;
-}
-
-[[noreturn]] void fail_count(const Node& node, size_t expected, size_t got) {
-  throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned an incorrect number of gradients (expected " +
-                                       std::to_string(expected) + ", got " + std::to_string(got) + ")");
-}
-
-// The number and kinds of gradients that a rule returned, against the arguments of its call.
-void check_answer(Node& node, const std::vector<TensorRef>& answer) {
-  const size_t edges = node.edges().size();
-  if (answer.size() < edges) fail_count(node, edges, answer.size());
-  for (size_t i = edges; i < answer.size(); ++i) {
-    if (!answer[i]) continue;
-    const Implementation* implementation = node.implementation();
-    if (implementation != nullptr && i < implementation->parameter_count) {
-      throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned a gradient different from None at position " +
-                                           std::to_string(i + 1) + ", but the corresponding forward input '" + implementation->schema.parameters[i].name +
-                                           "' was not a tensor");
-    }
-    fail_count(node, edges, answer.size());
-  }
-  for (size_t i = 0; i < edges; ++i) {
-    if (answer[i] && !node.slot_holds_tensor(i)) {
-      throw Error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned a gradient different from None at position " +
-                                           std::to_string(i + 1) + ", but the corresponding forward input was not a tensor");
-    }
-  }
-}
-
 struct Capture {
   Node* node;
   uint32_t output;
@@ -153,11 +82,14 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   void add_root(Tensor& root, Tensor* seed, size_t index) {
+    refresh_history(root);
     const auto where = [&](const char* what) { return std::string(what) + (index == 0 ? "" : " (root " + std::to_string(index) + ")"); };
     if (!root.requires_grad()) {
       throw Error(TENON_ERROR_GRAPH, where("element of tensors does not require grad and does not have a grad_fn"));
     }
     TensorRef given(seed);
+    const Edge edge = gradient_edge(root);
+    held_.push_back(edge);
     if (seed == nullptr) {
       if (root.view.count != 1) {
         throw Error(TENON_ERROR_GRAPH, where("grad can be implicitly created only for scalar outputs") + "; the root has shape " +
@@ -173,17 +105,19 @@ class Run {
         throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " + shape_text(seed->shape()) +
                                            " but the root has shape " + shape_text(root.shape()));
       }
-      if (!dtype_floating(seed->view.dtype)) {
+      if (!dtype_floating(seed->view.dtype) || seed->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
         throw Error(TENON_ERROR_GRAPH, where("the seed") + " has dtype " + dtype_text(seed->view.dtype) + " but the root has dtype " + dtype_text(root.view.dtype));
       }
+      if (seed->view.dtype != root.view.dtype) {
+        given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
+      }
     }
-    const Edge edge = gradient_edge(root);
-    held_.push_back(edge);
     roots_.push_back({edge.node, edge.output, std::move(given)});
   }
 
   // Gradients that arrive at the input are kept.
   void add_capture(Tensor& input) {
+    refresh_history(input);
     if (!input.requires_grad()) {
       throw Error(TENON_ERROR_GRAPH, "one of the inputs does not require grad: gradients can be asked for tensors that require grad only");
     }
@@ -299,11 +233,10 @@ class Run {
     }
     const bool leaf = node.sequence() == kAccumulatorSequence;
     // A captured leaf is read, not accumulated; a captured inner node runs only when something lies behind it.
-    const bool run = visits_[index].needed && any && !(leaf && visits_[index].captured) && leads_on(index);
+    const bool run = visits_[index].needed && (any || node.runs_without_gradients()) && !(leaf && visits_[index].captured) && leads_on(index);
     answer_.clear();
     if (run) {
       node.apply(gradients, answer_, options_.create_graph);
-      if (!leaf) check_answer(node, answer_);
     }
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
@@ -378,14 +311,12 @@ void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds
   add_roots(run, roots, seeds);
   if (inputs != nullptr) add_captures(run, *inputs, "backward");
   run.execute();
-  for (size_t i = 0; inputs != nullptr && i < inputs->size(); ++i) {
-    const TensorRef gradient = run.take_capture(i);
-    if (!gradient) continue;
-    Tensor& input = *(*inputs)[i];
-    const TensorRef present = grad_of(input);
-    const TensorRef sum = present ? add_gradients(TensorRef(present), gradient.get(), true)
-                          : options.create_graph ? gradient : contiguous_copy(*gradient);
-    set_grad(input, sum.get());
+  if (inputs == nullptr) return;
+  const GradModeGuard guard(options.create_graph);
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    Tensor* input = (*inputs)[i];
+    if (std::find(inputs->begin(), inputs->begin() + static_cast<std::ptrdiff_t>(i), input) != inputs->begin() + static_cast<std::ptrdiff_t>(i)) continue;
+    if (const TensorRef gradient = run.take_capture(i)) accumulate_grad(*input, gradient.get(), options.create_graph);
   }
 }
 

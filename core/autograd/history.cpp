@@ -159,7 +159,10 @@ class CopySlicesNode final : public Node {
     Tensor* given = slice.get();
     change_->apply({&given, 1}, inner, create_graph);
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
-    if (!own) {
+    if (own) {
+      const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true};
+      own = fit_gradient(std::move(own), part, *change_, slot_);
+    } else {
       own = make_empty(slice->view.dtype, slice->shape());
       fill(*own, integer(0));
     }
@@ -180,40 +183,59 @@ class CopySlicesNode final : public Node {
 
 // ---- accumulators ----
 
-Accumulator::Accumulator(Tensor* leaf, uint32_t bytes) : Node(kAccumulatorSequence, bytes), leaf_(leaf) {
+Accumulator::Accumulator(Tensor* leaf) : Node(kAccumulatorSequence, sizeof(Accumulator)), leaf_(leaf) {
   info_ = {leaf->view.shape, leaf->view.dtype, leaf->view.rank, true};
   outputs_ = &info_;
   output_count_ = 1;
+  references.store(0, std::memory_order_relaxed);
+  destroy = let_go;
 }
 
 Accumulator* Accumulator::create(Tensor* leaf) {
-  return new (allocate(sizeof(Accumulator))) Accumulator(leaf, sizeof(Accumulator));
+  return new (allocate(sizeof(Accumulator))) Accumulator(leaf);
 }
 
-Accumulator::~Accumulator() {
-  TensorMeta& meta = *meta_if_any(*leaf_);
-  const std::lock_guard lock(meta.mutex);
-  if (meta.accumulator == this) meta.accumulator = nullptr;
+void Accumulator::dispose(Accumulator* accumulator) noexcept {
+  if (accumulator == nullptr) return;
+  accumulator->~Accumulator();
+  core::release(accumulator, sizeof(Accumulator));
 }
+
+// The last edge has gone: the accumulator stays with its leaf, which it no longer holds.
+void Accumulator::let_go(GraphNode* node) noexcept { static_cast<Accumulator*>(node)->leaf_->release(); }
 
 void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&, bool create_graph) {
-  Tensor* gradient = gradients[0];
-  if (gradient == nullptr) return;
-  const std::lock_guard lock(mutex_);
-  TensorMeta& meta = *meta_if_any(*leaf_);
-  TensorRef present;
-  {
-    const std::lock_guard grad_lock(meta.mutex);
-    present = meta.grad;
-  }
+  if (gradients[0] != nullptr) accumulate_grad(*leaf_, gradients[0], create_graph);
+}
+
+namespace {
+
+// Whether the holder of the one reference may change the tensor, or keep it as its own.
+bool sole_owner(const Tensor& tensor) {
+  return tensor.references.load(std::memory_order_acquire) == 1 && tensor.view.flags == TENON_TENSOR_CONTIGUOUS &&
+         tensor.storage != nullptr && !tensor.storage->foreign &&
+         tensor.storage->references.load(std::memory_order_acquire) == 1;
+}
+
+TensorRef cloned(Tensor* tensor) {
+  static const tenon_op* const clone = core_op("clone");
+  const tenon_value argument = tensor_value(tensor);
+  return call_tensor(clone, {&argument, 1});
+}
+
+}  // namespace
+
+void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
+  TensorMeta& meta = meta_of(tensor);
+  const std::lock_guard adding(meta.adding);
+  const TensorRef present = grad_of(tensor);
   TensorRef next;
   if (!present) {
     // Kept as it is when nobody else can see it change later.
-    const bool own = gradient->references.load() == 1 && gradient->storage != nullptr &&
-                     gradient->storage->references.load() == 1 && gradient->contiguous();
-    next = create_graph ? TensorRef(gradient) : own ? TensorRef(gradient) : contiguous_copy(*gradient);
-  } else if (create_graph) {
-    next = add_gradients(std::move(present), gradient, true);
+    next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1) ? TensorRef(gradient)
+           : create_graph ? cloned(gradient) : contiguous_copy(*gradient);
+  } else if (create_graph || !present->contiguous() || present->has_flag(TENON_TENSOR_READ_ONLY)) {
+    next = add_gradients(TensorRef(present), gradient, true);
   } else {
     static const tenon_op* const add_in_place = core_op("add_");
     const tenon_value arguments[] = {tensor_value(present.get()), tensor_value(gradient)};
@@ -221,14 +243,12 @@ void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRe
     call_tensor(add_in_place, arguments);
     return;
   }
-  const std::lock_guard grad_lock(meta.mutex);
-  meta.grad = std::move(next);
+  set_grad(tensor, next.get());
 }
 
 TensorRef add_gradients(TensorRef into, Tensor* more, bool create_graph) {
-  const bool own = !create_graph && into->references.load() == 1 && into->storage != nullptr &&
-                   into->storage->references.load() == 1 && into->contiguous() && into->view.flags == TENON_TENSOR_CONTIGUOUS &&
-                   (more->view.flags & ~uint32_t{TENON_TENSOR_CONTIGUOUS}) == 0;
+  const bool own = !create_graph && sole_owner(*into) &&
+                   (more->view.flags & ~uint32_t{TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_VIEW}) == 0;
   static const tenon_op* const add = core_op("add");
   static const tenon_op* const add_in_place = core_op("add_");
   const tenon_value arguments[] = {tensor_value(into.get()), tensor_value(more)};
@@ -246,27 +266,35 @@ namespace {
 
 Edge accumulator_edge(Tensor& leaf) {
   TensorMeta& meta = meta_of(leaf);
-  const std::lock_guard lock(meta.mutex);
-  if (Accumulator* present = meta.accumulator) {
-    // Alive unless its last reference is going at this moment.
-    int32_t references = present->references.load(std::memory_order_relaxed);
-    while (references > 0) {
-      if (present->references.compare_exchange_weak(references, references + 1)) return {present, 0};
-    }
+  Accumulator* present = meta.accumulator.load(std::memory_order_acquire);
+  if (present == nullptr) {
+    Accumulator* made = Accumulator::create(&leaf);
+    if (meta.accumulator.compare_exchange_strong(present, made, std::memory_order_acq_rel)) present = made;
+    else Accumulator::dispose(made);
   }
-  meta.accumulator = Accumulator::create(&leaf);
-  return {meta.accumulator, 0};
-}
-
-bool stale_view(const Tensor& tensor) {
-  return tensor.view_base != nullptr && tensor.storage != nullptr && tensor.view_base->requires_grad() &&
-         tensor.view_base->node != nullptr && tensor.view_version != tensor.version();
+  return {present->acquire(), 0};
 }
 
 }  // namespace
 
+void refresh_stale(Tensor& tensor) {
+  Tensor& base = *tensor.view_base;
+  const bool own_leaf = tensor.node == nullptr && tensor.requires_grad();
+  if (own_leaf || base.node == nullptr || tensor.view_version == tensor.version()) return;
+  require_dense(base);
+  ViewNode* node = ViewNode::create(gradient_edge(base), tensor, base);
+  set_history(tensor, node, 0);
+  node->release();
+}
+
 void set_history(Tensor& tensor, Node* node, uint32_t output) {
   node->retain();
+  if (TensorMeta* meta = meta_if_any(tensor); meta != nullptr && meta->retained) [[unlikely]] {
+    // What retains its gradient goes on doing so for its new value.
+    auto& old = static_cast<Node*>(tensor.node)->extra().retained;
+    std::erase_if(old, [&](const NodeExtra::Retained& entry) { return entry.box == meta->retained; });
+    node->extra().retained.push_back({output, meta->retained});
+  }
   if (tensor.node != nullptr) tensor.node->release();
   tensor.node = node;
   tensor.node_output = output;
@@ -275,13 +303,6 @@ void set_history(Tensor& tensor, Node* node, uint32_t output) {
 }
 
 Edge gradient_edge(Tensor& tensor) {
-  if (stale_view(tensor)) [[unlikely]] {
-    Tensor& base = *tensor.view_base;
-    require_dense(base);
-    ViewNode* node = ViewNode::create(gradient_edge(base), tensor, base);
-    set_history(tensor, node, 0);
-    node->release();
-  }
   if (tensor.node != nullptr) {
     tensor.node->retain();
     return {static_cast<Node*>(tensor.node), tensor.node_output};
@@ -297,8 +318,11 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   }
   Tensor& base = *tensor.view_base;
   require_dense(base);
-  Edge base_edge = gradient_edge(base);
-  CopySlicesNode* through = CopySlicesNode::create(base_edge, node, slot, tensor, base);
+  if (node->outputs().size() != 1) {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED, std::string(node->name()) + " changed a view in place and has other results: "
+                                                 "that is not recorded; change a clone, or the whole tensor");
+  }
+  CopySlicesNode* through = CopySlicesNode::create(gradient_edge(base), node, slot, tensor, base);
   set_history(base, through, 0);
   through->release();
   ViewNode* again = ViewNode::create(gradient_edge(base), tensor, base);
@@ -314,10 +338,12 @@ void check_inplace(const Tensor& tensor, const char* op) {
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a leaf tensor that requires grad is being used in an in-place operation; "
                                                        "run it under no_grad, or on a clone");
   }
-  if (tensor.view_base != nullptr && is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
+  if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
+  if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a view of a leaf tensor that requires grad is being used in an in-place operation; "
                                                        "run it under no_grad, or on a clone");
   }
+  require_dense(*tensor.view_base);
 }
 
 // ---- what the boundary offers ----

@@ -1,6 +1,7 @@
 // Tensors' place in the graph: leaves and their accumulators, histories, views of changed bases.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -9,26 +10,34 @@
 
 namespace tenon::core {
 
-// Adds what arrives into the .grad of a leaf. At most one alive for each leaf; keeps the leaf alive.
+// Adds what arrives into the .grad of a leaf. Belongs to the leaf's meta; keeps the leaf alive while a graph leads
+// to it.
 class Accumulator final : public Node {
  public:
   static Accumulator* create(Tensor* leaf);
+  static void dispose(Accumulator* accumulator) noexcept;
+  // A new reference for an edge. The caller holds one to the leaf.
+  Accumulator* acquire() noexcept {
+    if (references.fetch_add(1, std::memory_order_acq_rel) == 0) leaf_->retain();
+    return this;
+  }
   const char* name() const override { return "AccumulateGrad"; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override;
-  Tensor* leaf() const { return leaf_.get(); }
 
  private:
-  Accumulator(Tensor* leaf, uint32_t bytes);
-  ~Accumulator() override;
-  TensorRef leaf_;
-  std::mutex mutex_;
+  explicit Accumulator(Tensor* leaf);
+  ~Accumulator() override = default;
+  static void let_go(GraphNode* node) noexcept;
+  Tensor* leaf_;
   OutputInfo info_;
 };
 
 // The rarer autograd state of a tensor.
 struct TensorMeta final : AutogradMeta {
-  std::mutex mutex;                        // guards accumulator and grad
-  Accumulator* accumulator = nullptr;      // not owned: the accumulator clears it
+  ~TensorMeta() override { Accumulator::dispose(accumulator.load(std::memory_order_relaxed)); }
+  std::atomic<Accumulator*> accumulator{nullptr};  // owned
+  std::mutex adding;                       // held while a gradient is added
+  std::mutex mutex;                        // guards grad
   TensorRef grad;                          // of a leaf
   std::shared_ptr<RetainedGrad> retained;  // of a computed tensor that asked
   TensorRef tangent;                       // forward mode
@@ -39,8 +48,13 @@ struct TensorMeta final : AutogradMeta {
 TensorMeta& meta_of(Tensor& tensor);
 inline TensorMeta* meta_if_any(const Tensor& tensor) { return static_cast<TensorMeta*>(tensor.meta); }
 
+// A view whose base was changed in place gets a history that reads it out of the base again. Due before a call
+// reads or changes the tensor, and before its gradient is asked for.
+void refresh_stale(Tensor& tensor);
+inline void refresh_history(Tensor& tensor) {
+  if (tensor.view_base != nullptr) refresh_stale(tensor);
+}
 // Where gradients of the tensor go, with a reference to the node for the caller; {} when it requires none.
-// Refreshes the history of a view whose base was changed in place.
 Edge gradient_edge(Tensor& tensor);
 // Makes the tensor output `output` of `node` (which gets a reference).
 void set_history(Tensor& tensor, Node* node, uint32_t output);
@@ -50,8 +64,8 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot);
 
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 
-// Throws InplaceError when an in-place change of the tensor must not be recorded: leaves that require grad,
-// and views of them.
+// Throws when an in-place change of the tensor cannot be recorded: leaves that require grad, views of them, and
+// views of bases that are not dense.
 void check_inplace(const Tensor& tensor, const char* op);
 
 // ---- what the boundary offers ----
@@ -59,6 +73,9 @@ void set_requires_grad(Tensor& tensor, bool requires_grad);
 TensorRef grad_of(Tensor& tensor);
 void set_grad(Tensor& tensor, Tensor* grad);
 void retain_grad(Tensor& tensor);
+
+// Adds a gradient to the tensor's .grad, whoever else is adding at the moment.
+void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph);
 
 // Adds two gradients: by the table's `add`, or in place when `into` belongs to the caller alone.
 TensorRef add_gradients(TensorRef into, Tensor* more, bool create_graph);

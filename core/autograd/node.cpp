@@ -1,6 +1,7 @@
 // Recording and replaying op calls.
 #include "core/autograd/node.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -19,12 +21,13 @@ namespace {
 
 std::atomic<uint64_t> sequence_counter{1};
 
-// Nodes whose last reference went while another was being destroyed on this thread.
+// Nodes whose last reference went while another was being destroyed on this thread. Without a destructor: tensors
+// with static storage die after the thread's own objects.
 struct Graveyard {
-  std::vector<Node*> waiting;
+  Node* waiting = nullptr;
   bool draining = false;
 };
-thread_local Graveyard graveyard;
+constinit thread_local Graveyard graveyard;
 
 constexpr size_t aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -66,7 +69,8 @@ void Node::destroy_node(GraphNode* base) noexcept {
   Graveyard& yard = graveyard;
   auto* node = static_cast<Node*>(base);
   if (yard.draining) {
-    yard.waiting.push_back(node);
+    node->sequence_ = reinterpret_cast<uintptr_t>(yard.waiting);
+    yard.waiting = node;
     return;
   }
   yard.draining = true;
@@ -74,9 +78,9 @@ void Node::destroy_node(GraphNode* base) noexcept {
     const uint32_t bytes = node->bytes_;
     node->~Node();
     core::release(node, bytes);
-    if (yard.waiting.empty()) break;
-    node = yard.waiting.back();
-    yard.waiting.pop_back();
+    node = yard.waiting;
+    if (node == nullptr) break;
+    yard.waiting = reinterpret_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
   }
   yard.draining = false;
 }
@@ -141,16 +145,39 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
   return node;
 }
 
-OpNode::~OpNode() { release_saved(); }
+OpNode::~OpNode() { free_saved(); }
 
-void OpNode::release_saved() {
+void OpNode::free_saved() {
   for (size_t i = 0; i < saved_count_; ++i) {
     if (saved_[i].tensor != nullptr) saved_[i].tensor->release();
   }
   saved_count_ = 0;
   notes_.reset();
-  released_ = true;
 }
+
+void OpNode::release_saved() {
+  // The last running rule frees instead.
+  if (uses_.fetch_or(kReleased, std::memory_order_acq_rel) == 0) free_saved();
+}
+
+// One run of the node's rule.
+class OpNode::Use {
+ public:
+  explicit Use(OpNode& node) : node_(node) {
+    uint32_t uses = node.uses_.load(std::memory_order_acquire);
+    do {
+      if ((uses & kReleased) != 0) fail_released(node.name());
+    } while (!node.uses_.compare_exchange_weak(uses, uses + 1, std::memory_order_acq_rel));
+  }
+  ~Use() {
+    if (node_.uses_.fetch_sub(1, std::memory_order_acq_rel) == (kReleased | 1u)) node_.free_saved();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  OpNode& node_;
+};
 
 size_t OpNode::saved_bytes() const {
   size_t bytes = 0;
@@ -161,10 +188,10 @@ size_t OpNode::saved_bytes() const {
   return bytes;
 }
 
-void OpNode::save(SavedTensor::Kind kind, uint8_t index, Tensor* tensor) {
+void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
   SavedTensor saved;
   saved.kind = kind;
-  saved.index = index;
+  saved.index = static_cast<uint16_t>(index);
   if (tensor != nullptr) {
     saved.version = tensor->version();
     if (kind == SavedTensor::Kind::ShapeOnly) {
@@ -180,35 +207,120 @@ void OpNode::save(SavedTensor::Kind kind, uint8_t index, Tensor* tensor) {
   saved_[saved_count_++] = saved;
 }
 
-TensorRef OpNode::unpack(const SavedTensor& saved, bool create_graph) {
-  Tensor* tensor = saved.tensor;
-  if (tensor == nullptr) return {};
-  if (saved.kind == SavedTensor::Kind::ShapeOnly) return TensorRef(tensor);
-  if (tensor->version() != saved.version) {
-    const tenon_op* writer = tensor->storage->last_writer.load(std::memory_order_relaxed);
-    std::string origin;
-    const bool own = saved.kind == SavedTensor::Kind::Result || saved.kind == SavedTensor::Kind::ListedOwnResult;
-    if (own) {
-      origin = ", which is output " + std::to_string(saved.index) + " of " + name() + ",";
-    } else if (tensor->node != nullptr) {
-      origin = ", which is output " + std::to_string(tensor->node_output) + " of " + static_cast<Node*>(tensor->node)->name() + ",";
-    }
-    std::string message = "one of the variables needed for gradient computation has been modified by an inplace operation: [" +
-                          std::string(dtype_text(tensor->view.dtype)) + " " + shape_text(tensor->shape()) + "]" + origin +
-                          " is at version " + std::to_string(tensor->version()) + "; expected version " + std::to_string(saved.version) + " instead.";
-    if (writer != nullptr) {
-      const Implementation* by = writer->implementation.load();
-      message += " It was last changed by '" + writer->name + "'" + (by == nullptr ? "" : " (plugin '" + by->provider + "')") + ".";
-    }
-    message += " Hint: clone the tensor before changing it, or change it after backward.";
-    throw Error(TENON_ERROR_INPLACE, message);
+namespace {
+
+bool own_result(const SavedTensor& saved) {
+  return saved.kind == SavedTensor::Kind::Result || saved.kind == SavedTensor::Kind::ListedOwnResult;
+}
+
+[[noreturn, gnu::cold]] void fail_changed(const SavedTensor& saved, const Node& node) {
+  const Tensor& tensor = *saved.tensor;
+  const tenon_op* writer = tensor.storage->last_writer.load(std::memory_order_relaxed);
+  std::string origin;
+  if (own_result(saved)) {
+    origin = ", which is output " + std::to_string(saved.index) + " of " + node.name() + ",";
+  } else if (tensor.node != nullptr) {
+    origin = ", which is output " + std::to_string(tensor.node_output) + " of " + static_cast<Node*>(tensor.node)->name() + ",";
   }
-  if ((saved.kind == SavedTensor::Kind::Result || saved.kind == SavedTensor::Kind::ListedOwnResult) && create_graph) {
-    TensorRef alias = make_detached(*tensor);
-    set_history(*alias, this, saved.index);
-    return alias;
+  std::string message = "one of the variables needed for gradient computation has been modified by an inplace operation: [" +
+                        std::string(dtype_text(tensor.view.dtype)) + " " + shape_text(tensor.shape()) + "]" + origin +
+                        " is at version " + std::to_string(tensor.version()) + "; expected version " + std::to_string(saved.version) +
+                        " instead, to compute the gradients of " + node.name() + ".";
+  if (writer != nullptr) {
+    const Implementation* by = writer->implementation.load();
+    message += " It was last changed by '" + writer->name + "'" + (by == nullptr ? "" : " (plugin '" + by->provider + "')") + ".";
   }
-  return TensorRef(tensor);
+  message += " Hint: clone the tensor before changing it, or change it after backward.";
+  throw Error(TENON_ERROR_INPLACE, message);
+}
+
+}  // namespace
+
+namespace {
+
+[[noreturn, gnu::cold]] void fail_answer(const Node& node, const std::string& what) {
+  Error error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned " + what);
+  if (const Implementation* implementation = node.implementation()) {
+    error.op = implementation->schema.name;
+    error.provider = implementation->provider;
+  }
+  throw error;
+}
+
+[[noreturn, gnu::cold]] void fail_count(const Node& node, size_t expected, size_t got) {
+  fail_answer(node, "an incorrect number of gradients (expected " + std::to_string(expected) + ", got " + std::to_string(got) + ")");
+}
+
+[[noreturn, gnu::cold]] void fail_not_tensor(const Node& node, size_t position) {
+  std::string input = "the corresponding forward input";
+  const Implementation* implementation = node.implementation();
+  if (implementation != nullptr && !implementation->has_lists && position < implementation->parameter_count) {
+    input += " '" + implementation->schema.parameters[position].name + "'";
+  }
+  fail_answer(node, "a gradient different from None at position " + std::to_string(position + 1) + ", but " + input + " was not a tensor");
+}
+
+bool same_shape(const Tensor& tensor, const OutputInfo& info) {
+  return tensor.view.rank == info.rank && std::equal(info.shape, info.shape + info.rank, tensor.view.shape);
+}
+
+bool expands_to(const OutputInfo& info, const Tensor& tensor) {
+  if (info.rank > tensor.view.rank) return false;
+  const size_t lead = tensor.view.rank - info.rank;
+  for (size_t d = 0; d < info.rank; ++d) {
+    if (info.shape[d] != 1 && info.shape[d] != tensor.view.shape[lead + d]) return false;
+  }
+  return true;
+}
+
+[[gnu::cold]] std::string invalid_at(size_t index) { return "an invalid gradient at index " + std::to_string(index); }
+
+}  // namespace
+
+void check_answer(Node& node, std::span<const TensorRef> answer) {
+  const size_t edges = node.edges().size();
+  if (answer.size() < edges) fail_count(node, edges, answer.size());
+  for (size_t i = 0; i < edges; ++i) {
+    if (answer[i] && !node.slot_holds_tensor(i)) fail_not_tensor(node, i);
+  }
+  for (size_t i = edges; i < answer.size(); ++i) {
+    if (!answer[i]) continue;
+    // Beyond the last tensor, but still an argument of the call.
+    const Implementation* implementation = node.implementation();
+    if (implementation != nullptr && !implementation->has_lists && i < implementation->parameter_count) fail_not_tensor(node, i);
+    fail_count(node, edges, answer.size());
+  }
+}
+
+TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
+  if (!same_shape(*gradient, info)) [[unlikely]] {
+    if (!expands_to(info, *gradient)) {
+      fail_answer(from, invalid_at(index) + " - got " + shape_text(gradient->shape()) + " but expected shape compatible with " +
+                            shape_text({info.shape, info.rank}));
+    }
+    static const tenon_op* const sum_to_size = Registry::process().require("sum_to_size");
+    tenon_value shape{};
+    shape.tag = TENON_VALUE_INT_LIST;
+    shape.length = info.rank;
+    shape.as.integers = info.shape;
+    const tenon_value arguments[] = {tensor_value(gradient.get()), shape};
+    gradient = call_tensor(sum_to_size, arguments);
+  }
+  if (gradient->view.dtype != info.dtype) [[unlikely]] {
+    if (!dtype_floating(gradient->view.dtype)) {
+      fail_answer(from, invalid_at(index) + " - expected dtype " + dtype_text(info.dtype) + " but got " + dtype_text(gradient->view.dtype));
+    }
+    static const tenon_op* const to = Registry::process().require("to");
+    tenon_value dtype{};
+    dtype.tag = TENON_VALUE_DTYPE;
+    dtype.as.integer = info.dtype;
+    const tenon_value arguments[] = {tensor_value(gradient.get()), dtype};
+    gradient = call_tensor(to, arguments);
+  }
+  if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
+    fail_answer(from, invalid_at(index) + " - a tensor that has a shape but no data, as saved by shape(...)");
+  }
+  return gradient;
 }
 
 // What a rule sees of its node.
@@ -223,29 +335,29 @@ class BackwardRule final : public RuleState {
     for (size_t i = 0; i < node_.saved_count_; ++i) {
       const SavedTensor& saved = node_.saved_[i];
       if (saved.kind != SavedTensor::Kind::Argument && saved.kind != SavedTensor::Kind::ShapeOnly) continue;
-      held_.push_back(node_.unpack(saved, create_graph_));
-      const Parameter& parameter = node_.implementation_->schema.parameters[saved.index];
-      if (!parameter.type.list) {
-        values[saved.index] = tensor_value(held_.back().get());
+      if (!node_.implementation_->has_lists || !node_.implementation_->schema.parameters[saved.index].type.list) [[likely]] {
+        values[saved.index] = tensor_value(unpack(saved));
         continue;
       }
       // A list was saved as a run of entries.
-      std::vector<Tensor*>& list = lists_[saved.index % kLists];
-      list.push_back(held_.back().get());
-      values[saved.index] = tenon_value{};
-      values[saved.index].tag = TENON_VALUE_TENSOR_LIST;
-      values[saved.index].length = static_cast<uint32_t>(list.size());
-      values[saved.index].as.tensors = list.data();
+      std::vector<Tensor*>& list = lists_.empty() || lists_.back().parameter != saved.index
+                                       ? lists_.emplace_back(List{saved.index, {}}).tensors
+                                       : lists_.back().tensors;
+      list.push_back(unpack(saved));
+    }
+    for (const List& list : lists_) {
+      tenon_value& value = values[list.parameter];
+      value = tenon_value{};
+      value.tag = TENON_VALUE_TENSOR_LIST;
+      value.length = static_cast<uint32_t>(list.tensors.size());
+      value.as.tensors = list.tensors.data();
     }
   }
 
   Tensor* result(int64_t index) override {
     for (size_t i = 0; i < node_.saved_count_; ++i) {
       const SavedTensor& saved = node_.saved_[i];
-      if (saved.kind == SavedTensor::Kind::Result && saved.index == index) {
-        held_.push_back(node_.unpack(saved, create_graph_));
-        return held_.back().get();
-      }
+      if (saved.kind == SavedTensor::Kind::Result && saved.index == index) return unpack(saved);
     }
     return nullptr;
   }
@@ -259,60 +371,163 @@ class BackwardRule final : public RuleState {
     return count;
   }
   Tensor* saved(int64_t index) override {
-    for (size_t i = 0; i < node_.saved_count_; ++i) {
-      if (!is_listed(node_.saved_[i])) continue;
-      if (index-- > 0) continue;
-      held_.push_back(node_.unpack(node_.saved_[i], create_graph_));
-      return held_.back().get();
+    if (index >= 0) {
+      for (size_t i = 0, at = static_cast<size_t>(index); i < node_.saved_count_; ++i) {
+        if (is_listed(node_.saved_[i]) && at-- == 0) return unpack(node_.saved_[i]);
+      }
     }
-    throw Error(TENON_ERROR_INDEX, "fewer tensors were saved for backward than are asked for");
+    throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " + std::to_string(saved_count()) +
+                                       " tensors, and tensor " + std::to_string(index) + " is asked for");
   }
   void* stash() override { return node_.notes_ ? node_.notes_->stash : nullptr; }
 
  private:
-  static constexpr size_t kLists = 4;
+  struct List {
+    uint16_t parameter;
+    std::vector<Tensor*> tensors;
+  };
   static bool is_listed(const SavedTensor& saved) {
     return saved.kind == SavedTensor::Kind::Listed || saved.kind == SavedTensor::Kind::ListedOwnResult;
   }
+  // The saved tensor as a rule may use it, alive as long as the node is in use.
+  Tensor* unpack(const SavedTensor& saved) {
+    Tensor* tensor = saved.tensor;
+    if (tensor == nullptr || saved.kind == SavedTensor::Kind::ShapeOnly) return tensor;
+    if (tensor->version() != saved.version) fail_changed(saved, node_);
+    if (!create_graph_ || !own_result(saved)) return tensor;
+    // Results are kept without their history, which a recorded rule needs.
+    held_.push_back(make_detached(*tensor));
+    if (node_.outputs_[saved.index].differentiable) set_history(*held_.back(), &node_, saved.index);
+    return held_.back().get();
+  }
+
   OpNode& node_;
   bool create_graph_;
   std::vector<TensorRef> held_;
-  std::vector<Tensor*> lists_[kLists];
+  std::vector<List> lists_;
 };
 
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) {
-  if (released_) fail_released(name());
-  Tensor* given[16];
+  const Use use(*this);
+  Tensor* few[8];
   std::vector<Tensor*> many;
-  Tensor** incoming = given;
-  if (gradients.size() > 16) {
+  Tensor** incoming = few;
+  if (gradients.size() > std::size(few)) {
     many.resize(gradients.size());
     incoming = many.data();
   }
   std::vector<TensorRef> zeros;
-  const bool materialize = !notes_ || notes_->materialize;
   for (size_t i = 0; i < gradients.size(); ++i) {
     incoming[i] = gradients[i];
-    if (gradients[i] != nullptr || !materialize || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
+    if (gradients[i] != nullptr || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
+    // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for what can
+    // have a gradient.
+    if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
     zeros.push_back(make_empty(outputs_[i].dtype, {outputs_[i].shape, outputs_[i].rank}));
     tenon_value zero{};
     zero.tag = TENON_VALUE_INT;
     fill(*zeros.back(), zero);
     incoming[i] = zeros.back().get();
   }
-  BackwardRule rule(*this, create_graph);
+  const bool once = create_graph && (implementation_->flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0;
+  BackwardRule rule(*this, create_graph && !once);
   rule.answer = &answer;
   tenon_value values[kMaxParameters];
   rule.fill_arguments(values);
   tenon_context context{implementation_, values, nullptr, &rule};
   tenon_error* error = nullptr;
-  const tenon_status status = implementation_->descriptor.backward(
-      implementation_->self == implementation_ ? implementation_->descriptor.self : implementation_->self, &context,
-      incoming, static_cast<int64_t>(gradients.size()), &error);
+  tenon_status status = TENON_OK;
+  {
+    const GradModeGuard guard(create_graph && !once);
+    status = implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
+                                                  static_cast<int64_t>(gradients.size()), &error);
+  }
   if (status != TENON_OK) {
-    add_error_context(&error, *implementation_);
+    add_error_context(&error, *implementation_, status);
     throw_status(status, error);
   }
+  check_answer(*this, answer);
+  if (once) forbid_second_order({incoming, gradients.size()}, answer);
+}
+
+namespace {
+
+// Stands behind the gradients of a rule that must not be differentiated itself. Its edges lead to all that the
+// gradients were made from, so that nobody can ask for a second derivative without meeting it.
+class OnceNode final : public Node {
+ public:
+  static OnceNode* create(const Implementation& implementation, std::span<const Edge> edges,
+                          std::span<const TensorRef> answer) {
+    size_t shapes = 0;
+    for (const TensorRef& gradient : answer) shapes += gradient ? gradient->view.rank : 0;
+    const size_t outputs_at = aligned(sizeof(OnceNode)) + edges.size() * sizeof(Edge);
+    const size_t shapes_at = outputs_at + answer.size() * sizeof(OutputInfo);
+    const size_t bytes = shapes_at + shapes * sizeof(int64_t);
+    auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
+    auto* node = new (memory) OnceNode(implementation, static_cast<uint32_t>(bytes));
+    node->edges_ = reinterpret_cast<Edge*>(memory + aligned(sizeof(OnceNode)));
+    node->edge_count_ = static_cast<uint16_t>(edges.size());
+    for (size_t i = 0; i < edges.size(); ++i) {
+      node->edges_[i] = edges[i];
+      if (edges[i].node != nullptr) edges[i].node->retain();
+    }
+    node->outputs_ = reinterpret_cast<OutputInfo*>(memory + outputs_at);
+    node->output_count_ = static_cast<uint16_t>(answer.size());
+    auto* shape = reinterpret_cast<int64_t*>(memory + shapes_at);
+    for (size_t i = 0; i < answer.size(); ++i) {
+      node->outputs_[i] = {};
+      if (!answer[i]) continue;
+      const tenon_tensor_view& view = answer[i]->view;
+      for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
+      node->outputs_[i] = {shape, view.dtype, view.rank, true};
+      shape += view.rank;
+    }
+    return node;
+  }
+  const char* name() const override { return "OnceDifferentiableBackward"; }
+  const Implementation* implementation() const override { return implementation_; }
+  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, bool) override {
+    Error error(TENON_ERROR_GRAPH, "trying to differentiate twice a function that was marked with @once_differentiable: the backward of op '" +
+                                       implementation_->schema.name + "'");
+    error.op = implementation_->schema.name;
+    error.provider = implementation_->provider;
+    throw error;
+  }
+
+ private:
+  OnceNode(const Implementation& implementation, uint32_t bytes)
+      : Node(next_sequence(), bytes), implementation_(&implementation) {}
+  const Implementation* implementation_;
+};
+
+}  // namespace
+
+void OpNode::forbid_second_order(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer) {
+  std::vector<Edge> edges;
+  struct Release {
+    std::vector<Edge>& edges;
+    ~Release() {
+      for (const Edge& edge : edges) {
+        if (edge.node != nullptr) edge.node->release();
+      }
+    }
+  } release{edges};
+  for (Tensor* gradient : gradients) {
+    if (gradient != nullptr && gradient->requires_grad()) edges.push_back(gradient_edge(*gradient));
+  }
+  if (edges.empty()) return;
+  for (const Edge& edge : this->edges()) {
+    if (edge.node == nullptr) continue;
+    edge.node->retain();
+    edges.push_back(edge);
+  }
+  OnceNode* node = OnceNode::create(*implementation_, edges, answer);
+  for (size_t i = 0; i < answer.size(); ++i) {
+    if (!answer[i] || !dtype_floating(answer[i]->view.dtype)) continue;
+    answer[i] = make_detached(*answer[i]);
+    set_history(*answer[i], node, static_cast<uint32_t>(i));
+  }
+  node->release();
 }
 
 }  // namespace tenon::core

@@ -1,6 +1,7 @@
 // Graph nodes: one for each recorded call, with edges to the nodes that made its inputs.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,8 @@ class Node : public GraphNode {
   virtual const char* name() const = 0;
   // The op whose call it records, null for nodes of the engine itself.
   virtual const Implementation* implementation() const { return nullptr; }
+  // Whether it is run when no gradient at all has come: Functions are, and may be handed zeros.
+  virtual bool runs_without_gradients() const { return false; }
   // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at entry. Throws.
   virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) = 0;
   // Frees what was saved; a later apply throws GraphError.
@@ -76,7 +79,7 @@ class Node : public GraphNode {
   virtual ~Node();
   static void destroy_node(GraphNode* node) noexcept;
 
-  uint64_t sequence_;
+  uint64_t sequence_;  // of a dead node: where the next dead one is
   uint64_t tensor_slots_ = ~uint64_t{0};
   Edge* edges_ = nullptr;
   OutputInfo* outputs_ = nullptr;
@@ -94,9 +97,14 @@ inline constexpr uint64_t kAccumulatorSequence = ~uint64_t{0};
 struct SavedTensor {
   Tensor* tensor = nullptr;  // owned
   uint32_t version = 0;
-  uint8_t index = 0;  // parameter or result
+  uint16_t index = 0;  // parameter or result
   enum class Kind : uint8_t { Argument, ShapeOnly, Result, Listed, ListedOwnResult } kind = Kind::Argument;
 };
+
+// The number and kinds of gradients that a rule returned, against the arguments of its call. Throws.
+void check_answer(Node& node, std::span<const TensorRef> answer);
+// Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted. Throws.
+TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index);
 
 // The node of an op with a backward rule.
 class OpNode final : public Node {
@@ -110,11 +118,12 @@ class OpNode final : public Node {
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override;
   void release_saved() override;
-  bool released() const override { return released_; }
+  bool released() const override { return (uses_.load(std::memory_order_acquire) & kReleased) != 0; }
+  bool runs_without_gradients() const override { return notes_ != nullptr; }
 
   void set_edge(size_t slot, Edge edge) { edges_[slot] = edge; }
   void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
-  void save(SavedTensor::Kind kind, uint8_t index, Tensor* tensor);
+  void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
   void set_notes(std::unique_ptr<FunctionNotes> notes) { notes_ = std::move(notes); }
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   size_t saved_bytes() const;
@@ -124,8 +133,12 @@ class OpNode final : public Node {
   OpNode(const Implementation& implementation, uint32_t bytes)
       : Node(next_sequence(), bytes), implementation_(&implementation) {}
   ~OpNode() override;
-  // The saved tensor as a rule may use it; checks its version. Throws InplaceError.
-  TensorRef unpack(const SavedTensor& saved, bool create_graph);
+  // A run of the rule under way keeps what was saved, even when the graph is released meanwhile.
+  static constexpr uint32_t kReleased = 1u << 31;
+  class Use;
+  void free_saved();
+  // What F-058 asks: gradients of a rule that was declared to be differentiated once only.
+  void forbid_second_order(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer);
 
   const Implementation* implementation_;
   tenon_value* arguments_ = nullptr;  // tensors read as none; lists and strings in the node's block
@@ -134,7 +147,7 @@ class OpNode final : public Node {
   uint16_t saved_count_ = 0;
   uint16_t saved_capacity_ = 0;
   uint16_t argument_count_ = 0;
-  bool released_ = false;
+  std::atomic<uint32_t> uses_{0};  // running rules, and whether the saved tensors are released
 };
 
 }  // namespace tenon::core

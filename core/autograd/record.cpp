@@ -1,6 +1,7 @@
 // Recorded calls: run, then leave a node that can take the gradient back; and carry tangents forward.
 #include <algorithm>
-#include <array>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "core/autograd/dual.hpp"
@@ -57,25 +58,36 @@ void collect_results(const Implementation& implementation, tenon_value* results,
 class DetachedInputs {
  public:
   DetachedInputs(const Implementation& implementation, const tenon_value* arguments) {
+    size_t tensors = 0;
+    size_t lists = 0;
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      tensors += arguments[i].tag == TENON_VALUE_TENSOR ? 1 : arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : 0;
+      lists += arguments[i].tag == TENON_VALUE_TENSOR_LIST ? 1 : 0;
+    }
+    pairs_.reserve(tensors);
+    lists_.reserve(lists);
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       values_[i] = arguments[i];
       if (values_[i].tag == TENON_VALUE_TENSOR) values_[i].as.tensor = detach(values_[i].as.tensor);
-      if (values_[i].tag == TENON_VALUE_TENSOR_LIST) {
-        lists_.emplace_back();
-        for (uint32_t k = 0; k < arguments[i].length; ++k) lists_.back().push_back(arguments[i].as.tensors[k] == nullptr ? nullptr : detach(arguments[i].as.tensors[k]));
-        values_[i].as.tensors = lists_.back().data();
+      if (values_[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+      std::vector<Tensor*>& list = lists_.emplace_back();
+      for (uint32_t k = 0; k < arguments[i].length; ++k) {
+        Tensor* tensor = arguments[i].as.tensors[k];
+        list.push_back(tensor == nullptr ? nullptr : detach(tensor));
       }
+      values_[i].as.tensors = list.data();
     }
   }
   const tenon_value* values() const { return values_; }
-  Tensor* original(Tensor* tensor) const {
+  // Null when the tensor is none of the aliases.
+  Tensor* original(const Tensor* tensor) const {
     for (const Pair& pair : pairs_) {
       if (pair.alias.get() == tensor) return pair.original;
     }
-    return tensor;
+    return nullptr;
   }
-  bool is_input(const Tensor* tensor) const {
-    return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.alias.get() == tensor || pair.original == tensor; });
+  void restore(TensorRef& tensor) const {
+    if (Tensor* input = original(tensor.get())) tensor = TensorRef(input);
   }
 
  private:
@@ -84,6 +96,10 @@ class DetachedInputs {
     Tensor* original;
   };
   Tensor* detach(Tensor* tensor) {
+    // One operand in two places stays one tensor.
+    for (const Pair& pair : pairs_) {
+      if (pair.original == tensor) return pair.alias.get();
+    }
     pairs_.push_back({make_detached(*tensor), tensor});
     return pairs_.back().alias.get();
   }
@@ -92,8 +108,26 @@ class DetachedInputs {
   std::vector<std::vector<Tensor*>> lists_;
 };
 
-bool saves_for(const SavedItem& item, uint32_t needing_parameters) {
-  return (item.for_parameters & needing_parameters) != 0;
+// A node on its way to its first tensor.
+class NewNode {
+ public:
+  explicit NewNode(OpNode* node) : node_(node) {}
+  ~NewNode() { node_->release(); }
+  NewNode(const NewNode&) = delete;
+  NewNode& operator=(const NewNode&) = delete;
+  OpNode* operator->() const { return node_; }
+  OpNode* get() const { return node_; }
+
+ private:
+  OpNode* node_;
+};
+
+bool differentiable_dtype(const Tensor* tensor) { return tensor != nullptr && dtype_floating(tensor->view.dtype); }
+
+[[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED, "[" + implementation.schema.name + "::backward] not implemented: autograd not implemented for op '" +
+                                               implementation.schema.name + "' of plugin '" + implementation.provider +
+                                               "'; give it a backward, declare it composite, or call it under no_grad");
 }
 
 // Checks that come before anything runs.
@@ -102,22 +136,24 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
     throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + "(): functions with out=... arguments don't support automatic differentiation, "
                                                                "but one of the arguments requires grad; leave 'out' away or run under no_grad");
   }
-  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) != 0 && arguments[i].tag == TENON_VALUE_TENSOR) {
-      check_inplace(*arguments[i].as.tensor, name_of(implementation).c_str());
-    }
+  if (!implementation.mutates) return;
+  const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
+  const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
+  const auto check = [&](const Tensor* tensor) {
+    if (tensor == nullptr) return;
+    check_inplace(*tensor, name_of(implementation).c_str());
+    // Told before the data has changed.
+    if (!formula && !constant && differentiable_dtype(tensor)) fail_not_implemented(implementation);
+  };
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
+    if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor);
+    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length; ++k) check(arguments[i].as.tensors[k]);
   }
 }
 
-bool results_can_require_grad(const Implementation& implementation, const std::vector<Tensor**>& places) {
-  if ((implementation.flags & TENON_OP_ZERO_GRADIENT) != 0) return false;
-  return std::any_of(places.begin(), places.end(), [](Tensor** place) { return *place != nullptr && dtype_floating((*place)->view.dtype); });
-}
-
 // A result that is one of the operands, unchanged, becomes a handle of its own before it gets a history.
-void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments, Tensor** place,
-                          bool dirty) {
-  if (dirty) return;
+void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments, Tensor** place) {
   bool is_input = false;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     is_input |= arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor == *place;
@@ -125,214 +161,295 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   }
   if (!is_input) return;
   Tensor* input = *place;
-  Tensor* alias = make_detached(*input).give();
-  Tensor* base = input->view_base == nullptr ? input : input->view_base;
-  base->retain();
-  alias->view_base = base;
-  *place = alias;
+  TensorRef alias = make_detached(*input);
+  set_view_base(*alias, *input);
+  *place = alias.give();
   input->release();
 }
 
-void record(const Implementation& implementation, const tenon_value* arguments, std::vector<Tensor**>& places,
-            std::unique_ptr<FunctionNotes> notes, const std::vector<TensorRef>& originals) {
-  const size_t slots = count_slots(implementation, arguments);
-  if (slots > UINT16_MAX || places.size() > UINT16_MAX) {
-    throw Error(TENON_ERROR_VALUE, name_of(implementation) + "(): more than 65535 tensors in one recorded call");
-  }
-  uint32_t needing = 0;
-  uint64_t tensor_slots = 0;
-  for_each_slot(implementation, arguments, [&](size_t slot, Tensor* tensor, uint32_t parameter) {
-    if (tensor == nullptr) return;
-    if (slot < 64) tensor_slots |= uint64_t{1} << slot;
-    if (tensor->requires_grad()) needing |= 1u << parameter;
+// ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the node ----
+
+tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments, tenon_value* results,
+                           tenon_error** error) noexcept {
+  tenon_status run_status = TENON_OK;
+  const tenon_status status = guarded(error, [&] {
+    if (implementation.out_parameter >= 0) check_recordable(implementation, arguments);
+    uint32_t tensors = 0;
+    uint32_t needing = 0;
+    const uint32_t slots = implementation.slot_parameters;
+    for (uint32_t i = 0; i < slots; ++i) {
+      if (arguments[i].tag != TENON_VALUE_TENSOR) continue;
+      Tensor& tensor = *arguments[i].as.tensor;
+      refresh_history(tensor);
+      tensors |= 1u << i;
+      needing |= static_cast<uint32_t>(tensor.requires_grad()) << i;
+    }
+    {
+      const GradModeGuard guard(false);
+      tenon_context context{&implementation, arguments};
+      run_status = run_plain(implementation, context, arguments, results, error);
+    }
+    if (run_status != TENON_OK || results[0].tag != TENON_VALUE_TENSOR || !differentiable_dtype(results[0].as.tensor)) return;
+    separate_from_inputs(implementation, arguments, &results[0].as.tensor);
+    Tensor* result = results[0].as.tensor;
+    const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size()));
+    node->set_tensor_slots(tensors);
+    for (uint32_t i = 0; i < slots; ++i) {
+      if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
+    }
+    for (const SavedItem& item : implementation.saves) {
+      if ((item.for_parameters & needing) == 0) continue;
+      if (item.kind == SavedItem::Kind::Result) {
+        node->save(SavedTensor::Kind::Result, item.index, result);
+      } else if (arguments[item.index].tag == TENON_VALUE_TENSOR) {
+        node->save(item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly : SavedTensor::Kind::Argument,
+                   item.index, arguments[item.index].as.tensor);
+      }
+    }
+    set_history(*result, node.get(), 0);
   });
-
-  std::array<Tensor*, 8> few{};
-  std::vector<Tensor*> many;
-  std::span<Tensor* const> results;
-  if (places.size() <= few.size()) {
-    for (size_t i = 0; i < places.size(); ++i) few[i] = *places[i];
-    results = {few.data(), places.size()};
-  } else {
-    for (Tensor** place : places) many.push_back(*place);
-    results = many;
+  if (run_status != TENON_OK) return run_status;
+  if (status != TENON_OK) {
+    release_results(implementation, results);
+    add_error_context(error, implementation, status);
   }
-  size_t capacity = notes ? notes->saved.size() : 0;
-  for (const SavedItem& item : implementation.saves) {
-    capacity += item.kind != SavedItem::Kind::Result && arguments[item.index].tag == TENON_VALUE_TENSOR_LIST ? arguments[item.index].length : 1;
+  return status;
+}
+
+// ---- every other call ----
+
+class RecordedCall {
+ public:
+  RecordedCall(const Implementation& implementation, const tenon_value* arguments, tenon_value* results, bool recording,
+               bool dual)
+      : implementation_(implementation),
+        arguments_(arguments),
+        results_(results),
+        recording_(recording),
+        dual_(dual),
+        function_((implementation.flags & TENON_OP_FUNCTION) != 0) {}
+
+  // What comes before the run; throws when it must not take place.
+  void prepare() {
+    if (recording_) check_recordable(implementation_, arguments_);
+    if (dual_) check_dual(implementation_, arguments_);
+    if (recording_) {
+      for_each_slot(implementation_, arguments_, [](size_t, Tensor* tensor, uint32_t) {
+        if (tensor != nullptr) refresh_history(*tensor);
+      });
+    }
+    if (implementation_.mutates && (recording_ || dual_)) keep_originals();
+    if (!function_) return;
+    detached_.emplace(implementation_, arguments_);
+    notes_ = std::make_unique<FunctionNotes>();
+    if (!recording_) return;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
+      if (tensor != nullptr && tensor->requires_grad() && slot < 64) notes_->needs |= uint64_t{1} << slot;
+    });
   }
 
-  OpNode* node = OpNode::create(implementation, arguments, slots, results, capacity);
-  struct Release {
-    OpNode* node;
-    ~Release() { node->release(); }
-  } release{node};
-  node->set_tensor_slots(tensor_slots);
-  for_each_slot(implementation, arguments, [&](size_t slot, Tensor* tensor, uint32_t) {
-    if (tensor != nullptr && tensor->requires_grad()) node->set_edge(slot, gradient_edge(*tensor));
-  });
+  tenon_status run(tenon_error** error) noexcept {
+    const GradModeGuard guard(false);
+    tenon_context context{&implementation_, function_ ? detached_->values() : arguments_, notes_.get()};
+    return function_ ? run_only(implementation_, context, context.arguments, results_, error)
+                     : run_plain(implementation_, context, arguments_, results_, error);
+  }
 
-  for (const SavedItem& item : implementation.saves) {
-    if (!saves_for(item, needing)) continue;
+  void finish() {
+    collect_results(implementation_, results_, places_);
+    constant_.resize(places_.size());
+    if (function_) adopt();
+    for (Tensor** place : places_) {
+      if (*place != nullptr && !changed(*place)) separate_from_inputs(implementation_, arguments_, place);
+    }
+    if (dual_) propagate_tangents(implementation_, arguments_, originals_, places_, notes_.get());
+    if (recording_ && can_require_grad()) {
+      if (implementation_.descriptor.differentiable != TENON_DIFFERENTIABLE_FORMULA) fail_not_implemented(implementation_);
+      record();
+    }
+  }
+
+ private:
+  // What an in-place rule wants to see of the tensor that is about to change, with the history that it has now.
+  void keep_originals() {
+    for (const SavedItem& item : implementation_.saves) {
+      if (item.kind != SavedItem::Kind::Argument || (implementation_.mutated_parameters >> item.index & 1u) == 0 ||
+          arguments_[item.index].tag != TENON_VALUE_TENSOR) {
+        continue;
+      }
+      Tensor& tensor = *arguments_[item.index].as.tensor;
+      originals_.resize(std::max<size_t>(originals_.size(), item.index + size_t{1}));
+      originals_[item.index] = contiguous_copy(tensor);
+      if (!recording_ || !tensor.requires_grad()) continue;
+      const Edge edge = gradient_edge(tensor);
+      set_history(*originals_[item.index], edge.node, edge.output);
+      edge.node->release();
+    }
+  }
+
+  bool changed(const Tensor* tensor) const {
+    if (std::find(dirty_.begin(), dirty_.end(), tensor) != dirty_.end()) return true;
+    for (uint32_t i = 0; i < implementation_.parameter_count && implementation_.mutates; ++i) {
+      if ((implementation_.mutated_parameters >> i & 1u) == 0) continue;
+      if (arguments_[i].tag == TENON_VALUE_TENSOR && arguments_[i].as.tensor == tensor) return true;
+      for (uint32_t k = 0; arguments_[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments_[i].length; ++k) {
+        if (arguments_[i].as.tensors[k] == tensor) return true;
+      }
+    }
+    return false;
+  }
+
+  // From here on, what the Function spoke of as its inputs are the caller's tensors.
+  void adopt() {
+    for (const TensorRef& marked : notes_->non_differentiable) {
+      for (size_t i = 0; i < places_.size(); ++i) constant_[i] = constant_[i] || (marked && *places_[i] == marked.get());
+    }
+    for (Tensor** place : places_) {
+      if (*place == nullptr) continue;
+      if (Tensor* original = detached_->original(*place)) {
+        original->retain();
+        (*place)->release();
+        *place = original;
+      } else if ((*place)->view_base != nullptr) {
+        if (Tensor* input = detached_->original((*place)->view_base)) set_view_base(**place, *input);
+      }
+    }
+    for (TensorRef& saved : notes_->saved) detached_->restore(saved);
+    for (TensorRef& tensor : notes_->dirty) {
+      detached_->restore(tensor);
+      if (recording_) check_inplace(*tensor, name_of(implementation_).c_str());
+      note_change(implementation_, *tensor);
+      dirty_.push_back(tensor.get());
+      if (recording_ && std::none_of(places_.begin(), places_.end(), [&](Tensor** place) { return *place == tensor.get(); })) {
+        throw Error(TENON_ERROR_RUNTIME, name_of(implementation_) + "(): a tensor that was marked dirty is not among the results; "
+                                                                    "a Function returns every input that it changes in place");
+      }
+    }
+    if (implementation_.settles) settle(implementation_, arguments_, results_);
+  }
+
+  bool can_require_grad() const {
+    if ((implementation_.flags & TENON_OP_ZERO_GRADIENT) != 0) return false;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (!constant_[i] && differentiable_dtype(*places_[i])) return true;
+    }
+    return false;
+  }
+
+  void record() {
+    const size_t slots = count_slots(implementation_, arguments_);
+    if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
+      throw Error(TENON_ERROR_VALUE, name_of(implementation_) + "(): more than 65535 tensors in one recorded call");
+    }
+    uint32_t needing = 0;
+    uint64_t tensors = 0;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t parameter) {
+      if (tensor == nullptr) return;
+      if (slot < 64) tensors |= uint64_t{1} << slot;
+      if (tensor->requires_grad()) needing |= 1u << parameter;
+    });
+    std::vector<Tensor*> results;
+    results.reserve(places_.size());
+    for (Tensor** place : places_) results.push_back(*place);
+    size_t capacity = notes_ ? notes_->saved.size() : 0;
+    for (const SavedItem& item : implementation_.saves) {
+      const bool list = item.kind != SavedItem::Kind::Result && arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
+      capacity += list ? arguments_[item.index].length : 1;
+    }
+    if (capacity > UINT16_MAX) throw Error(TENON_ERROR_VALUE, name_of(implementation_) + "(): more than 65535 tensors saved by one call");
+
+    const NewNode node(OpNode::create(implementation_, arguments_, slots, results, capacity));
+    node->set_tensor_slots(tensors);
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
+      if (tensor != nullptr && tensor->requires_grad()) node->set_edge(slot, gradient_edge(*tensor));
+    });
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (constant_[i]) node->mark_non_differentiable(i);
+    }
+    for (const SavedItem& item : implementation_.saves) {
+      if ((item.for_parameters & needing) != 0) save(node.get(), item, results);
+    }
+    if (notes_) save_notes(node.get(), results);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i] == nullptr || !node->outputs()[i].differentiable) continue;
+      Tensor& result = *results[i];
+      if (!changed(&result)) {
+        set_history(result, node.get(), static_cast<uint32_t>(i));
+        continue;
+      }
+      size_t own_slot = slots;
+      for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
+        if (tensor == &result && own_slot == slots) own_slot = slot;
+      });
+      rebase_history(result, node.get(), static_cast<uint32_t>(i), own_slot);
+    }
+  }
+
+  void save(OpNode* node, const SavedItem& item, std::span<Tensor* const> results) {
     if (item.kind == SavedItem::Kind::Result) {
       node->save(SavedTensor::Kind::Result, item.index, item.index < results.size() ? results[item.index] : nullptr);
-      continue;
+      return;
     }
     const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly : SavedTensor::Kind::Argument;
-    const tenon_value& value = arguments[item.index];
+    const tenon_value& value = arguments_[item.index];
     if (value.tag == TENON_VALUE_TENSOR) {
-      // A tensor that the op has changed is saved as it was before.
-      Tensor* tensor = originals.size() > item.index && originals[item.index] ? originals[item.index].get() : value.as.tensor;
-      node->save(kind, item.index, tensor);
+      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index && originals_[item.index];
+      node->save(kind, item.index, original ? originals_[item.index].get() : value.as.tensor);
     } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
       for (uint32_t k = 0; k < value.length; ++k) node->save(kind, item.index, value.as.tensors[k]);
     }
   }
-  if (notes) {
-    for (const TensorRef& saved : notes->saved) {
+
+  void save_notes(OpNode* node, std::span<Tensor* const> results) {
+    for (const TensorRef& saved : notes_->saved) {
       const auto own = std::find(results.begin(), results.end(), saved.get());
       if (saved && own != results.end()) {
-        node->save(SavedTensor::Kind::ListedOwnResult, static_cast<uint8_t>(own - results.begin()), saved.get());
+        node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()), saved.get());
       } else {
         node->save(SavedTensor::Kind::Listed, 0, saved.get());
       }
     }
-    for (Tensor* tensor : notes->non_differentiable) {
-      for (size_t i = 0; i < results.size(); ++i) {
-        if (results[i] == tensor) node->mark_non_differentiable(i);
-      }
-    }
+    notes_->saved.clear();
+    notes_->dirty.clear();
+    notes_->non_differentiable.clear();
+    node->set_notes(std::move(notes_));
   }
 
-  std::vector<Tensor*> dirty;
-  if (notes) dirty = notes->dirty;
-  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) != 0 && arguments[i].tag == TENON_VALUE_TENSOR) dirty.push_back(arguments[i].as.tensor);
-  }
-  if (notes) {
-    notes->saved.clear();
-    notes->dirty.clear();
-    notes->non_differentiable.clear();
-    node->set_notes(std::move(notes));
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!node->outputs()[i].differentiable) continue;
-    Tensor& result = *results[i];
-    if (!dirty.empty() && std::find(dirty.begin(), dirty.end(), &result) != dirty.end()) {
-      size_t own_slot = slots;
-      for_each_slot(implementation, arguments, [&](size_t slot, Tensor* tensor, uint32_t) {
-        if (tensor == &result && own_slot == slots) own_slot = slot;
-      });
-      rebase_history(result, node, static_cast<uint32_t>(i), own_slot);
-    } else {
-      set_history(result, node, static_cast<uint32_t>(i));
-    }
-  }
-}
+  const Implementation& implementation_;
+  const tenon_value* arguments_;
+  tenon_value* results_;
+  bool recording_;
+  bool dual_;
+  bool function_;
+  std::vector<TensorRef> originals_;  // by parameter
+  std::optional<DetachedInputs> detached_;
+  std::unique_ptr<FunctionNotes> notes_;
+  std::vector<Tensor**> places_;
+  std::vector<bool> constant_;  // by place: marked as not differentiable
+  std::vector<Tensor*> dirty_;
+};
 
 }  // namespace
 
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
   const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
-  const bool is_function = (implementation.flags & TENON_OP_FUNCTION) != 0;
   const bool dual = (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
-  const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
+  if (recording && !dual && implementation.records_simply) return record_simply(implementation, arguments, results, error);
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(error, [&] {
-    if (recording) check_recordable(implementation, arguments);
-    if (dual) check_dual(implementation, arguments);
-
-    // What an in-place rule wants to see of the tensor that is about to change.
-    std::vector<TensorRef> originals;
-    if (implementation.mutates && (recording || dual)) {
-      for (const SavedItem& item : implementation.saves) {
-        if (item.kind == SavedItem::Kind::Argument && (implementation.mutated_parameters >> item.index & 1u) != 0 &&
-            arguments[item.index].tag == TENON_VALUE_TENSOR) {
-          originals.resize(std::max<size_t>(originals.size(), item.index + size_t{1}));
-          Tensor& tensor = *arguments[item.index].as.tensor;
-          TensorRef& original = originals[item.index];
-          original = contiguous_copy(tensor);
-          // With the history it had, which second derivatives go through.
-          if (recording && tensor.requires_grad()) {
-            const Edge edge = gradient_edge(tensor);
-            set_history(*original, edge.node, edge.output);
-            edge.node->release();
-          }
-        }
-      }
-    }
-
-    std::unique_ptr<FunctionNotes> notes;
-    std::unique_ptr<DetachedInputs> detached;
-    tenon_context context{&implementation, arguments};
-    if (is_function) {
-      detached = std::make_unique<DetachedInputs>(implementation, arguments);
-      context.arguments = detached->values();
-      if (recording || dual) {
-        notes = std::make_unique<FunctionNotes>();
-        for_each_slot(implementation, arguments, [&](size_t slot, Tensor* tensor, uint32_t) {
-          if (tensor != nullptr && tensor->requires_grad() && slot < 64) notes->needs |= uint64_t{1} << slot;
-        });
-        context.notes = notes.get();
-      }
-    }
-    {
-      const GradModeGuard guard(false);
-      run_status = run_plain(implementation, context, context.arguments, results, error);
-    }
+    RecordedCall call(implementation, arguments, results, recording, dual);
+    call.prepare();
+    run_status = call.run(error);
     if (run_status != TENON_OK) return;
     ran = true;
-
-    std::vector<Tensor**> places;
-    collect_results(implementation, results, places);
-    std::vector<Tensor*> dirty;
-    if (detached) {
-      // From here on, what the Function spoke of as its inputs are the caller's tensors.
-      if (notes) {
-        for (TensorRef& saved : notes->saved) saved = TensorRef(detached->original(saved.get()));
-        for (Tensor*& tensor : notes->dirty) {
-          tensor = detached->original(tensor);
-          if (recording) check_inplace(*tensor, name_of(implementation).c_str());
-          dirty.push_back(tensor);
-          if (tensor->storage != nullptr) {
-            tensor->storage->version.fetch_add(1, std::memory_order_relaxed);
-            tensor->storage->last_writer.store(implementation.op, std::memory_order_relaxed);
-          }
-        }
-      }
-      for (Tensor** place : places) {
-        Tensor* original = detached->original(*place);
-        if (original == *place) continue;
-        original->retain();
-        (*place)->release();
-        *place = original;
-      }
-    }
-    for (Tensor** place : places) {
-      bool changed = std::find(dirty.begin(), dirty.end(), *place) != dirty.end();
-      for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-        changed |= (implementation.mutated_parameters >> i & 1u) != 0 && arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor == *place;
-      }
-      if (*place != nullptr) separate_from_inputs(implementation, arguments, place, changed);
-    }
-    if (dual) propagate_tangents(implementation, arguments, originals, places, notes.get());
-    if (recording && results_can_require_grad(implementation, places)) {
-      if (!formula) {
-        throw Error(TENON_ERROR_NOT_IMPLEMENTED, "[" + implementation.schema.name + "::backward] not implemented: autograd not implemented for op '" +
-                                                     implementation.schema.name + "' of plugin '" + implementation.provider +
-                                                     "'; give it a backward, declare it composite, or call it under no_grad");
-      }
-      record(implementation, arguments, places, std::move(notes), originals);
-    }
+    call.finish();
   });
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
-    if (ran) {
-      for (uint32_t r = 0; r < implementation.result_count; ++r) release_value(results[r]);
-    }
-    add_error_context(error, implementation);
+    if (ran) release_results(implementation, results);
+    add_error_context(error, implementation, status);
   }
   return status;
 }

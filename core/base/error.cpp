@@ -47,7 +47,9 @@ tenon_status report_current_exception(tenon_error** slot) noexcept {
   } catch (Error& error) {
     return set(slot, std::move(error));
   } catch (const std::bad_alloc&) {
-    if (slot != nullptr) *slot = &out_of_memory();
+    if (slot == nullptr) return TENON_ERROR_MEMORY;
+    if (*slot != nullptr && !(*slot)->preallocated) delete *slot;
+    *slot = &out_of_memory();
     return TENON_ERROR_MEMORY;
   } catch (const std::exception& error) {
     return set(slot, Error(TENON_ERROR_INTERNAL, error.what()));

@@ -8,6 +8,8 @@
 
 #include "tenon/abi/error.h"
 
+struct tenon_error;
+
 namespace tenon::core {
 
 class Error : public std::exception {
@@ -19,7 +21,7 @@ class Error : public std::exception {
   std::string message;
   std::string op;        // the op whose call failed
   std::string provider;  // the plugin that brought its implementation
-  std::shared_ptr<const Error> cause;
+  std::shared_ptr<const tenon_error> cause;  // boxed, as the boundary shows it
 };
 
 // The printed name of a kind ("TypeError").

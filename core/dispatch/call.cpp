@@ -12,26 +12,31 @@ namespace tenon::core {
 
 constinit thread_local ThreadState thread_state;
 
-namespace {
+void set_view_base(Tensor& view, Tensor& input) noexcept {
+  Tensor* base = input.view_base == nullptr ? &input : input.view_base;
+  base->retain();
+  if (view.view_base != nullptr) view.view_base->release();
+  view.view_base = base;
+  view.view_version = view.version();
+  view.view.flags |= TENON_TENSOR_VIEW;
+}
 
-// After a run: in-place changes show in versions, views know their base, and a result that is its operand
-// is handed on as it is.
-[[gnu::noinline]] void settle(const Implementation& implementation, const tenon_value* arguments, tenon_value* results) {
+// After a run: in-place changes show in versions, views know their base.
+[[gnu::noinline]] void settle(const Implementation& implementation, const tenon_value* arguments,
+                              tenon_value* results) noexcept {
   if (implementation.mutates) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if ((implementation.mutated_parameters >> i & 1u) == 0 || arguments[i].tag != TENON_VALUE_TENSOR) continue;
-      if (Storage* storage = arguments[i].as.tensor->storage) {
-        storage->version.fetch_add(1, std::memory_order_relaxed);
-        storage->last_writer.store(implementation.op, std::memory_order_relaxed);
+      if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
+      if (arguments[i].tag == TENON_VALUE_TENSOR) note_change(implementation, *arguments[i].as.tensor);
+      if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+      for (uint32_t k = 0; k < arguments[i].length; ++k) {
+        if (const Tensor* tensor = arguments[i].as.tensors[k]) note_change(implementation, *tensor);
       }
     }
   }
   if (implementation.out_parameter >= 0) {
     const tenon_value& out = arguments[implementation.out_parameter];
-    if (out.tag == TENON_VALUE_TENSOR && out.as.tensor->storage != nullptr) {
-      out.as.tensor->storage->version.fetch_add(1, std::memory_order_relaxed);
-      out.as.tensor->storage->last_writer.store(implementation.op, std::memory_order_relaxed);
-    }
+    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
   }
   if (!implementation.aliases) return;
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
@@ -40,9 +45,7 @@ namespace {
     Tensor* input = arguments[parameter].as.tensor;
     const auto set_base = [&](Tensor* view) {
       if (view == nullptr || view == input || view->view_base != nullptr || view->storage != input->storage) return;
-      Tensor* base = input->view_base == nullptr ? input : input->view_base;
-      base->retain();
-      view->view_base = base;
+      set_view_base(*view, *input);
     };
     if (results[r].tag == TENON_VALUE_TENSOR) set_base(results[r].as.tensor);
     if (results[r].tag == TENON_VALUE_TENSOR_LIST) {
@@ -51,17 +54,27 @@ namespace {
   }
 }
 
-}  // namespace
+void release_results(const Implementation& implementation, tenon_value* results) noexcept {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) release_value(results[r]);
+}
+
+tenon_status run_only(const Implementation& implementation, tenon_context& context, const tenon_value* arguments,
+                      tenon_value* results, tenon_error** error) noexcept {
+  // A run that fails halfway leaves what it has given; one that forgets a result gives none.
+  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  const tenon_status status = implementation.run(implementation.self, &context, arguments, results, error);
+  if (status != TENON_OK) [[unlikely]] {
+    release_results(implementation, results);
+    add_error_context(error, implementation, status);
+  }
+  return status;
+}
 
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
                        const tenon_value* arguments, tenon_value* results, tenon_error** error) noexcept {
-  const tenon_status status = implementation.run(implementation.self, &context, arguments, results, error);
-  if (status != TENON_OK) [[unlikely]] {
-    add_error_context(error, implementation);
-    return status;
-  }
-  if (implementation.settles) settle(implementation, arguments, results);
-  return TENON_OK;
+  const tenon_status status = run_only(implementation, context, arguments, results, error);
+  if (status == TENON_OK && implementation.settles) settle(implementation, arguments, results);
+  return status;
 }
 
 namespace {
@@ -70,7 +83,8 @@ namespace {
 [[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation, const tenon_value* arguments, uint32_t& flags) {
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     const uint32_t tag = arguments[i].tag;
-    if ((implementation.accept[i] >> tag & 1u) == 0) [[unlikely]] return false;
+    // Without a branch of its own, and false for a forged tag.
+    if (((implementation.accept[i] >> (tag & 31u)) & static_cast<uint32_t>(tag < 32u)) == 0) [[unlikely]] return false;
     if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
   }
   if (implementation.fixed_lists) {
@@ -109,11 +123,31 @@ bool writes_read_only(const Implementation& implementation, const tenon_value* a
   return false;
 }
 
+// A view without history whose base has got one: it has to be read out of the base again.
+bool has_stale_view(const Implementation& implementation, const tenon_value* arguments) {
+  const auto stale = [](const Tensor* tensor) {
+    return tensor != nullptr && tensor->view_base != nullptr && tensor->view_base->node != nullptr &&
+           tensor->view_version != tensor->version();
+  };
+  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
+    const tenon_value& value = arguments[i];
+    if (value.tag == TENON_VALUE_TENSOR && stale(value.as.tensor)) return true;
+    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
+      if (stale(value.as.tensors[k])) return true;
+    }
+  }
+  return false;
+}
+
 [[gnu::noinline]] tenon_status call_bound(const Implementation& implementation, const tenon_value* arguments,
                                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
     if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
       return refuse_read_only(implementation, error);
+    }
+    if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW && thread_state.grad_enabled &&
+        has_stale_view(implementation, arguments)) {
+      flags |= TENON_TENSOR_REQUIRES_GRAD;
     }
     const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
     // A Function may return its input: then the result must be a handle of its own, recorded or not.
@@ -140,7 +174,7 @@ bool writes_read_only(const Implementation& implementation, const tenon_value* a
     }
   });
   if (status != TENON_OK) {
-    add_error_context(error, implementation);
+    add_error_context(error, implementation, status);
     return status;
   }
   return call_bound(implementation, bound.values, results, flags, error);
@@ -226,11 +260,22 @@ TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments
   return TensorRef::take(results[0].as.tensor);
 }
 
-void add_error_context(tenon_error** error, const Implementation& implementation) noexcept {
-  if (error == nullptr || *error == nullptr || (*error)->preallocated || !(*error)->error.op.empty()) return;
+void add_error_context(tenon_error** slot, const Implementation& implementation, tenon_status status) noexcept {
+  if (slot == nullptr) return;
   try {
-    (*error)->error.op = implementation.schema.name;
-    (*error)->error.provider = implementation.provider;
+    const std::string& op = implementation.schema.name;
+    if (*slot == nullptr) {
+      *slot = new tenon_error{Error(status, op + "() failed with status " + std::to_string(status) + " (" +
+                                                error_kind_text(status) + ") and no message")};
+    }
+    tenon_error& error = **slot;
+    if (error.preallocated || error.error.op == op) return;
+    if (!error.error.op.empty()) {
+      // It comes from another op that this one called: told in its words, as the cause of this one's failure.
+      error.error.cause = std::make_shared<const tenon_error>(error);
+    }
+    error.error.op = op;
+    error.error.provider = implementation.provider;
   } catch (...) {  // without memory the error goes on without its context
   }
 }

@@ -13,8 +13,8 @@ namespace tenon::core {
 // What a Function's run leaves behind, when somebody will read it.
 struct FunctionNotes {
   std::vector<TensorRef> saved;
-  std::vector<Tensor*> dirty;
-  std::vector<Tensor*> non_differentiable;
+  std::vector<TensorRef> dirty;
+  std::vector<TensorRef> non_differentiable;
   bool materialize = true;
   void* stash = nullptr;
   void (*destroy_stash)(void*) = nullptr;

@@ -37,10 +37,10 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
       item.for_parameters = 1u << index;
       part = trim(part.substr(0, separator));
     }
-    if (part.starts_with("result")) {
+    if (part.starts_with("result") && schema.find(part) < 0) {
       const std::string_view number = part.substr(6);
       item.kind = SavedItem::Kind::Result;
-      item.index = number.empty() ? 0 : static_cast<uint8_t>(number.front() - '0');
+      item.index = number.empty() ? 0 : number.size() == 1 && number[0] >= '0' ? static_cast<uint8_t>(number[0] - '0') : UINT8_MAX;
       if (item.index >= schema.returns.size()) fail(schema, "saves names '" + std::string(part) + "', which is no result");
     } else {
       if (part.starts_with("shape(") && part.ends_with(")")) {
@@ -113,6 +113,9 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   if (parameters.size() > static_cast<size_t>(kMaxParameters)) {
     fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " + std::to_string(kMaxParameters) + " are allowed");
   }
+  if (schema.returns.size() > kMaxResults) {
+    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " + std::to_string(kMaxResults) + " are allowed, of which one may be a list");
+  }
   if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
     fail(schema, "exactly one of 'run' and 'elementwise' must be given");
   }
@@ -163,6 +166,9 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   }
   implementation.settles = implementation.mutates || implementation.aliases || implementation.out_parameter >= 0;
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
+  implementation.records_simply = formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
+                                  !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
+                                  !schema.returns[0].list;
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
   return made;
 }

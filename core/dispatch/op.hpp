@@ -22,6 +22,9 @@ struct SavedItem {
   uint32_t for_parameters = ~uint32_t{0};
 };
 
+// What callers have room for.
+inline constexpr size_t kMaxResults = 8;
+
 // What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
 struct Implementation {
   // ---- read by every call ----
@@ -37,6 +40,7 @@ struct Implementation {
   bool aliases = false;          // some result is a view of an operand
   bool settles = false;          // versions or view bases change after a run
   bool composite = false;
+  bool records_simply = false;   // formula, one new tensor, no lists, nothing changed, no notes
   uint32_t accept[kMaxParameters];
   tenon_value defaults[kMaxParameters];
 

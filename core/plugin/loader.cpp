@@ -167,7 +167,7 @@ void Load::call(const char* what, Call&& body) const {
   PluginError reason(failure(PluginStage::Init,
                              std::string(what) + " failed: " + error->error.message,
                              "see the plugin's own message"));
-  reason.cause = std::make_shared<const Error>(error->error);
+  reason.cause = std::make_shared<const tenon_error>(tenon_error{error->error});
   throw reason;
 }
 

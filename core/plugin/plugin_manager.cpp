@@ -683,7 +683,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
                                          "mend the plugin, or what stands in its way");
     failure.asked_by = asked_by;
     PluginError complete(failure);
-    complete.cause = std::make_shared<const Error>(error);
+    complete.cause = std::make_shared<const tenon_error>(tenon_error{error});
     end_failed(std::move(failure));
     throw complete;
   } catch (...) {

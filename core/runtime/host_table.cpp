@@ -57,7 +57,7 @@ tenon_status error_kind(const tenon_error* error) { return error == nullptr ? TE
 const char* error_message(const tenon_error* error) { return error == nullptr ? "" : error->error.message.c_str(); }
 const char* error_op(const tenon_error* error) { return error == nullptr ? "" : error->error.op.c_str(); }
 const char* error_provider(const tenon_error* error) { return error == nullptr ? "" : error->error.provider.c_str(); }
-const tenon_error* error_cause(const tenon_error*) { return nullptr; }
+const tenon_error* error_cause(const tenon_error* error) { return error == nullptr ? nullptr : error->error.cause.get(); }
 void error_release(tenon_error* error) {
   if (error != nullptr && !error->preallocated) delete error;
 }
@@ -238,11 +238,19 @@ tenon_tensor* context_result(const tenon_context* context, int64_t index) {
   return context->rule == nullptr ? nullptr : context->rule->result(index);
 }
 int64_t context_slot_count(const tenon_context* context) {
-  return context->rule == nullptr ? static_cast<int64_t>(context->implementation->slot_parameters) : context->rule->slot_count();
+  if (context->rule != nullptr) return context->rule->slot_count();
+  int64_t slots = 0;
+  for (uint32_t i = 0; i < context->implementation->slot_parameters; ++i) {
+    const tenon_value& value = context->arguments[i];
+    slots += value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
+  }
+  return slots;
 }
 int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
   if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
-  return context->notes != nullptr && slot >= 0 && slot < 64 && (context->notes->needs >> slot & 1u) != 0 ? 1 : 0;
+  if (context->notes == nullptr || slot < 0) return 0;
+  // Of the slots past the first 64 nothing is noted: they may.
+  return slot >= 64 ? context->notes->needs != 0 : (context->notes->needs >> slot & 1u) != 0;
 }
 // Setup belongs to run: a rule that calls it is told so.
 void require_run(const tenon_context* context, const char* what) {
@@ -269,8 +277,8 @@ tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* ten
     require_run(context, "mark_dirty");
     for (Tensor* tensor : tensors_of(tensors, count)) {
       require_not_null(tensor, "a tensor marked dirty");
-      if (context->notes != nullptr) context->notes->dirty.push_back(tensor);
-      else if (tensor->storage != nullptr) tensor->storage->version.fetch_add(1, std::memory_order_relaxed);
+      if (context->notes != nullptr) context->notes->dirty.emplace_back(tensor);
+      else note_change(*context->implementation, *tensor);
     }
   });
 }
@@ -278,7 +286,7 @@ tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tenso
   return guarded(error, [&] {
     require_run(context, "mark_non_differentiable");
     if (context->notes == nullptr) return;
-    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->non_differentiable.push_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->non_differentiable.emplace_back(tensor);
   });
 }
 void context_set_materialize_grads(tenon_context* context, int32_t enabled) {

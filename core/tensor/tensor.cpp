@@ -215,7 +215,8 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
 }
 
 TensorRef make_detached(const Tensor& base) {
-  constexpr uint32_t kDropped = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  constexpr uint32_t kDropped =
+      TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;
   auto tensor =
       TensorRef::take(make_object(base.view.dtype, base.view.rank, base.view.flags & ~kDropped));
   tensor->view.data = base.view.data;

@@ -93,7 +93,7 @@ class CsvParser {
         continue;
       }
       if (take_line_end()) break;
-      refuse(at_, "the field goes on behind its number");
+      refuse(at_, "stands behind a number");
     }
     if (table_.rows == 0) {
       table_.columns = count;

@@ -1,9 +1,9 @@
 // relu, sigmoid, tanh and their relatives sinh, cosh, erf.
 #include <cmath>
 
-#include "vector_math.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "vector_math.hpp"
 
 namespace {
 

@@ -16,8 +16,8 @@ struct ArgKernel {
     T value = worst<T, Largest>();
     int64_t index = -1;
   };
-  static constexpr bool ordered = true;
-  static constexpr int64_t kRowBlock = 1024, kColumnBlock = 256;
+  static constexpr bool ordered = true, wide = sizeof(T) >= 4;
+  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 256;
 
   static bool beats(T candidate, T best) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -30,29 +30,46 @@ struct ArgKernel {
     if (other.index >= 0 && (total.index < 0 || beats(other.value, total.value))) total = other;
   }
 
-  // The best of a block first; only when it beats the blocks before is its place looked for.
+  static bool is(T element, T wanted) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (wanted != wanted) return element != element;
+    }
+    return element == wanted;
+  }
+  // The first place of a value that is there; dense runs are searched in steps that vectorize.
+  MATH_INLINE int64_t place(const T* in, int64_t count, int64_t stride, T wanted) {
+    constexpr int64_t kStep = 32;
+    int64_t i = 0;
+    if (stride == 1 && wanted == wanted) {
+      for (; i + kStep <= count; i += kStep) {
+        int found = 0;
+        for (int64_t k = 0; k < kStep; ++k) found |= in[i + k] == wanted;
+        if (found != 0) break;
+      }
+    }
+    while (!is(in[i * stride], wanted)) ++i;
+    return i;
+  }
+
+  // The best of each block first; only in the best block its place is looked for.
   template <int Bytes>
   MATH_INLINE void rows(const T* in, int64_t position, int64_t rows, int64_t row_step, int64_t count,
                         int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
+      typename Lanes::Total best;
+      int64_t best_from = -1;
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
-        const T* at = in + from * stride;
-        typename Lanes::Total best;
-        if (stride == 1) Lanes::template add_run<Bytes>(at, block, best);
-        else Lanes::add_strided(at, block, stride, best);
-        if (totals[r].index >= 0 && !beats(best.value, totals[r].value)) continue;
-        int64_t i = 0;
-        if constexpr (std::is_floating_point_v<T>) {
-          if (best.value != best.value) {
-            while (at[i * stride] == at[i * stride]) ++i;
-            totals[r] = {best.value, position + from + i};
-            continue;
-          }
+        typename Lanes::Total own;
+        if (stride == 1) Lanes::template add_run<Bytes>(in + from, block, own);
+        else Lanes::add_strided(in + from * stride, block, stride, own);
+        if (best_from < 0 || beats(own.value, best.value)) {
+          best = own;
+          best_from = from;
         }
-        while (at[i * stride] != best.value) ++i;
-        totals[r] = {best.value, position + from + i};
       }
+      const int64_t index = best_from + place(in + best_from * stride, count - best_from, stride, best.value);
+      merge(totals[r], Total{best.value, position + index});
     }
   }
 
@@ -67,22 +84,33 @@ struct ArgKernel {
         best[c] = in[c];
         index[c] = 0;
       }
-      in += row_stride;
-      for (int64_t r = 1; r < block; ++r, in += row_stride) {
-        const auto row = static_cast<Index>(r);
-        for (int64_t c = 0; c < columns; ++c) {
-          bool better;
-          if constexpr (std::is_floating_point_v<T>) {
-            const bool numbers = Largest ? in[c] > best[c] : in[c] < best[c];
-            better = numbers | ((in[c] != in[c]) & (best[c] == best[c]));
-          } else {
-            better = Largest ? in[c] > best[c] : in[c] < best[c];
-          }
-          best[c] = better ? in[c] : best[c];
-          index[c] = better ? row : index[c];
-        }
-      }
+      int64_t r = 0;
+      for (; r + 4 <= block; r += 4, in += 4 * row_stride) add_lines<4>(in, r, row_stride, columns, best, index);
+      for (; r < block; ++r, in += row_stride) add_lines<1>(in, r, row_stride, columns, best, index);
       for (int64_t c = 0; c < columns; ++c) merge(totals[c], Total{best[c], position + from + index[c]});
+    }
+  }
+  template <int Lines>
+  MATH_INLINE void add_lines(const T* in, int64_t row, int64_t row_stride, int64_t columns, T* best,
+                             Index* index) {
+    TENON_INDEPENDENT
+    for (int64_t c = 0; c < columns; ++c) {
+      T value = best[c];
+      Index at = index[c];
+      for (int k = 0; k < Lines; ++k) {
+        const T candidate = in[k * row_stride + c];
+        bool better;
+        if constexpr (std::is_floating_point_v<T>) {
+          const bool numbers = Largest ? candidate > value : candidate < value;
+          better = numbers | ((candidate != candidate) & (value == value));
+        } else {
+          better = Largest ? candidate > value : candidate < value;
+        }
+        value = better ? candidate : value;
+        at = better ? static_cast<Index>(row + k) : at;
+      }
+      best[c] = value;
+      index[c] = at;
     }
   }
 };

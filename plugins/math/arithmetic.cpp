@@ -1,7 +1,7 @@
 // add, sub, mul, div and their in-place forms. Integers wrap around; division is true division.
-#include "wrapping.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "wrapping.hpp"
 
 namespace {
 
@@ -9,7 +9,8 @@ using namespace tenon;
 
 struct Add {
   static constexpr auto schema =
-      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> Tensor";
+      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc = "input + alpha * other.";
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
@@ -23,7 +24,8 @@ struct Add {
 
 struct Sub {
   static constexpr auto schema =
-      "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> Tensor";
+      "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto doc = "input - alpha * other.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto input, auto other, auto alpha) {
@@ -40,7 +42,9 @@ struct Mul {
   static constexpr auto schema =
       "mul(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "input * other.";
-  static constexpr auto element = [](auto input, auto other) { return wrapping(input) * wrapping(other); };
+  static constexpr auto element = [](auto input, auto other) {
+    return wrapping(input) * wrapping(other);
+  };
   static constexpr auto saves = "other for input, input for other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     return {c.needs_input_grad(0) ? g * c.operand(1) : Tensor(),
@@ -52,7 +56,8 @@ struct Mul {
 struct Div {
   static constexpr auto schema =
       "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "input / other as a floating number; by zero gives an infinity or NaN.";
+  static constexpr auto doc =
+      "input / other as a floating number; by zero gives an infinity or NaN.";
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";

@@ -105,7 +105,7 @@ struct Stack {
   }
   static Gradients backward(Context& c, const Tensor& g) {
     const auto dim = c.argument<int64_t>(1);
-    Gradients gradients(static_cast<size_t>(c.slot_count() - 1));
+    Gradients gradients(static_cast<size_t>(g.size(dim)));
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (c.needs_input_grad(static_cast<int64_t>(i))) gradients[i] = g.select(dim, static_cast<int64_t>(i));
     }

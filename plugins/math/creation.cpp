@@ -11,12 +11,16 @@ Tensor filled(IntList size, const Scalar& value, DType dtype) {
   return result;
 }
 DType choose(DType asked, DType otherwise) { return asked == DType::none ? otherwise : asked; }
-DType dtype_for(const Scalar& value) { return value.is_floating() ? f32 : value.is_bool() ? boolean : i64; }
+DType dtype_for(const Scalar& value) {
+  return value.is_floating() ? f32 : value.is_bool() ? boolean : i64;
+}
 
 struct Empty {
   static constexpr auto schema = "empty(int[] size, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "A tensor whose elements are whatever the memory held.";
-  static Tensor forward(IntList size, DType dtype) { return empty_tensor(size, choose(dtype, f32)); }
+  static Tensor forward(IntList size, DType dtype) {
+    return empty_tensor(size, choose(dtype, f32));
+  }
 };
 
 struct Zeros {
@@ -59,7 +63,8 @@ struct OnesLike {
 };
 
 struct FullLike {
-  static constexpr auto schema = "full_like(Tensor input, Scalar value, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "full_like(Tensor input, Scalar value, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "One value in the shape and dtype of input.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, const Scalar& value, DType dtype) {
@@ -69,7 +74,8 @@ struct FullLike {
 
 struct Eye {
   static constexpr auto schema = "eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor";
-  static constexpr auto doc = "A matrix of n rows and m (or n) columns, ones on its diagonal, zeros elsewhere.";
+  static constexpr auto doc =
+      "A matrix of n rows and m (or n) columns, ones on its diagonal, zeros elsewhere.";
   static Tensor forward(int64_t n, std::optional<int64_t> m, DType dtype) {
     const int64_t size[] = {n, m.value_or(n)};
     const Tensor result = filled({size, 2}, 0, choose(dtype, f32));

@@ -6,17 +6,29 @@ using namespace math;
 
 namespace {
 
-// Sums along lines of `size` elements; `inner` neighbouring lines go together so that memory is read in order.
-template <class T, class Sum>
-TENON_VECTORIZE void scan(const T* in, T* out, int64_t size, int64_t inner, int64_t lines) {
-  constexpr int64_t kWidth = 256;
+// Sums along `Lines` lines at once, as each addition waits for the one before it.
+template <int64_t Lines, class Sum, class T>
+TENON_VECTORIZE void scan_lines(const T* in, T* out, int64_t size) {
+  Sum sums[Lines] = {};
+  for (int64_t i = 0; i < size; ++i) {
+    for (int64_t k = 0; k < Lines; ++k) {
+      sums[k] += static_cast<Sum>(in[k * size + i]);
+      out[k * size + i] = static_cast<T>(sums[k]);
+    }
+  }
+}
+// Sums down the columns of `inner` neighbouring elements, some hundred at once.
+template <class Sum, class T>
+TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inner) {
+  constexpr int64_t kWidth = 512;
   Sum sums[kWidth];
-  for (int64_t from = 0; from < lines; from += kWidth) {
-    const int64_t width = std::min(kWidth, lines - from);
+  for (int64_t from = 0; from < inner; from += kWidth) {
+    const int64_t width = std::min(kWidth, inner - from);
     std::fill_n(sums, width, Sum{});
     const T* source = in + from;
     T* target = out + from;
     for (int64_t i = 0; i < size; ++i, source += inner, target += inner) {
+      TENON_INDEPENDENT
       for (int64_t k = 0; k < width; ++k) {
         sums[k] += static_cast<Sum>(source[k]);
         target[k] = static_cast<T>(sums[k]);
@@ -44,9 +56,11 @@ struct Cumsum {
       const T* in = source.data<T>();
       T* out = result.data<T>();
       parallel_for(0, outer, std::max<int64_t>(1, kParallelWork / (size * inner)), [&](int64_t from, int64_t to) {
-        for (int64_t o = from; o < to; ++o) {
-          scan<T, decltype(sum)>(in + o * size * inner, out + o * size * inner, size, inner, inner);
-        }
+        using Sum = decltype(sum);
+        int64_t o = from;
+        for (; inner == 1 && o + 4 <= to; o += 4) scan_lines<4, Sum>(in + o * size, out + o * size, size);
+        for (; inner == 1 && o < to; ++o) scan_lines<1, Sum>(in + o * size, out + o * size, size);
+        for (; o < to; ++o) scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size, inner);
       });
     };
     if (source.dtype() == f32) run(float{}, double{});

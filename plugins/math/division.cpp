@@ -1,11 +1,12 @@
 // floor_divide and remainder as in Python: rounded down, the remainder takes the divisor's sign.
 //
-// Defined for all integers: by zero both give 0, and the smallest divided by -1 wraps around to itself.
+// Defined for all integers: by zero both give 0, and the smallest divided by -1 wraps around to
+// itself.
 #include <cmath>
 
-#include "wrapping.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "wrapping.hpp"
 
 namespace {
 
@@ -17,7 +18,7 @@ T remainder_of(T input, T other) {
   if constexpr (std::is_floating_point_v<T>) {
     rest = std::fmod(input, other);
   } else {
-    if (other == 0 || other == static_cast<T>(-1)) return other == 0 || std::is_signed_v<T> ? 0 : input % other;
+    if (other == 0 || (std::is_signed_v<T> && other == static_cast<T>(-1))) return 0;
     rest = static_cast<T>(input % other);
   }
   return rest != 0 && (rest < 0) != (other < 0) ? static_cast<T>(rest + other) : rest;
@@ -44,14 +45,17 @@ struct FloorDivide {
       "floor_divide(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "input / other rounded down; an integer divided by zero gives 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
-  static constexpr auto element = [](auto input, auto other) { return floor_quotient(input, other); };
+  static constexpr auto element = [](auto input, auto other) {
+    return floor_quotient(input, other);
+  };
   static constexpr bool zero_gradient = true;
 };
 
 struct Remainder {
   static constexpr auto schema =
       "remainder(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "input - other * floor_divide(input, other); an integer modulo zero gives 0.";
+  static constexpr auto doc =
+      "input - other * floor_divide(input, other); an integer modulo zero gives 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto input, auto other) { return remainder_of(input, other); };
   static constexpr auto saves = "input for other, other";

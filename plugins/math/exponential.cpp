@@ -1,7 +1,7 @@
 // Exponentials and logarithms.
-#include "vector_math.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "vector_math.hpp"
 
 namespace {
 

@@ -25,7 +25,7 @@ __attribute__((always_inline)) inline void take_better(V& best, const V& other) 
 }
 
 template <class T, bool Largest>
-struct ExtremumPolicy {
+struct ExtremumPolicy : PolicyDefaults<T> {
   using In = T;
   using Lane = T;
   struct Total {
@@ -36,6 +36,13 @@ struct ExtremumPolicy {
   template <class V>
   MATH_INLINE void step(V& lanes, const V& elements) {
     take_better<Largest>(lanes, elements);
+  }
+  // One instruction, which drops a NaN among the elements.
+  static constexpr bool separates_nan = std::is_floating_point_v<T>;
+  template <class V>
+  MATH_INLINE void step_numbers(V& lanes, const V& elements) {
+    if constexpr (Largest) lanes = elements > lanes ? elements : lanes;
+    else lanes = elements < lanes ? elements : lanes;
   }
   template <class V>
   MATH_INLINE void join(V& lanes, const V& others) {

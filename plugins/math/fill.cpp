@@ -1,7 +1,7 @@
 // New values for a tensor in place.
-#include "overwritten.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "overwritten.hpp"
 
 namespace {
 

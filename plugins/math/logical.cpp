@@ -14,21 +14,27 @@ struct LogicalAnd : Logical {
   static constexpr auto schema =
       "logical_and(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether both input and other are true.";
-  static constexpr auto element = [](auto input, auto other) { return (input != 0) & (other != 0); };
+  static constexpr auto element = [](auto input, auto other) {
+    return (input != 0) & (other != 0);
+  };
 };
 
 struct LogicalOr : Logical {
   static constexpr auto schema =
       "logical_or(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether input or other is true, or both.";
-  static constexpr auto element = [](auto input, auto other) { return (input != 0) | (other != 0); };
+  static constexpr auto element = [](auto input, auto other) {
+    return (input != 0) | (other != 0);
+  };
 };
 
 struct LogicalXor : Logical {
   static constexpr auto schema =
       "logical_xor(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether exactly one of input and other is true.";
-  static constexpr auto element = [](auto input, auto other) { return (input != 0) != (other != 0); };
+  static constexpr auto element = [](auto input, auto other) {
+    return (input != 0) != (other != 0);
+  };
 };
 
 struct LogicalNot : Logical {
@@ -67,8 +73,10 @@ struct BitwiseNot : Bitwise {
   static constexpr auto schema = "bitwise_not(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "All bits turned over; of a bool, its opposite.";
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_same_v<decltype(x), bool>) return !x;
-    else return ~x;
+    if constexpr (std::is_same_v<decltype(x), bool>)
+      return !x;
+    else
+      return ~x;
   };
 };
 

@@ -1,5 +1,6 @@
 // logsumexp.
 #include "extremum_lanes.hpp"
+#include "sum_lanes.hpp"
 #include "vector_math.hpp"
 
 using namespace tenon;
@@ -16,7 +17,7 @@ struct LogSumKernel {
     T largest = worst<T, true>();
     double sum = 0;
   };
-  static constexpr bool ordered = false;
+  static constexpr bool ordered = false, wide = true;
   static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
 
   static double relative(T value, T largest) {
@@ -46,7 +47,7 @@ struct LogSumKernel {
         for (int64_t i = 0; i < block; ++i) terms[i] = at[i * stride] - center;
         for (int64_t i = 0; i < block; ++i) terms[i] = vector_math::exp(terms[i]);
         double sum = 0;
-        for (int64_t i = 0; i < block; ++i) sum += static_cast<double>(terms[i]);
+        LaneKernel<SumPolicy<T>>::template add_run<Bytes>(terms, block, sum);
         merge(totals[r], Total{best.value, best.value - best.value == 0 ? sum : 1.0});
       }
     }

@@ -6,5 +6,7 @@
 struct Overwritten {
   static constexpr auto saves = "shape(input)";
   static tenon::Tensor backward(tenon::Context&, const tenon::Tensor&) { return {}; }
-  static tenon::Tensor jvp(tenon::Context& c, const tenon::Tensor&) { return tenon::zeros_like(c.tensor(0)); }
+  static tenon::Tensor jvp(tenon::Context& c, const tenon::Tensor&) {
+    return tenon::zeros_like(c.tensor(0));
+  }
 };

@@ -1,11 +1,11 @@
 // Powers and roots. Integer powers of integers wrap around; negative ones round toward zero.
 #include <cmath>
 
+#include <tenon/plugin.hpp>
+
 #include "operand.hpp"
 #include "vector_math.hpp"
 #include "wrapping.hpp"
-
-#include <tenon/plugin.hpp>
 
 namespace {
 
@@ -33,7 +33,8 @@ T power(T base, T exponent) {
 struct Pow {
   static constexpr auto schema =
       "pow(Tensor|Scalar input, Tensor|Scalar exponent, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "input to the power of exponent; of integers, a negative power rounds toward zero.";
+  static constexpr auto doc =
+      "input to the power of exponent; of integers, a negative power rounds toward zero.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };

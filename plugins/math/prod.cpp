@@ -7,7 +7,7 @@ using namespace math;
 namespace {
 
 template <class T>
-struct ProductPolicy {
+struct ProductPolicy : PolicyDefaults<T> {
   using In = T;
   using Lane = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
   struct Total {

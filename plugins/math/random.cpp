@@ -1,11 +1,12 @@
-// Random numbers. Each element's value follows from the seed and its place alone, at any thread count.
+// Random numbers. Each element's value follows from the seed and its place alone, at any thread
+// count.
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/plugin.hpp>
+
 #include "overwritten.hpp"
 #include "vector_math.hpp"
-
-#include <tenon/plugin.hpp>
 
 namespace {
 
@@ -39,7 +40,8 @@ void fill_blocks(const Tensor& result, const Draw& draw) {
 
 void require_floating(const char* op, DType dtype) {
   if (is_floating(dtype)) return;
-  throw TypeError(std::string(op) + "(): the elements must be floating numbers, but are " + dtype_text(dtype));
+  throw TypeError(std::string(op) + "(): the elements must be floating numbers, but are " +
+                  dtype_text(dtype));
 }
 
 // The largest number of `dtype` below `high`, to which rounding could otherwise lead.
@@ -71,21 +73,25 @@ Tensor fill_normal(const Tensor& result, double mean, double deviation) {
       radius[i] = 1 - draws.uniform(first + 2 * i);
       angle[i] = turn * draws.uniform(first + 2 * i + 1);
     }
-    for (int64_t i = 0; i < half; ++i) radius[i] = deviation * std::sqrt(-2 * vector_math::log(radius[i]));
+    for (int64_t i = 0; i < half; ++i)
+      radius[i] = deviation * std::sqrt(-2 * vector_math::log(radius[i]));
     for (int64_t i = 0; i < half; ++i) values[i] = mean + radius[i] * vector_math::cos(angle[i]);
-    for (int64_t i = 0; i < half; ++i) values[half + i] = mean + radius[i] * vector_math::sin(angle[i]);
+    for (int64_t i = 0; i < half; ++i)
+      values[half + i] = mean + radius[i] * vector_math::sin(angle[i]);
   });
   return result;
 }
 
-// A number below `range` from 64 random bits: the high half of their product, even to within range / 2^64.
+// A number below `range` from 64 random bits: the high half of their product, even to within range
+// / 2^64.
 uint64_t below(uint64_t bits, uint64_t range) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<uint64_t>((static_cast<Wide>(bits) * range) >> 64);
 }
 
 struct Uniform_ : Overwritten {
-  static constexpr auto schema = "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
+  static constexpr auto schema =
+      "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with numbers drawn evenly from [low, high).";
   static Tensor forward(const Tensor& input, double low, double high) {
     require_floating("uniform_", input.dtype());
@@ -98,7 +104,8 @@ struct Uniform_ : Overwritten {
 };
 
 struct Normal_ : Overwritten {
-  static constexpr auto schema = "normal_(Tensor(a!) input, float mean=0, float std=1) -> Tensor(a!)";
+  static constexpr auto schema =
+      "normal_(Tensor(a!) input, float mean=0, float std=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with normally distributed numbers.";
   static Tensor forward(const Tensor& input, double mean, double deviation) {
     require_floating("normal_", input.dtype());
@@ -130,12 +137,13 @@ struct Randn {
 };
 
 struct Randint {
-  static constexpr auto schema = "randint(int low, int high, int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "randint(int low, int high, int[] size, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "Integers drawn evenly from low to high, high excluded.";
   static Tensor forward(int64_t low, int64_t high, IntList size, DType dtype) {
     if (low >= high) {
-      throw ValueError("randint(): needs low < high, but low is " + std::to_string(low) + " and high is " +
-                       std::to_string(high));
+      throw ValueError("randint(): needs low < high, but low is " + std::to_string(low) +
+                       " and high is " + std::to_string(high));
     }
     const Tensor result = empty_tensor(size, i64);
     const Draws draws = reserve_draws(result.numel());

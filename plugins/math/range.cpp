@@ -18,11 +18,14 @@ Tensor sequence(int64_t count, DType dtype, const Element& element) {
   return contiguous_as(result, dtype);
 }
 
-[[noreturn]] void refuse_range(const Scalar& start, const Scalar& end, const Scalar& step, const char* reason) {
+[[noreturn]] void refuse_range(const Scalar& start, const Scalar& end, const Scalar& step,
+                               const char* reason) {
   const auto text = [](const Scalar& number) {
-    return number.is_floating() ? std::to_string(number.to<double>()) : std::to_string(number.to<int64_t>());
+    return number.is_floating() ? std::to_string(number.to<double>())
+                                : std::to_string(number.to<int64_t>());
   };
-  throw ValueError("arange(): " + text(start) + " to " + text(end) + " in steps of " + text(step) + ": " + reason);
+  throw ValueError("arange(): " + text(start) + " to " + text(end) + " in steps of " + text(step) +
+                   ": " + reason);
 }
 
 struct Arange {
@@ -30,7 +33,8 @@ struct Arange {
       "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc =
       "start, start + step, ... as far as they lie before end; a single number is the end, from 0.";
-  static Tensor forward(const Scalar& first, std::optional<Scalar> last, const Scalar& step, DType dtype) {
+  static Tensor forward(const Scalar& first, std::optional<Scalar> last, const Scalar& step,
+                        DType dtype) {
     const Scalar start = last ? first : Scalar(0), end = last ? *last : first;
     const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
     const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
@@ -47,10 +51,12 @@ struct Arange {
     if (!floating) {
       const int64_t s = start.to<int64_t>(), e = end.to<int64_t>(), d = step.to<int64_t>();
       // Unsigned, because the bounds may lie further apart than the largest i64.
-      const uint64_t u = static_cast<uint64_t>(s), v = static_cast<uint64_t>(e), w = static_cast<uint64_t>(d);
+      const uint64_t u = static_cast<uint64_t>(s), v = static_cast<uint64_t>(e),
+                     w = static_cast<uint64_t>(d);
       const uint64_t distance = d > 0 ? v - u : u - v, stride = d > 0 ? w : 0 - w;
       const auto exact = static_cast<int64_t>(distance == 0 ? 0 : (distance - 1) / stride + 1);
-      return sequence<int64_t>(exact, dtype, [u, w](int64_t i) { return u + w * static_cast<uint64_t>(i); });
+      return sequence<int64_t>(exact, dtype,
+                               [u, w](int64_t i) { return u + w * static_cast<uint64_t>(i); });
     }
     const auto element = [from, by](int64_t i) { return from + by * static_cast<double>(i); };
     if (dtype == f32) return sequence<float>(static_cast<int64_t>(count), dtype, element);
@@ -59,10 +65,13 @@ struct Arange {
 };
 
 struct Linspace {
-  static constexpr auto schema = "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor";
-  static constexpr auto doc = "`steps` numbers at equal distances, from start to end, both included.";
+  static constexpr auto schema =
+      "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto doc =
+      "`steps` numbers at equal distances, from start to end, both included.";
   static Tensor forward(double start, double end, int64_t steps, DType dtype) {
-    if (steps < 0) throw ValueError("linspace(): steps must not be negative, but is " + std::to_string(steps));
+    if (steps < 0)
+      throw ValueError("linspace(): steps must not be negative, but is " + std::to_string(steps));
     if (dtype == DType::none) dtype = f32;
     const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
     // From the nearer end, so that both ends are exact.

@@ -4,6 +4,7 @@
 //   using In, Total             element type (bool is read as uint8_t); the state of one output, whose
 //                               default value is the empty reduction
 //   ordered                     true: it reads positions along the one reduced dimension
+//   wide                        true: worth compiling for wide vectors too
 //   merge(Total&, const Total&) appends what another block found; blocks come in order
 //   rows<Bytes>(...)            adds `count` elements of each of `rows` runs to that run's total
 //   columns<Bytes>(...)         adds `rows` lines of `columns` adjacent elements to the columns' totals
@@ -77,7 +78,7 @@ inline bool has_wide_vectors() {
 #endif
 }
 
-// The compiled forms of a kernel. Wider vectors where they pay: bytes and shorts are rare enough.
+// The compiled forms of a kernel; wide vectors where it asks for them.
 template <class Kernel>
 struct Compiled {
   using In = typename Kernel::In;
@@ -109,7 +110,7 @@ struct Compiled {
 
   static const KernelTable& table() {
 #if TENON_HAS_ISA_LOOPS
-    if constexpr (sizeof(In) >= 4) {
+    if constexpr (Kernel::wide) {
       static constexpr KernelTable wide{sizeof(In),   sizeof(Total), Kernel::ordered, wide_rows,
                                         wide_columns, clear,         merge};
       if (has_wide_vectors()) return wide;
@@ -146,12 +147,20 @@ struct VectorOf {
 //   step(V&, const X&)        adds elements to lanes: V, X are Lane and In, or vectors of them
 //   join(V&, const V&)        adds lanes to lanes
 //   add(Total&, Lane), merge(Total&, const Total&)
+//   separates_nan, wide       see below
+template <class T>
+struct PolicyDefaults {
+  // True: `step_numbers` may lose NaN, and the kernel watches for it: the lane becomes NaN then.
+  static constexpr bool separates_nan = false;
+  // Bytes and shorts are rare enough for narrow vectors.
+  static constexpr bool wide = sizeof(T) >= 4;
+};
 template <class Policy>
 struct LaneKernel {
   using In = typename Policy::In;
   using Lane = typename Policy::Lane;
   using Total = typename Policy::Total;
-  static constexpr bool ordered = false;
+  static constexpr bool ordered = false, wide = Policy::wide;
   static constexpr int64_t kRowBlock = Policy::kBlock, kColumnBlock = Policy::kBlock / 16;
 
   static void merge(Total& total, const Total& other) { Policy::merge(total, other); }
@@ -178,15 +187,24 @@ struct LaneKernel {
       const LaneVector empty = LaneVector{} + Policy::identity();
       LaneVector a = empty, b = empty, c = empty, d = empty;
       InVector w, x, y, z;
+      [[maybe_unused]] decltype(w != w) unordered{};
       for (; i + 4 * N <= count; i += 4 * N) {
         std::memcpy(&w, in + i, sizeof(w));
         std::memcpy(&x, in + i + N, sizeof(x));
         std::memcpy(&y, in + i + 2 * N, sizeof(y));
         std::memcpy(&z, in + i + 3 * N, sizeof(z));
-        Policy::step(a, w);
-        Policy::step(b, x);
-        Policy::step(c, y);
-        Policy::step(d, z);
+        if constexpr (Policy::separates_nan) {
+          Policy::step_numbers(a, w);
+          Policy::step_numbers(b, x);
+          Policy::step_numbers(c, y);
+          Policy::step_numbers(d, z);
+          unordered |= ((w != w) | (x != x)) | ((y != y) | (z != z));
+        } else {
+          Policy::step(a, w);
+          Policy::step(b, x);
+          Policy::step(c, y);
+          Policy::step(d, z);
+        }
       }
       for (; i + N <= count; i += N) {
         std::memcpy(&w, in + i, sizeof(w));
@@ -198,6 +216,9 @@ struct LaneKernel {
       for (int64_t k = 0; k < N; ++k) {
         const Lane one = a[k];
         Policy::join(lane, one);
+        if constexpr (Policy::separates_nan) {
+          if (unordered[k] != 0) lane = std::numeric_limits<Lane>::quiet_NaN();
+        }
       }
     }
     for (; i < count; ++i) Policy::step(lane, in[i]);

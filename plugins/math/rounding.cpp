@@ -16,8 +16,10 @@ struct Floor : Rounding {
   static constexpr auto schema = "floor(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number at or below.";
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_integral_v<decltype(x)>) return x;
-    else return std::floor(x);
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return x;
+    else
+      return std::floor(x);
   };
 };
 
@@ -25,8 +27,10 @@ struct Ceil : Rounding {
   static constexpr auto schema = "ceil(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number at or above.";
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_integral_v<decltype(x)>) return x;
-    else return std::ceil(x);
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return x;
+    else
+      return std::ceil(x);
   };
 };
 
@@ -34,8 +38,10 @@ struct Round : Rounding {
   static constexpr auto schema = "round(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The nearest whole number; of two, the even one.";
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_integral_v<decltype(x)>) return x;
-    else return std::nearbyint(x);
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return x;
+    else
+      return std::nearbyint(x);
   };
 };
 
@@ -43,8 +49,10 @@ struct Trunc : Rounding {
   static constexpr auto schema = "trunc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The next whole number toward 0.";
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_integral_v<decltype(x)>) return x;
-    else return std::trunc(x);
+    if constexpr (std::is_integral_v<decltype(x)>)
+      return x;
+    else
+      return std::trunc(x);
   };
 };
 

@@ -1,9 +1,9 @@
 // abs, neg and sign. The smallest integer has no opposite: abs and neg give it back.
 #include <cmath>
 
-#include "wrapping.hpp"
-
 #include <tenon/plugin.hpp>
+
+#include "wrapping.hpp"
 
 namespace {
 
@@ -14,8 +14,10 @@ struct Abs {
   static constexpr auto doc = "The absolute value.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);
-    else return x < 0 ? -wrapping(x) : wrapping(x);
+    if constexpr (std::is_floating_point_v<decltype(x)>)
+      return std::fabs(x);
+    else
+      return x < 0 ? -wrapping(x) : wrapping(x);
   };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * sign(c.tensor(0)); }
@@ -33,7 +35,8 @@ struct Neg {
 
 struct Sign {
   static constexpr auto schema = "sign(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "1 for positive elements, -1 for negative ones, 0 for the rest, NaN among them.";
+  static constexpr auto doc =
+      "1 for positive elements, -1 for negative ones, 0 for the rest, NaN among them.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto x) { return (x > 0) - (x < 0); };
   static constexpr bool zero_gradient = true;

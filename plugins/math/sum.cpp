@@ -13,17 +13,19 @@ void sum_into(const Tensor& input, const Reduction& plan, bool average, const Te
   visit_elements(input.dtype(), [&](auto zero) {
     using Kernel = LaneKernel<SumPolicy<decltype(zero)>>;
     using Total = typename Kernel::Total;
-    const DType dtype = result.dtype();
-    reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
-      if (dtype == i64) {
-        static_cast<int64_t*>(data)[at] = static_cast<int64_t>(number(total));
+    const auto run = [&](auto* to) {
+      using Out = std::remove_pointer_t<decltype(to)>;
+      if (average) {
+        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
+          to[at] = static_cast<Out>(static_cast<double>(number(total)) / divisor);
+        });
       } else {
-        const double value = average ? static_cast<double>(number(total)) / divisor
-                                     : static_cast<double>(number(total));
-        if (dtype == f32) static_cast<float*>(data)[at] = static_cast<float>(value);
-        else static_cast<double*>(data)[at] = value;
+        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) { to[at] = static_cast<Out>(number(total)); });
       }
-    });
+    };
+    if (result.dtype() == f32) run(static_cast<float*>(data));
+    else if (result.dtype() == f64) run(static_cast<double*>(data));
+    else run(static_cast<int64_t*>(data));
   });
 }
 

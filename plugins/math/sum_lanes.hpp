@@ -7,7 +7,8 @@ namespace math {
 
 // f32 gathers in f32 lanes for a block and in f64 beyond it; integers wrap modulo 2^64.
 template <class T>
-struct SumPolicy {
+struct SumPolicy : PolicyDefaults<T> {
+  static constexpr bool wide = true;
   using In = T;
   using Lane = std::conditional_t<std::is_floating_point_v<T>, T,
                                   std::conditional_t<sizeof(T) >= 4, uint64_t, int32_t>>;

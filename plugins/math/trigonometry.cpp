@@ -1,8 +1,8 @@
 // Sine, cosine, tangent and their inverses, in radians.
+#include <tenon/plugin.hpp>
+
 #include "operand.hpp"
 #include "vector_math.hpp"
-
-#include <tenon/plugin.hpp>
 
 namespace {
 
@@ -40,7 +40,8 @@ struct Tan {
 
 struct Asin {
   static constexpr auto schema = "asin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1].";
+  static constexpr auto doc =
+      "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1].";
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return vector_math::asin(x); };
   static constexpr auto saves = "input";
@@ -54,7 +55,9 @@ struct Acos {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return vector_math::acos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return -g * rsqrt(1 - square(c.tensor(0))); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return -g * rsqrt(1 - square(c.tensor(0)));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -78,7 +81,8 @@ struct Atan2 {
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     const Tensor y = operand_tensor(c, 0, g), x = operand_tensor(c, 1, g);
     const Tensor scaled = g / (square(y) + square(x));
-    return {c.needs_input_grad(0) ? scaled * x : Tensor(), c.needs_input_grad(1) ? -scaled * y : Tensor()};
+    return {c.needs_input_grad(0) ? scaled * x : Tensor(),
+            c.needs_input_grad(1) ? -scaled * y : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

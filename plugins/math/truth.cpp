@@ -26,7 +26,7 @@ void visit_patterns(DType dtype, const Body& body) {
 
 // Whether some element is (Nonzero) or is not (otherwise) different from 0.
 template <class T, bool Nonzero>
-struct FindPolicy {
+struct FindPolicy : PolicyDefaults<T> {
   using In = T;
   using Lane = Signed<sizeof(T)>;
   struct Total {
@@ -50,7 +50,7 @@ struct FindPolicy {
 };
 
 template <class T>
-struct CountPolicy {
+struct CountPolicy : PolicyDefaults<T> {
   using In = T;
   using Lane = Signed<(sizeof(T) < 4 ? 4 : sizeof(T))>;
   using Total = int64_t;

@@ -16,7 +16,7 @@ struct MomentKernel {
   struct Total {
     double count = 0, mean = 0, squares = 0;
   };
-  static constexpr bool ordered = false;
+  static constexpr bool ordered = false, wide = true;
   static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
 
   // The merge of Chan, Golub and LeVeque (1979).

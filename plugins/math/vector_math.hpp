@@ -1,7 +1,8 @@
-// The C library's functions as compilers vectorize them: glibc's libmvec, to 4 units in the last place.
+// The C library's functions as compilers vectorize them: glibc's libmvec, to 4 units in the last
+// place.
 //
-// A loop that calls vector_math::exp(x) becomes a loop over whole registers where libmvec and the compiler
-// allow it (GCC on x86-64), and calls the scalar function everywhere else.
+// A loop that calls vector_math::exp(x) becomes a loop over whole registers where libmvec and the
+// compiler allow it (GCC on x86-64), and calls the scalar function everywhere else.
 #pragma once
 
 #include <cmath>
@@ -15,12 +16,12 @@
 #define VECTOR_MATH __attribute__((const))
 #endif
 
-#define VECTOR_MATH_UNARY(name)                                  \
-  extern "C" VECTOR_MATH float name##f(float) noexcept;          \
-  extern "C" VECTOR_MATH double name(double) noexcept;           \
-  namespace vector_math {                                        \
-  inline float name(float x) { return ::name##f(x); }            \
-  inline double name(double x) { return ::name(x); }             \
+#define VECTOR_MATH_UNARY(name)                         \
+  extern "C" VECTOR_MATH float name##f(float) noexcept; \
+  extern "C" VECTOR_MATH double name(double) noexcept;  \
+  namespace vector_math {                               \
+  inline float name(float x) { return ::name##f(x); }   \
+  inline double name(double x) { return ::name(x); }    \
   }
 #define VECTOR_MATH_BINARY(name)                                  \
   extern "C" VECTOR_MATH float name##f(float, float) noexcept;    \

@@ -7,7 +7,8 @@ using namespace tenon;
 
 struct Where {
   static constexpr auto schema =
-      "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+      "where(Tensor condition, Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) "
+      "-> Tensor";
   static constexpr auto doc = "input where condition is true, other where it is not.";
   static constexpr auto promotion = promote_condition;
   static constexpr auto element = [](bool condition, auto input, auto other) {
@@ -27,7 +28,8 @@ struct MaskedFill {
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, const Tensor& mask, const Scalar& value) {
     if (mask.dtype() != boolean) {
-      throw TypeError(std::string("masked_fill(): mask must be a bool tensor, but is ") + dtype_text(mask.dtype()));
+      throw TypeError(std::string("masked_fill(): mask must be a bool tensor, but is ") +
+                      dtype_text(mask.dtype()));
     }
     if (value.is_floating() && !is_floating(input.dtype())) {
       throw TypeError(std::string("masked_fill(): value ") + std::to_string(value.to<double>()) +

@@ -89,13 +89,13 @@ struct CrossEntropy {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
     const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
     const auto reduction = c.argument<std::string_view>(4);
     const auto smoothing = c.argument<double>(5);
     if (!is_probabilities(input, target)) {
       return {tenon::nn::grad::cross_entropy(g, input, target, weight, c.argument<int64_t>(3), reduction, smoothing),
-              Tensor()};
+              Tensor(), Tensor()};
     }
     const int64_t dim = class_dim(input);
     const Tensor spread = spread_gradient(g, input, reduction);
@@ -109,7 +109,7 @@ struct CrossEntropy {
                      tenon::nn::functional::log_softmax(input, dim)) *
                    (1 - smoothing);
     }
-    return {std::move(for_input), std::move(for_target)};
+    return {std::move(for_input), std::move(for_target), Tensor()};
   }
 
   static Tensor jvp(Context& c, TensorList t) {
@@ -224,7 +224,7 @@ struct CrossEntropyGrad {
 
   // With z = v - <softmax, v>, <v, gradient> is the loss's derivative along v, a linear function L of z
   // scaled by grad_output; its transpose is the gradient of nll_loss.
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
     const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
     const auto ignore_index = c.argument<int64_t>(4);
     const auto reduction = c.argument<std::string_view>(5);
@@ -241,7 +241,7 @@ struct CrossEntropyGrad {
                                                       reduction, smoothing);
       for_input = -(spread.sum(dim, true) * p * z);
     }
-    return {std::move(for_grad), std::move(for_input)};
+    return {std::move(for_grad), std::move(for_input), Tensor(), Tensor()};
   }
   static Tensor jvp(Context& c, TensorList t) {
     const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);

@@ -107,13 +107,13 @@ struct EmbeddingGrad {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& v) {
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
     const Tensor& indices = c.tensor(1);
     const Tensor rows = tenon::nn::functional::embedding(indices, v);
     const auto padding_idx = c.argument<std::optional<int64_t>>(3);
-    if (!padding_idx) return rows;
+    if (!padding_idx) return {rows, Tensor()};
     const int64_t padding = padding_of(padding_idx, c.argument<int64_t>(2));
-    return tenon::masked_fill(rows, tenon::eq(indices, padding).unsqueeze(-1), 0);
+    return {tenon::masked_fill(rows, tenon::eq(indices, padding).unsqueeze(-1), 0), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;
 

@@ -2,62 +2,63 @@
 #include <limits>
 
 #include "pooling.hpp"
+#include "vector.hpp"
 
 namespace {
 
 using namespace nn;
 
-// The first largest element of a window, or its last NaN, at an offset in its plane.
+// One plane, a row of windows at a time: the windows beside each other are the vector. Of a window its first
+// largest element counts, or its last NaN.
 template <class T>
-void pool_plane(const Windows& w, const T* plane, T* values, int64_t* indices) {
-  for (int64_t y = 0; y < w.out[0]; ++y) {
-    const int64_t top = y * w.stride[0] - w.padding[0];
-    for (int64_t x = 0; x < w.out[1]; ++x) {
-      const int64_t left = x * w.stride[1] - w.padding[1];
-      int64_t best = -1;
-      T largest = -std::numeric_limits<T>::infinity();
-      for (int64_t i = 0; i < w.kernel[0]; ++i) {
-        const int64_t row = top + i * w.dilation[0];
-        if (row < 0 || row >= w.in[0]) continue;
-        for (int64_t j = 0; j < w.kernel[1]; ++j) {
-          const int64_t column = left + j * w.dilation[1];
-          if (column < 0 || column >= w.in[1]) continue;
-          const T value = plane[row * w.in[1] + column];
-          if (best < 0 || value > largest || value != value) {
-            largest = value;
-            best = row * w.in[1] + column;
+struct PoolPlane {
+  static constexpr int64_t width = 128;  // windows at a time
+
+  NN_INLINE static void run(const Windows* windows, const T* plane, T* values, int64_t* indices) {
+    const Windows& w = *windows;
+    using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as the elements
+    T largest[width];
+    Index best[width];
+    for (int64_t y = 0; y < w.out[0]; ++y, values += w.out[1], indices += w.out[1]) {
+      for (int64_t from = 0; from < w.out[1]; from += width) {
+        const int64_t count = std::min(width, w.out[1] - from);
+        for (int64_t x = 0; x < count; ++x) best[x] = -1;
+        for (int64_t i = 0; i < w.kernel[0]; ++i) {
+          const int64_t row = y * w.stride[0] - w.padding[0] + i * w.dilation[0];
+          if (row < 0 || row >= w.in[0]) continue;
+          for (int64_t j = 0; j < w.kernel[1]; ++j) {
+            const int64_t stride = w.stride[1], column = from * stride - w.padding[1] + j * w.dilation[1];
+            // The windows that have this element inside of the input.
+            const int64_t low = column >= 0 ? 0 : std::min(count, (-column + stride - 1) / stride);
+            const int64_t high = column >= w.in[1] ? low : std::min(count, (w.in[1] - column - 1) / stride + 1);
+            const int64_t start = row * w.in[1] + column;
+            if (stride == 1) {
+              take(plane + start, static_cast<Index>(start), 1, low, high, largest, best);
+            } else if (stride == 2) {
+              take(plane + start, static_cast<Index>(start), 2, low, high, largest, best);
+            } else {
+              take(plane + start, static_cast<Index>(start), stride, low, high, largest, best);
+            }
           }
         }
+        for (int64_t x = 0; x < count; ++x) values[from + x] = largest[x];
+        for (int64_t x = 0; x < count; ++x) indices[from + x] = best[x];
       }
-      *values++ = largest;
-      *indices++ = best;
     }
   }
-}
 
-// Windows that lie inside of the input without gaps, which most do: no test in the inner loop.
-template <class T>
-void pool_plane_inside(const Windows& w, const T* plane, T* values, int64_t* indices) {
-  const int64_t width = w.in[1];
-  for (int64_t y = 0; y < w.out[0]; ++y) {
-    for (int64_t x = 0; x < w.out[1]; ++x) {
-      const int64_t first = y * w.stride[0] * width + x * w.stride[1];
-      int64_t best = first;
-      T largest = plane[first];
-      for (int64_t i = 0; i < w.kernel[0]; ++i) {
-        const int64_t row = first + i * width;
-        for (int64_t j = 0; j < w.kernel[1]; ++j) {
-          const T value = plane[row + j];
-          const bool better = (value > largest) | (value != value);
-          largest = better ? value : largest;
-          best = better ? row + j : best;
-        }
-      }
-      *values++ = largest;
-      *indices++ = best;
+ private:
+  template <class Index>
+  NN_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high, T* largest,
+                             Index* best) {
+    for (int64_t x = low; x < high; ++x) {
+      const T value = at[x * stride];
+      const bool better = (best[x] < 0) | (value > largest[x]) | (value != value);
+      largest[x] = better ? value : largest[x];
+      best[x] = better ? static_cast<Index>(start + static_cast<Index>(x * stride)) : best[x];
     }
   }
-}
+};
 
 struct MaxPool2dWithIndices {
   static constexpr auto schema =
@@ -78,8 +79,9 @@ struct MaxPool2dWithIndices {
     const Tensor whole = dense(input);
     const Planes planes(input.shape(), 2);
     const int64_t in = windows.in[0] * windows.in[1], out = windows.out[0] * windows.out[1];
-    const bool inside = windows.padding[0] == 0 && windows.padding[1] == 0 && windows.dilation[0] == 1 &&
-                        windows.dilation[1] == 1 && !ceil_mode;
+    if (in > std::numeric_limits<int32_t>::max()) {
+      throw tenon::ValueError("max_pool2d(): planes of " + std::to_string(in) + " elements are too large");
+    }
     visit_floating(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = whole.data<const T>();
@@ -88,11 +90,7 @@ struct MaxPool2dWithIndices {
       const int64_t work = out * windows.kernel[0] * windows.kernel[1];
       tenon::parallel_for(0, planes.planes, plane_grain(work), [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
-          if (inside) {
-            pool_plane_inside(windows, from + p * in, to + p * out, at + p * out);
-          } else {
-            pool_plane(windows, from + p * in, to + p * out, at + p * out);
-          }
+          run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
         }
       });
     });
@@ -163,7 +161,7 @@ struct MaxPoolGrad {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& v) { return pick(c, v); }
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) { return {pick(c, v), Tensor()}; }
   static constexpr auto jvp = tenon::multilinear;
 
  private:

@@ -6,6 +6,10 @@ namespace {
 
 using namespace nn;
 
+// Targets and weights have no gradient.
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+Three only_first(Tensor gradient) { return {std::move(gradient), Tensor(), Tensor()}; }
+
 // loss(target i) = - sum over classes of q * score, where q is the weighted and smoothed target.
 Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
                std::string_view reduction, double smoothing) {
@@ -54,9 +58,9 @@ struct NllLoss {
                         std::string_view reduction) {
     return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
-                                     c.argument<std::string_view>(4), 0);
+  static Three backward(Context& c, const Tensor& g) {
+    return only_first(tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
+                                     c.argument<std::string_view>(4), 0));
   }
   static Tensor jvp(Context& c, TensorList t) {
     return tenon::nn::functional::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
@@ -75,9 +79,9 @@ struct SmoothedNllLoss {
                         std::string_view reduction, double label_smoothing) {
     return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction, label_smoothing);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
-                                     c.argument<std::string_view>(4), c.argument<double>(5));
+  static Three backward(Context& c, const Tensor& g) {
+    return only_first(tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
+                                     c.argument<std::string_view>(4), c.argument<double>(5)));
   }
   static Tensor jvp(Context& c, TensorList t) {
     return tenon::nn::grad::smoothed_nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
@@ -122,9 +126,9 @@ struct NllLossGrad {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& v) {
-    return tenon::nn::grad::smoothed_nll_loss(v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
-                                              c.argument<std::string_view>(5), c.argument<double>(6));
+  static Three backward(Context& c, const Tensor& v) {
+    return only_first(tenon::nn::grad::smoothed_nll_loss(v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
+                                              c.argument<std::string_view>(5), c.argument<double>(6)));
   }
   static Tensor jvp(Context& c, TensorList t) {
     return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3), c.argument<int64_t>(4),

@@ -49,12 +49,12 @@ Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
 
 template <template <class> class Rows>
 bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& result, int64_t dim, Tensor& gradient) {
-  check_floating(op, "result", result);
-  check_same_dtype(op, "grad_output", grad_output, "result", result);
+  check_floating(op, "output", result);
+  check_same_dtype(op, "grad_output", grad_output, "output", result);
   const Shape a(grad_output.shape()), b(result.shape());
   if (a.rank != b.rank || !std::equal(a.list().begin(), a.list().end(), b.list().begin())) {
     throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " + shape_text(grad_output) +
-                            " does not fit 'result' of shape " + shape_text(result));
+                            " does not fit 'output' of shape " + shape_text(result));
   }
   const Extent extent(result, result.wrap_dimension(dim));
   if (extent.inner != 1) return false;
@@ -92,9 +92,9 @@ struct Softmax {
 };
 
 struct SoftmaxGrad {
-  static constexpr auto schema = "nn.grad.softmax(Tensor grad_output, Tensor result, int dim) -> Tensor";
+  static constexpr auto schema = "nn.grad.softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
   static constexpr auto doc = "The gradient of softmax, from its result.";
-  static constexpr auto saves = "grad_output for result, result";
+  static constexpr auto saves = "grad_output for output, output";
 
   static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
     Tensor gradient;
@@ -142,9 +142,9 @@ struct LogSoftmax {
 };
 
 struct LogSoftmaxGrad {
-  static constexpr auto schema = "nn.grad.log_softmax(Tensor grad_output, Tensor result, int dim) -> Tensor";
+  static constexpr auto schema = "nn.grad.log_softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
   static constexpr auto doc = "The gradient of log_softmax, from its result.";
-  static constexpr auto saves = "grad_output for result, result";
+  static constexpr auto saves = "grad_output for output, output";
 
   static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
     Tensor gradient;

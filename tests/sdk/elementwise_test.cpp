@@ -1,12 +1,12 @@
 // The loops that the kernel kit makes from one lambda, called as the host calls them.
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include <tenon/plugin.hpp>
+#include <doctest/doctest.h>
+
+#include <tenon/elementwise.hpp>
 
 namespace {
 
@@ -14,7 +14,8 @@ using namespace tenon;
 
 struct Add {
   static constexpr auto schema =
-      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> Tensor";
+      "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
+      "Tensor";
   static constexpr auto element = [](auto a, auto b, auto alpha) { return a + alpha * b; };
 };
 struct Add_ : InPlace<Add> {
@@ -32,7 +33,8 @@ struct Less {
   static constexpr auto element = [](auto a, auto b) { return a < b; };
 };
 struct Choose {
-  static constexpr auto schema = "choose(Tensor condition, Tensor|Scalar input, Tensor|Scalar other) -> Tensor";
+  static constexpr auto schema =
+      "choose(Tensor condition, Tensor|Scalar input, Tensor|Scalar other) -> Tensor";
   static constexpr auto promotion = promote_condition;
   static constexpr auto element = [](bool condition, auto a, auto b) { return condition ? a : b; };
 };
@@ -40,22 +42,26 @@ struct Choose {
 bool machine_has(uint32_t isa) {
 #if TENON_HAS_ISA_LOOPS
   if (isa == TENON_ISA_V3) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (isa == TENON_ISA_V4) return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (isa == TENON_ISA_V4)
+    return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
   return isa == TENON_ISA_BASELINE;
 }
 
 template <class Kernel, class T>
 tenon_loop loop_of(uint32_t isa) {
-  return detail::ElementwiseOf<Kernel>::value.loops[detail::loop_index(isa, static_cast<size_t>(dtype_of<T>()))];
+  return detail::ElementwiseOf<Kernel>::value
+      .loops[detail::loop_index(isa, static_cast<size_t>(dtype_of<T>()))];
 }
 
 // Memory for one row of `count` elements `stride` elements apart, in either direction.
 template <class T>
 struct TestRow {
   TestRow(int64_t count, int64_t elements_apart)
-      : stride(elements_apart), memory(static_cast<size_t>(std::abs(stride) * (count - 1) + 1) * sizeof(T), '\x55') {
-    first = memory.data() + (stride < 0 ? (count - 1) * -stride * static_cast<int64_t>(sizeof(T)) : 0);
+      : stride(elements_apart),
+        memory(static_cast<size_t>(std::abs(stride) * (count - 1) + 1) * sizeof(T), '\x55') {
+    first =
+        memory.data() + (stride < 0 ? (count - 1) * -stride * static_cast<int64_t>(sizeof(T)) : 0);
   }
   T get(int64_t i) const {
     T value;
@@ -94,7 +100,8 @@ void check_binary(const std::vector<tenon_value>& parameters, const Expected& ex
             loop(data, strides, count, parameters.data());
             int64_t wrong = 0;
             for (int64_t i = 0; i < count; ++i) wrong += out.get(i) != expected(a.get(i), b.get(i));
-            INFO("isa ", isa, ", ", count, " elements, strides ", out_stride, " ", a_stride, " ", b_stride);
+            INFO("isa ", isa, ", ", count, " elements, strides ", out_stride, " ", a_stride, " ",
+                 b_stride);
             CHECK(wrong == 0);
           }
         }
@@ -112,8 +119,10 @@ TEST_SUITE("elementwise") {
     check_binary<Add, double, double>(alpha, [](double a, double b) { return a + 2 * b; });
     check_binary<Add, int64_t, int64_t>(alpha, [](int64_t a, int64_t b) { return a + 2 * b; });
     check_binary<Add, int32_t, int32_t>(alpha, [](int32_t a, int32_t b) { return a + 2 * b; });
-    check_binary<Add, int16_t, int16_t>(alpha, [](int a, int b) { return static_cast<int16_t>(a + 2 * b); });
-    check_binary<Add, uint8_t, uint8_t>(alpha, [](int a, int b) { return static_cast<uint8_t>(a + 2 * b); });
+    check_binary<Add, int16_t, int16_t>(
+        alpha, [](int a, int b) { return static_cast<int16_t>(a + 2 * b); });
+    check_binary<Add, uint8_t, uint8_t>(
+        alpha, [](int a, int b) { return static_cast<uint8_t>(a + 2 * b); });
   }
 
   TEST_CASE("comparisons write bools whatever they compare") {
@@ -140,7 +149,8 @@ TEST_SUITE("elementwise") {
       const tenon_loop loop = loop_of<Costly, float>(isa);
       REQUIRE((loop != nullptr));
       for (int64_t count = 1; count < 70; ++count) {
-        std::vector<float> in(static_cast<size_t>(count), 3), out(static_cast<size_t>(count) + 1, -1);
+        std::vector<float> in(static_cast<size_t>(count), 3),
+            out(static_cast<size_t>(count) + 1, -1);
         char* data[] = {reinterpret_cast<char*>(out.data()), reinterpret_cast<char*>(in.data())};
         const int64_t strides[] = {4, 4};
         loop(data, strides, count, nullptr);

@@ -2,6 +2,8 @@
 #include "arguments.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +21,50 @@ namespace {
 constexpr auto kExitCodes =
     "Exit codes: 0 fine, 1 a fault was found, 2 wrong usage, 130 interrupted.";
 
+// Help in this program's words.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() {
+    column_width(28);
+    label("Positionals", "Arguments");
+  }
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    const bool whole = app->get_parent() == nullptr;
+    std::string text = whole ? "Usage: tenon [OPTIONS] COMMAND" : "Usage: tenon " + app->get_name();
+    if (whole) return text + "\n";
+    text += " [OPTIONS]";
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional()) continue;
+      const std::string name = option->get_type_name();
+      text += option->get_required() ? " " + name : " [" + name + "]";
+    }
+    return text + "\n";
+  }
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    return positional ? option->get_type_name() : option->get_name(false, true);
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const bool named = !option->get_positional() && option->get_expected_max() > 0;
+    return named ? " " + option->get_type_name() : "";
+  }
+};
+
+// A whole number from `low` to `high`.
+std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) {
+  return [low, high](const std::string& text) -> std::string {
+    int64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, fault] = std::from_chars(text.data(), end, number);
+    if (fault == std::errc() && stop == end && number >= low && number <= high) return "";
+    return "'" + text + "' is not a whole number from " + std::to_string(low) + " to " +
+           std::to_string(high);
+  };
+}
+
+std::string check_folder(const std::string& path) {
+  return std::filesystem::is_directory(path) ? "" : "there is no folder '" + path + "'";
+}
+
 std::string version_text() {
   return "tenon " + std::to_string(TENON_VERSION_MAJOR) + "." +
          std::to_string(TENON_VERSION_MINOR) + "." + std::to_string(TENON_VERSION_PATCH);
@@ -33,6 +79,7 @@ struct Definition {
   Definition(CLI::App& program, Invocation& invocation, int (*function)(const Options&),
              const char* name, const char* summary, const char* examples)
       : app(program.add_subcommand(name, summary)) {
+    app->group("Commands");
     app->footer(std::string("Examples:\n") + examples);
     app->callback([&invocation, function, kept = options] {
       invocation.command = [function, kept] { return function(*kept); };
@@ -59,9 +106,10 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
   run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
       ->type_name("FILE");
   run.app->add_option("--epochs", run.options->epochs, "Epochs, in place of the config's")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1000000000))
       ->type_name("N");
   run.app->add_option("--seed", run.options->seed, "Seed, in place of the config's")
+      ->check(whole_number(0, int64_t{1} << 53))
       ->type_name("N");
   run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
   run.json();
@@ -126,7 +174,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       ->type_name("NS");
   overridable.app
       ->add_option("--first", overridable.options->first, "Only the first N of a namespace")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1000000000))
       ->type_name("N");
   overridable.json();
 
@@ -176,27 +224,27 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   CLI::App program("The tensor runtime whose ops, Functions and modules come from plugins.",
                    "tenon");
   program.fallthrough();
-  program.set_version_flag("--version", version_text());
+  program.set_version_flag("--version", version_text(), "Print the version");
+  program.formatter(std::make_shared<HelpFormatter>());
   program.set_help_flag("-h,--help", "Print help");
-  program.get_formatter()->column_width(28);
-  program.get_formatter()->label("REQUIRED", "");
-  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  program.get_formatter()->label("Subcommands", "Commands");
   program
       .add_option("--plugin-path", invocation.plugin_paths,
                   "Folder of plugins, searched before all others; may be repeated")
       ->type_name("DIR")
       ->take_all()
       ->allow_extra_args(false)
-      ->check(CLI::ExistingDirectory);
+      ->check(check_folder);
   program.add_option("--threads", invocation.threads, "Threads to compute with")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
   define_lists(program, invocation);
   define_new(program, invocation);
-  program.footer("`tenon COMMAND --help` tells more, with examples.\n" + std::string(kExitCodes));
+  program.footer(
+      "`tenon COMMAND --help` tells more, with examples. The options above go with every "
+      "command.\n" +
+      std::string(kExitCodes));
 
   const std::vector<std::string> words(arguments + 1, arguments + count);
   const std::string word = command_word(words);

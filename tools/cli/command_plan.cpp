@@ -256,9 +256,11 @@ Table Plan::settings() const {
     if (data_.samples > 0 && data_.features >= 0) {
       const int64_t test = test_count(split, data_.samples);
       train = data_.samples - test;
-      std::string labels = data["format"].text() == "npy"
-                               ? "labels from " + data["labels"].text()
-                               : "labels in column " + std::to_string(data_.label_column);
+      std::string labels =
+          data["format"].text() == "npy"
+              ? "labels from " + data["labels"].text()
+              : "labels in column " + (data_.label_column < 0 ? data["label_column"].json()
+                                                              : std::to_string(data_.label_column));
       table.add({"samples", grouped(data_.samples) + " of " + counted(data_.features, "number") +
                                 ", " + labels});
       std::string form;

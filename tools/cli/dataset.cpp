@@ -182,7 +182,7 @@ int64_t count_rows(const std::string& path) {
 
 int64_t test_count(const Tree& split, int64_t count) {
   const double part = split["test"].number(0.2);
-  return std::min(count - 1, std::llround(part * static_cast<double>(count)));
+  return std::min<int64_t>(count - 1, std::llround(part * static_cast<double>(count)));
 }
 
 Dataset load_dataset(const Tree& data, const Tree& split) {

@@ -1,6 +1,9 @@
 // Ops, plugins and modules in words.
 #include "views.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "table.hpp"
 #include "text.hpp"
 
@@ -74,9 +77,11 @@ void print_plugin(const Tree& plugin) {
     if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
   }
   for (const char* key : {"ops", "modules"}) {
-    const Tree list = plugin[key];
-    for (int64_t i = 0; i < list.size(); ++i) {
-      table.add({i == 0 ? key : "", list[i].text()});
+    std::vector<std::string> schemas;
+    for (int64_t i = 0; i < plugin[key].size(); ++i) schemas.push_back(plugin[key][i].text());
+    std::sort(schemas.begin(), schemas.end());
+    for (const std::string& schema : schemas) {
+      table.add({&schema == schemas.data() ? key : "", schema});
     }
   }
   print(table.text());

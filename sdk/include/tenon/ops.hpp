@@ -435,7 +435,7 @@ inline Tensor neg(const Tensor& input, const Tensor& out = {}) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(out).value()});
 }
-inline Tensor normal_(const Tensor& input, double mean = 0.0, double std = 1.0) {
+inline Tensor normal_(const Tensor& input, double mean = 0, double std = 1) {
   static const Op op("normal_");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(mean).value(), Argument(std).value()});
@@ -686,7 +686,7 @@ inline std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0) {
   return detail::call_values<std::vector<Tensor>, 2>(op.handle(), {Argument(input).value(),
         Argument(dim).value()});
 }
-inline Tensor uniform_(const Tensor& input, double low = 0.0, double high = 1.0) {
+inline Tensor uniform_(const Tensor& input, double low = 0, double high = 1) {
   static const Op op("uniform_");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(low).value(), Argument(high).value()});
@@ -804,7 +804,7 @@ inline Tensor conv2d_weight(const Tensor& input, const Argument& weight_size,
 }
 inline Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = {},
         int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0.0) {
+        double label_smoothing = 0) {
   static const Op op("nn.functional.cross_entropy");
   return detail::call_values<Tensor, 6>(op.handle(), {Argument(input).value(),
         Argument(target).value(), Argument(weight).value(), Argument(ignore_index).value(),
@@ -815,7 +815,7 @@ inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true)
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(), Argument(p).value(),
         Argument(training).value()});
 }
-inline Tensor elu(const Tensor& input, double alpha = 1.0) {
+inline Tensor elu(const Tensor& input, double alpha = 1) {
   static const Op op("nn.functional.elu");
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(alpha).value()});
@@ -837,7 +837,7 @@ inline Tensor l1_loss(const Tensor& input, const Tensor& target,
         Argument(target).value(), Argument(reduction).value()});
 }
 inline Tensor layer_norm(const Tensor& input, const Argument& normalized_shape,
-        const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05) {
+        const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5) {
   static const Op op("nn.functional.layer_norm");
   return detail::call_values<Tensor, 5>(op.handle(), {Argument(input).value(),
         normalized_shape.value(), Argument(weight).value(), Argument(bias).value(),
@@ -895,7 +895,7 @@ inline Tensor softmax(const Tensor& input, int64_t dim) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(dim).value()});
 }
-inline Tensor softplus(const Tensor& input, double beta = 1.0, double threshold = 20.0) {
+inline Tensor softplus(const Tensor& input, double beta = 1, double threshold = 20) {
   static const Op op("nn.functional.softplus");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(beta).value(), Argument(threshold).value()});
@@ -919,7 +919,7 @@ inline Tensor avg_pool2d(const Tensor& grad_output, const Argument& input_size,
 }
 inline Tensor cross_entropy(const Tensor& grad_output, const Tensor& input, const Tensor& target,
         const Tensor& weight = {}, int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0.0) {
+        double label_smoothing = 0) {
   static const Op op("nn.grad.cross_entropy");
   return detail::call_values<Tensor, 7>(op.handle(), {Argument(grad_output).value(),
         Argument(input).value(), Argument(target).value(), Argument(weight).value(),
@@ -946,10 +946,10 @@ inline std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& grad_output, 
         Argument(rstd).value(), Argument(weight).value(), normalized_shape.value(),
         Argument(eps).value()});
 }
-inline Tensor log_softmax(const Tensor& grad_output, const Tensor& result, int64_t dim) {
+inline Tensor log_softmax(const Tensor& grad_output, const Tensor& output, int64_t dim) {
   static const Op op("nn.grad.log_softmax");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(grad_output).value(),
-        Argument(result).value(), Argument(dim).value()});
+        Argument(output).value(), Argument(dim).value()});
 }
 inline Tensor max_pool(const Tensor& grad_output, const Tensor& indices, const Argument& input_size,
         int64_t dimensions) {
@@ -959,7 +959,7 @@ inline Tensor max_pool(const Tensor& grad_output, const Tensor& indices, const A
 }
 inline Tensor nll_loss(const Tensor& grad_output, const Tensor& target, const Tensor& weight,
         const Argument& input_size, int64_t ignore_index = -100,
-        std::string_view reduction = "mean", double label_smoothing = 0.0) {
+        std::string_view reduction = "mean", double label_smoothing = 0) {
   static const Op op("nn.grad.nll_loss");
   return detail::call_values<Tensor, 7>(op.handle(), {Argument(grad_output).value(),
         Argument(target).value(), Argument(weight).value(), input_size.value(),
@@ -973,24 +973,23 @@ inline Tensor silu(const Tensor& grad_output, const Tensor& input) {
 }
 inline Tensor smoothed_nll_loss(const Tensor& input, const Tensor& target,
         const Tensor& weight = {}, int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0.0) {
+        double label_smoothing = 0) {
   static const Op op("nn.grad.smoothed_nll_loss");
   return detail::call_values<Tensor, 6>(op.handle(), {Argument(input).value(),
         Argument(target).value(), Argument(weight).value(), Argument(ignore_index).value(),
         Argument(reduction).value(), Argument(label_smoothing).value()});
 }
-inline Tensor softmax(const Tensor& grad_output, const Tensor& result, int64_t dim) {
+inline Tensor softmax(const Tensor& grad_output, const Tensor& output, int64_t dim) {
   static const Op op("nn.grad.softmax");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(grad_output).value(),
-        Argument(result).value(), Argument(dim).value()});
+        Argument(output).value(), Argument(dim).value()});
 }
 }  // namespace nn::grad
 
 namespace optim {
 inline Tensor adam_step_(const Tensor& parameter, const Tensor& gradient,
         const Tensor& first_moment, const Tensor& second_moment, int64_t step, double learning_rate,
-        double beta1 = 0.9, double beta2 = 0.999, double epsilon = 1e-08,
-        double weight_decay = 0.0) {
+        double beta1 = 0.9, double beta2 = 0.999, double epsilon = 1e-8, double weight_decay = 0) {
   static const Op op("optim.adam_step_");
   return detail::call_values<Tensor, 10>(op.handle(), {Argument(parameter).value(),
         Argument(gradient).value(), Argument(first_moment).value(), Argument(second_moment).value(),
@@ -998,8 +997,8 @@ inline Tensor adam_step_(const Tensor& parameter, const Tensor& gradient,
         Argument(beta2).value(), Argument(epsilon).value(), Argument(weight_decay).value()});
 }
 inline Tensor sgd_step_(const Tensor& parameter, const Tensor& gradient,
-        const Tensor& momentum_buffer, double learning_rate, double momentum = 0.0,
-        double dampening = 0.0, double weight_decay = 0.0, bool nesterov = false) {
+        const Tensor& momentum_buffer, double learning_rate, double momentum = 0,
+        double dampening = 0, double weight_decay = 0, bool nesterov = false) {
   static const Op op("optim.sgd_step_");
   return detail::call_values<Tensor, 8>(op.handle(), {Argument(parameter).value(),
         Argument(gradient).value(), Argument(momentum_buffer).value(),

@@ -1,12 +1,12 @@
 // Ops that create tensors: values, dtypes, random draws and refusals.
-#include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <tenon/tenon.hpp>
 
@@ -22,7 +22,8 @@ struct Moments {
 Moments moments(const std::vector<double>& values) {
   Moments m;
   for (const double x : values) m.mean += x / static_cast<double>(values.size());
-  for (const double x : values) m.variance += (x - m.mean) * (x - m.mean) / static_cast<double>(values.size());
+  for (const double x : values)
+    m.variance += (x - m.mean) * (x - m.mean) / static_cast<double>(values.size());
   return m;
 }
 
@@ -73,11 +74,13 @@ TEST_SUITE("math creation") {
     CHECK(arange(0, 2, 0.5, i32).to_vector<int32_t>() == std::vector<int32_t>{0, 0, 1, 1});
     CHECK(arange(5, 5).numel() == 0);
     CHECK(arange(0).numel() == 0);
-    constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+    constexpr int64_t low = std::numeric_limits<int64_t>::min(),
+                      high = std::numeric_limits<int64_t>::max();
     CHECK(arange(low, high, int64_t{1} << 62).to_vector<int64_t>() ==
           std::vector<int64_t>{low, -(int64_t{1} << 62), 0, int64_t{1} << 62});
     CHECK_THROWS_WITH_AS(arange(0, 5, 0), doctest::Contains("the step must not be 0"), ValueError);
-    CHECK_THROWS_WITH_AS(arange(0, 5, -1), doctest::Contains("the step must lead from start to end"), ValueError);
+    CHECK_THROWS_WITH_AS(arange(0, 5, -1),
+                         doctest::Contains("the step must lead from start to end"), ValueError);
     CHECK_THROWS_WITH_AS(arange(0, inf), doctest::Contains("must be finite"), ValueError);
     CHECK_THROWS_WITH_AS(arange(0, 1e300), doctest::Contains("too many elements"), ValueError);
   }
@@ -98,8 +101,9 @@ TEST_SUITE("math creation") {
       set_thread_count(threads);
       seed_generator(42);
       std::vector<double> all;
-      for (const Tensor& t : {rand({100003}), randn({100003}), randn({70001}, f64), randint(-5, 5, {99991}), randperm(5000),
-                              empty({50, 900}).uniform_(-1, 1), empty({900, 50}).t().normal_(2, 3)}) {
+      for (const Tensor& t :
+           {rand({100003}), randn({100003}), randn({70001}, f64), randint(-5, 5, {99991}),
+            randperm(5000), empty({50, 900}).uniform_(-1, 1), empty({900, 50}).t().normal_(2, 3)}) {
         const std::vector<double> values = t.to_vector<double>();
         all.insert(all.end(), values.begin(), values.end());
       }
@@ -141,7 +145,9 @@ TEST_SUITE("math creation") {
     CHECK(std::fabs(m.mean) < 0.01);
     CHECK(m.variance == doctest::Approx(1).epsilon(0.01));
     const auto beyond = [&](double limit) {
-      return static_cast<double>(std::count_if(drawn.begin(), drawn.end(), [&](double x) { return std::fabs(x) > limit; })) / 400000;
+      return static_cast<double>(std::count_if(drawn.begin(), drawn.end(),
+                                               [&](double x) { return std::fabs(x) > limit; })) /
+             400000;
     };
     CHECK(beyond(1) == doctest::Approx(0.3173).epsilon(0.02));
     CHECK(beyond(2) == doctest::Approx(0.0455).epsilon(0.05));
@@ -149,7 +155,8 @@ TEST_SUITE("math creation") {
     double product = 0;
     for (size_t i = 1; i < drawn.size(); ++i) product += drawn[i] * drawn[i - 1];
     CHECK(std::fabs(product / 400000) < 0.01);
-    CHECK(moments(empty({100000}).normal_(3, 0.5).to_vector<double>()).mean == doctest::Approx(3).epsilon(0.01));
+    CHECK(moments(empty({100000}).normal_(3, 0.5).to_vector<double>()).mean ==
+          doctest::Approx(3).epsilon(0.01));
     CHECK(empty({3}).normal_(4, 0).to_vector<float>() == std::vector<float>{4, 4, 4});
     CHECK(randn({0}).numel() == 0);
     CHECK(std::isfinite(randn({}).item()));
@@ -166,7 +173,8 @@ TEST_SUITE("math creation") {
     }
     for (const int count : counts) CHECK(count == doctest::Approx(10000).epsilon(0.05));
     CHECK(randint(0, 2, {3}, u8).dtype() == u8);
-    constexpr int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+    constexpr int64_t low = std::numeric_limits<int64_t>::min(),
+                      high = std::numeric_limits<int64_t>::max();
     CHECK(randint(low, high, {5}).numel() == 5);
     CHECK_THROWS_WITH_AS(randint(3, 3, {2}), doctest::Contains("low < high"), ValueError);
   }

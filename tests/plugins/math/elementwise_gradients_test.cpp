@@ -1,4 +1,5 @@
-// Every differentiable elementwise op against central differences: first order, second order, forward mode.
+// Every differentiable elementwise op against central differences: first order, second order,
+// forward mode.
 #include <cctype>
 
 #include <tenon/gradcheck.hpp>
@@ -20,7 +21,9 @@ struct Case {
 
 // Numbers in (low, high) as an input of a check.
 Tensor between(double low, double high, const std::vector<int64_t>& shape, uint64_t seed = 1) {
-  return (numbers(shape, tenon::f64, seed) * ((high - low) / 2) + (high + low) / 2).detach().requires_grad_();
+  return (numbers(shape, tenon::f64, seed) * ((high - low) / 2) + (high + low) / 2)
+      .detach()
+      .requires_grad_();
 }
 
 std::vector<Case> cases() {
@@ -28,9 +31,11 @@ std::vector<Case> cases() {
   using Unary = Tensor (*)(const Tensor&, const Tensor&);
   const auto unary = [&](const char* op, Unary call, double low, double high) {
     for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 3}, {}, {0, 2}}) {
-      list.push_back({op, [call](List in) { return call(in[0], {}); }, {between(low, high, shape)}});
+      list.push_back(
+          {op, [call](List in) { return call(in[0], {}); }, {between(low, high, shape)}});
     }
-    list.push_back({op, [call](List in) { return call(in[0].t(), {}); }, {between(low, high, {2, 3}, 4)}});
+    list.push_back(
+        {op, [call](List in) { return call(in[0].t(), {}); }, {between(low, high, {2, 3}, 4)}});
   };
   unary("abs", tenon::abs, -2, -0.1);
   unary("neg", tenon::neg, -2, 2);
@@ -65,11 +70,15 @@ std::vector<Case> cases() {
     list.push_back({op, both, {between(low, high, {2, 3}), between(low, high, {3}, 2)}});
     list.push_back({op, both, {between(low, high, {}), between(low, high, {2, 1}, 2)}});
     list.push_back({op, both, {between(low, high, {0}), between(low, high, {1}, 2)}});
-    list.push_back({op, [call](List in) { return call(in[0], 0.7, {}); }, {between(low, high, {3})}});
-    list.push_back({op, [call](List in) { return call(0.7, in[0], {}); }, {between(low, high, {3})}});
-    list.push_back({op, [call](List in) { return call(in[0].t(), in[0], {}); }, {between(low, high, {2, 2})}});
+    list.push_back(
+        {op, [call](List in) { return call(in[0], 0.7, {}); }, {between(low, high, {3})}});
+    list.push_back(
+        {op, [call](List in) { return call(0.7, in[0], {}); }, {between(low, high, {3})}});
+    list.push_back(
+        {op, [call](List in) { return call(in[0].t(), in[0], {}); }, {between(low, high, {2, 2})}});
   };
-  const auto both_alpha = [](Tensor (*call)(const tenon::Argument&, const tenon::Argument&, const tenon::Scalar&, const Tensor&)) {
+  const auto both_alpha = [](Tensor (*call)(const tenon::Argument&, const tenon::Argument&,
+                                            const tenon::Scalar&, const Tensor&)) {
     return [call](List in) { return call(in[0], in[1], 0.5, {}); };
   };
   list.push_back({"add", both_alpha(tenon::add), {leaf({2, 3}), leaf({3}, 2)}});
@@ -81,35 +90,56 @@ std::vector<Case> cases() {
   binary("pow", tenon::pow, 0.5, 2);
   binary("atan2", tenon::atan2, 0.2, 2);
   for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0}) {
-    list.push_back({"pow", [exponent](List in) { return in[0].pow(exponent); }, {between(-2, -0.5, {3})}});
+    list.push_back(
+        {"pow", [exponent](List in) { return in[0].pow(exponent); }, {between(-2, -0.5, {3})}});
   }
-  list.push_back({"maximum", [](List in) { return tenon::maximum(in[0], in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
-  list.push_back({"minimum", [](List in) { return tenon::minimum(in[0], in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"maximum",
+                  [](List in) { return tenon::maximum(in[0], in[1]); },
+                  {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"minimum",
+                  [](List in) { return tenon::minimum(in[0], in[1]); },
+                  {leaf({2, 3}), leaf({3}, 2)}});
   list.push_back({"maximum", [](List in) { return tenon::maximum(in[0], 0.01); }, {leaf({5})}});
-  list.push_back({"remainder", [](List in) { return tenon::remainder(in[0], in[1]); },
+  list.push_back({"remainder",
+                  [](List in) { return tenon::remainder(in[0], in[1]); },
                   {between(3.2, 3.4, {2, 2}), between(1.1, 1.3, {2}, 2)}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(-0.4, 0.4); }, {leaf({6})}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(tenon::none, 0.1); }, {leaf({6})}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(0.1); }, {leaf({6})}});
 
   const Tensor mask = numbers({2, 3}, tenon::f64, 9) > 0;
-  list.push_back({"where", [mask](List in) { return tenon::where(mask, in[0], in[1]); }, {leaf({2, 3}), leaf({1}, 2)}});
+  list.push_back({"where",
+                  [mask](List in) { return tenon::where(mask, in[0], in[1]); },
+                  {leaf({2, 3}), leaf({1}, 2)}});
   list.push_back({"where", [mask](List in) { return tenon::where(mask, in[0], 2); }, {leaf({})}});
-  list.push_back({"masked_fill", [mask](List in) { return in[0].masked_fill(mask, 3); }, {leaf({2, 3})}});
-  list.push_back({"relu_backward", [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); }, {leaf({2, 3})}});
+  list.push_back(
+      {"masked_fill", [mask](List in) { return in[0].masked_fill(mask, 3); }, {leaf({2, 3})}});
+  list.push_back({"relu_backward",
+                  [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); },
+                  {leaf({2, 3})}});
 
   // In-place ops change a copy whose history goes on to the input.
-  list.push_back({"add_", [](List in) { return in[0].clone().add_(in[1], 0.5); }, {leaf({2, 3}), leaf({3}, 2)}});
-  list.push_back({"sub_", [](List in) { return in[0].clone().sub_(in[1], 2); }, {leaf({2, 3}), leaf({}, 2)}});
-  list.push_back({"mul_", [](List in) { return in[0].clone().mul_(in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"add_",
+                  [](List in) { return in[0].clone().add_(in[1], 0.5); },
+                  {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back(
+      {"sub_", [](List in) { return in[0].clone().sub_(in[1], 2); }, {leaf({2, 3}), leaf({}, 2)}});
+  list.push_back(
+      {"mul_", [](List in) { return in[0].clone().mul_(in[1]); }, {leaf({2, 3}), leaf({3}, 2)}});
   list.push_back({"mul_", [](List in) { return (in[0] * 1).mul_(0.5); }, {leaf({2, 3})}});
-  list.push_back({"div_", [](List in) { return in[0].clone().div_(in[1]); }, {leaf({2, 3}), between(1, 2, {3}, 2)}});
+  list.push_back({"div_",
+                  [](List in) { return in[0].clone().div_(in[1]); },
+                  {leaf({2, 3}), between(1, 2, {3}, 2)}});
   list.push_back({"relu_", [](List in) { return in[0].clone().relu_(); }, {leaf({2, 3})}});
-  list.push_back({"copy_", [](List in) { return (in[0] * 3).copy_(in[1]) * in[0]; }, {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"copy_",
+                  [](List in) { return (in[0] * 3).copy_(in[1]) * in[0]; },
+                  {leaf({2, 3}), leaf({3}, 2)}});
   list.push_back({"fill_", [](List in) { return (in[0] * 3).fill_(2) * in[0]; }, {leaf({2, 3})}});
   list.push_back({"zero_", [](List in) { return (in[0] * 3).zero_() * in[0]; }, {leaf({2, 3})}});
-  list.push_back({"uniform_", [](List in) { return (in[0] * 3).uniform_(1, 1) * in[0]; }, {leaf({2, 3})}});
-  list.push_back({"normal_", [](List in) { return (in[0] * 3).normal_(1, 0) * in[0]; }, {leaf({2, 3})}});
+  list.push_back(
+      {"uniform_", [](List in) { return (in[0] * 3).uniform_(1, 1) * in[0]; }, {leaf({2, 3})}});
+  list.push_back(
+      {"normal_", [](List in) { return (in[0] * 3).normal_(1, 0) * in[0]; }, {leaf({2, 3})}});
   return list;
 }
 
@@ -150,7 +180,8 @@ TEST_SUITE("math elementwise gradients") {
 
   TEST_CASE("equal elements share the gradient of maximum and minimum") {
     for (const auto& op : {tenon::maximum, tenon::minimum}) {
-      Tensor a = tenon::tensor({1.0, 2.0, 3.0}).requires_grad_(), b = tenon::tensor({3.0, 2.0, 1.0}).requires_grad_();
+      Tensor a = tenon::tensor({1.0, 2.0, 3.0}).requires_grad_(),
+             b = tenon::tensor({3.0, 2.0, 1.0}).requires_grad_();
       op(a, b, {}).backward(tenon::ones({3}));
       CHECK((a.grad() + b.grad()).to_vector<float>() == std::vector<float>{1, 1, 1});
       CHECK(a.grad().to_vector<float>()[1] == 0.5f);
@@ -190,8 +221,9 @@ TEST_SUITE("math elementwise gradients") {
 
   TEST_CASE("piecewise constant ops and comparisons leave no history") {
     const Tensor x = leaf({3});
-    for (const Tensor& y : {x.floor(), x.ceil(), x.round(), x.trunc(), x.sign(), x.floor_divide(2), x < 0, x.isnan(),
-                            x.logical_not(), zeros_like(x), ones_like(x), full_like(x, 3)}) {
+    for (const Tensor& y :
+         {x.floor(), x.ceil(), x.round(), x.trunc(), x.sign(), x.floor_divide(2), x < 0, x.isnan(),
+          x.logical_not(), zeros_like(x), ones_like(x), full_like(x, 3)}) {
       CHECK_FALSE(y.requires_grad());
     }
   }

@@ -1,6 +1,4 @@
 // Elementwise ops of the math plugin: values, dtypes, shapes, corner cases and refusals.
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -8,29 +6,37 @@
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include <tenon/tenon.hpp>
 
 namespace {
 
 using namespace tenon;
 
-constexpr double inf = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity(),
+                 not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
 Tensor row(const std::vector<T>& values) {
   return from_range(values.begin(), values.end());
 }
-Tensor bools(const std::vector<int>& values) { return from_range(values.begin(), values.end()).to(boolean); }
+Tensor bools(const std::vector<int>& values) {
+  return from_range(values.begin(), values.end()).to(boolean);
+}
 
-// Distance in units of the last place of T around `expected`; 0 for equal infinities and for two NaNs.
+// Distance in units of the last place of T around `expected`; 0 for equal infinities and for two
+// NaNs.
 template <class T>
 double distance(T got, double expected) {
   const T rounded = static_cast<T>(expected);
-  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got) ? 0 : inf;
+  if (std::isnan(expected) || std::isnan(got))
+    return std::isnan(expected) && std::isnan(got) ? 0 : inf;
   if (std::isinf(rounded) || std::isinf(got)) return rounded == got ? 0 : inf;
   const T magnitude = std::fabs(rounded);
-  const double unit = static_cast<double>(std::nextafter(magnitude, std::numeric_limits<T>::infinity())) -
-                      static_cast<double>(magnitude);
+  const double unit =
+      static_cast<double>(std::nextafter(magnitude, std::numeric_limits<T>::infinity())) -
+      static_cast<double>(magnitude);
   return std::fabs(static_cast<double>(got) - expected) / unit;
 }
 
@@ -68,7 +74,8 @@ const Unary unary_ops[] = {
     {"cosh", cosh, [](double x) { return std::cosh(x); }},
     {"tanh", tanh, [](double x) { return std::tanh(x); }},
     {"erf", erf, [](double x) { return std::erf(x); }},
-    {"sigmoid", sigmoid, [](double x) { return std::exp(x < 0 ? x : 0) / (1 + std::exp(-std::fabs(x))); }},
+    {"sigmoid", sigmoid,
+     [](double x) { return std::exp(x < 0 ? x : 0) / (1 + std::exp(-std::fabs(x))); }},
     {"relu", relu, [](double x) { return x > 0 || std::isnan(x) ? x : 0; }},
 };
 
@@ -132,9 +139,10 @@ TEST_SUITE("math elementwise") {
     const Tensor base = (rand({7, 40}, f32) * 0.9 + 0.05);
     for (const Unary& op : unary_ops) {
       INFO(op.name);
-      for (const Tensor& input : {base, base.t(), base.slice(1, 3, 40, 3), base.slice(0, 1, 7, 2).t(),
-                                  base.select(1, 5), base.unsqueeze(0).expand({3, 7, 40}), base.select(0, 0).select(0, 0),
-                                  base.flip({1}), base.narrow(0, 0, 0)}) {
+      for (const Tensor& input :
+           {base, base.t(), base.slice(1, 3, 40, 3), base.slice(0, 1, 7, 2).t(), base.select(1, 5),
+            base.unsqueeze(0).expand({3, 7, 40}), base.select(0, 0).select(0, 0), base.flip({1}),
+            base.narrow(0, 0, 0)}) {
         CHECK(worst_distance<float>(op, input, op.op(input, {})) <= 4);
       }
     }
@@ -145,7 +153,8 @@ TEST_SUITE("math elementwise") {
       INFO(op.name);
       for (const int64_t count : {1, 3, 16, 33, 100}) {
         const Tensor results = op.op(full({count}, 0.737), {});
-        const std::vector<float> expected(static_cast<size_t>(count), op.op(full({200}, 0.737), {}).select(0, 100).item<float>());
+        const std::vector<float> expected(
+            static_cast<size_t>(count), op.op(full({200}, 0.737), {}).select(0, 100).item<float>());
         CHECK(results.to_vector<float>() == expected);
       }
     }
@@ -168,14 +177,16 @@ TEST_SUITE("math elementwise") {
     CHECK(div(tensor({7, -7}), 2).to_vector<float>() == std::vector<float>{3.5f, -3.5f});
     CHECK(div(tensor({1, 0, -1}), 0).to_vector<float>()[0] == static_cast<float>(inf));
     CHECK(exp(tensor({0, 1}).to(f64)).dtype() == f64);
-    for (const auto& op : {floor, ceil, round, trunc, abs, neg, sign, square, relu}) CHECK(op(tensor({3, -4}), {}).dtype() == i64);
+    for (const auto& op : {floor, ceil, round, trunc, abs, neg, sign, square, relu})
+      CHECK(op(tensor({3, -4}), {}).dtype() == i64);
   }
 
   TEST_CASE("binary ops broadcast") {
     const Tensor a = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), b = tensor({10.0, 20.0, 30.0});
     CHECK((a + b).to_vector<float>() == std::vector<float>{11, 22, 33, 14, 25, 36});
     CHECK((b - a).to_vector<float>() == std::vector<float>{9, 18, 27, 6, 15, 24});
-    CHECK((a.select(1, 0).unsqueeze(1) * b).to_vector<float>() == std::vector<float>{10, 20, 30, 40, 80, 120});
+    CHECK((a.select(1, 0).unsqueeze(1) * b).to_vector<float>() ==
+          std::vector<float>{10, 20, 30, 40, 80, 120});
     CHECK((a.t() + a.t()).to_vector<float>() == std::vector<float>{2, 8, 4, 10, 6, 12});
     CHECK((zeros({0, 3}) + b).sizes() == std::vector<int64_t>{0, 3});
     CHECK((full({}, 2.0) * full({}, 3.0)).item<float>() == 6);
@@ -201,7 +212,8 @@ TEST_SUITE("math elementwise") {
   }
 
   TEST_CASE("integers wrap around") {
-    constexpr int32_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+    constexpr int32_t low = std::numeric_limits<int32_t>::min(),
+                      high = std::numeric_limits<int32_t>::max();
     const Tensor ends = row<int32_t>({low, high});
     CHECK((ends + 1).to_vector<int32_t>() == std::vector<int32_t>{low + 1, low});
     CHECK((ends - 1).to_vector<int32_t>() == std::vector<int32_t>{high, high - 1});
@@ -210,28 +222,34 @@ TEST_SUITE("math elementwise") {
     CHECK(neg(ends).to_vector<int32_t>() == std::vector<int32_t>{low, -high});
     CHECK(abs(row<int8_t>({-128, -127})).to_vector<int8_t>() == std::vector<int8_t>{-128, 127});
     CHECK(neg(row<uint8_t>({1, 0})).to_vector<uint8_t>() == std::vector<uint8_t>{255, 0});
-    CHECK(square(row<int16_t>({-32768, 300})).to_vector<int16_t>() == std::vector<int16_t>{0, 24464});
-    CHECK((row<int16_t>({-1}) * row<int16_t>({-1})).to_vector<int16_t>() == std::vector<int16_t>{1});
+    CHECK(square(row<int16_t>({-32768, 300})).to_vector<int16_t>() ==
+          std::vector<int16_t>{0, 24464});
+    CHECK((row<int16_t>({-1}) * row<int16_t>({-1})).to_vector<int16_t>() ==
+          std::vector<int16_t>{1});
     CHECK(relu(row<uint8_t>({0, 200})).to_vector<uint8_t>() == std::vector<uint8_t>{0, 200});
   }
 
-  TEST_CASE_TEMPLATE("integer division rounds down and never traps", T, int8_t, int16_t, int32_t, int64_t) {
+  TEST_CASE_TEMPLATE("integer division rounds down and never traps", T, int8_t, int16_t, int32_t,
+                     int64_t) {
     constexpr T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const Tensor a = row<T>({7, -7, 7, -7, 6, 5, -5, 0, low, low, high, low});
     const Tensor b = row<T>({2, 2, -2, -2, 3, 0, 0, 0, -1, 1, -1, 2});
     CHECK(floor_divide(a, b).template to_vector<T>() ==
-          std::vector<T>{3, -4, -4, 3, 2, 0, 0, 0, low, low, static_cast<T>(-high), static_cast<T>(low / 2)});
-    CHECK(remainder(a, b).template to_vector<T>() == std::vector<T>{1, 1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0});
+          std::vector<T>{3, -4, -4, 3, 2, 0, 0, 0, low, low, static_cast<T>(-high),
+                         static_cast<T>(low / 2)});
+    CHECK(remainder(a, b).template to_vector<T>() ==
+          std::vector<T>{1, 1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0});
     // Where the divisor is not 0, the two make up the dividend.
     const Tensor again = floor_divide(a, b) * b + remainder(a, b);
     CHECK(where(ne(b, 0), again, a).template to_vector<T>() == a.template to_vector<T>());
   }
 
   TEST_CASE("unsigned division") {
-    CHECK(floor_divide(row<uint8_t>({255, 200, 5}), row<uint8_t>({255, 7, 0})).to_vector<uint8_t>() ==
-          std::vector<uint8_t>{1, 28, 0});
-    CHECK(remainder(row<uint8_t>({255, 200, 254}), row<uint8_t>({255, 7, 255})).to_vector<uint8_t>() ==
-          std::vector<uint8_t>{0, 4, 254});
+    CHECK(
+        floor_divide(row<uint8_t>({255, 200, 5}), row<uint8_t>({255, 7, 0})).to_vector<uint8_t>() ==
+        std::vector<uint8_t>{1, 28, 0});
+    CHECK(remainder(row<uint8_t>({255, 200, 254}), row<uint8_t>({255, 7, 255}))
+              .to_vector<uint8_t>() == std::vector<uint8_t>{0, 4, 254});
   }
 
   TEST_CASE("floating division is Python's") {
@@ -240,7 +258,8 @@ TEST_SUITE("math elementwise") {
     CHECK(floor_divide(a, b).to_vector<double>() ==
           std::vector<double>{3, -4, -4, 3, 9, -10, 0, -1, -2, -1, 0, 2, -2});
     const std::vector<double> rest = remainder(a, b).to_vector<double>();
-    const std::vector<double> expected = {1, 1, -1, -1, std::fmod(1, 0.1), 0.1 - std::fmod(1, 0.1), 1, inf, 0, -inf, 0, 0, 0};
+    const std::vector<double> expected = {
+        1, 1, -1, -1, std::fmod(1, 0.1), 0.1 - std::fmod(1, 0.1), 1, inf, 0, -inf, 0, 0, 0};
     CHECK(rest == expected);
     CHECK(floor_divide(row<float>({1, -1}), 0).to_vector<float>() ==
           std::vector<float>{static_cast<float>(inf), -static_cast<float>(inf)});
@@ -249,9 +268,10 @@ TEST_SUITE("math elementwise") {
   }
 
   TEST_CASE("powers of integers wrap around, negative ones round toward zero") {
-    CHECK(pow(row<int64_t>({2, -3, 0, 1, -1, 10}), 3).to_vector<int64_t>() == std::vector<int64_t>{8, -27, 0, 1, -1, 1000});
-    CHECK(pow(row<int64_t>({2, -3, 0, 1, -1, -1}), row<int64_t>({-1, -2, -1, -5, -3, -4})).to_vector<int64_t>() ==
-          std::vector<int64_t>{0, 0, 0, 1, -1, 1});
+    CHECK(pow(row<int64_t>({2, -3, 0, 1, -1, 10}), 3).to_vector<int64_t>() ==
+          std::vector<int64_t>{8, -27, 0, 1, -1, 1000});
+    CHECK(pow(row<int64_t>({2, -3, 0, 1, -1, -1}), row<int64_t>({-1, -2, -1, -5, -3, -4}))
+              .to_vector<int64_t>() == std::vector<int64_t>{0, 0, 0, 1, -1, 1});
     CHECK(pow(row<int64_t>({0, 5, 3}), row<int64_t>({0, 0, 40})).to_vector<int64_t>() ==
           std::vector<int64_t>{1, 1, -6289078614652622815});
     CHECK(pow(2, row<int64_t>({10, 62, 63, 64})).to_vector<int64_t>() ==
@@ -262,7 +282,8 @@ TEST_SUITE("math elementwise") {
   }
 
   TEST_CASE("floating powers and angles follow the C library") {
-    const std::vector<double> numbers = {0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 10, -10, inf, -inf, not_a_number, 1e-300, 1e300};
+    const std::vector<double> numbers = {0,   -0.0, 1,    -1,           2,      -2,   0.5, -0.5, 10,
+                                         -10, inf,  -inf, not_a_number, 1e-300, 1e300};
     std::vector<double> first, second;
     for (const double a : numbers) {
       for (const double b : numbers) {
@@ -283,12 +304,14 @@ TEST_SUITE("math elementwise") {
   TEST_CASE("NaN wins in maximum and minimum, on either side") {
     const auto n = static_cast<float>(not_a_number);
     const Tensor a = row<float>({1, 5, n, 2, n, -0.0f}), b = row<float>({3, 4, 1, n, n, -1});
-    const std::vector<float> high = maximum(a, b).to_vector<float>(), low = minimum(a, b).to_vector<float>();
+    const std::vector<float> high = maximum(a, b).to_vector<float>(),
+                             low = minimum(a, b).to_vector<float>();
     CHECK(std::vector<float>(high.begin(), high.begin() + 2) == std::vector<float>{3, 5});
     CHECK(std::vector<float>(low.begin(), low.begin() + 2) == std::vector<float>{1, 4});
     for (size_t i = 2; i < 5; ++i) CHECK((std::isnan(high[i]) && std::isnan(low[i])));
     CHECK(maximum(row<int64_t>({1, 5}), 3).to_vector<int64_t>() == std::vector<int64_t>{3, 5});
-    CHECK(maximum(bools({1, 0}), bools({0, 0})).to_vector<bool>() == std::vector<bool>{true, false});
+    CHECK(maximum(bools({1, 0}), bools({0, 0})).to_vector<bool>() ==
+          std::vector<bool>{true, false});
   }
 
   TEST_CASE("clamp cuts to one bound or two, lets NaN through, and wants a bound") {
@@ -305,7 +328,8 @@ TEST_SUITE("math elementwise") {
     CHECK(cut(1, -1) == std::vector<float>{-1, -1, -1, -1, -1});
     CHECK(clamp(row<int64_t>({1, 9}), 2, 5).to_vector<int64_t>() == std::vector<int64_t>{2, 5});
     CHECK(clamp(row<int64_t>({1, 9}), 2, 5.5).to_vector<float>() == std::vector<float>{2, 5.5f});
-    CHECK_THROWS_WITH_AS(clamp(x), doctest::Contains("at least one of 'min' and 'max' must be given"), ValueError);
+    CHECK_THROWS_WITH_AS(
+        clamp(x), doctest::Contains("at least one of 'min' and 'max' must be given"), ValueError);
     const Tensor out = empty({6});
     CHECK(clamp(x, 0, 1, out).is_same(out));
     CHECK(out.to_vector<float>()[1] == 0);
@@ -325,7 +349,8 @@ TEST_SUITE("math elementwise") {
     CHECK(gt(a, 2).to_vector<bool>() == std::vector<bool>{false, false, true, false});
     CHECK(ge(a, 2).to_vector<bool>() == std::vector<bool>{false, true, true, false});
     CHECK((2 < row<int64_t>({1, 2, 3})).to_vector<bool>() == std::vector<bool>{false, false, true});
-    CHECK(eq(row<int64_t>({1, 2}), row<double>({1.0, 2.5})).to_vector<bool>() == std::vector<bool>{true, false});
+    CHECK(eq(row<int64_t>({1, 2}), row<double>({1.0, 2.5})).to_vector<bool>() ==
+          std::vector<bool>{true, false});
     CHECK(lt(zeros({2, 1}), ones({1, 3})).sizes() == std::vector<int64_t>{2, 3});
     CHECK_FALSE(lt(ones({2}).requires_grad_(), 2).requires_grad());
   }
@@ -360,14 +385,20 @@ TEST_SUITE("math elementwise") {
 
   TEST_CASE("where and masked_fill select") {
     const Tensor condition = bools({1, 0, 1});
-    CHECK(where(condition, row<float>({1, 2, 3}), row<float>({4, 5, 6})).to_vector<float>() == std::vector<float>{1, 5, 3});
-    CHECK(where(condition, 1, row<int64_t>({4, 5, 6})).to_vector<int64_t>() == std::vector<int64_t>{1, 5, 1});
+    CHECK(where(condition, row<float>({1, 2, 3}), row<float>({4, 5, 6})).to_vector<float>() ==
+          std::vector<float>{1, 5, 3});
+    CHECK(where(condition, 1, row<int64_t>({4, 5, 6})).to_vector<int64_t>() ==
+          std::vector<int64_t>{1, 5, 1});
     CHECK(where(condition, row<float>({1, 2, 3}), not_a_number).dtype() == f32);
-    CHECK(where(condition.unsqueeze(1), zeros({1, 2}), 1).to_vector<float>() == std::vector<float>{0, 0, 1, 1, 0, 0});
-    CHECK(masked_fill(row<float>({1, 2, 3}), condition, -1).to_vector<float>() == std::vector<float>{-1, 2, -1});
+    CHECK(where(condition.unsqueeze(1), zeros({1, 2}), 1).to_vector<float>() ==
+          std::vector<float>{0, 0, 1, 1, 0, 0});
+    CHECK(masked_fill(row<float>({1, 2, 3}), condition, -1).to_vector<float>() ==
+          std::vector<float>{-1, 2, -1});
     CHECK(masked_fill(row<int32_t>({1, 2, 3}), condition, 9).dtype() == i32);
-    CHECK_THROWS_WITH_AS(masked_fill(zeros({3}), zeros({3}), 1), doctest::Contains("mask must be a bool tensor"), TypeError);
-    CHECK_THROWS_WITH_AS(masked_fill(tensor({1, 2, 3}), condition, 0.5), doctest::Contains("floating"), TypeError);
+    CHECK_THROWS_WITH_AS(masked_fill(zeros({3}), zeros({3}), 1),
+                         doctest::Contains("mask must be a bool tensor"), TypeError);
+    CHECK_THROWS_WITH_AS(masked_fill(tensor({1, 2, 3}), condition, 0.5),
+                         doctest::Contains("floating"), TypeError);
   }
 
   TEST_CASE("in-place ops change the tensor they are given, and its views") {
@@ -388,7 +419,8 @@ TEST_SUITE("math elementwise") {
     CHECK_THROWS_AS(whole.add_(0.5), TypeError);
     CHECK_THROWS_AS(whole.div_(2), TypeError);
     CHECK_THROWS_WITH_AS(ones({3}).add_(ones({2, 3})), doctest::Contains("[2, 3]"), ValueError);
-    CHECK(whole.copy_(row<float>({1.9f, -1.9f})).to_vector<int64_t>() == std::vector<int64_t>{1, -1});
+    CHECK(whole.copy_(row<float>({1.9f, -1.9f})).to_vector<int64_t>() ==
+          std::vector<int64_t>{1, -1});
     CHECK_THROWS_AS(whole.copy_(zeros({3})), ValueError);
   }
 

@@ -23,7 +23,7 @@ Tensor labels(const std::vector<int64_t>& shape, int64_t classes) {
 }
 // Numbers that are far enough from each other, and from zero, for differences of maxima and of kinks.
 Tensor spread(const std::vector<int64_t>& shape) {
-  const Tensor result = numbers(shape, tenon::f64);
+  Tensor result = numbers(shape, tenon::f64);
   for (int64_t i = 0; i < result.numel(); ++i) {
     result.data<double>()[i] = static_cast<double>((i * 37) % 101) * 0.05 - 2.03;
   }

@@ -8,7 +8,7 @@ namespace functional = tenon::nn::functional;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor targets(const std::vector<int64_t>& values) { return tenon::from_range(values.begin(), values.end()); }
 
@@ -34,7 +34,7 @@ TEST_SUITE("nn") {
     check_values(functional::nll_loss(scores, targets({0, 2}), weight, -100, "sum"), {}, {25});
     check_values(functional::nll_loss(scores, targets({0, 2}), weight), {}, {5});
     check_values(functional::nll_loss(scores, targets({0, 2}), weight, 2), {}, {1});
-    check_values(functional::nll_loss(scores, targets({-100, -100})), {}, {nan});
+    check_values(functional::nll_loss(scores, targets({-100, -100})), {}, {kNan});
     check_values(functional::nll_loss(scores.select(0, 1), tenon::full({}, 1)), {}, {5});
     const Tensor image = scores.t().clone().unsqueeze(0);  // one image of two pixels with three classes
     check_values(functional::nll_loss(image, targets({0, 2}).unsqueeze(0), {}, -100, "none"), {1, 2}, {1, 6});
@@ -96,7 +96,7 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("cross_entropy of ignored targets alone is NaN, and large scores are fine") {
-    check_values(functional::cross_entropy(tenon::zeros({2, 3}), targets({-100, -100})), {}, {nan});
+    check_values(functional::cross_entropy(tenon::zeros({2, 3}), targets({-100, -100})), {}, {kNan});
     check_values(functional::cross_entropy(tenon::tensor({{1e30, 0.0}}), targets({0})), {}, {0});
     const Tensor x = tenon::zeros({2, 3}).requires_grad_();
     functional::cross_entropy(x, targets({-100, 1}), {}, -100, "sum").backward();

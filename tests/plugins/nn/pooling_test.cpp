@@ -8,7 +8,7 @@ namespace functional = tenon::nn::functional;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor counting(const std::vector<int64_t>& shape) {
   int64_t count = 1;
@@ -38,9 +38,9 @@ TEST_SUITE("nn") {
     check_values(values, {1, 2, 2}, {-3, -3, -3, -3});
     CHECK(indices.to_vector<int64_t>() == std::vector<int64_t>{0, 1, 2, 3});
     check_values(std::get<1>(functional::max_pool2d_with_indices(same, 2)), {1, 1, 1}, {0});
-    const Tensor spoiled = tenon::tensor({{{1.0, nan, 9.0, 2.0}}}, tenon::f32);
-    check_values(functional::max_pool2d(spoiled, {1, 2}), {1, 1, 2}, {nan, 9});
-    check_values(functional::max_pool2d(spoiled, {1, 3}, 1, {0, 1}), {1, 1, 4}, {nan, nan, nan, 9});
+    const Tensor spoiled = tenon::tensor({{{1.0, kNan, 9.0, 2.0}}}, tenon::f32);
+    check_values(functional::max_pool2d(spoiled, {1, 2}), {1, 1, 2}, {kNan, 9});
+    check_values(functional::max_pool2d(spoiled, {1, 3}, 1, {0, 1}), {1, 1, 4}, {kNan, kNan, kNan, 9});
     const Tensor low = tenon::full({1, 1, 2}, -std::numeric_limits<double>::infinity(), tenon::f64);
     check_values(std::get<1>(functional::max_pool2d_with_indices(low, {1, 2}, 1, {0, 1})), {1, 1, 3}, {0, 0, 1});
   }

@@ -8,7 +8,7 @@ namespace functional = tenon::nn::functional;
 
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor naive(const Tensor& input, int64_t dim) {
   const Tensor x = input.to(tenon::f64);
@@ -41,8 +41,8 @@ TEST_SUITE("nn") {
     check_values(functional::softmax(tenon::tensor({1000.0, 1000.0}), 0), {2}, {0.5, 0.5});
     check_values(functional::log_softmax(tenon::tensor({-1e30, 1e30}), 0), {2}, {-2e30, 0});
     check_values(functional::softmax(tenon::tensor({-inf, 0.0}), 0), {2}, {0, 1});
-    check_values(functional::softmax(tenon::tensor({1.0, nan}), 0), {2}, {nan, nan});
-    check_values(functional::softmax(tenon::tensor({-inf, -inf}), 0), {2}, {nan, nan});
+    check_values(functional::softmax(tenon::tensor({1.0, kNan}), 0), {2}, {kNan, kNan});
+    check_values(functional::softmax(tenon::tensor({-inf, -inf}), 0), {2}, {kNan, kNan});
     check_values(functional::softmax(tenon::full({}, 3.0), 0), {}, {1});
     CHECK(functional::softmax(tenon::zeros({0, 4}), 1).sizes() == std::vector<int64_t>{0, 4});
     CHECK(functional::log_softmax(tenon::zeros({4, 0}), 1).sizes() == std::vector<int64_t>{4, 0});

@@ -14,7 +14,17 @@
 
 #define TENON_HOST_MAGIC 0x6f6e6574u /* "teno" */
 
-#define TENON_HOST_MEMBER(since, result, name, parameters) result(TENON_CALL* name) parameters;
+/* A slot's name in this build. With minor 1 comes, and so on for each:
+ *   #if TENON_TARGET_MINOR >= 1
+ *   #define TENON_SINCE_1(name) name
+ *   #else
+ *   #define TENON_SINCE_1(name) name##_needs_target_minor_1
+ *   #endif
+ * so that what the target lacks does not compile, and the layout stays the same. */
+#define TENON_SINCE_0(name) name
+
+#define TENON_HOST_MEMBER(since, result, name, parameters) \
+  result(TENON_CALL* TENON_SINCE_##since(name)) parameters;
 
 /* Slots past `size` do not exist in this host. One table per process, the same for everyone. */
 typedef struct tenon_host {

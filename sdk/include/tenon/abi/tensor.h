@@ -16,7 +16,8 @@ enum {
   TENON_TENSOR_TYPED = 1 << 3,         /* not a plain Tensor: `type` names its tensor type */
   TENON_TENSOR_INFERENCE = 1 << 4,     /* made in inference mode: never to be recorded */
   TENON_TENSOR_SHAPE_ONLY = 1 << 5,    /* shape and dtype without data */
-  TENON_TENSOR_READ_ONLY = 1 << 6      /* writing through it is an error */
+  TENON_TENSOR_READ_ONLY = 1 << 6,     /* writing through it is an error */
+  TENON_TENSOR_VIEW = 1 << 7           /* made by an op as a view of another tensor */
 };
 
 /* Frozen: 48 bytes, read by kernels without a call. Valid as long as a reference to the tensor is held.

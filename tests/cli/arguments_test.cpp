@@ -1,0 +1,73 @@
+// Help, wrong usage and exit codes.
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+TEST_SUITE("arguments") {
+  TEST_CASE("help names every command and nothing that does not exist yet") {
+    const Outcome help = run_program("--help");
+    CHECK(help.code == 0);
+    CHECK(help.error.empty());
+    for (const char* command : {"run", "plan", "plugins", "ops", "modules", "overridable",
+                                "ignored", "signature", "show", "version", "new"}) {
+      CHECK(contains(help.out, std::string("\n  ") + command + " "));
+    }
+    for (const char* later : {"why", "coverage", "check"}) {
+      CHECK_FALSE(contains(help.out, std::string("\n  ") + later));
+    }
+  }
+
+  TEST_CASE("each command has help with an example") {
+    for (const char* command : {"run", "plan", "plugins", "ops", "modules", "overridable",
+                                "ignored", "signature", "show", "version", "new"}) {
+      CAPTURE(command);
+      const Outcome help = run_program(std::string(command) + " --help");
+      CHECK(help.code == 0);
+      CHECK(contains(help.out, std::string("Usage: tenon ") + command));
+      CHECK(contains(help.out, std::string("Examples:\n  tenon ")));
+    }
+  }
+
+  TEST_CASE("wrong usage ends with 2 and says what to do") {
+    struct Wrong {
+      const char *arguments, *message;
+    };
+    for (const Wrong& wrong : {
+             Wrong{"", "no command was given; see `tenon --help`"},
+             Wrong{"rnu x.json", "there is no command 'rnu' (did you mean 'run'?)"},
+             Wrong{"run", "see `tenon run --help`"},
+             Wrong{"run x.json --epochs 0", "--epochs: '0' is not a whole number from 1"},
+             Wrong{"run x.json --epochs many", "'many' is not a whole number"},
+             Wrong{"run x.json --seed -1", "'-1' is not a whole number from 0"},
+             Wrong{"plugins --plugin-path /nowhere", "there is no folder '/nowhere'"},
+             Wrong{"plugins --threads 0", "'0' is not a whole number from 1 to 1024"},
+             Wrong{"signature add mul", "not expected: mul"},
+             Wrong{"plan x.json --fast", "not expected: --fast"},
+         }) {
+      CAPTURE(wrong.arguments);
+      const Outcome outcome = run_program(wrong.arguments);
+      CHECK(outcome.code == 2);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.error.rfind("tenon: ", 0) == 0);
+      CHECK(contains(outcome.error, wrong.message));
+    }
+  }
+
+  TEST_CASE("an error names its kind and ends with 1") {
+    const Outcome outcome = run_program("signature ad");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.error == "tenon: ValueError: no op is named 'ad' (did you mean 'add'?)\n");
+  }
+
+  TEST_CASE("options of the program go before the command or behind it") {
+    CHECK(run_program("--threads 1 version --json").json()["threads"].integer() == 1);
+    CHECK(run_program("version --json --threads 1").json()["threads"].integer() == 1);
+  }
+
+  TEST_CASE("output that cannot be written is a fault") {
+    const Outcome outcome = run_program("ops >/dev/full");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.error == "tenon: IOError: standard output could not be written\n");
+  }
+}

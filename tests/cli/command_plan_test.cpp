@@ -1,0 +1,108 @@
+// tenon plan: nothing runs, everything that can be seen is seen.
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+TEST_SUITE("plan") {
+  TEST_CASE("a plan tells plugins, layers and settings") {
+    const Workspace folder(true);
+    const Outcome outcome = run_program_in(folder.path(), "plan blobs.json");
+    CHECK(outcome.error == "");
+    CHECK(outcome.code == 0);
+    for (const char* line : {
+             "plan of blobs.json\n",
+             "config, model, loss, optimizer",
+             "\n  model  Sequential                                  nn\n",
+             "\n  0        Linear    in_features=4, out_features=16  nn\n",
+             "\n  1        ReLU                                      nn\n",
+             "\n  samples    90 of 4 numbers, labels in column 4\n",
+             "\n  split      72 to train, 18 to test, shuffled\n",
+             "\n  loss       nn.functional.cross_entropy(label_smoothing=0.01)\n",
+             "\n  training   12 epochs of 5 steps, batches of 16, learning rate cosine\n",
+             "\nno faults found\n",
+         }) {
+      CAPTURE(line);
+      CHECK(contains(outcome.out, line));
+    }
+  }
+
+  TEST_CASE("JSON has the same") {
+    const Workspace folder(true);
+    const tenon::Tree plan = run_program_in(folder.path(), "plan blobs.json --json").json();
+    CHECK(plan["config"].text() == "blobs.json");
+    CHECK(plan["plugins"].size() == 3);
+    CHECK(plan["plugins"][0]["state"].text() == "indexed");
+    CHECK(plan["model"].size() == 4);
+    CHECK(plan["model"][1]["type"].text() == "Linear");
+    CHECK(plan["data"]["train"].integer() == 72);
+    CHECK(plan["data"]["test"].integer() == 18);
+    CHECK(plan["faults"].size() == 0);
+  }
+
+  TEST_CASE("all faults are told at once, each with its place") {
+    const Workspace folder(true);
+    const Outcome outcome = run_program_in(folder.path(), "plan faults.json");
+    CHECK(outcome.code == 1);
+    const std::string csv = folder.path("blobs.csv").string();
+    CHECK(outcome.error ==
+          "tenon: ConfigError: 7 faults\n"
+          "  faults.json: /data/label_column: there is no column 9 in '" +
+              csv +
+              "', which has 5 (0 to 4, or -1 for the last)\n"
+              "  faults.json: /model/layers/0/out_feature: Linear has no argument 'out_feature' "
+              "(did you mean "
+              "'out_features'?); it takes in_features, out_features, bias\n"
+              "  faults.json: /model/layers/0: Linear needs 'int out_features'\n"
+              "  faults.json: /model/layers/1/type: no module is named 'Relu' (did you mean "
+              "'ReLU'?)\n"
+              "  faults.json: /model/layers/2/in_features: Linear takes 'int in_features', found "
+              "\"many\"\n"
+              "  faults.json: /loss/options/smoothing: nn.functional.cross_entropy has no argument "
+              "'smoothing'; "
+              "it takes weight, ignore_index, reduction, label_smoothing\n"
+              "  faults.json: /output/weights: there is no folder '" +
+              folder.path("nowhere").string() + "'\n");
+    const Outcome json = run_program_in(folder.path(), "plan faults.json --json");
+    CHECK(json.code == 1);
+    CHECK(json.json()["faults"].size() == 7);
+  }
+
+  TEST_CASE("what the reader of configs refuses is told as it tells it") {
+    const Workspace folder(true);
+    const Outcome outcome = run_program_in(folder.path(), "plan unreadable.json");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "unreadable.json:3:3: /plugin: unknown key 'plugin'"));
+    CHECK(contains(outcome.error, "unreadable.json:4:26: /training/epochs: found 0"));
+    CHECK(run_program_in(folder.path(), "plan missing.json").code == 1);
+  }
+
+  TEST_CASE("eager plugins are not loaded either") {
+    const Workspace folder;
+    std::filesystem::copy(std::string(TENON_FIXTURES) + "/init_fails.so", folder.path());
+    folder.write(
+        "eager.json",
+        R"({"schema_version": 1, "plugins": [{"path": "init_fails.so", "load": "eager"}]})");
+    const Outcome outcome = run_program_in(folder.path(), "plan eager.json --json");
+    CHECK(outcome.code == 0);
+    const tenon::Tree plugin = outcome.json()["plugins"][0];
+    CHECK(plugin["state"].text() == "indexed");
+    CHECK(plugin["load"].text() == "eager");
+    CHECK(run_program_in(folder.path(), "run eager.json").code == 1);
+  }
+
+  TEST_CASE("a shape that samples do not fill is a fault") {
+    const Workspace folder(true);
+    folder.write("shape.json",
+                 R"({"schema_version": 1, "data": {"path": "blobs.csv", "shape": [1, 3]}})");
+    const Outcome outcome = run_program_in(folder.path(), "plan shape.json");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "/data/shape: [1,3] holds 3 numbers, but a sample of"));
+  }
+
+  TEST_CASE("a missing file of data is a fault") {
+    const Workspace folder;
+    folder.write("gone.json", R"({"schema_version": 1, "data": {"path": "gone.csv"}})");
+    CHECK(contains(run_program_in(folder.path(), "plan gone.json").error,
+                   "/data/path: there is no file"));
+  }
+}

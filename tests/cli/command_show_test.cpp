@@ -1,0 +1,49 @@
+// tenon show.
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+TEST_SUITE("show") {
+  TEST_CASE("an op is shown in full by the last part of its name") {
+    const Outcome outcome = run_program("show linear");
+    CHECK(outcome.code == 0);
+    CHECK(outcome.out.rfind("nn.functional.linear  op of plugin nn\n", 0) == 0);
+    CHECK(contains(outcome.out, "\n  signature    (input, weight, bias=None)\n"));
+    CHECK(contains(outcome.out, "\n  overridable  yes\n"));
+    CHECK(contains(outcome.out, "\n  provided by  nn, chosen\n"));
+    CHECK(contains(outcome.out, "\nsee also: module Linear\n"));
+  }
+
+  TEST_CASE("an op that cannot be overridden says why") {
+    CHECK(contains(run_program("show randperm").out, "\n  overridable  no: "));
+  }
+
+  TEST_CASE("plugins and modules are shown as well") {
+    CHECK(run_program("show math").out.rfind("math ", 0) == 0);
+    CHECK(contains(run_program("show math").out, "\n  ops "));
+    CHECK(run_program("show Linear").out.rfind("Linear  module of plugin nn\n", 0) == 0);
+  }
+
+  TEST_CASE("JSON is a list, each of a kind") {
+    const tenon::Tree module = run_program("show Conv2d --json").json();
+    CHECK(module.size() == 1);
+    CHECK(module[0]["kind"].text() == "module");
+    CHECK(module[0]["provider"].text() == "nn");
+    const tenon::Tree ops = run_program("show softmax --json").json();
+    CHECK(ops.size() == 2);
+    CHECK(ops[0]["name"].text() == "nn.functional.softmax");
+    CHECK(ops[1]["name"].text() == "nn.grad.softmax");
+  }
+
+  TEST_CASE("letters of the other case are forgiven when nothing else fits") {
+    CHECK(run_program("show sequential").out.rfind("Sequential  module", 0) == 0);
+  }
+
+  TEST_CASE("an unknown name is a fault with a suggestion") {
+    const Outcome outcome = run_program("show liner");
+    CHECK(outcome.code == 1);
+    CHECK(outcome.error ==
+          "tenon: ValueError: no op, plugin or module is named 'liner' (did you mean "
+          "'nn.functional.linear'?)\n");
+  }
+}

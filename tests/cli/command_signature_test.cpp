@@ -1,0 +1,18 @@
+// tenon signature.
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+TEST_SUITE("signature") {
+  TEST_CASE("add is called in the way that it always was") {
+    CHECK(run_program("signature add").out == "(input, other, *, alpha=1, out=None)\n");
+  }
+
+  TEST_CASE("the last part of a name is enough where it is unique") {
+    CHECK(run_program("signature linear").out == "(input, weight, bias=None)\n");
+    CHECK(run_program("signature linear --json").json()["name"].text() == "nn.functional.linear");
+    const Outcome outcome = run_program("signature cross_entropy");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "ambiguous"));
+  }
+}

@@ -1,0 +1,17 @@
+// A plugin of one op, to time its compilation.
+#include <tenon/plugin.hpp>
+
+namespace {
+
+struct Cube {
+  static constexpr auto schema = "one_op.cube(Tensor input) -> Tensor";
+  static constexpr auto doc = "The third power of each element.";
+  static tenon::Tensor forward(const tenon::Tensor& input) { return input * input * input; }
+};
+
+}  // namespace
+
+TENON_OP(Cube)
+
+#define ONE_OP_LIST(op, module) op(Cube)
+TENON_PLUGIN(one_op, "1.0.0", ONE_OP_LIST)

@@ -1,0 +1,77 @@
+// A small process for tenon_bench to start:
+//
+//   tenon_bench_start tensor        makes one tensor, prints its own peak memory in KiB
+//   tenon_bench_start list          prints the nanoseconds of listing all ops from facts
+//   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin
+//   tenon_bench_start read FILE     prints the nanoseconds of reading a file
+//   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+namespace {
+
+template <class Body>
+int print_time(const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool fine = body();
+  const auto end = std::chrono::steady_clock::now();
+  std::printf("%lld\n", static_cast<long long>(std::chrono::nanoseconds(end - start).count()));
+  return fine ? 0 : 1;
+}
+
+long peak_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stol(line.substr(6));
+  }
+  return 0;
+}
+
+int run(const std::string& what, const std::string& path) {
+  if (what == "tensor") {
+    const tenon::Tensor one = tenon::empty_tensor({1});
+    *one.data<float>() = 1;
+    std::printf("%ld\n", peak_kib());
+    return one.defined() ? 0 : 1;
+  }
+  if (what == "list") return print_time([] { return tenon::describe("ops").size() > 0; });
+  if (what == "load") {
+    return print_time([&] {
+      tenon::load_plugin(path);
+      return true;
+    });
+  }
+  if (what == "read") {
+    return print_time([&] {
+      std::FILE* file = std::fopen(path.c_str(), "rb");
+      if (file == nullptr) return false;
+      std::vector<char> bytes(1 << 20);
+      while (std::fread(bytes.data(), 1, bytes.size(), file) > 0) {
+      }
+      return std::fclose(file) == 0;
+    });
+  }
+  if (what == "open") {
+    return print_time([&] { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr; });
+  }
+  std::fprintf(stderr, "tenon_bench_start: unknown '%s'\n", what.c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc > 1 ? argv[1] : "tensor", argc > 2 ? argv[2] : "");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tenon_bench_start: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,74 @@
+// Whole training steps (forward, loss, backward, SGD step, gradients dropped) and inference.
+#include <vector>
+
+#include "bench.hpp"
+
+namespace {
+
+using bench::keep;
+using bench::numbers;
+using bench::State;
+using tenon::Module;
+using tenon::NoGrad;
+using tenon::Tensor;
+
+Module make_mlp() {
+  return tenon::create_module(tenon::Tree::parse(R"({"type": "Sequential", "layers": [
+    {"type": "Linear", "in_features": 64, "out_features": 128}, {"type": "ReLU"},
+    {"type": "Linear", "in_features": 128, "out_features": 64}, {"type": "ReLU"},
+    {"type": "Linear", "in_features": 64, "out_features": 10}]})"));
+}
+Tensor make_labels(int64_t count) {
+  std::vector<int64_t> labels(static_cast<size_t>(count));
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i * 7 % 10);
+  return tenon::from_range(labels.begin(), labels.end());
+}
+
+enum class Phase { all, forward, backward, step };
+
+// Times one phase of a step, or all of it.
+void run_training(State& state, Phase phase) {
+  const Module model = make_mlp();
+  std::vector<Tensor> parameters = model.parameters();
+  const Tensor inputs = numbers({state.range(0), 64}), labels = make_labels(state.range(0));
+  for (auto _ : state) {
+    const bench::Stopwatch forward_watch;
+    const Tensor loss = tenon::nn::functional::cross_entropy(model(inputs), labels);
+    const double forward = forward_watch.seconds();
+    const bench::Stopwatch backward_watch;
+    loss.backward();
+    const double backward = backward_watch.seconds();
+    const bench::Stopwatch step_watch;
+    {
+      const NoGrad plain;
+      for (Tensor& parameter : parameters) {
+        tenon::optim::sgd_step_(parameter, parameter.grad(), {}, 0.01);
+        parameter.set_grad({});
+      }
+    }
+    const double step = step_watch.seconds();
+    keep(loss);
+    if (phase == Phase::forward) state.SetIterationTime(forward);
+    if (phase == Phase::backward) state.SetIterationTime(backward);
+    if (phase == Phase::step) state.SetIterationTime(step);
+  }
+}
+void train(State& state) { run_training(state, Phase::all); }
+void train_forward(State& state) { run_training(state, Phase::forward); }
+void train_backward(State& state) { run_training(state, Phase::backward); }
+void train_step(State& state) { run_training(state, Phase::step); }
+BENCHMARK(train)->Arg(32)->Arg(64)->Arg(256)->UseRealTime();
+BENCHMARK(train_forward)->Arg(64)->UseManualTime();
+BENCHMARK(train_backward)->Arg(64)->UseManualTime();
+BENCHMARK(train_step)->Arg(64)->UseManualTime();
+
+void infer(State& state) {
+  const NoGrad plain;
+  Module model = make_mlp();
+  model.eval();
+  const Tensor inputs = numbers({state.range(0), 64});
+  for (auto _ : state) keep(model(inputs));
+}
+BENCHMARK(infer)->Arg(1)->Arg(64)->UseRealTime();
+
+}  // namespace
