@@ -295,6 +295,13 @@ void propagate_tangents(const Implementation& implementation, const tenon_value*
   for (size_t i = 0; i < results.size() && i < answer.size(); ++i) {
     Tensor* result = *results[i];
     if (result == nullptr || !answer[i] || !dtype_floating(result->view.dtype)) continue;
+    const Tensor& tangent = *answer[i];
+    if (tangent.view.dtype != result->view.dtype ||
+        !std::equal(tangent.shape().begin(), tangent.shape().end(), result->shape().begin(), result->shape().end())) {
+      throw Error(TENON_ERROR_RUNTIME, "function " + implementation.node_name + " returned an invalid tangent at index " + std::to_string(i) + " - got " +
+                                           dtype_text(tangent.view.dtype) + " " + shape_text(tangent.shape()) + " but expected " +
+                                           dtype_text(result->view.dtype) + " " + shape_text(result->shape()));
+    }
     attach(*result, answer[i]);
   }
 }

@@ -31,21 +31,17 @@ constinit thread_local Graveyard graveyard;
 
 constexpr size_t aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Bytes behind an argument that the node must keep for itself.
-size_t owned_bytes(const tenon_value& value) {
-  switch (value.tag) {
-    case TENON_VALUE_STRING:
-    case TENON_VALUE_BOOL_LIST:
-      return aligned(value.length);
-    case TENON_VALUE_INT_LIST:
-    case TENON_VALUE_FLOAT_LIST:
-      return value.length * size_t{8};
-    default:
-      return 0;
-  }
-}
+// Arguments that are kept as they are, and those of which a node needs its own copy; of the others (tensors, lists of
+// them, documents, modules) it keeps nothing here.
+constexpr uint32_t kPlainTags = 1u << TENON_VALUE_NONE | 1u << TENON_VALUE_BOOL | 1u << TENON_VALUE_INT |
+                                1u << TENON_VALUE_FLOAT | 1u << TENON_VALUE_DTYPE;
+constexpr uint32_t kCopiedTags = 1u << TENON_VALUE_STRING | 1u << TENON_VALUE_BOOL_LIST | 1u << TENON_VALUE_INT_LIST |
+                                 1u << TENON_VALUE_FLOAT_LIST;
 
-const void* source_of(const tenon_value& value) { return value.as.pointer; }
+size_t copied_bytes(const tenon_value& value) {
+  const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
+  return bytes ? value.length : value.length * size_t{8};
+}
 
 [[noreturn]] void fail_released(const char* name) {
   throw Error(TENON_ERROR_GRAPH,
@@ -91,7 +87,9 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
   size_t argument_count = implementation.parameter_count;
   if (implementation.out_parameter == static_cast<int32_t>(argument_count) - 1) --argument_count;
   size_t extra = 0;
-  for (size_t i = 0; i < argument_count; ++i) extra += owned_bytes(arguments[i]);
+  for (size_t i = 0; i < argument_count; ++i) {
+    if ((kCopiedTags >> arguments[i].tag & 1u) != 0) extra += aligned(copied_bytes(arguments[i]));
+  }
   size_t shapes = 0;
   for (const Tensor* result : results) shapes += result == nullptr ? 0 : result->view.rank;
 
@@ -129,16 +127,14 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
   node->argument_count_ = static_cast<uint16_t>(argument_count);
   char* own = memory + extra_at;
   for (size_t i = 0; i < argument_count; ++i) {
-    tenon_value value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TENSOR_LIST || value.tag == TENON_VALUE_STRING_LIST ||
-        value.tag >= TENON_VALUE_TREE) {
-      value = tenon_value{};
-    } else if (const size_t size = owned_bytes(value); size > 0) {
-      std::memcpy(own, source_of(value), value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST ? value.length : size);
-      value.as.pointer = own;
-      own += size;
-    }
-    node->arguments_[i] = value;
+    const tenon_value& value = arguments[i];
+    const uint32_t bit = 1u << value.tag;
+    node->arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
+    if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
+    const size_t size = copied_bytes(value);
+    std::memcpy(own, value.as.pointer, size);
+    node->arguments_[i].as.pointer = own;
+    own += aligned(size);
   }
   node->saved_ = reinterpret_cast<SavedTensor*>(memory + saved_at);
   node->saved_capacity_ = static_cast<uint16_t>(saved_capacity);

@@ -154,6 +154,8 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
 
 // A result that is one of the operands, unchanged, becomes a handle of its own before it gets a history.
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments, Tensor** place) {
+  // What is also an operand has two owners at least.
+  if ((*place)->references.load(std::memory_order_relaxed) == 1) return;
   bool is_input = false;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     is_input |= arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor == *place;
@@ -326,6 +328,9 @@ class RecordedCall {
       }
     }
     if (implementation_.settles) settle(implementation_, arguments_, results_);
+    if (implementation_.out_parameter < 0) return;
+    const tenon_value& out = arguments_[implementation_.out_parameter];
+    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation_, *out.as.tensor);
   }
 
   bool can_require_grad() const {

@@ -34,10 +34,6 @@ void set_view_base(Tensor& view, Tensor& input) noexcept {
       }
     }
   }
-  if (implementation.out_parameter >= 0) {
-    const tenon_value& out = arguments[implementation.out_parameter];
-    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
-  }
   if (!implementation.aliases) return;
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     const int32_t parameter = implementation.result_alias[r];
@@ -73,8 +69,13 @@ tenon_status run_only(const Implementation& implementation, tenon_context& conte
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
                        const tenon_value* arguments, tenon_value* results, tenon_error** error) noexcept {
   const tenon_status status = run_only(implementation, context, arguments, results, error);
-  if (status == TENON_OK && implementation.settles) settle(implementation, arguments, results);
-  return status;
+  if (status != TENON_OK) [[unlikely]] return status;
+  if (implementation.out_parameter >= 0) {
+    const tenon_value& out = arguments[implementation.out_parameter];
+    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
+  }
+  if (implementation.settles) settle(implementation, arguments, results);
+  return TENON_OK;
 }
 
 namespace {

@@ -19,7 +19,7 @@ namespace tenon::core {
 namespace {
 
 constexpr int64_t kMaxOperands = 4;  // the output and three inputs
-constexpr int64_t kGrain = 32768;    // elements that are worth a thread
+constexpr int64_t kGrain = 65536;    // elements that are worth a thread
 constexpr int64_t kPanelBytes = 128 * 1024;
 
 uint32_t find_isa() {

@@ -164,7 +164,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     implementation.result_alias.push_back(source);
     if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates) implementation.aliases = true;
   }
-  implementation.settles = implementation.mutates || implementation.aliases || implementation.out_parameter >= 0;
+  implementation.settles = implementation.mutates || implementation.aliases;
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   implementation.records_simply = formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
                                   !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&

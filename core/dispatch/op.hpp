@@ -38,7 +38,7 @@ struct Implementation {
   bool fixed_lists = false;      // some list parameter has a fixed length
   bool mutates = false;          // some operand is changed in place
   bool aliases = false;          // some result is a view of an operand
-  bool settles = false;          // versions or view bases change after a run
+  bool settles = false;          // versions of operands or view bases change after a run
   bool composite = false;
   bool records_simply = false;   // formula, one new tensor, no lists, nothing changed, no notes
   uint32_t accept[kMaxParameters];

@@ -107,17 +107,26 @@ void tensor_release(tenon_tensor* tensor) {
 int64_t tensor_use_count(const tenon_tensor* tensor) { return tensor->references.load(std::memory_order_relaxed); }
 int64_t tensor_version(const tenon_tensor* tensor) { return tensor->version(); }
 int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) { return a->storage != nullptr && a->storage == b->storage ? 1 : 0; }
+// A kernel that fills a new result changes nothing that anybody has seen: its version stays 0.
+void unsee_change(tenon_tensor& tensor) {
+  if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
+      tensor.storage->references.load(std::memory_order_acquire) == 1) {
+    tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
 tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(destination, "the destination of a copy");
     require_not_null(source, "the source of a copy");
     copy(*destination, *source);
+    unsee_change(*destination);
   });
 }
 tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(destination, "the tensor to fill");
     fill(*destination, *number);
+    unsee_change(*destination);
   });
 }
 tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {

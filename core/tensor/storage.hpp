@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/base/reference_count.hpp"
+
 struct tenon_op;
 
 namespace tenon::core {
@@ -18,13 +20,10 @@ struct Storage {
   std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
   bool foreign = false;
 
-  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void retain() noexcept { count_up(references); }
   // A sole owner needs no locked instruction: nobody else can reach the count to raise it.
   void release() noexcept {
-    if (references.load(std::memory_order_acquire) == 1 ||
-        references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      destroy(this);
-    }
+    if (references.load(std::memory_order_acquire) == 1 || count_down(references)) destroy(this);
   }
 
   // Uninitialized, 64-byte aligned. Throws Error(MEMORY).

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "core/base/reference_count.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/storage.hpp"
 #include "tenon/abi/tensor.h"
@@ -17,9 +18,9 @@ struct GraphNode {
   std::atomic<int32_t> references{1};
   void (*destroy)(GraphNode*) noexcept = nullptr;
 
-  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void retain() noexcept { count_up(references); }
   void release() noexcept {
-    if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+    if (count_down(references)) destroy(this);
   }
 };
 
@@ -47,11 +48,10 @@ struct tenon_tensor {
   int64_t* dimensions = nullptr;  // shape then strides, when the rank exceeds kInlineRank
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
 
-  void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
+  void retain() noexcept { tenon::core::count_up(references); }
   // A sole owner needs no locked instruction: nobody else can reach the count to raise it.
   void release() noexcept {
-    if (references.load(std::memory_order_acquire) == 1 ||
-        references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (references.load(std::memory_order_acquire) == 1 || tenon::core::count_down(references)) {
       destroy(this);
     }
   }

@@ -1,7 +1,7 @@
 // addmm: a matrix product added to a matrix, or to a row for each of its rows.
-#include "product.hpp"
-
 #include <cstring>
+
+#include "product.hpp"
 
 namespace {
 
@@ -16,7 +16,8 @@ void spread(const Tensor& input, const Tensor& result) {
     const auto bytes = static_cast<size_t>(input.numel() * tenon::element_size(input.dtype()));
     auto* to = static_cast<char*>(result.view_record().data);
     if (bytes == 0) return;
-    for (int64_t i = 0; i < result.shape()[0]; ++i, to += bytes) std::memcpy(to, input.view_record().data, bytes);
+    for (int64_t i = 0; i < result.shape()[0]; ++i, to += bytes)
+      std::memcpy(to, input.view_record().data, bytes);
   } else {
     tenon::copy_elements(result, input);
   }
@@ -24,7 +25,8 @@ void spread(const Tensor& input, const Tensor& result) {
 
 bool spreads(const Tensor& input, int64_t rows, int64_t columns) {
   const int64_t rank = input.dim();
-  return rank <= 2 && (rank < 1 || input.shape()[rank - 1] == columns || input.shape()[rank - 1] == 1) &&
+  return rank <= 2 &&
+         (rank < 1 || input.shape()[rank - 1] == columns || input.shape()[rank - 1] == 1) &&
          (rank < 2 || input.shape()[0] == rows || input.shape()[0] == 1);
 }
 
@@ -32,11 +34,12 @@ struct Addmm {
   static constexpr auto schema =
       "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
   static constexpr auto doc =
-      "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not read.";
+      "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not "
+      "read.";
   static constexpr auto saves = "shape(mat1), shape(mat2), mat2 for mat1, mat1 for mat2";
 
-  static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
-                        const Scalar& alpha) {
+  static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
+                        const Scalar& beta, const Scalar& alpha) {
     blas::check_rank("addmm", "mat1", 2, mat1);
     blas::check_rank("addmm", "mat2", 2, mat2);
     blas::check_dtypes("addmm", "mat1", mat1, "mat2", mat2);
@@ -45,8 +48,8 @@ struct Addmm {
     const int64_t rows = mat1.shape()[0], columns = mat2.shape()[1];
     if (!spreads(input, rows, columns)) {
       throw tenon::ValueError("addmm(): 'input' of shape " + blas::shape_text(input) +
-                              " cannot be broadcast to the product's shape [" + std::to_string(rows) + ", " +
-                              std::to_string(columns) + "]");
+                              " cannot be broadcast to the product's shape [" +
+                              std::to_string(rows) + ", " + std::to_string(columns) + "]");
     }
     Tensor result = tenon::empty_tensor({rows, columns}, mat1.dtype());
     if (!tenon::is_floating(mat1.dtype())) {
@@ -79,7 +82,9 @@ struct Addmm {
     const Tensor &input = tangents[0], &mat1 = tangents[1], &mat2 = tangents[2];
     const auto beta = c.argument<Scalar>(3), alpha = c.argument<Scalar>(4);
     Tensor tangent;
-    const auto take = [&](Tensor part) { tangent = tangent.defined() ? tangent + part : std::move(part); };
+    const auto take = [&](Tensor part) {
+      tangent = tangent.defined() ? tangent + part : std::move(part);
+    };
     if (mat1.defined()) take(scaled(mat1.mm(c.tensor(2)), alpha));
     if (mat2.defined()) take(scaled(c.tensor(1).mm(mat2), alpha));
     if (input.defined()) {

@@ -1,7 +1,7 @@
 // matmul: the product of vectors, matrices and batches of matrices, whichever the operands are.
-#include "product.hpp"
-
 #include <vector>
+
+#include "product.hpp"
 
 namespace {
 
@@ -23,10 +23,11 @@ std::vector<int64_t> batch_shape(const Tensor& a, const Tensor& b) {
   std::vector<int64_t> shape(static_cast<size_t>(rank));
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t from_a = i - (rank - a_rank), from_b = i - (rank - b_rank);
-    const int64_t a_size = from_a < 0 ? 1 : a.shape()[from_a], b_size = from_b < 0 ? 1 : b.shape()[from_b];
+    const int64_t a_size = from_a < 0 ? 1 : a.shape()[from_a],
+                  b_size = from_b < 0 ? 1 : b.shape()[from_b];
     if (a_size != b_size && a_size != 1 && b_size != 1) {
-      throw tenon::ValueError("matmul(): batch dimensions cannot be broadcast: " + blas::shape_text(a) + " and " +
-                              blas::shape_text(b));
+      throw tenon::ValueError("matmul(): batch dimensions cannot be broadcast: " +
+                              blas::shape_text(a) + " and " + blas::shape_text(b));
     }
     shape[static_cast<size_t>(i)] = a_size == 1 ? b_size : a_size;
   }
@@ -43,7 +44,8 @@ struct Matmul {
     const int64_t a_rank = input.dim(), b_rank = other.dim();
     if (a_rank == 0 || b_rank == 0) {
       throw tenon::ValueError("matmul(): both operands must have a dimension, got shapes " +
-                              blas::shape_text(input) + " and " + blas::shape_text(other) + "; use mul()");
+                              blas::shape_text(input) + " and " + blas::shape_text(other) +
+                              "; use mul()");
     }
     if (a_rank == 2 && b_rank == 2) return input.mm(other);
     const int64_t a_inner = input.size(-1), b_inner = other.size(b_rank == 1 ? 0 : -2);
@@ -58,7 +60,9 @@ struct Matmul {
       // One large product instead of a batch of small ones.
       std::vector<int64_t> shape = input.sizes();
       shape.back() = other.size(1);
-      return input.reshape({input.numel() == 0 ? rows_of(input) : -1, a_inner}).mm(other).reshape(shape);
+      return input.reshape({input.numel() == 0 ? rows_of(input) : -1, a_inner})
+          .mm(other)
+          .reshape(shape);
     }
     std::vector<int64_t> shape = batch_shape(input, other);
     int64_t count = 1;

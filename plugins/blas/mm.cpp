@@ -7,9 +7,11 @@ using tenon::Context;
 using tenon::Tensor;
 
 void throw_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
-  const std::string wanted = "[" + std::to_string(input.shape()[0]) + ", " + std::to_string(mat2.shape()[1]) + "]";
-  throw tenon::ValueError("mm(): 'out' must be " + std::string(tenon::dtype_text(input.dtype())) + " of shape " +
-                          wanted + ", got " + tenon::dtype_text(out.dtype()) + " of shape " + blas::shape_text(out));
+  const std::string wanted =
+      "[" + std::to_string(input.shape()[0]) + ", " + std::to_string(mat2.shape()[1]) + "]";
+  throw tenon::ValueError("mm(): 'out' must be " + std::string(tenon::dtype_text(input.dtype())) +
+                          " of shape " + wanted + ", got " + tenon::dtype_text(out.dtype()) +
+                          " of shape " + blas::shape_text(out));
 }
 
 bool writable(const Tensor& out, const Tensor& input, const Tensor& mat2) {
@@ -35,7 +37,8 @@ struct Mm {
       blas::multiply(input, mat2, result, 1, 1, 0);
       return result;
     }
-    if (out.dtype() != input.dtype() || out.dim() != 2 || out.shape()[0] != rows || out.shape()[1] != columns) {
+    if (out.dtype() != input.dtype() || out.dim() != 2 || out.shape()[0] != rows ||
+        out.shape()[1] != columns) {
       throw_out(out, input, mat2);
     }
     if (writable(out, input, mat2)) {

@@ -4,7 +4,7 @@
 namespace {
 
 tenon_status initialize(const tenon_tree*, tenon_error**) {
-  blas::obey_thread_count();
+  blas::use_threads(0);
   return TENON_OK;
 }
 

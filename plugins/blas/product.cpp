@@ -1,9 +1,9 @@
-// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops elsewhere.
+// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops
+// elsewhere.
 #include "product.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
+#include <cblas.h>
 #include <climits>
 #include <type_traits>
 
@@ -15,8 +15,8 @@ using tenon::f32;
 using tenon::f64;
 using tenon::ValueError;
 
-// Below this many multiplications OpenBLAS stays in the calling thread.
-constexpr double kThreadedProduct = 65536;
+// Up to this many multiplications (some 20 microseconds) a product stays in the calling thread.
+constexpr double kThreadedProduct = 1024.0 * 1024;
 // Products up to this size are shared out whole, one thread each; larger ones are split inside.
 constexpr double kWholeProduct = 16.0 * 1024 * 1024;
 
@@ -26,8 +26,8 @@ double multiplications(int64_t m, int64_t n, int64_t k) {
 
 blasint blas_size(int64_t size) {
   if (__builtin_expect(size > INT_MAX, 0)) {
-    throw ValueError("a matrix product takes sizes and strides up to " + std::to_string(INT_MAX) + ", got " +
-                     std::to_string(size));
+    throw ValueError("a matrix product takes sizes and strides up to " + std::to_string(INT_MAX) +
+                     ", got " + std::to_string(size));
   }
   return static_cast<blasint>(size);
 }
@@ -53,17 +53,20 @@ Layout layout_of(const Matrices& m) {
   return {blas_size(std::max<int64_t>({m.columns <= 1 ? 1 : m.column_stride, m.rows, 1})), true};
 }
 
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, float alpha,
-          const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c, blasint ldc) {
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
+          blasint k, float alpha, const float* a, blasint lda, const float* b, blasint ldb,
+          float beta, float* c, blasint ldc) {
   cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, double alpha,
-          const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
+          blasint k, double alpha, const double* a, blasint lda, const double* b, blasint ldb,
+          double beta, double* c, blasint ldc) {
   cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
 template <class T>
-void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch, T alpha, T beta) {
+void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch, T alpha,
+                 T beta) {
   const Layout la = layout_of(a), lb = layout_of(b), lo = layout_of(out);
   const CBLAS_ORDER order = lo.transposed ? CblasColMajor : CblasRowMajor;
   const CBLAS_TRANSPOSE ta = la.transposed == lo.transposed ? CblasNoTrans : CblasTrans;
@@ -74,21 +77,23 @@ void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int6
   auto* out_data = reinterpret_cast<T*>(out.data);
   const auto run = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      gemm(order, ta, tb, m, n, k, alpha, a_data + i * a.batch_stride, la.leading, b_data + i * b.batch_stride,
-           lb.leading, beta, out_data + i * out.batch_stride, lo.leading);
+      gemm(order, ta, tb, m, n, k, alpha, a_data + i * a.batch_stride, la.leading,
+           b_data + i * b.batch_stride, lb.leading, beta, out_data + i * out.batch_stride,
+           lo.leading);
     }
   };
   const double each = multiplications(m, n, k);
   if (batch == 1) {
-    if (each > kThreadedProduct) obey_thread_count();
+    use_threads(each);
     run(0, 1);
     return;
   }
-  if (each > kThreadedProduct) obey_thread_count();
+  use_threads(each);
   if (each > kWholeProduct) {
     run(0, batch);
   } else {
-    tenon::parallel_for(0, batch, std::max<int64_t>(1, static_cast<int64_t>(4 * kThreadedProduct / each)), run);
+    tenon::parallel_for(0, batch,
+                        std::max<int64_t>(1, static_cast<int64_t>(kThreadedProduct / each)), run);
   }
 }
 
@@ -107,7 +112,8 @@ void multiply_integers_as(const Matrices& a, const Matrices& b, const Matrices& 
       for (int64_t r = begin; r < end; ++r) {
         T* row = to + r * out.row_stride;
         for (int64_t j = 0; j < out.columns; ++j) {
-          row[j] = beta == 0 ? T{} : static_cast<T>(static_cast<Wide>(beta) * static_cast<Wide>(row[j]));
+          row[j] =
+              beta == 0 ? T{} : static_cast<T>(static_cast<Wide>(beta) * static_cast<Wide>(row[j]));
         }
       }
       for (int64_t from = 0; from < depth; from += block) {
@@ -119,7 +125,8 @@ void multiply_integers_as(const Matrices& a, const Matrices& b, const Matrices& 
                                 static_cast<Wide>(from_a[r * a.row_stride + k * a.column_stride]);
             const T* other = from_b + k * b.row_stride;
             for (int64_t j = 0; j < out.columns; ++j) {
-              row[j] = static_cast<T>(static_cast<Wide>(row[j]) + factor * static_cast<Wide>(other[j]));
+              row[j] =
+                  static_cast<T>(static_cast<Wide>(row[j]) + factor * static_cast<Wide>(other[j]));
             }
           }
         }
@@ -163,9 +170,10 @@ Tensor readable_vector(const Tensor& vector) {
 
 }  // namespace
 
-void obey_thread_count() {
+void use_threads(double multiplied) {
   thread_local int32_t obeyed = 0;
-  const int32_t count = tenon::thread_count();
+  // OpenBLAS goes parallel far earlier than waking threads pays.
+  const int32_t count = multiplied > kThreadedProduct ? tenon::thread_count() : 1;
   if (__builtin_expect(count != obeyed, 0)) {
     openblas_set_num_threads(count);
     obeyed = count;
@@ -175,13 +183,14 @@ void obey_thread_count() {
 Matrices matrices(const Tensor& tensor) {
   const tenon_tensor_view& view = tensor.view_record();
   const int last = view.rank - 1;
-  return {static_cast<char*>(view.data), view.shape[last - 1], view.shape[last], view.strides[last - 1],
-          view.strides[last],            last == 2 ? view.strides[0] : 0};
+  return {static_cast<char*>(view.data), view.shape[last - 1], view.shape[last],
+          view.strides[last - 1],        view.strides[last],   last == 2 ? view.strides[0] : 0};
 }
 
 bool has_blas_layout(const Matrices& m) { return row_major(m) || column_major(m); }
 
-void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha, double beta) {
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
+              double beta) {
   const Matrices to = matrices(out);
   if (to.rows == 0 || to.columns == 0 || batch == 0) return;
   const DType dtype = out.dtype();
@@ -206,8 +215,8 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
   }
 }
 
-void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, int64_t alpha,
-                       int64_t beta) {
+void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch,
+                       int64_t alpha, int64_t beta) {
   const Matrices to = matrices(out);
   if (to.rows == 0 || to.columns == 0 || batch == 0) return;
   Tensor rows = b;
@@ -232,9 +241,10 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
       if constexpr (!std::is_same_v<T, bool>) {
         T* to = y.data<T>();
         for (int64_t i = 0; i < rows; ++i) {
-          to[i] = columns == 0 ? T{}
-                               : wrapping_sum(a.data<const T>() + i * a.strides()[0], a.strides()[1],
-                                              x.data<const T>(), x.strides()[0], columns);
+          to[i] = columns == 0
+                      ? T{}
+                      : wrapping_sum(a.data<const T>() + i * a.strides()[0], a.strides()[1],
+                                     x.data<const T>(), x.strides()[0], columns);
         }
       }
     });
@@ -247,7 +257,7 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const Matrices m = matrices(readable(a, copy));
   const Layout layout = layout_of(m);
   const Tensor vector = readable_vector(x);
-  if (multiplications(rows, columns, 1) > 4096) obey_thread_count();
+  use_threads(multiplications(rows, columns, 1));
   const CBLAS_ORDER order = layout.transposed ? CblasColMajor : CblasRowMajor;
   if (y.dtype() == f32) {
     cblas_sgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0f,
@@ -255,8 +265,8 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
                 blas_stride(vector), 1.0f, y.data<float>(), 1);
   } else {
     cblas_dgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0,
-                reinterpret_cast<const double*>(m.data), layout.leading, vector.data<const double>(),
-                blas_stride(vector), 1.0, y.data<double>(), 1);
+                reinterpret_cast<const double*>(m.data), layout.leading,
+                vector.data<const double>(), blas_stride(vector), 1.0, y.data<double>(), 1);
   }
 }
 
@@ -270,19 +280,21 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
     tenon::visit(out.dtype(), [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!std::is_same_v<T, bool>) {
-        *out.data<T>() = wrapping_sum(a.data<const T>(), a.strides()[0], b.data<const T>(), b.strides()[0], count);
+        *out.data<T>() = wrapping_sum(a.data<const T>(), a.strides()[0], b.data<const T>(),
+                                      b.strides()[0], count);
       }
     });
     return;
   }
   const Tensor x = readable_vector(a), y = readable_vector(b);
   const blasint n = blas_size(count);
-  if (n > 4096) obey_thread_count();
+  use_threads(static_cast<double>(n));
   if (out.dtype() == f32) {
-    *out.data<float>() = cblas_sdot(n, x.data<const float>(), blas_stride(x), y.data<const float>(), blas_stride(y));
+    *out.data<float>() =
+        cblas_sdot(n, x.data<const float>(), blas_stride(x), y.data<const float>(), blas_stride(y));
   } else {
-    *out.data<double>() =
-        cblas_ddot(n, x.data<const double>(), blas_stride(x), y.data<const double>(), blas_stride(y));
+    *out.data<double>() = cblas_ddot(n, x.data<const double>(), blas_stride(x),
+                                     y.data<const double>(), blas_stride(y));
   }
 }
 
@@ -296,21 +308,27 @@ std::string shape_text(const Tensor& tensor) {
 
 void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
   throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(wanted) +
-                   (wanted == 1 ? " dimension" : " dimensions") + ", got shape " + shape_text(found) +
+                   (wanted == 1 ? " dimension" : " dimensions") + ", got shape " +
+                   shape_text(found) +
                    (std::string_view(op) == "matmul" ? "" : "; matmul() takes any number"));
 }
 void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b) {
-  throw ValueError(std::string(op) + "(): inner sizes differ: " + shape_text(a) + " and " + shape_text(b));
+  throw ValueError(std::string(op) + "(): inner sizes differ: " + shape_text(a) + " and " +
+                   shape_text(b));
 }
 void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b) {
-  throw ValueError(std::string(op) + "(): batch sizes differ: " + shape_text(a) + " and " + shape_text(b));
+  throw ValueError(std::string(op) + "(): batch sizes differ: " + shape_text(a) + " and " +
+                   shape_text(b));
 }
-void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name, const Tensor& b) {
+void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
+                  const Tensor& b) {
   if (a.dtype() == b.dtype()) {
-    throw tenon::TypeError(std::string(op) + "(): bool tensors have no product; convert them with to()");
+    throw tenon::TypeError(std::string(op) +
+                           "(): bool tensors have no product; convert them with to()");
   }
-  throw tenon::TypeError(std::string(op) + "(): '" + a_name + "' is " + tenon::dtype_text(a.dtype()) + " but '" +
-                         b_name + "' is " + tenon::dtype_text(b.dtype()) + "; convert one with to()");
+  throw tenon::TypeError(std::string(op) + "(): '" + a_name + "' is " +
+                         tenon::dtype_text(a.dtype()) + " but '" + b_name + "' is " +
+                         tenon::dtype_text(b.dtype()) + "; convert one with to()");
 }
 
 }  // namespace blas

@@ -1,9 +1,10 @@
-// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops elsewhere.
+// Products of strided matrices: BLAS by flags where the layout allows it, copies and plain loops
+// elsewhere.
 #pragma once
 
-#include <tenon/plugin.hpp>
-
 #include <string>
+
+#include <tenon/plugin.hpp>
 
 namespace blas {
 
@@ -24,16 +25,18 @@ Matrices matrices(const Tensor& tensor);
 // Whether gemm can read (and write) the layout: unit stride one way, a leading dimension the other.
 bool has_blas_layout(const Matrices& m);
 
-// out = alpha * a b + beta * out for each of `batch` products; with beta 0 what is in `out` is not read.
-// Any strides of the operands, any dtype but bool; `out` must have a BLAS layout, and be row-major for
-// integers.
-void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha, double beta);
+// out = alpha * a b + beta * out for each of `batch` products; with beta 0 what is in `out` is not
+// read. Any strides of the operands, any dtype but bool; `out` must have a BLAS layout, and be
+// row-major for integers.
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
+              double beta);
 // The same with whole numbers, for integer tensors.
-void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, int64_t alpha,
-                       int64_t beta);
+void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch,
+                       int64_t alpha, int64_t beta);
 
-// OpenBLAS keeps a thread count for each calling thread; sets it to the runtime's when that has changed.
-void obey_thread_count();
+// OpenBLAS keeps a thread count for each calling thread: sets it to the runtime's for work of so
+// many multiplications, to one where that is too little to share.
+void use_threads(double multiplied);
 
 // y = a x for a matrix and a vector, and the sum of products of two vectors.
 void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
@@ -44,8 +47,8 @@ std::string shape_text(const Tensor& tensor);
 [[noreturn]] void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found);
 [[noreturn]] void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b);
 [[noreturn]] void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b);
-[[noreturn]] void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
-                               const Tensor& b);
+[[noreturn]] void throw_dtypes(const char* op, const char* a_name, const Tensor& a,
+                               const char* b_name, const Tensor& b);
 
 inline void check_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
   if (__builtin_expect(found.dim() != wanted, 0)) throw_rank(op, name, wanted, found);

@@ -18,31 +18,42 @@ struct CsvTable {
   int64_t rows = 0, columns = 0;
 };
 
-// Lines of numbers with `delimiter` between them. Spaces and tabs around numbers, quotes around a number, CRLF,
-// a byte order mark and blank lines at the end are taken; everything else that is no number is a Fault.
+// Lines of numbers with `delimiter` between them. Spaces and tabs around numbers, quotes around a
+// number, CRLF, a byte order mark and blank lines at the end are taken; everything else that is no
+// number is a Fault.
 class CsvParser {
  public:
   CsvParser(std::string_view text, char delimiter, bool header)
-      : start_(text.data()), at_(start_), end_(start_ + text.size()), delimiter_(delimiter), header_(header) {}
+      : start_(text.data()),
+        at_(start_),
+        end_(start_ + text.size()),
+        delimiter_(delimiter),
+        header_(header) {}
 
   CsvTable parse() {
-    if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r' || is_number_part(delimiter_)) {
-      throw Fault("the delimiter " + quoted(std::string_view(&delimiter_, 1)) + " cannot stand between numbers");
+    if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r' ||
+        is_number_part(delimiter_)) {
+      throw Fault("the delimiter " + quoted(std::string_view(&delimiter_, 1)) +
+                  " cannot stand between numbers");
     }
     if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
     line_start_ = at_;
     if (header_) skip_header();
     while (at_ != end_) {
       if (skip_blank_line()) continue;
-      if (blank_line_ != 0) throw Fault("the line is blank, with rows behind it", std::to_string(blank_line_));
+      if (blank_line_ != 0)
+        throw Fault("the line is blank, with rows behind it", std::to_string(blank_line_));
       row();
     }
-    if (table_.rows == 0) throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
+    if (table_.rows == 0)
+      throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
     return std::move(table_);
   }
 
  private:
-  static bool is_number_part(char c) { return (c >= '0' && c <= '9') || c == '.' || c == '+' || c == '-'; }
+  static bool is_number_part(char c) {
+    return (c >= '0' && c <= '9') || c == '.' || c == '+' || c == '-';
+  }
   bool is_space(char c) const { return (c == ' ' || c == '\t') && c != delimiter_; }
 
   // Past the end of the line, if one is here.
@@ -99,7 +110,8 @@ class CsvParser {
       table_.columns = count;
     } else if (count != table_.columns) {
       throw Fault(std::to_string(count) + (count == 1 ? " column where " : " columns where ") +
-                      std::to_string(table_.columns) + (table_.columns == 1 ? " was" : " were") + " read before",
+                      std::to_string(table_.columns) + (table_.columns == 1 ? " was" : " were") +
+                      " read before",
                   std::to_string(line));
     }
     ++table_.rows;
@@ -126,17 +138,22 @@ class CsvParser {
     // Most numbers are short integers.
     const char* digit = first;
     int64_t whole = 0;
-    while (digit != end_ && *digit >= '0' && *digit <= '9' && digit - first < 15) whole = whole * 10 + (*digit++ - '0');
+    while (digit != end_ && *digit >= '0' && *digit <= '9' && digit - first < 15)
+      whole = whole * 10 + (*digit++ - '0');
     if (digit != first && ends_number(digit, inside)) {
       at_ = digit;
       return static_cast<float>(whole);
     }
-    const char* from = first != end_ && *first == '+' && end_ - first >= 2 && first[1] != '-' ? first + 1 : first;
+    const char* from =
+        first != end_ && *first == '+' && end_ - first >= 2 && first[1] != '-' ? first + 1 : first;
     double value = 0;
     const auto [stop, error] = std::from_chars(from, end_, value);
     const bool beyond = error == std::errc::result_out_of_range;
-    if ((error != std::errc() && !beyond) || !ends_number(stop, inside)) refuse(first, "is not a number", inside);
-    const bool tiny = beyond && std::string_view(from, static_cast<size_t>(stop - from)).find('-', 1) != std::string_view::npos;
+    if ((error != std::errc() && !beyond) || !ends_number(stop, inside))
+      refuse(first, "is not a number", inside);
+    const bool tiny =
+        beyond && std::string_view(from, static_cast<size_t>(stop - from)).find('-', 1) !=
+                      std::string_view::npos;
     if (tiny) value = 0;
     const auto single = static_cast<float>(value);
     if ((beyond && !tiny) || (std::isinf(single) && std::isfinite(value))) {
@@ -148,11 +165,13 @@ class CsvParser {
 
   [[noreturn]] void refuse(const char* first, const char* what, bool inside = false) const {
     const char* last = first;
-    while (last != end_ && *last != '\n' && *last != '\r' && *last != (inside ? '"' : delimiter_)) ++last;
+    while (last != end_ && *last != '\n' && *last != '\r' && *last != (inside ? '"' : delimiter_))
+      ++last;
     while (last != first && is_space(last[-1])) --last;
     const std::string_view found(first, static_cast<size_t>(last - first));
     std::string message = found.empty() ? "the field is empty" : quoted(found) + " " + what;
-    if (table_.rows == 0 && !header_) message += "; if the first row names the columns, say header=true";
+    if (table_.rows == 0 && !header_)
+      message += "; if the first row names the columns, say header=true";
     throw Fault(message, std::to_string(line_) + ":" + std::to_string(first - line_start_ + 1));
   }
 

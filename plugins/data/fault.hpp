@@ -8,7 +8,8 @@
 
 namespace data {
 
-// Thrown by the parsers, which know no host. `where` is "", "17" (a line) or "3:12" (line and column).
+// Thrown by the parsers, which know no host. `where` is "", "17" (a line) or "3:12" (line and
+// column).
 class Fault : public std::exception {
  public:
   explicit Fault(std::string message, std::string where = "", bool truncated = false)

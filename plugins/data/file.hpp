@@ -1,14 +1,15 @@
 // Files for reading, with errors that name them.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <tenon/plugin.hpp>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <string>
+#include <unistd.h>
+
+#include <sys/stat.h>
+
+#include <tenon/plugin.hpp>
 
 #include "fault.hpp"
 
@@ -17,12 +18,14 @@ namespace data {
 class File {
  public:
   explicit File(std::string_view path) : path_(path) {
-    if (path_.empty() || path_.find('\0') != std::string::npos) throw tenon::IOError("the path of the file is empty or broken");
+    if (path_.empty() || path_.find('\0') != std::string::npos)
+      throw tenon::IOError("the path of the file is empty or broken");
     descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0) refuse(std::strerror(errno));
     struct stat facts {};
     if (fstat(descriptor_, &facts) != 0) fail(std::strerror(errno));
-    if (!S_ISREG(facts.st_mode)) fail(S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file");
+    if (!S_ISREG(facts.st_mode))
+      fail(S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file");
     size_ = static_cast<int64_t>(facts.st_size);
   }
   ~File() {
@@ -37,7 +40,8 @@ class File {
   // Exactly `count` bytes from `offset`.
   void read(char* to, int64_t offset, int64_t count) const {
     while (count > 0) {
-      const ssize_t got = pread(descriptor_, to, static_cast<size_t>(count), static_cast<off_t>(offset));
+      const ssize_t got =
+          pread(descriptor_, to, static_cast<size_t>(count), static_cast<off_t>(offset));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) refuse(std::strerror(errno));
       if (got == 0) refuse("it became shorter while it was read");
@@ -52,7 +56,8 @@ class File {
   }
   // digits.csv:17: 64 columns where 65 were read before
   [[noreturn]] void refuse(const Fault& fault) const {
-    const std::string text = path_ + (fault.where().empty() ? "" : ":" + fault.where()) + ": " + fault.what();
+    const std::string text =
+        path_ + (fault.where().empty() ? "" : ":" + fault.where()) + ": " + fault.what();
     if (fault.truncated()) throw tenon::IOError(text);
     throw tenon::ValueError(text);
   }

@@ -32,7 +32,7 @@ struct NpyLayout {
   int64_t bytes = 0;   // of the data
 };
 
-inline constexpr int64_t kNpyPreamble = 12;           // magic, version and the longer form of the length
+inline constexpr int64_t kNpyPreamble = 12;  // magic, version and the longer form of the length
 inline constexpr int64_t kNpyMostHeader = 64 * 1024;  // longer ones are refused
 inline constexpr int64_t kNpyMostRank = 16;
 
@@ -46,7 +46,10 @@ class NpyParser {
     dictionary();
     if (!seen_descr_ || !seen_order_ || !seen_shape_) {
       throw Fault(std::string("the header has no '") +
-                  (!seen_descr_ ? "descr" : !seen_order_ ? "fortran_order" : "shape") + "'");
+                  (!seen_descr_   ? "descr"
+                   : !seen_order_ ? "fortran_order"
+                                  : "shape") +
+                  "'");
     }
     measure();
     return std::move(layout_);
@@ -79,7 +82,9 @@ class NpyParser {
     text_ = head_.substr(static_cast<size_t>(start), static_cast<size_t>(length));
   }
   int byte(size_t i) const { return static_cast<unsigned char>(head_[i]); }
-  static Fault truncated(const std::string& where) { return Fault("the file ends in " + where, "", true); }
+  static Fault truncated(const std::string& where) {
+    return Fault("the file ends in " + where, "", true);
+  }
 
   // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } in any order.
   void dictionary() {
@@ -87,7 +92,9 @@ class NpyParser {
     while (!take('}')) {
       const std::string_view key = string();
       expect(':');
-      bool& seen = key == "descr" ? seen_descr_ : key == "fortran_order" ? seen_order_ : seen_shape_;
+      bool& seen = key == "descr"           ? seen_descr_
+                   : key == "fortran_order" ? seen_order_
+                                            : seen_shape_;
       if (key != "descr" && key != "fortran_order" && key != "shape") {
         throw Fault("the header has an unknown key " + quoted(key));
       }
@@ -111,7 +118,8 @@ class NpyParser {
 
   void descr() {
     skip_space();
-    if (at_ < text_.size() && text_[at_] == '[') throw Fault("arrays of records are not read: save each field alone");
+    if (at_ < text_.size() && text_[at_] == '[')
+      throw Fault("arrays of records are not read: save each field alone");
     const std::string_view text = string();
     if (text.empty()) throw Fault("the dtype is empty");
     const bool ordered = text[0] == '<' || text[0] == '>' || text[0] == '|' || text[0] == '=';
@@ -119,8 +127,8 @@ class NpyParser {
     for (const NpyTypeInfo& info : kNpyTypes) {
       if (info.text != type) continue;
       if (text[0] == '>' && info.bytes > 1) {
-        throw Fault("big-endian data (" + quoted(text) + ") is not read: save it with dtype '<" + std::string(type) +
-                    "'");
+        throw Fault("big-endian data (" + quoted(text) + ") is not read: save it with dtype '<" +
+                    std::string(type) + "'");
       }
       layout_.type = info.type;
       layout_.element_bytes = info.bytes;
@@ -183,23 +191,27 @@ class NpyParser {
     layout_.bytes = empty ? 0 : count;
     const int64_t present = file_size_ - layout_.offset;
     if (!empty && (overflow || count > present)) {
-      throw Fault("the file ends in its data: the shape " + shape_text() + " takes " +
-                      (overflow ? "more bytes than can be counted" : std::to_string(count) + " bytes") + ", " +
-                      std::to_string(present) + " are there",
-                  "", true);
+      throw Fault(
+          "the file ends in its data: the shape " + shape_text() + " takes " +
+              (overflow ? "more bytes than can be counted" : std::to_string(count) + " bytes") +
+              ", " + std::to_string(present) + " are there",
+          "", true);
     }
     if (layout_.bytes != present) {
-      throw Fault(std::to_string(present - layout_.bytes) + " bytes lie behind the data of shape " + shape_text());
+      throw Fault(std::to_string(present - layout_.bytes) + " bytes lie behind the data of shape " +
+                  shape_text());
     }
   }
   std::string shape_text() const {
     std::string text = "[";
-    for (const int64_t n : layout_.shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(n);
+    for (const int64_t n : layout_.shape)
+      text += (text.size() == 1 ? "" : ", ") + std::to_string(n);
     return text + "]";
   }
 
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
       ++at_;
     }
   }
@@ -214,14 +226,16 @@ class NpyParser {
   }
   std::string_view string() {
     skip_space();
-    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) unexpected("a quoted text");
+    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
+      unexpected("a quoted text");
     const size_t first = at_ + 1, last = text_.find(text_[at_], first);
     if (last == std::string_view::npos) throw Fault("a quote in the header is not closed");
     at_ = last + 1;
     return text_.substr(first, last - first);
   }
   [[noreturn]] void unexpected(const std::string& wanted) const {
-    throw Fault("the header is broken at byte " + std::to_string(at_) + ": " + wanted + " is wanted, found " +
+    throw Fault("the header is broken at byte " + std::to_string(at_) + ": " + wanted +
+                " is wanted, found " +
                 (at_ >= text_.size() ? "its end" : quoted(text_.substr(at_, 12))));
   }
 
@@ -232,14 +246,17 @@ class NpyParser {
   NpyLayout layout_;
 };
 
-inline NpyLayout parse_npy(std::string_view head, int64_t file_size) { return NpyParser(head, file_size).parse(); }
+inline NpyLayout parse_npy(std::string_view head, int64_t file_size) {
+  return NpyParser(head, file_size).parse();
+}
 
 // Magic, version, length and the dictionary, padded so that the data begins at a multiple of 64.
 inline std::string npy_header(NpyType type, const int64_t* shape, int64_t rank) {
   const NpyTypeInfo& info = kNpyTypes[static_cast<size_t>(type)];
-  std::string text = "{'descr': '" + std::string(info.bytes == 1 ? "|" : "<") + std::string(info.text) +
-                     "', 'fortran_order': False, 'shape': (";
-  for (int64_t i = 0; i < rank; ++i) text += std::to_string(shape[i]) + (i + 1 < rank ? ", " : rank == 1 ? "," : "");
+  std::string text = "{'descr': '" + std::string(info.bytes == 1 ? "|" : "<") +
+                     std::string(info.text) + "', 'fortran_order': False, 'shape': (";
+  for (int64_t i = 0; i < rank; ++i)
+    text += std::to_string(shape[i]) + (i + 1 < rank ? ", " : rank == 1 ? "," : "");
   text += "), }";
   constexpr size_t fixed = 10;
   text.append(63 - (fixed + text.size()) % 64, ' ');

@@ -7,13 +7,16 @@ namespace {
 using tenon::Tensor;
 
 struct ReadCsv {
-  static constexpr auto schema = "data.read_csv(str path, *, bool header=False, str delimiter=',') -> Tensor";
+  static constexpr auto schema =
+      "data.read_csv(str path, *, bool header=False, str delimiter=',') -> Tensor";
   static constexpr auto doc =
-      "The numbers of a text file as an f32 tensor [rows, columns]; whole numbers are exact up to 2^24.";
+      "The numbers of a text file as an f32 tensor [rows, columns]; whole numbers are exact up to "
+      "2^24.";
 
   static Tensor forward(std::string_view path, bool header, std::string_view delimiter) {
     if (delimiter.size() != 1) {
-      throw tenon::ValueError("read_csv(): delimiter must be one character, got '" + std::string(delimiter) + "'");
+      throw tenon::ValueError("read_csv(): delimiter must be one character, got '" +
+                              std::string(delimiter) + "'");
     }
     const data::File file(path);
     std::string text(static_cast<size_t>(file.size()), '\0');

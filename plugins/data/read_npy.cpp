@@ -11,25 +11,36 @@ using tenon::Tensor;
 
 tenon::DType dtype_of(data::NpyType type) {
   switch (type) {
-    case data::NpyType::boolean: return tenon::boolean;
-    case data::NpyType::u8: return tenon::u8;
-    case data::NpyType::i8: return tenon::i8;
-    case data::NpyType::i16: return tenon::i16;
-    case data::NpyType::i32: return tenon::i32;
-    case data::NpyType::i64: return tenon::i64;
-    case data::NpyType::f32: return tenon::f32;
-    default: return tenon::f64;
+    case data::NpyType::boolean:
+      return tenon::boolean;
+    case data::NpyType::u8:
+      return tenon::u8;
+    case data::NpyType::i8:
+      return tenon::i8;
+    case data::NpyType::i16:
+      return tenon::i16;
+    case data::NpyType::i32:
+      return tenon::i32;
+    case data::NpyType::i64:
+      return tenon::i64;
+    case data::NpyType::f32:
+      return tenon::f32;
+    default:
+      return tenon::f64;
   }
 }
 
 struct ReadNpy {
   static constexpr auto schema = "data.read_npy(str path) -> Tensor";
   static constexpr auto doc =
-      "The array of a .npy file: bool, u8, i8 to i64, f32 or f64, little-endian, of any order and format version.";
+      "The array of a .npy file: bool, u8, i8 to i64, f32 or f64, little-endian, of any order and "
+      "format version.";
 
   static Tensor forward(std::string_view path) {
     const data::File file(path);
-    std::string head(static_cast<size_t>(std::min(file.size(), data::kNpyPreamble + data::kNpyMostHeader)), '\0');
+    std::string head(
+        static_cast<size_t>(std::min(file.size(), data::kNpyPreamble + data::kNpyMostHeader)),
+        '\0');
     file.read(head.data(), 0, static_cast<int64_t>(head.size()));
     try {
       return read(file, data::parse_npy(head, file.size()));

@@ -1,7 +1,7 @@
 // data.write_npy: a tensor into a .npy file.
-#include <tenon/plugin.hpp>
-
 #include <string>
+
+#include <tenon/plugin.hpp>
 
 #include "npy.hpp"
 
@@ -11,20 +11,29 @@ using tenon::Tensor;
 
 data::NpyType type_of(tenon::DType dtype) {
   switch (dtype) {
-    case tenon::boolean: return data::NpyType::boolean;
-    case tenon::u8: return data::NpyType::u8;
-    case tenon::i8: return data::NpyType::i8;
-    case tenon::i16: return data::NpyType::i16;
-    case tenon::i32: return data::NpyType::i32;
-    case tenon::i64: return data::NpyType::i64;
-    case tenon::f32: return data::NpyType::f32;
-    default: return data::NpyType::f64;
+    case tenon::boolean:
+      return data::NpyType::boolean;
+    case tenon::u8:
+      return data::NpyType::u8;
+    case tenon::i8:
+      return data::NpyType::i8;
+    case tenon::i16:
+      return data::NpyType::i16;
+    case tenon::i32:
+      return data::NpyType::i32;
+    case tenon::i64:
+      return data::NpyType::i64;
+    case tenon::f32:
+      return data::NpyType::f32;
+    default:
+      return data::NpyType::f64;
   }
 }
 
 struct WriteNpy {
   static constexpr auto schema = "data.write_npy(str path, Tensor input) -> ()";
-  static constexpr auto doc = "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
+  static constexpr auto doc =
+      "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
 
   static void forward(std::string_view path, const Tensor& input) {
     const Tensor whole = tenon::contiguous_as(input, input.dtype());

@@ -14,7 +14,8 @@ Tensor extremum(const char* op, const Tensor& input, std::optional<IntList> dim,
     using T = decltype(zero);
     using Kernel = LaneKernel<ExtremumPolicy<T, Largest>>;
     T* to = static_cast<T*>(result.view_record().data);
-    reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) { to[at] = total.value; });
+    reduce<Kernel>(input, plan,
+                   [=](int64_t at, const typename Kernel::Total& total) { to[at] = total.value; });
   });
   return result;
 }
@@ -43,8 +44,10 @@ Tensor share_jvp(const char* op, Context& c, TensorList tangents) {
 }
 
 struct Amax {
-  static constexpr auto schema = "amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr auto doc = "The largest element over the given dimensions; ties share the gradient.";
+  static constexpr auto schema =
+      "amax(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The largest element over the given dimensions; ties share the gradient.";
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
     return extremum<true>("amax", input, dim, keepdim);
@@ -54,8 +57,10 @@ struct Amax {
 };
 
 struct Amin {
-  static constexpr auto schema = "amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr auto doc = "The smallest element over the given dimensions; ties share the gradient.";
+  static constexpr auto schema =
+      "amin(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The smallest element over the given dimensions; ties share the gradient.";
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
     return extremum<false>("amin", input, dim, keepdim);

@@ -10,14 +10,18 @@ namespace {
 template <class T, bool Largest>
 struct ArgKernel {
   using In = T;
-  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  // As wide as the elements; a block of columns has few enough lines for all of them.
+  using Index =
+      std::conditional_t<sizeof(T) == 8, int64_t,
+                         std::conditional_t<sizeof(T) == 4, int32_t,
+                                            std::conditional_t<sizeof(T) == 2, int16_t, int8_t>>>;
   using Lanes = LaneKernel<ExtremumPolicy<T, Largest>>;
   struct Total {
     T value = worst<T, Largest>();
     int64_t index = -1;
   };
   static constexpr bool ordered = true, wide = sizeof(T) >= 4;
-  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 256;
+  static constexpr int64_t kRowBlock = 4096, kColumnBlock = 64;
 
   static bool beats(T candidate, T best) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -53,72 +57,90 @@ struct ArgKernel {
 
   // The best of each block first; only in the best block its place is looked for.
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t position, int64_t rows, int64_t row_step, int64_t count,
-                        int64_t stride, Total* totals) {
+  MATH_INLINE void rows(const T* in, int64_t position, int64_t rows, int64_t row_step,
+                        int64_t count, int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       typename Lanes::Total best;
       int64_t best_from = -1;
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
         typename Lanes::Total own;
-        if (stride == 1) Lanes::template add_run<Bytes>(in + from, block, own);
-        else Lanes::add_strided(in + from * stride, block, stride, own);
+        if (stride == 1)
+          Lanes::template add_run<Bytes>(in + from, block, own);
+        else
+          Lanes::add_strided(in + from * stride, block, stride, own);
         if (best_from < 0 || beats(own.value, best.value)) {
           best = own;
           best_from = from;
         }
       }
-      const int64_t index = best_from + place(in + best_from * stride, count - best_from, stride, best.value);
+      const int64_t index =
+          best_from + place(in + best_from * stride, count - best_from, stride, best.value);
       merge(totals[r], Total{best.value, position + index});
     }
   }
 
   template <int Bytes>
-  MATH_INLINE void columns(const T* in, int64_t position, int64_t rows, int64_t row_stride, int64_t columns,
-                           Total* totals) {
-    T best[kPanel];
-    Index index[kPanel];
+  MATH_INLINE void columns(const T* in, int64_t position, int64_t rows, int64_t row_stride,
+                           int64_t columns, Total* totals) {
+    constexpr auto N = static_cast<int64_t>(Bytes / sizeof(T));
+    using Elements = typename VectorOf<T, Bytes>::type;
+    using Indices = typename VectorOf<Index, Bytes>::type;
+    alignas(64) T best[kPanel];
+    alignas(64) Index index[kPanel];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) {
         best[c] = in[c];
         index[c] = 0;
       }
-      int64_t r = 0;
-      for (; r + 4 <= block; r += 4, in += 4 * row_stride) add_lines<4>(in, r, row_stride, columns, best, index);
-      for (; r < block; ++r, in += row_stride) add_lines<1>(in, r, row_stride, columns, best, index);
-      for (int64_t c = 0; c < columns; ++c) merge(totals[c], Total{best[c], position + from + index[c]});
+      for (int64_t r = 0; r < block;) {
+        const int64_t lines = block - r < 4 ? block - r : 4;
+        int64_t c = 0;
+        for (; c + N <= columns; c += N) {
+          Elements value;
+          Indices at;
+          std::memcpy(&value, best + c, sizeof(value));
+          std::memcpy(&at, index + c, sizeof(at));
+          for (int64_t k = 0; k < lines; ++k) {
+            Elements candidate;
+            std::memcpy(&candidate, in + k * row_stride + c, sizeof(candidate));
+            keep_better(value, at, candidate, Indices{} + static_cast<Index>(r + k));
+          }
+          std::memcpy(best + c, &value, sizeof(value));
+          std::memcpy(index + c, &at, sizeof(at));
+        }
+        for (; c < columns; ++c) {
+          for (int64_t k = 0; k < lines; ++k) {
+            keep_better(best[c], index[c], in[k * row_stride + c], static_cast<Index>(r + k));
+          }
+        }
+        r += lines;
+        in += lines * row_stride;
+      }
+      for (int64_t c = 0; c < columns; ++c)
+        merge(totals[c], Total{best[c], position + from + index[c]});
     }
   }
-  template <int Lines>
-  MATH_INLINE void add_lines(const T* in, int64_t row, int64_t row_stride, int64_t columns, T* best,
-                             Index* index) {
-    TENON_INDEPENDENT
-    for (int64_t c = 0; c < columns; ++c) {
-      T value = best[c];
-      Index at = index[c];
-      for (int k = 0; k < Lines; ++k) {
-        const T candidate = in[k * row_stride + c];
-        bool better;
-        if constexpr (std::is_floating_point_v<T>) {
-          const bool numbers = Largest ? candidate > value : candidate < value;
-          better = numbers | ((candidate != candidate) & (value == value));
-        } else {
-          better = Largest ? candidate > value : candidate < value;
-        }
-        value = better ? candidate : value;
-        at = better ? static_cast<Index>(row + k) : at;
-      }
-      best[c] = value;
-      index[c] = at;
+  // For numbers and for vectors.
+  template <class V, class I>
+  MATH_INLINE void keep_better(V& best, I& index, const V& candidate, const I& at) {
+    const auto better = Largest ? candidate > best : candidate < best;
+    if constexpr (std::is_floating_point_v<T>) {
+      const auto first_nan = (candidate != candidate) & (best == best);
+      index = (better | first_nan) ? at : index;
+      best = (better | first_nan) ? candidate : best;
+    } else {
+      index = better ? at : index;
+      best = better ? candidate : best;
     }
   }
 };
 
 // The dimension to reduce; none: the input is read as one row-major run.
 template <bool Largest>
-void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool keepdim, Tensor* values,
-          Tensor& indices) {
+void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool keepdim,
+          Tensor* values, Tensor& indices) {
   int64_t wrapped = 0;
   std::optional<IntList> dims;
   if (dim) {
@@ -162,7 +184,8 @@ std::tuple<Tensor, Tensor> pick(Context& c, TensorList tangents) {
 }
 
 struct Max {
-  static constexpr auto schema = "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  static constexpr auto schema =
+      "max(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
   static constexpr auto doc = "The largest elements along a dimension and the first index of each.";
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
@@ -171,12 +194,16 @@ struct Max {
     return {values, indices};
   }
   static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) { return pick(c, tangents); }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) {
+    return pick(c, tangents);
+  }
 };
 
 struct Min {
-  static constexpr auto schema = "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
-  static constexpr auto doc = "The smallest elements along a dimension and the first index of each.";
+  static constexpr auto schema =
+      "min(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
+  static constexpr auto doc =
+      "The smallest elements along a dimension and the first index of each.";
   static constexpr auto saves = "shape(input), result1";
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, int64_t dim, bool keepdim) {
     Tensor values, indices;
@@ -184,12 +211,16 @@ struct Min {
     return {values, indices};
   }
   static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) { return pick(c, tangents); }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) {
+    return pick(c, tangents);
+  }
 };
 
 struct Argmax {
-  static constexpr auto schema = "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr auto doc = "The index of the first largest element along a dimension, or in row-major order.";
+  static constexpr auto schema =
+      "argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The index of the first largest element along a dimension, or in row-major order.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
     Tensor indices;
@@ -199,8 +230,10 @@ struct Argmax {
 };
 
 struct Argmin {
-  static constexpr auto schema = "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
-  static constexpr auto doc = "The index of the first smallest element along a dimension, or in row-major order.";
+  static constexpr auto schema =
+      "argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The index of the first smallest element along a dimension, or in row-major order.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
     Tensor indices;

@@ -8,7 +8,8 @@ using namespace math;
 
 namespace {
 
-// The memory that a strided layout reaches, in elements from its first one; nothing for empty shapes.
+// The memory that a strided layout reaches, in elements from its first one; nothing for empty
+// shapes.
 struct Reach {
   int64_t lowest = 0, highest = -1;
   int64_t size() const { return highest - lowest + 1; }
@@ -28,7 +29,8 @@ bool may_overlap(IntList shape, IntList strides) {
     if (shape[i] > 1) order.push(i);
   }
   const auto step = [&](int64_t i) { return strides[i] < 0 ? -strides[i] : strides[i]; };
-  std::sort(order.values, order.values + order.rank, [&](int64_t a, int64_t b) { return step(a) < step(b); });
+  std::sort(order.values, order.values + order.rank,
+            [&](int64_t a, int64_t b) { return step(a) < step(b); });
   int64_t covered = 0;
   for (const int64_t i : IntList(order)) {
     if (step(i) <= covered) return true;
@@ -38,14 +40,15 @@ bool may_overlap(IntList shape, IntList strides) {
 }
 void check_layout(const char* op, IntList size, IntList stride) {
   if (size.size() != stride.size()) {
-    throw ValueError(std::string(op) + "(): size " + math::text(size) + " and stride " + math::text(stride) +
-                     " have different lengths");
+    throw ValueError(std::string(op) + "(): size " + math::text(size) + " and stride " +
+                     math::text(stride) + " have different lengths");
   }
 }
 
-// `flat` is memory of which `lowest` is the first element. These place tensors in it by ops alone, so that
-// gradients of gradients come by themselves.
-Tensor place(const Tensor& flat, const Tensor& values, IntList size, IntList stride, int64_t offset) {
+// `flat` is memory of which `lowest` is the first element. These place tensors in it by ops alone,
+// so that gradients of gradients come by themselves.
+Tensor place(const Tensor& flat, const Tensor& values, IntList size, IntList stride,
+             int64_t offset) {
   if (values.numel() == 0) return flat;
   if (!may_overlap(size, stride)) return as_strided_scatter(flat, values, size, stride, offset);
   Tensor positions;
@@ -67,7 +70,8 @@ Tensor lay_out(const Tensor& values, const Layout& layout) {
   if (layout.contiguous) return values.contiguous();
   const Reach own = reach(layout.shape, layout.strides, 0);
   if (own.size() == 0) return values;
-  return place(zeros({own.size()}, values.dtype()), values, layout.shape, layout.strides, -own.lowest)
+  return place(zeros({own.size()}, values.dtype()), values, layout.shape, layout.strides,
+               -own.lowest)
       .as_strided(IntList(layout.shape), IntList(layout.strides), -own.lowest);
 }
 
@@ -76,13 +80,14 @@ struct AsStrided {
       "as_strided(Tensor(a) input, int[] size, int[] stride, int storage_offset=0) -> Tensor(a)";
   static constexpr auto doc =
       "A view with any shape and strides; storage_offset counts from the input's first element.";
-  static Tensor forward(Context& c, const Tensor& input, IntList size, IntList stride, int64_t storage_offset) {
+  static Tensor forward(Context& c, const Tensor& input, IntList size, IntList stride,
+                        int64_t storage_offset) {
     check_layout("as_strided", size, stride);
     c.stash(Layout{Sizes(input.shape()), Sizes(input.strides()), input.is_contiguous()});
     return alias_tensor(input, size, stride, storage_offset);
   }
-  // The gradient is gathered in memory laid out like the input's and read from there. Elements that share
-  // memory share its gradient.
+  // The gradient is gathered in memory laid out like the input's and read from there. Elements that
+  // share memory share its gradient.
   static Tensor backward(Context& c, const Tensor& g) {
     const Layout& layout = c.stash<Layout>();
     const auto size = c.argument<IntList>(1), stride = c.argument<IntList>(2);
@@ -91,11 +96,12 @@ struct AsStrided {
     if (own.size() == 0) return zeros(IntList(layout.shape), g.dtype());
     const int64_t lowest = view.size() == 0 ? own.lowest : std::min(own.lowest, view.lowest);
     const int64_t highest = std::max(own.highest, view.highest);
-    Tensor memory = place(zeros({highest - lowest + 1}, g.dtype()), g, size, stride, offset - lowest);
+    Tensor memory =
+        place(zeros({highest - lowest + 1}, g.dtype()), g, size, stride, offset - lowest);
     if (may_overlap(layout.shape, layout.strides)) {
       const Tensor ones_in_place = ones(IntList(layout.shape), g.dtype());
-      const Tensor sharers = place(zeros({highest - lowest + 1}, g.dtype()), ones_in_place, layout.shape,
-                                   layout.strides, -lowest);
+      const Tensor sharers = place(zeros({highest - lowest + 1}, g.dtype()), ones_in_place,
+                                   layout.shape, layout.strides, -lowest);
       memory = memory / sharers.clamp(1);
     }
     return memory.as_strided(IntList(layout.shape), IntList(layout.strides), -lowest);
@@ -108,10 +114,12 @@ struct AsStrided {
 
 struct AsStridedScatter {
   static constexpr auto schema =
-      "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int storage_offset=0) -> Tensor";
-  static constexpr auto doc = "A copy of input, laid out like it, with src in the place of a strided view.";
-  static Tensor forward(Context& c, const Tensor& input, const Tensor& src, IntList size, IntList stride,
-                        int64_t storage_offset) {
+      "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int "
+      "storage_offset=0) -> Tensor";
+  static constexpr auto doc =
+      "A copy of input, laid out like it, with src in the place of a strided view.";
+  static Tensor forward(Context& c, const Tensor& input, const Tensor& src, IntList size,
+                        IntList stride, int64_t storage_offset) {
     check_layout("as_strided_scatter", size, stride);
     if (!same(src.shape(), size)) {
       throw ValueError("as_strided_scatter(): src has shape " + math::text(src.shape()) +
@@ -127,7 +135,8 @@ struct AsStridedScatter {
     const Tensor like_input = lay_out(g, layout);
     std::tuple<Tensor, Tensor> result;
     if (c.needs_input_grad(0)) {
-      std::get<0>(result) = as_strided_scatter(like_input, expanded_zeros(size, g.dtype()), size, stride, offset);
+      std::get<0>(result) =
+          as_strided_scatter(like_input, expanded_zeros(size, g.dtype()), size, stride, offset);
     }
     if (c.needs_input_grad(1)) std::get<1>(result) = like_input.as_strided(size, stride, offset);
     return result;
@@ -141,17 +150,18 @@ struct AsStridedScatter {
     return as_strided_scatter(lay_out(input, layout), src, size, stride, c.argument<int64_t>(4));
   }
 
-  static Tensor write(const Tensor& input, const Tensor& src, IntList size, IntList stride, int64_t offset) {
+  static Tensor write(const Tensor& input, const Tensor& src, IntList size, IntList stride,
+                      int64_t offset) {
     const Reach own = reach(input.shape(), input.strides(), 0);
     const Tensor memory = empty_tensor({std::max<int64_t>(own.size(), 0)}, input.dtype());
     const Tensor result = alias_tensor(memory, input.shape(), input.strides(), -own.lowest);
     copy_elements(result, input);
     const Reach part = reach(size, stride, offset);
     if (part.size() != 0 && (part.lowest < own.lowest || part.highest > own.highest)) {
-      throw ValueError("as_strided_scatter(): the part of shape " + math::text(size) + ", strides " +
-                       math::text(stride) + " and offset " + std::to_string(offset) +
-                       " lies outside of the input of shape " + math::text(input.shape()) + " and strides " +
-                       math::text(input.strides()));
+      throw ValueError("as_strided_scatter(): the part of shape " + math::text(size) +
+                       ", strides " + math::text(stride) + " and offset " + std::to_string(offset) +
+                       " lies outside of the input of shape " + math::text(input.shape()) +
+                       " and strides " + math::text(input.strides()));
     }
     copy_elements(alias_tensor(result, size, stride, offset), src);
     return result;

@@ -20,7 +20,8 @@ struct Clone {
 
 struct Contiguous {
   static constexpr auto schema = "contiguous(Tensor(a) input) -> Tensor(a)";
-  static constexpr auto doc = "The input itself when its elements lie in row-major order, else a copy that does.";
+  static constexpr auto doc =
+      "The input itself when its elements lie in row-major order, else a copy that does.";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input) { return contiguous_as(input, input.dtype()); }
   static Tensor backward(Context&, const Tensor& g) { return g; }
@@ -28,7 +29,8 @@ struct Contiguous {
 
 struct To {
   static constexpr auto schema = "to(Tensor(a) input, dtype dtype) -> Tensor(a)";
-  static constexpr auto doc = "The elements converted to a dtype; the input itself when it has it already.";
+  static constexpr auto doc =
+      "The elements converted to a dtype; the input itself when it has it already.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input, DType dtype) {

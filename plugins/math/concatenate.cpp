@@ -28,7 +28,8 @@ struct Cat {
     int64_t position = 0;
     for (const Tensor& tensor : tensors) {
       if (tensor.dim() == 0) {
-        throw ValueError("cat(): tensor " + std::to_string(position) + " has 0 dimensions: use stack");
+        throw ValueError("cat(): tensor " + std::to_string(position) +
+                         " has 0 dimensions: use stack");
       }
       if (first == nullptr && !is_nothing(tensor)) first = &tensor;
       ++position;
@@ -88,8 +89,8 @@ struct Stack {
     const int64_t along = wrap_dimension("stack", dim, own.size() + 1);
     for (int64_t i = 1; i < tensors.size(); ++i) {
       if (!same(tensors[i].shape(), own)) {
-        throw ValueError("stack(): tensor " + std::to_string(i) + " has shape " + math::text(tensors[i].shape()) +
-                         ", but tensor 0 has " + math::text(own));
+        throw ValueError("stack(): tensor " + std::to_string(i) + " has shape " +
+                         math::text(tensors[i].shape()) + ", but tensor 0 has " + math::text(own));
       }
     }
     Sizes shape(own);
@@ -107,7 +108,8 @@ struct Stack {
     const auto dim = c.argument<int64_t>(1);
     Gradients gradients(static_cast<size_t>(g.size(dim)));
     for (size_t i = 0; i < gradients.size(); ++i) {
-      if (c.needs_input_grad(static_cast<int64_t>(i))) gradients[i] = g.select(dim, static_cast<int64_t>(i));
+      if (c.needs_input_grad(static_cast<int64_t>(i)))
+        gradients[i] = g.select(dim, static_cast<int64_t>(i));
     }
     return gradients;
   }

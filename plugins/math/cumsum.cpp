@@ -39,7 +39,8 @@ TENON_VECTORIZE void scan_columns(const T* in, T* out, int64_t size, int64_t inn
 
 struct Cumsum {
   static constexpr auto schema = "cumsum(Tensor input, int dim) -> Tensor";
-  static constexpr auto doc = "The sum of each element and all before it along a dimension. Integers give i64.";
+  static constexpr auto doc =
+      "The sum of each element and all before it along a dimension. Integers give i64.";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t along = wrap_dimension("cumsum", dim, input.dim());
@@ -55,17 +56,25 @@ struct Cumsum {
       using T = decltype(zero);
       const T* in = source.data<T>();
       T* out = result.data<T>();
-      parallel_for(0, outer, std::max<int64_t>(1, kParallelWork / (size * inner)), [&](int64_t from, int64_t to) {
-        using Sum = decltype(sum);
-        int64_t o = from;
-        for (; inner == 1 && o + 4 <= to; o += 4) scan_lines<4, Sum>(in + o * size, out + o * size, size);
-        for (; inner == 1 && o < to; ++o) scan_lines<1, Sum>(in + o * size, out + o * size, size);
-        for (; o < to; ++o) scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size, inner);
-      });
+      parallel_for(0, outer, std::max<int64_t>(1, kParallelWork / (size * inner)),
+                   [&](int64_t from, int64_t to) {
+                     using Sum = decltype(sum);
+                     int64_t o = from;
+                     for (; inner == 1 && o + 4 <= to; o += 4)
+                       scan_lines<4, Sum>(in + o * size, out + o * size, size);
+                     for (; inner == 1 && o < to; ++o)
+                       scan_lines<1, Sum>(in + o * size, out + o * size, size);
+                     for (; o < to; ++o)
+                       scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size,
+                                         inner);
+                   });
     };
-    if (source.dtype() == f32) run(float{}, double{});
-    else if (source.dtype() == f64) run(double{}, double{});
-    else run(int64_t{}, uint64_t{});
+    if (source.dtype() == f32)
+      run(float{}, double{});
+    else if (source.dtype() == f64)
+      run(double{}, double{});
+    else
+      run(int64_t{}, uint64_t{});
     return result;
   }
   static Tensor backward(Context& c, const Tensor& g) {

@@ -39,7 +39,8 @@ std::string text(IntList list);
 [[noreturn]] void throw_dimension(const char* op, int64_t dim, int64_t rank);
 [[noreturn]] void throw_rank(const char* op, int64_t rank);
 
-// A dimension from 0 on; negative ones count from the end. A 0-dim tensor counts as one of one dimension.
+// A dimension from 0 on; negative ones count from the end. A 0-dim tensor counts as one of one
+// dimension.
 inline int64_t wrap_dimension(const char* op, int64_t dim, int64_t rank) {
   const int64_t limit = rank == 0 ? 1 : rank;
   if (dim < -limit || dim >= limit) throw_dimension(op, dim, rank);

@@ -10,23 +10,24 @@ Tensor expand_to(const char* op, const Tensor& input, IntList size) {
   if (size.size() > TENON_MAX_RANK) throw_rank(op, size.size());
   const int64_t added = size.size() - input.dim();
   if (added < 0) {
-    throw ValueError(std::string(op) + "(): shape " + math::text(input.shape()) + " has more dimensions than " +
-                     math::text(size));
+    throw ValueError(std::string(op) + "(): shape " + math::text(input.shape()) +
+                     " has more dimensions than " + math::text(size));
   }
   Sizes shape(size), strides(size);
   for (int64_t i = 0; i < size.size(); ++i) {
     const int64_t own = i < added ? 1 : input.shape()[i - added];
     if (size[i] < -1 || (size[i] == -1 && i < added)) {
-      throw ValueError(std::string(op) + "(): size " + std::to_string(size[i]) + " at dimension " +
-                       std::to_string(i) + " of " + math::text(size) +
-                       (i < added ? " is not allowed for a dimension that is new" : " is negative"));
+      throw ValueError(
+          std::string(op) + "(): size " + std::to_string(size[i]) + " at dimension " +
+          std::to_string(i) + " of " + math::text(size) +
+          (i < added ? " is not allowed for a dimension that is new" : " is negative"));
     }
     if (size[i] == -1) shape[i] = own;
     if (own != 1 && own != shape[i]) {
       throw ValueError(std::string(op) + "(): size " + std::to_string(own) + " at dimension " +
                        std::to_string(i - added) + " of shape " + math::text(input.shape()) +
-                       " does not expand to " + std::to_string(shape[i]) + " in " + math::text(size) +
-                       ": only size 1 expands");
+                       " does not expand to " + std::to_string(shape[i]) + " in " +
+                       math::text(size) + ": only size 1 expands");
     }
     strides[i] = i < added || own != shape[i] ? 0 : input.strides()[i - added];
   }
@@ -35,10 +36,13 @@ Tensor expand_to(const char* op, const Tensor& input, IntList size) {
 
 struct Expand {
   static constexpr auto schema = "expand(Tensor(a) input, int[] size) -> Tensor(a)";
-  static constexpr auto doc = "A view that repeats dimensions of size 1, without copying; -1 keeps a size.";
+  static constexpr auto doc =
+      "A view that repeats dimensions of size 1, without copying; -1 keeps a size.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, IntList size) { return expand_to("expand", input, size); }
+  static Tensor forward(const Tensor& input, IntList size) {
+    return expand_to("expand", input, size);
+  }
   static Tensor backward(Context& c, const Tensor& g) { return g.sum_to_size(c.tensor(0).shape()); }
 };
 

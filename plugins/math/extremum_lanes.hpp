@@ -8,8 +8,10 @@ namespace math {
 template <class T, bool Largest>
 constexpr T worst() {
   using Limits = std::numeric_limits<T>;
-  if constexpr (Limits::has_infinity) return Largest ? -Limits::infinity() : Limits::infinity();
-  else return Largest ? Limits::lowest() : Limits::max();
+  if constexpr (Limits::has_infinity)
+    return Largest ? -Limits::infinity() : Limits::infinity();
+  else
+    return Largest ? Limits::lowest() : Limits::max();
 }
 
 // Puts the better of each pair into `best`; NaN beats every number. For numbers and for vectors.
@@ -19,8 +21,10 @@ __attribute__((always_inline)) inline void take_better(V& best, const V& other) 
     best = (Largest ? other > best : other < best) ? other : best;
   } else {
     const auto unordered = other != other;
-    if constexpr (Largest) best = ((other > best) | unordered) ? other : best;
-    else best = ((other < best) | unordered) ? other : best;
+    if constexpr (Largest)
+      best = ((other > best) | unordered) ? other : best;
+    else
+      best = ((other < best) | unordered) ? other : best;
   }
 }
 
@@ -41,15 +45,19 @@ struct ExtremumPolicy : PolicyDefaults<T> {
   static constexpr bool separates_nan = std::is_floating_point_v<T>;
   template <class V>
   MATH_INLINE void step_numbers(V& lanes, const V& elements) {
-    if constexpr (Largest) lanes = elements > lanes ? elements : lanes;
-    else lanes = elements < lanes ? elements : lanes;
+    if constexpr (Largest)
+      lanes = elements > lanes ? elements : lanes;
+    else
+      lanes = elements < lanes ? elements : lanes;
   }
   template <class V>
   MATH_INLINE void join(V& lanes, const V& others) {
     take_better<Largest>(lanes, others);
   }
   MATH_INLINE void add(Total& total, Lane lane) { take_better<Largest>(total.value, lane); }
-  static void merge(Total& total, const Total& other) { take_better<Largest>(total.value, other.value); }
+  static void merge(Total& total, const Total& other) {
+    take_better<Largest>(total.value, other.value);
+  }
 };
 
 }  // namespace math

@@ -11,11 +11,13 @@ namespace {
 
 void check_index_dtype(const char* op, const Tensor& index) {
   if (index.dtype() == i64 || index.dtype() == i32) return;
-  throw TypeError(std::string(op) + "(): the index must be i64 or i32, not " + dtype_text(index.dtype()));
+  throw TypeError(std::string(op) + "(): the index must be i64 or i32, not " +
+                  dtype_text(index.dtype()));
 }
 [[noreturn]] void throw_index(const char* op, int64_t index, int64_t dim, int64_t size) {
-  throw IndexError(std::string(op) + "(): index " + std::to_string(index) + " is out of range for dimension " +
-                   std::to_string(dim) + " with size " + std::to_string(size));
+  throw IndexError(std::string(op) + "(): index " + std::to_string(index) +
+                   " is out of range for dimension " + std::to_string(dim) + " with size " +
+                   std::to_string(size));
 }
 
 // Indices as i64, contiguous, each in [0, size).
@@ -43,7 +45,8 @@ void check_vector(const char* op, const Tensor& index) {
 struct Lines {
   int64_t outer = 1, size = 1, inner = 1;
   Lines(IntList shape, int64_t dim) {
-    for (int64_t i = 0; i < shape.size(); ++i) (i < dim ? outer : i == dim ? size : inner) *= shape[i];
+    for (int64_t i = 0; i < shape.size(); ++i)
+      (i < dim ? outer : i == dim ? size : inner) *= shape[i];
   }
 };
 
@@ -54,16 +57,19 @@ Tensor copy_of(const Tensor& input) {
 }
 void check_same_dtype(const char* op, const Tensor& input, const Tensor& source, const char* name) {
   if (input.dtype() == source.dtype()) return;
-  throw TypeError(std::string(op) + "(): input has dtype " + dtype_text(input.dtype()) + ", but " + name +
-                  " has " + dtype_text(source.dtype()));
+  throw TypeError(std::string(op) + "(): input has dtype " + dtype_text(input.dtype()) + ", but " +
+                  name + " has " + dtype_text(source.dtype()));
 }
 
 // Sums as the dtype defines them: integers wrap, bools are or-ed.
 template <class T>
 void add_to(T& sum, T value) {
-  if constexpr (std::is_same_v<T, bool>) sum = sum || value;
-  else if constexpr (std::is_integral_v<T>) sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
-  else sum += value;
+  if constexpr (std::is_same_v<T, bool>)
+    sum = sum || value;
+  else if constexpr (std::is_integral_v<T>)
+    sum = static_cast<T>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
+  else
+    sum += value;
 }
 
 struct IndexSelect {
@@ -77,8 +83,11 @@ struct IndexSelect {
     const Lines lines(input.shape(), at);
     const Tensor indices = checked_indices(op, index, at, lines.size);
     Sizes shape(input.shape());
-    if (shape.rank != 0) shape[at] = indices.numel();
-    else if (indices.numel() != 1) throw IndexError("index_select(): a 0-dim input takes one index, not " + std::to_string(indices.numel()));
+    if (shape.rank != 0)
+      shape[at] = indices.numel();
+    else if (indices.numel() != 1)
+      throw IndexError("index_select(): a 0-dim input takes one index, not " +
+                       std::to_string(indices.numel()));
     const Tensor result = empty_tensor(shape, input.dtype());
     if (result.numel() == 0) return result;
     const Tensor source = contiguous_as(input, input.dtype());
@@ -87,17 +96,22 @@ struct IndexSelect {
     const auto* from = static_cast<const char*>(source.view_record().data);
     auto* target = static_cast<char*>(result.view_record().data);
     const auto copy = [&](auto width) {
-      parallel_for(0, lines.outer * count, std::max<int64_t>(1, 32768 / bytes), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t line = i / count * lines.size + to[i % count];
-          std::memcpy(target + i * bytes, from + line * bytes, static_cast<size_t>(width(bytes)));
-        }
-      });
+      parallel_for(0, lines.outer * count, std::max<int64_t>(1, 32768 / bytes),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i) {
+                       const int64_t line = i / count * lines.size + to[i % count];
+                       std::memcpy(target + i * bytes, from + line * bytes,
+                                   static_cast<size_t>(width(bytes)));
+                     }
+                   });
     };
     // Single elements are copied without a call.
-    if (bytes == 4) copy([](int64_t) { return 4; });
-    else if (bytes == 8) copy([](int64_t) { return 8; });
-    else copy([](int64_t size) { return size; });
+    if (bytes == 4)
+      copy([](int64_t) { return 4; });
+    else if (bytes == 8)
+      copy([](int64_t) { return 8; });
+    else
+      copy([](int64_t size) { return size; });
     return result;
   }
   static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
@@ -110,10 +124,13 @@ struct IndexSelect {
 };
 
 struct IndexAdd {
-  static constexpr auto schema = "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
-  static constexpr auto doc = "A copy of input with the entries of source added at the given indices of a dimension.";
+  static constexpr auto schema =
+      "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
+  static constexpr auto doc =
+      "A copy of input with the entries of source added at the given indices of a dimension.";
   static constexpr auto saves = "shape(input), index, shape(source)";
-  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index,
+                        const Tensor& source) {
     constexpr auto op = "index_add";
     const int64_t at = wrap_dimension(op, dim, input.dim());
     check_vector(op, index);
@@ -123,9 +140,10 @@ struct IndexAdd {
     Sizes wanted(input.shape());
     if (wanted.rank != 0) wanted[at] = indices.numel();
     if (!same(source.shape(), wanted)) {
-      throw ValueError("index_add(): source has shape " + math::text(source.shape()) + ", but input of shape " +
-                       math::text(input.shape()) + " and " + std::to_string(indices.numel()) +
-                       " indices along dimension " + std::to_string(at) + " take " + math::text(wanted));
+      throw ValueError("index_add(): source has shape " + math::text(source.shape()) +
+                       ", but input of shape " + math::text(input.shape()) + " and " +
+                       std::to_string(indices.numel()) + " indices along dimension " +
+                       std::to_string(at) + " take " + math::text(wanted));
     }
     const Tensor result = copy_of(input);
     if (source.numel() == 0) return result;
@@ -151,18 +169,22 @@ struct IndexAdd {
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
     std::tuple<Tensor, Tensor, Tensor, Tensor> result;
     if (c.needs_input_grad(0)) std::get<0>(result) = g;
-    if (c.needs_input_grad(3)) std::get<3>(result) = g.index_select(c.argument<int64_t>(1), c.tensor(2));
+    if (c.needs_input_grad(3))
+      std::get<3>(result) = g.index_select(c.argument<int64_t>(1), c.tensor(2));
     return result;
   }
   static Tensor jvp(Context& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
-    const Tensor start = tangents[0].defined() ? tangents[0] : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
+    const Tensor start = tangents[0].defined()
+                             ? tangents[0]
+                             : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
     return start.index_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
   }
 };
 
-// Walks every place of an index tensor: calls body(place in `lines`' inner x outer, index) for each in order.
-// The other dimensions of the index may be smaller than those of the tensor that it points into.
+// Walks every place of an index tensor: calls body(place in `lines`' inner x outer, index) for each
+// in order. The other dimensions of the index may be smaller than those of the tensor that it
+// points into.
 struct Places {
   Sizes shape, strides;  // of the tensor pointed into, contiguous
   int64_t dim;
@@ -189,18 +211,22 @@ struct Places {
     }
   }
 };
-void check_index_shape(const char* op, const Tensor& index, const Tensor& other, const char* name, int64_t skip) {
+void check_index_shape(const char* op, const Tensor& index, const Tensor& other, const char* name,
+                       int64_t skip) {
   bool fits = index.dim() == other.dim();
-  for (int64_t i = 0; fits && i < index.dim(); ++i) fits = i == skip || index.shape()[i] <= other.shape()[i];
+  for (int64_t i = 0; fits && i < index.dim(); ++i)
+    fits = i == skip || index.shape()[i] <= other.shape()[i];
   if (fits) return;
   throw ValueError(std::string(op) + "(): the index has shape " + math::text(index.shape()) +
-                   ", which does not lie within " + name + " of shape " + math::text(other.shape()) +
+                   ", which does not lie within " + name + " of shape " +
+                   math::text(other.shape()) +
                    (skip < 0 ? "" : " outside of dimension " + std::to_string(skip)));
 }
 
 struct Gather {
   static constexpr auto schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
-  static constexpr auto doc = "For each place of the index the entry at that index along a dimension.";
+  static constexpr auto doc =
+      "For each place of the index the entry at that index along a dimension.";
   static constexpr auto saves = "shape(input), index";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index) {
     constexpr auto op = "gather";
@@ -215,7 +241,8 @@ struct Gather {
       using E = decltype(zero);
       const E* from = source.data<E>();
       E* to = result.data<E>();
-      places.each(index.shape(), indices.data<int64_t>(), [=](int64_t i, int64_t place) { to[i] = from[place]; });
+      places.each(index.shape(), indices.data<int64_t>(),
+                  [=](int64_t i, int64_t place) { to[i] = from[place]; });
     });
     return result;
   }
@@ -229,7 +256,8 @@ struct Gather {
 };
 
 struct ScatterAdd {
-  static constexpr auto schema = "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
+  static constexpr auto schema =
+      "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
   static constexpr auto doc = "A copy of input with each entry of src added where the index says.";
   static constexpr auto saves = "shape(input), index, shape(src)";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -250,7 +278,8 @@ struct ScatterAdd {
       using E = decltype(zero);
       const E* from = added.data<E>();
       E* to = result.data<E>();
-      places.each(index.shape(), indices.data<int64_t>(), [=](int64_t i, int64_t place) { add_to(to[place], from[i]); });
+      places.each(index.shape(), indices.data<int64_t>(),
+                  [=](int64_t i, int64_t place) { add_to(to[place], from[i]); });
     });
     return result;
   }
@@ -273,18 +302,22 @@ struct ScatterAdd {
   }
   static Tensor jvp(Context& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
-    const Tensor start = tangents[0].defined() ? tangents[0] : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
+    const Tensor start = tangents[0].defined()
+                             ? tangents[0]
+                             : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
     return start.scatter_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
   }
 };
 
 struct OneHot {
   static constexpr auto schema = "one_hot(Tensor input, int num_classes) -> Tensor";
-  static constexpr auto doc = "For each class index a vector of zeros with a one in its place, as i64.";
+  static constexpr auto doc =
+      "For each class index a vector of zeros with a one in its place, as i64.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, int64_t num_classes) {
     if (num_classes < 1) {
-      throw ValueError("one_hot(): num_classes must be at least 1, but it is " + std::to_string(num_classes));
+      throw ValueError("one_hot(): num_classes must be at least 1, but it is " +
+                       std::to_string(num_classes));
     }
     if (input.dim() == TENON_MAX_RANK) throw_rank("one_hot", TENON_MAX_RANK + 1);
     check_index_dtype("one_hot", input);

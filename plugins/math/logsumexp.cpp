@@ -21,7 +21,8 @@ struct LogSumKernel {
   static constexpr int64_t kRowBlock = 1024, kColumnBlock = 64;
 
   static double relative(T value, T largest) {
-    return value == largest ? 1.0 : ::exp(static_cast<double>(value) - static_cast<double>(largest));
+    return value == largest ? 1.0
+                            : ::exp(static_cast<double>(value) - static_cast<double>(largest));
   }
   static void merge(Total& total, const Total& other) {
     T largest = total.largest;
@@ -32,16 +33,18 @@ struct LogSumKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count, int64_t stride,
-                        Total* totals) {
+  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
+                        int64_t stride, Total* totals) {
     T terms[kRowBlock];
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
         const T* at = in + from * stride;
         typename Lanes::Total best;
-        if (stride == 1) Lanes::template add_run<Bytes>(at, block, best);
-        else Lanes::add_strided(at, block, stride, best);
+        if (stride == 1)
+          Lanes::template add_run<Bytes>(at, block, best);
+        else
+          Lanes::add_strided(at, block, stride, best);
         // An infinite largest has the last word: its sum is never read.
         const T center = best.value - best.value == 0 ? best.value : T{0};
         for (int64_t i = 0; i < block; ++i) terms[i] = at[i * stride] - center;
@@ -83,14 +86,15 @@ struct LogSumKernel {
 // The share of each element in the sum: the derivative. Nothing has a share in an empty sum (-inf).
 Tensor shares(Context& c) {
   const Tensor& input = c.tensor(0);
-  const Tensor result = keep_dimensions("logsumexp", c.result(), input, c.argument<std::optional<IntList>>(1),
-                                        c.argument<bool>(2));
+  const Tensor result = keep_dimensions("logsumexp", c.result(), input,
+                                        c.argument<std::optional<IntList>>(1), c.argument<bool>(2));
   const Tensor empty = eq(result, -std::numeric_limits<double>::infinity());
   return (input - result.masked_fill(empty, 0)).exp();
 }
 
 struct Logsumexp {
-  static constexpr auto schema = "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto schema =
+      "logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
   static constexpr auto doc =
       "The logarithm of the sum of exponentials, without overflow. Integers give f32.";
   static constexpr auto saves = "input, result";
@@ -104,11 +108,14 @@ struct Logsumexp {
       T* to = static_cast<T*>(result.view_record().data);
       reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
         const bool finite = total.largest - total.largest == 0;
-        to[at] = finite ? static_cast<T>(static_cast<double>(total.largest) + ::log(total.sum)) : total.largest;
+        to[at] = finite ? static_cast<T>(static_cast<double>(total.largest) + ::log(total.sum))
+                        : total.largest;
       });
     };
-    if (source.dtype() == f32) run(float{});
-    else run(double{});
+    if (source.dtype() == f32)
+      run(float{});
+    else
+      run(double{});
     return result;
   }
   static Tensor backward(Context& c, const Tensor& g) {

@@ -36,7 +36,8 @@ Tensor product_before(const Tensor& input, int64_t dim) {
   if (size == 1) return first;
   Tensor result = cat({first, input.narrow(dim, 0, size - 1)}, dim);
   for (int64_t step = 1; step < size; step *= 2) {
-    const Tensor shifted = cat({ones_like(input.narrow(dim, 0, step)), result.narrow(dim, 0, size - step)}, dim);
+    const Tensor shifted =
+        cat({ones_like(input.narrow(dim, 0, step)), result.narrow(dim, 0, size - step)}, dim);
     result = result * shifted;
   }
   return result;
@@ -67,9 +68,11 @@ Tensor product_of_others(Context& c) {
 struct Prod {
   static constexpr auto schema =
       "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
-  static constexpr auto doc = "The product along a dimension, or of all elements. Integers and bools give i64.";
+  static constexpr auto doc =
+      "The product along a dimension, or of all elements. Integers and bools give i64.";
   static constexpr auto saves = "input, result";
-  static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
+  static Tensor forward(const Tensor& input, std::optional<int64_t> dim, bool keepdim,
+                        DType dtype) {
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
     const Reduction plan = plan_reduction("prod", input, dims, keepdim);
@@ -77,8 +80,10 @@ struct Prod {
     const DType wanted = dtype == DType::none ? natural : dtype;
     Tensor source = input;
     if (wanted != natural) {
-      if (is_floating(wanted)) source = contiguous_as(input, wanted);
-      else if (is_floating(input.dtype())) source = contiguous_as(input, i64);
+      if (is_floating(wanted))
+        source = contiguous_as(input, wanted);
+      else if (is_floating(input.dtype()))
+        source = contiguous_as(input, i64);
     }
     const DType computed = is_floating(wanted) ? wanted : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
@@ -97,7 +102,8 @@ struct Prod {
     const auto dim = c.argument<std::optional<int64_t>>(1);
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
-    return keep_dimensions("prod", g, c.tensor(0), dims, c.argument<bool>(2)) * product_of_others(c);
+    return keep_dimensions("prod", g, c.tensor(0), dims, c.argument<bool>(2)) *
+           product_of_others(c);
   }
   static Tensor jvp(Context& c, TensorList tangents) {
     const Tensor weighted = tangents[0] * product_of_others(c);

@@ -3,7 +3,8 @@
 
 namespace math {
 
-Reduction plan_reduction(const char* op, const Tensor& input, std::optional<IntList> dims, bool keepdim) {
+Reduction plan_reduction(const char* op, const Tensor& input, std::optional<IntList> dims,
+                         bool keepdim) {
   Reduction plan;
   const IntList shape = input.shape();
   const bool all = !dims || dims->empty();
@@ -25,9 +26,10 @@ Reduction plan_nonempty_reduction(const char* op, const Tensor& input, std::opti
   if (plan.extent == 0) {
     for (int64_t i = 0; i < input.dim(); ++i) {
       if ((plan.mask >> i & 1) != 0 && input.shape()[i] == 0) {
-        throw ValueError(std::string(op) + "(): dimension " + std::to_string(i) + " of shape " +
-                         text(input.shape()) +
-                         " has size 0 and the reduction has no identity: reduce dimensions with elements");
+        throw ValueError(
+            std::string(op) + "(): dimension " + std::to_string(i) + " of shape " +
+            text(input.shape()) +
+            " has size 0 and the reduction has no identity: reduce dimensions with elements");
       }
     }
   }
@@ -37,8 +39,8 @@ Reduction plan_nonempty_reduction(const char* op, const Tensor& input, std::opti
 Tensor reduction_result(const char* op, const Reduction& plan, DType dtype, const Tensor& out) {
   if (!out.defined()) return empty_tensor(plan.shape, dtype);
   if (!same(out.shape(), plan.shape)) {
-    throw ValueError(std::string(op) + "(): out has shape " + text(out.shape()) + ", but the result has " +
-                     text(plan.shape));
+    throw ValueError(std::string(op) + "(): out has shape " + text(out.shape()) +
+                     ", but the result has " + text(plan.shape));
   }
   if (out.dtype() != dtype) {
     throw ValueError(std::string(op) + "(): out has dtype " + dtype_text(out.dtype()) +
@@ -53,8 +55,8 @@ Tensor deliver(const Tensor& result, const Tensor& out) {
   return out;
 }
 
-Tensor keep_dimensions(const char* op, const Tensor& result, const Tensor& input, std::optional<IntList> dims,
-                       bool keepdim) {
+Tensor keep_dimensions(const char* op, const Tensor& result, const Tensor& input,
+                       std::optional<IntList> dims, bool keepdim) {
   if (keepdim || result.dim() == input.dim()) return result;
   return result.reshape(IntList(plan_reduction(op, input, dims, true).shape));
 }
@@ -72,8 +74,8 @@ struct Loop {
   int64_t in;  // strides in elements
   int64_t out;
 };
-// A reduction as loops: the kept ones in the order of the result, the reduced ones with the smallest stride
-// last; at least one of the latter.
+// A reduction as loops: the kept ones in the order of the result, the reduced ones with the
+// smallest stride last; at least one of the latter.
 struct Nest {
   Loop kept[TENON_MAX_RANK];
   Loop reduced[TENON_MAX_RANK + 1];
@@ -117,7 +119,8 @@ void make_nest(IntList shape, IntList strides, uint32_t mask, bool ordered, Nest
       loop.in = -loop.in;
     }
     int64_t at = count++;
-    for (; !ordered && at > 0 && reach(reduced[at - 1]) < reach(loop); --at) reduced[at] = reduced[at - 1];
+    for (; !ordered && at > 0 && reach(reduced[at - 1]) < reach(loop); --at)
+      reduced[at] = reduced[at - 1];
     reduced[at] = loop;
   }
   for (int64_t i = 0; i < count; ++i) append(nest.reduced, nest.reduced_count, reduced[i]);
@@ -128,15 +131,17 @@ void make_nest(IntList shape, IntList strides, uint32_t mask, bool ordered, Nest
 constexpr int64_t kPiece = 1 << 16, kMostPieces = 64;
 // Outputs that runs of elements are reduced for at once.
 constexpr int64_t kBatch = 32;
-// The width that narrow lines are folded to.
-constexpr int64_t kFold = 256;
+// The width that narrow lines are folded to, the widest lines that gain by it, and how many it
+// takes.
+constexpr int64_t kFold = 256, kNarrow = 48, kManyLines = 1024;
 
 class Walk {
  public:
   Walk(const KernelTable& kernel, const Tensor& input, uint32_t mask, const Sink& sink)
       : kernel_(kernel), sink_(sink) {
     make_nest(input.shape(), input.strides(), mask, kernel.ordered, nest_);
-    data_ = static_cast<const char*>(input.view_record().data) + nest_.offset * kernel.element_bytes;
+    data_ =
+        static_cast<const char*>(input.view_record().data) + nest_.offset * kernel.element_bytes;
     for (int64_t i = 0; i < nest_.reduced_count; ++i) {
       extent_ *= nest_.reduced[i].size;
       if (nest_.reduced[i].size > nest_.reduced[split_].size) split_ = i;
@@ -149,13 +154,16 @@ class Walk {
     if (extent_ == 0) {
       Totals<1> empty;
       kernel_.clear(empty.bytes, 1);
-      each_output(outputs_, [&](const char*, int64_t out) { sink_.write(sink_.state, out, 0, empty.bytes, 1); });
+      each_output(outputs_, [&](const char*, int64_t out) {
+        sink_.write(sink_.state, out, 0, empty.bytes, 1);
+      });
       return;
     }
     const Loop& inner = nest_.reduced[nest_.reduced_count - 1];
     if (inner.in != 1) {
       for (int64_t i = nest_.kept_count - 1; i >= 0; --i) {
-        if (nest_.kept[i].in == 1 && (nest_.kept[i].size >= 8 || folds(nest_.kept[i]))) return run_columns(i);
+        if (nest_.kept[i].in == 1 && (nest_.kept[i].size >= 8 || folds(nest_.kept[i])))
+          return run_columns(i);
       }
     }
     run_rows();
@@ -181,18 +189,19 @@ class Walk {
     if (outputs_ < 16 && pieces() >= 2) return cut_rows();
     const Loop last = nest_.kept_count == 0 ? Loop{1, 0, 0} : nest_.kept[nest_.kept_count - 1];
     const int64_t split_size = nest_.reduced[split_].size;
-    parallel_for(0, outputs_, std::max<int64_t>(1, kParallelWork / extent_), [&](int64_t from, int64_t to) {
-      Totals<kBatch> totals;
-      for (int64_t at = from; at < to;) {
-        int64_t in = 0, out = 0;
-        locate(at, in, out);
-        const int64_t batch = std::min({to - at, last.size - at % last.size, kBatch});
-        kernel_.clear(totals.bytes, batch);
-        add_rows(element(data_, in), batch, last.in, 0, split_size, totals.bytes);
-        sink_.write(sink_.state, out, last.out, totals.bytes, batch);
-        at += batch;
-      }
-    });
+    parallel_for(0, outputs_, std::max<int64_t>(1, kParallelWork / extent_),
+                 [&](int64_t from, int64_t to) {
+                   Totals<kBatch> totals;
+                   for (int64_t at = from; at < to;) {
+                     int64_t in = 0, out = 0;
+                     locate(at, in, out);
+                     const int64_t batch = std::min({to - at, last.size - at % last.size, kBatch});
+                     kernel_.clear(totals.bytes, batch);
+                     add_rows(element(data_, in), batch, last.in, 0, split_size, totals.bytes);
+                     sink_.write(sink_.state, out, last.out, totals.bytes, batch);
+                     at += batch;
+                   }
+                 });
   }
   void cut_rows() {
     const int64_t count = pieces(), bytes = kernel_.total_bytes;
@@ -205,7 +214,8 @@ class Walk {
                    partial.bytes + piece * bytes);
         }
       });
-      for (int64_t i = 1; i < count; ++i) kernel_.merge(partial.bytes, partial.bytes + i * bytes);
+      for (int64_t i = 1; i < count; ++i)
+        kernel_.merge(partial.bytes, partial.bytes + i * bytes, 1);
       sink_.write(sink_.state, out, 0, partial.bytes, 1);
     });
   }
@@ -255,37 +265,34 @@ class Walk {
       kernel_.clear(partial, count * line.size);
       parallel_for(0, count, 1, [&](int64_t from, int64_t to) {
         for (int64_t piece = from; piece < to; ++piece) {
-          add_columns(in, line.size, line.size, piece_begin(piece, count), piece_begin(piece + 1, count),
-                      partial + piece * line.size * bytes);
+          add_columns(in, line.size, line.size, piece_begin(piece, count),
+                      piece_begin(piece + 1, count), partial + piece * line.size * bytes);
         }
       });
-      for (int64_t i = 1; i < count; ++i) {
-        for (int64_t c = 0; c < line.size; ++c) {
-          kernel_.merge(partial + c * bytes, partial + (i * line.size + c) * bytes);
-        }
-      }
+      for (int64_t i = 1; i < count; ++i)
+        kernel_.merge(partial, partial + i * line.size * bytes, line.size);
       sink_.write(sink_.state, out, line.out, partial, line.size);
     });
   }
-  // Narrow lines without gaps between them: several are taken as one wide line, whose parts are merged after.
+  // Narrow lines without gaps between them: several are taken as one wide line, whose parts are
+  // merged after.
   bool folds(const Loop& line) const {
     const Loop& inner = nest_.reduced[nest_.reduced_count - 1];
-    return !kernel_.ordered && inner.in == line.size && line.size * 2 <= kFold &&
-           inner.size * line.size >= 8 * kFold;
+    return !kernel_.ordered && inner.in == line.size && line.size <= kNarrow &&
+           inner.size >= kManyLines;
   }
   void add_columns(const char* in, int64_t width, int64_t line, int64_t begin, int64_t end,
                    char* totals) const {
     const int64_t row_stride = nest_.reduced[nest_.reduced_count - 1].in;
-    const bool dense = !kernel_.ordered && width == line && row_stride == width && width * 2 <= kFold;
-    const int64_t fold = dense ? kFold / width : 1;
+    const bool dense = !kernel_.ordered && width == line && row_stride == width && width <= kNarrow;
     walk(in, begin, end, [&](const char* at, int64_t position, int64_t count) {
-      const int64_t folded = fold == 1 ? 0 : count / fold;
-      if (folded >= 4) {
+      if (dense && count >= kManyLines) {
+        const int64_t fold = kFold / width, folded = count / fold;
         Totals<kFold> wide;
         kernel_.clear(wide.bytes, width * fold);
         kernel_.columns(at, position, folded, row_stride * fold, width * fold, wide.bytes);
-        for (int64_t i = 0; i < width * fold; ++i) {
-          kernel_.merge(totals + i % width * kernel_.total_bytes, wide.bytes + i * kernel_.total_bytes);
+        for (int64_t i = 0; i < fold; ++i) {
+          kernel_.merge(totals, wide.bytes + i * width * kernel_.total_bytes, width);
         }
         at = element(at, folded * fold * row_stride);
         count -= folded * fold;
@@ -295,9 +302,11 @@ class Walk {
   }
 
   // ---- shared ----
-  const char* element(const char* in, int64_t offset) const { return in + offset * kernel_.element_bytes; }
-  // Calls body(element, position, count) for each run of the innermost reduced loop, where the split loop goes
-  // from `begin` to `end`.
+  const char* element(const char* in, int64_t offset) const {
+    return in + offset * kernel_.element_bytes;
+  }
+  // Calls body(element, position, count) for each run of the innermost reduced loop, where the
+  // split loop goes from `begin` to `end`.
   template <class Body>
   void walk(const char* in, int64_t begin, int64_t end, const Body& body) const {
     const int64_t last = nest_.reduced_count - 1;
@@ -349,9 +358,11 @@ class Walk {
 
 }  // namespace
 
-void walk_reduction(const KernelTable& kernel, const Tensor& input, const Reduction& plan, const Sink& sink) {
+void walk_reduction(const KernelTable& kernel, const Tensor& input, const Reduction& plan,
+                    const Sink& sink) {
   // The whole of a small tensor needs no loops around it.
-  if (plan.extent == input.numel() && input.is_contiguous() && plan.extent < 2 * kPiece && plan.extent > 0) {
+  if (plan.extent == input.numel() && input.is_contiguous() && plan.extent < 2 * kPiece &&
+      plan.extent > 0) {
     alignas(8) char total[kTotalBytes];
     kernel.clear(total, 1);
     kernel.rows(static_cast<const char*>(input.view_record().data), 0, 1, 0, plan.extent, 1, total);

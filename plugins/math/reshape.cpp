@@ -15,7 +15,8 @@ Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
   for (int64_t i = 0; i < shape.rank; ++i) {
     if (shape[i] == -1) {
       if (inferred >= 0) {
-        throw ValueError(std::string(op) + "(): only one size may be -1, but the shape is " + math::text(wanted));
+        throw ValueError(std::string(op) + "(): only one size may be -1, but the shape is " +
+                         math::text(wanted));
       }
       inferred = i;
     } else if (shape[i] < 0) {
@@ -28,8 +29,8 @@ Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
   const int64_t count = input.numel();
   if (fits && inferred >= 0) {
     if (known == 0) {
-      throw ValueError(std::string(op) + "(): the size for -1 is not determined by " + math::text(wanted) +
-                       ", as another size is 0");
+      throw ValueError(std::string(op) + "(): the size for -1 is not determined by " +
+                       math::text(wanted) + ", as another size is 0");
     }
     shape[inferred] = count / known;
     fits = count % known == 0;
@@ -43,7 +44,8 @@ Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
   return shape;
 }
 
-// Strides under which the same memory has another shape of as many elements; false when there are none.
+// Strides under which the same memory has another shape of as many elements; false when there are
+// none.
 bool view_strides(IntList from, IntList from_strides, IntList to, Sizes& strides) {
   // Runs of dimensions that lie in memory like one, the last first.
   Sizes sizes, steps;
@@ -84,9 +86,9 @@ Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_cop
     return alias_tensor(input, shape, strides, 0);
   }
   if (!may_copy) {
-    throw ValueError(std::string(op) + "(): a tensor of shape " + math::text(input.shape()) + " and strides " +
-                     math::text(input.strides()) + " cannot be seen as " + math::text(shape) +
-                     " without copying: use reshape");
+    throw ValueError(std::string(op) + "(): a tensor of shape " + math::text(input.shape()) +
+                     " and strides " + math::text(input.strides()) + " cannot be seen as " +
+                     math::text(shape) + " without copying: use reshape");
   }
   const Tensor result = empty_tensor(shape, input.dtype());
   copy_elements(alias_tensor(result, input.shape(), row_major_strides(input.shape()), 0), input);
@@ -95,24 +97,31 @@ Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_cop
 
 struct Reshape {
   static constexpr auto schema = "reshape(Tensor(a) input, int[] shape) -> Tensor(a)";
-  static constexpr auto doc = "The elements in row-major order under another shape; a view where possible.";
+  static constexpr auto doc =
+      "The elements in row-major order under another shape; a view where possible.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, IntList shape) { return view_as("reshape", input, shape, true); }
+  static Tensor forward(const Tensor& input, IntList shape) {
+    return view_as("reshape", input, shape, true);
+  }
   static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
 };
 
 struct View {
   static constexpr auto schema = "view(Tensor(a) input, int[] shape) -> Tensor(a)";
-  static constexpr auto doc = "The same memory under another shape; an error where that needs a copy.";
+  static constexpr auto doc =
+      "The same memory under another shape; an error where that needs a copy.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, IntList shape) { return view_as("view", input, shape, false); }
+  static Tensor forward(const Tensor& input, IntList shape) {
+    return view_as("view", input, shape, false);
+  }
   static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
 };
 
 struct Flatten {
-  static constexpr auto schema = "flatten(Tensor(a) input, int start_dim=0, int end_dim=-1) -> Tensor(a)";
+  static constexpr auto schema =
+      "flatten(Tensor(a) input, int start_dim=0, int end_dim=-1) -> Tensor(a)";
   static constexpr auto doc = "Joins the dimensions from start_dim to end_dim into one.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
@@ -120,8 +129,9 @@ struct Flatten {
     const int64_t start = wrap_dimension("flatten", start_dim, input.dim());
     const int64_t end = wrap_dimension("flatten", end_dim, input.dim());
     if (start > end) {
-      throw ValueError("flatten(): start_dim " + std::to_string(start_dim) + " comes after end_dim " +
-                       std::to_string(end_dim) + " in shape " + math::text(input.shape()));
+      throw ValueError("flatten(): start_dim " + std::to_string(start_dim) +
+                       " comes after end_dim " + std::to_string(end_dim) + " in shape " +
+                       math::text(input.shape()));
     }
     if (start == end && input.dim() != 0) return input;
     Sizes shape;

@@ -1,4 +1,5 @@
-// slice, narrow and select, the ops that write such parts, and the ones that put their gradients in place.
+// slice, narrow and select, the ops that write such parts, and the ones that put their gradients in
+// place.
 #include <algorithm>
 
 #include "dimensions.hpp"
@@ -9,7 +10,8 @@ using namespace math;
 namespace {
 
 void check_rank(const char* op, const Tensor& input) {
-  if (input.dim() == 0) throw IndexError(std::string(op) + "(): a 0-dim tensor has no dimension to take a part of");
+  if (input.dim() == 0)
+    throw IndexError(std::string(op) + "(): a 0-dim tensor has no dimension to take a part of");
 }
 
 // Bounds as Python reads them: negative ones count from the end, all are cut to the size.
@@ -18,10 +20,13 @@ Tensor slice_view(const char* op, const Tensor& input, int64_t dim, std::optiona
   check_rank(op, input);
   const int64_t at = wrap_dimension(op, dim, input.dim());
   if (step <= 0) {
-    throw ValueError(std::string(op) + "(): step must be greater than 0, but it is " + std::to_string(step));
+    throw ValueError(std::string(op) + "(): step must be greater than 0, but it is " +
+                     std::to_string(step));
   }
   const int64_t size = input.shape()[at];
-  const auto bound = [size](int64_t value) { return value < 0 ? std::max<int64_t>(value + size, 0) : std::min(value, size); };
+  const auto bound = [size](int64_t value) {
+    return value < 0 ? std::max<int64_t>(value + size, 0) : std::min(value, size);
+  };
   const int64_t from = start ? bound(*start) : 0;
   const int64_t to = std::max(from, end ? bound(*end) : size);
   Sizes shape(input.shape()), strides(input.strides());
@@ -38,8 +43,9 @@ Tensor select_view(const char* op, const Tensor& input, int64_t dim, int64_t ind
   Sizes shape(input.shape()), strides(input.strides());
   const int64_t size = shape[at];
   if (index < -size || index >= size) {
-    throw IndexError(std::string(op) + "(): index " + std::to_string(index) + " is out of range for dimension " +
-                     std::to_string(at) + " with size " + std::to_string(size));
+    throw IndexError(std::string(op) + "(): index " + std::to_string(index) +
+                     " is out of range for dimension " + std::to_string(at) + " with size " +
+                     std::to_string(size));
   }
   const int64_t offset = (index < 0 ? index + size : index) * strides[at];
   shape.erase(at);
@@ -47,20 +53,23 @@ Tensor select_view(const char* op, const Tensor& input, int64_t dim, int64_t ind
   return alias_tensor(input, shape, strides, offset);
 }
 
-Tensor narrow_view(const char* op, const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+Tensor narrow_view(const char* op, const Tensor& input, int64_t dim, int64_t start,
+                   int64_t length) {
   check_rank(op, input);
   const int64_t at = wrap_dimension(op, dim, input.dim());
   const int64_t size = input.shape()[at];
   const int64_t from = start < 0 ? start + size : start;
-  if (length < 0) throw ValueError(std::string(op) + "(): length " + std::to_string(length) + " is negative");
+  if (length < 0)
+    throw ValueError(std::string(op) + "(): length " + std::to_string(length) + " is negative");
   if (from < 0 || from > size) {
-    throw IndexError(std::string(op) + "(): start " + std::to_string(start) + " is out of range for dimension " +
-                     std::to_string(at) + " with size " + std::to_string(size));
+    throw IndexError(std::string(op) + "(): start " + std::to_string(start) +
+                     " is out of range for dimension " + std::to_string(at) + " with size " +
+                     std::to_string(size));
   }
   if (length > size - from) {
     throw IndexError(std::string(op) + "(): start " + std::to_string(from) + " and length " +
-                     std::to_string(length) + " reach beyond dimension " + std::to_string(at) + " with size " +
-                     std::to_string(size));
+                     std::to_string(length) + " reach beyond dimension " + std::to_string(at) +
+                     " with size " + std::to_string(size));
   }
   Sizes shape(input.shape());
   shape[at] = length;
@@ -88,27 +97,29 @@ Tensor zeros_of(IntList shape, DType dtype) {
 struct Slice {
   static constexpr auto schema =
       "slice(Tensor(a) input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)";
-  static constexpr auto doc = "A view of the indices start, start + step, ... before end, as Python slices.";
+  static constexpr auto doc =
+      "A view of the indices start, start + step, ... before end, as Python slices.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
-                        int64_t step) {
+  static Tensor forward(const Tensor& input, int64_t dim, std::optional<int64_t> start,
+                        std::optional<int64_t> end, int64_t step) {
     return slice_view("slice", input, dim, start, end, step);
   }
   static Tensor backward(Context& c, const Tensor& g) {
-    return slice_backward(g, c.tensor(0).shape(), c.argument<int64_t>(1), c.operand(2), c.operand(3),
-                          c.argument<int64_t>(4));
+    return slice_backward(g, c.tensor(0).shape(), c.argument<int64_t>(1), c.operand(2),
+                          c.operand(3), c.argument<int64_t>(4));
   }
 };
 
 struct SliceBackward {
   static constexpr auto schema =
-      "slice_backward(Tensor grad, int[] input_size, int dim=0, int? start=None, int? end=None, int step=1) -> "
+      "slice_backward(Tensor grad, int[] input_size, int dim=0, int? start=None, int? end=None, "
+      "int step=1) -> "
       "Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the slice.";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim, std::optional<int64_t> start,
-                        std::optional<int64_t> end, int64_t step) {
+  static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim,
+                        std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
     const Tensor result = zeros_of(input_size, grad.dtype());
     write_part("slice_backward", slice_view("slice_backward", result, dim, start, end, step), grad);
     return result;
@@ -120,12 +131,13 @@ struct SliceBackward {
 
 struct SliceScatter {
   static constexpr auto schema =
-      "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor";
+      "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int "
+      "step=1) -> Tensor";
   static constexpr auto doc = "A copy of input with src in the place of a slice.";
   static constexpr auto saves = "shape(src)";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim, std::optional<int64_t> start,
-                        std::optional<int64_t> end, int64_t step) {
+  static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim,
+                        std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
     const Tensor result = copy_of(input);
     write_part("slice_scatter", slice_view("slice_scatter", result, dim, start, end, step), src);
     return result;
@@ -137,13 +149,15 @@ struct SliceScatter {
       const Tensor nothing = expanded_zeros(c.tensor(1).shape(), g.dtype());
       std::get<0>(result) = slice_scatter(g, nothing, dim, c.operand(3), c.operand(4), step);
     }
-    if (c.needs_input_grad(1)) std::get<1>(result) = slice(g, dim, c.operand(3), c.operand(4), step);
+    if (c.needs_input_grad(1))
+      std::get<1>(result) = slice(g, dim, c.operand(3), c.operand(4), step);
     return result;
   }
 };
 
 struct Narrow {
-  static constexpr auto schema = "narrow(Tensor(a) input, int dim, int start, int length) -> Tensor(a)";
+  static constexpr auto schema =
+      "narrow(Tensor(a) input, int dim, int start, int length) -> Tensor(a)";
   static constexpr auto doc = "A view of `length` indices from `start` on.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
@@ -173,7 +187,8 @@ struct Select {
 };
 
 struct SelectBackward {
-  static constexpr auto schema = "select_backward(Tensor grad, int[] input_size, int dim, int index) -> Tensor";
+  static constexpr auto schema =
+      "select_backward(Tensor grad, int[] input_size, int dim, int index) -> Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the selected index.";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim, int64_t index) {
@@ -187,8 +202,10 @@ struct SelectBackward {
 };
 
 struct SelectScatter {
-  static constexpr auto schema = "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor";
-  static constexpr auto doc = "A copy of input with src in the place of one index along a dimension.";
+  static constexpr auto schema =
+      "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor";
+  static constexpr auto doc =
+      "A copy of input with src in the place of one index along a dimension.";
   static constexpr auto saves = "shape(src)";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
@@ -200,7 +217,8 @@ struct SelectScatter {
     const auto dim = c.argument<int64_t>(2), index = c.argument<int64_t>(3);
     std::tuple<Tensor, Tensor> result;
     if (c.needs_input_grad(0)) {
-      std::get<0>(result) = select_scatter(g, expanded_zeros(c.tensor(1).shape(), g.dtype()), dim, index);
+      std::get<0>(result) =
+          select_scatter(g, expanded_zeros(c.tensor(1).shape(), g.dtype()), dim, index);
     }
     if (c.needs_input_grad(1)) std::get<1>(result) = g.select(dim, index);
     return result;

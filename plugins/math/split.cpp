@@ -9,7 +9,8 @@ namespace {
 Tensor part(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   Sizes shape(input.shape());
   shape[dim] = length;
-  return alias_tensor(input, shape, input.strides(), length == 0 ? 0 : start * input.strides()[dim]);
+  return alias_tensor(input, shape, input.strides(),
+                      length == 0 ? 0 : start * input.strides()[dim]);
 }
 std::vector<Tensor> parts_of(const Tensor& input, int64_t dim, int64_t length, int64_t count) {
   std::vector<Tensor> parts;
@@ -28,9 +29,11 @@ int64_t dimension_of(const char* op, const Tensor& input, int64_t dim) {
 std::vector<Tensor> owned(TensorList list) { return {list.begin(), list.end()}; }
 
 struct Split {
-  static constexpr auto schema = "split(Tensor(a) input, int[] split_size, int dim=0) -> Tensor(a)[]";
+  static constexpr auto schema =
+      "split(Tensor(a) input, int[] split_size, int dim=0) -> Tensor(a)[]";
   static constexpr auto doc =
-      "Views of consecutive parts: of one size, the last may be smaller, or of the sizes in a list.";
+      "Views of consecutive parts: of one size, the last may be smaller, or of the sizes in a "
+      "list.";
   static constexpr auto jvp = linear;
   static std::vector<Tensor> forward(const Tensor& input, IntList split_size, int64_t dim) {
     const int64_t at = dimension_of("split", input, dim);
@@ -41,16 +44,17 @@ struct Split {
     if (split_size.size() == 1) {
       const int64_t length = split_size[0];
       if (length == 0 && size != 0) {
-        throw ValueError("split(): size 0 does not divide dimension " + std::to_string(at) + " with size " +
-                         std::to_string(size));
+        throw ValueError("split(): size 0 does not divide dimension " + std::to_string(at) +
+                         " with size " + std::to_string(size));
       }
       return parts_of(input, at, length, size == 0 ? 1 : (size - 1) / length + 1);
     }
     int64_t total = 0;
     for (const int64_t length : split_size) total += length;
     if (total != size) {
-      throw ValueError("split(): the sizes " + math::text(split_size) + " add up to " + std::to_string(total) +
-                       ", but dimension " + std::to_string(at) + " has size " + std::to_string(size));
+      throw ValueError("split(): the sizes " + math::text(split_size) + " add up to " +
+                       std::to_string(total) + ", but dimension " + std::to_string(at) +
+                       " has size " + std::to_string(size));
     }
     std::vector<Tensor> parts;
     int64_t start = 0;
@@ -65,11 +69,13 @@ struct Split {
 
 struct Chunk {
   static constexpr auto schema = "chunk(Tensor(a) input, int chunks, int dim=0) -> Tensor(a)[]";
-  static constexpr auto doc = "Views of at most `chunks` consecutive parts of one size; the last may be smaller.";
+  static constexpr auto doc =
+      "Views of at most `chunks` consecutive parts of one size; the last may be smaller.";
   static constexpr auto jvp = linear;
   static std::vector<Tensor> forward(const Tensor& input, int64_t chunks, int64_t dim) {
     const int64_t at = dimension_of("chunk", input, dim);
-    if (chunks < 1) throw ValueError("chunk(): chunks must be at least 1, but it is " + std::to_string(chunks));
+    if (chunks < 1)
+      throw ValueError("chunk(): chunks must be at least 1, but it is " + std::to_string(chunks));
     const int64_t size = input.shape()[at];
     if (size == 0) return parts_of(input, at, 0, chunks);
     const int64_t length = (size - 1) / chunks + 1;
@@ -91,12 +97,14 @@ struct Unbind {
     std::vector<Tensor> parts;
     parts.reserve(static_cast<size_t>(input.shape()[at]));
     for (int64_t i = 0; i < input.shape()[at]; ++i) {
-      parts.push_back(alias_tensor(input, shape, strides, input.numel() == 0 ? 0 : i * input.strides()[at]));
+      parts.push_back(
+          alias_tensor(input, shape, strides, input.numel() == 0 ? 0 : i * input.strides()[at]));
     }
     return parts;
   }
   static Tensor backward(Context& c, TensorList g) {
-    return g.empty() ? zeros(c.tensor(0).shape(), c.tensor(0).dtype()) : stack(owned(g), c.argument<int64_t>(1));
+    return g.empty() ? zeros(c.tensor(0).shape(), c.tensor(0).dtype())
+                     : stack(owned(g), c.argument<int64_t>(1));
   }
 };
 

@@ -32,8 +32,9 @@ struct Unsqueeze {
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t rank = input.dim();
     if (dim < -rank - 1 || dim > rank) {
-      throw IndexError("unsqueeze(): dimension " + std::to_string(dim) + " is out of range for a result of " +
-                       std::to_string(rank + 1) + " dimensions (expected " + std::to_string(-rank - 1) + " to " +
+      throw IndexError("unsqueeze(): dimension " + std::to_string(dim) +
+                       " is out of range for a result of " + std::to_string(rank + 1) +
+                       " dimensions (expected " + std::to_string(-rank - 1) + " to " +
                        std::to_string(rank) + ")");
     }
     if (rank == TENON_MAX_RANK) throw_rank("unsqueeze", rank + 1);

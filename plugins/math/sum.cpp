@@ -20,17 +20,22 @@ void sum_into(const Tensor& input, const Reduction& plan, bool average, const Te
           to[at] = static_cast<Out>(static_cast<double>(number(total)) / divisor);
         });
       } else {
-        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) { to[at] = static_cast<Out>(number(total)); });
+        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
+          to[at] = static_cast<Out>(number(total));
+        });
       }
     };
-    if (result.dtype() == f32) run(static_cast<float*>(data));
-    else if (result.dtype() == f64) run(static_cast<double*>(data));
-    else run(static_cast<int64_t*>(data));
+    if (result.dtype() == f32)
+      run(static_cast<float*>(data));
+    else if (result.dtype() == f64)
+      run(static_cast<double*>(data));
+    else
+      run(static_cast<int64_t*>(data));
   });
 }
 
-Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
-                   const Tensor& out, bool average) {
+Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
+                   DType dtype, const Tensor& out, bool average) {
   const DType natural = is_floating(input.dtype()) ? input.dtype() : average ? f32 : i64;
   const DType wanted = dtype == DType::none ? natural : dtype;
   if (average && !is_floating(wanted)) {
@@ -42,11 +47,16 @@ Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> d
   // Elements are converted before they are added, as the wanted dtype may hold more.
   Tensor converted;
   if (wanted != natural) {
-    if (is_floating(wanted)) converted = contiguous_as(input, wanted);
-    else if (is_floating(input.dtype())) converted = contiguous_as(input, i64);
+    if (is_floating(wanted))
+      converted = contiguous_as(input, wanted);
+    else if (is_floating(input.dtype()))
+      converted = contiguous_as(input, i64);
   }
   const DType computed = is_floating(wanted) ? wanted : i64;
-  const bool direct = computed == wanted && (!out.defined() || (out.is_contiguous() && host().tensor_shares_storage(out.handle(), input.handle()) == 0));
+  const bool direct =
+      computed == wanted &&
+      (!out.defined() ||
+       (out.is_contiguous() && host().tensor_shares_storage(out.handle(), input.handle()) == 0));
   const Tensor result = direct ? target : empty_tensor(plan.shape, computed);
   sum_into(converted.defined() ? converted : input, plan, average, result);
   return deliver(result, target);
@@ -54,7 +64,8 @@ Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> d
 
 struct Sum {
   static constexpr auto schema =
-      "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? out=None) -> "
+      "sum(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? "
+      "out=None) -> "
       "Tensor";
   static constexpr auto doc =
       "The sum over the given dimensions, or over all. Integers and bools give i64.";
@@ -72,7 +83,8 @@ struct Sum {
 
 struct Mean {
   static constexpr auto schema =
-      "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? out=None) -> "
+      "mean(Tensor input, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor(a!)? "
+      "out=None) -> "
       "Tensor";
   static constexpr auto doc =
       "The mean over the given dimensions, or over all. Integers and bools give f32.";
@@ -93,7 +105,8 @@ struct Mean {
 
 struct SumToSize {
   static constexpr auto schema = "sum_to_size(Tensor input, int[] size) -> Tensor";
-  static constexpr auto doc = "Sums over the dimensions that broadcasting from `size` would have repeated.";
+  static constexpr auto doc =
+      "Sums over the dimensions that broadcasting from `size` would have repeated.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input, IntList size) {
@@ -108,8 +121,8 @@ struct SumToSize {
       plan.extent *= shape[i];
     }
     if (!fits) {
-      throw ValueError("sum_to_size(): shape " + math::text(shape) + " does not come from broadcasting " +
-                       math::text(size));
+      throw ValueError("sum_to_size(): shape " + math::text(shape) +
+                       " does not come from broadcasting " + math::text(size));
     }
     plan.shape = Sizes(size);
     const Tensor result = empty_tensor(size, input.dtype());

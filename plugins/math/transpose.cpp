@@ -30,12 +30,13 @@ struct Transpose {
 
 struct T {
   static constexpr auto schema = "t(Tensor(a) input) -> Tensor(a)";
-  static constexpr auto doc = "The transpose of a matrix, as a view; vectors and numbers as they are.";
+  static constexpr auto doc =
+      "The transpose of a matrix, as a view; vectors and numbers as they are.";
   static constexpr auto jvp = linear;
   static Tensor forward(const Tensor& input) {
     if (input.dim() > 2) {
-      throw ValueError("t(): takes at most 2 dimensions, but the shape is " + math::text(input.shape()) +
-                       ": use transpose or permute");
+      throw ValueError("t(): takes at most 2 dimensions, but the shape is " +
+                       math::text(input.shape()) + ": use transpose or permute");
     }
     return input.dim() < 2 ? input : swap_dimensions(input, 0, 1);
   }
@@ -64,7 +65,8 @@ struct Permute {
   static Tensor backward(Context& c, const Tensor& g) {
     const auto dims = c.argument<IntList>(1);
     Sizes inverse(dims);
-    for (int64_t i = 0; i < dims.size(); ++i) inverse[dims[i] < 0 ? dims[i] + dims.size() : dims[i]] = i;
+    for (int64_t i = 0; i < dims.size(); ++i)
+      inverse[dims[i] < 0 ? dims[i] + dims.size() : dims[i]] = i;
     return g.permute(IntList(inverse));
   }
 };

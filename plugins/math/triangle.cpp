@@ -9,11 +9,13 @@ using namespace math;
 
 namespace {
 
-// Copies the matrices in the last two dimensions and clears what lies on the other side of the diagonal.
+// Copies the matrices in the last two dimensions and clears what lies on the other side of the
+// diagonal.
 Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lower) {
   const int64_t rank = input.dim();
   if (rank < 2) {
-    throw ValueError(std::string(op) + "(): takes matrices, at least 2 dimensions, but the shape is " +
+    throw ValueError(std::string(op) +
+                     "(): takes matrices, at least 2 dimensions, but the shape is " +
                      math::text(input.shape()));
   }
   const Tensor result = empty_tensor(input.shape(), input.dtype());
@@ -24,14 +26,18 @@ Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lowe
   auto* data = static_cast<char*>(result.view_record().data);
   // Beyond the matrix a diagonal keeps all or nothing; cut there, sums of it do not overflow.
   const int64_t at = std::clamp(diagonal, -rows, columns);
-  parallel_for(0, input.numel() / columns, std::max<int64_t>(1, 32768 / columns), [&](int64_t from, int64_t to) {
-    for (int64_t line = from; line < to; ++line) {
-      const int64_t split = std::clamp<int64_t>(line % rows + at + (lower ? 1 : 0), 0, columns);
-      char* row = data + line * columns * width;
-      if (lower) std::memset(row + split * width, 0, static_cast<size_t>((columns - split) * width));
-      else std::memset(row, 0, static_cast<size_t>(split * width));
-    }
-  });
+  parallel_for(
+      0, input.numel() / columns, std::max<int64_t>(1, 32768 / columns),
+      [&](int64_t from, int64_t to) {
+        for (int64_t line = from; line < to; ++line) {
+          const int64_t split = std::clamp<int64_t>(line % rows + at + (lower ? 1 : 0), 0, columns);
+          char* row = data + line * columns * width;
+          if (lower)
+            std::memset(row + split * width, 0, static_cast<size_t>((columns - split) * width));
+          else
+            std::memset(row, 0, static_cast<size_t>(split * width));
+        }
+      });
   return result;
 }
 
@@ -39,7 +45,9 @@ struct Tril {
   static constexpr auto schema = "tril(Tensor input, int diagonal=0) -> Tensor";
   static constexpr auto doc = "A copy with zeros above the given diagonal of each matrix.";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, int64_t diagonal) { return triangle("tril", input, diagonal, true); }
+  static Tensor forward(const Tensor& input, int64_t diagonal) {
+    return triangle("tril", input, diagonal, true);
+  }
   static Tensor backward(Context& c, const Tensor& g) { return g.tril(c.argument<int64_t>(1)); }
 };
 
@@ -47,7 +55,9 @@ struct Triu {
   static constexpr auto schema = "triu(Tensor input, int diagonal=0) -> Tensor";
   static constexpr auto doc = "A copy with zeros below the given diagonal of each matrix.";
   static constexpr auto jvp = linear;
-  static Tensor forward(const Tensor& input, int64_t diagonal) { return triangle("triu", input, diagonal, false); }
+  static Tensor forward(const Tensor& input, int64_t diagonal) {
+    return triangle("triu", input, diagonal, false);
+  }
   static Tensor backward(Context& c, const Tensor& g) { return g.triu(c.argument<int64_t>(1)); }
 };
 

@@ -15,12 +15,18 @@ using Signed = std::conditional_t<
 template <class Body>
 void visit_patterns(DType dtype, const Body& body) {
   switch (dtype) {
-    case DType::i16: return body(int16_t{});
-    case DType::i32: return body(int32_t{});
-    case DType::i64: return body(int64_t{});
-    case DType::f32: return body(float{});
-    case DType::f64: return body(double{});
-    default: return body(uint8_t{});
+    case DType::i16:
+      return body(int16_t{});
+    case DType::i32:
+      return body(int32_t{});
+    case DType::i64:
+      return body(int64_t{});
+    case DType::f32:
+      return body(float{});
+    case DType::f64:
+      return body(double{});
+    default:
+      return body(uint8_t{});
   }
 }
 
@@ -37,8 +43,10 @@ struct FindPolicy : PolicyDefaults<T> {
   template <class V, class X>
   MATH_INLINE void step(V& lanes, const X& elements) {
     V found;
-    if constexpr (Nonzero) convert(found, elements != 0);
-    else convert(found, elements == 0);
+    if constexpr (Nonzero)
+      convert(found, elements != 0);
+    else
+      convert(found, elements == 0);
     lanes |= found;
   }
   template <class V>

@@ -8,7 +8,8 @@ using namespace math;
 
 namespace {
 
-// Count, mean and sum of squared deviations: of a block in two passes while it is in the cache, then merged.
+// Count, mean and sum of squared deviations: of a block in two passes while it is in the cache,
+// then merged.
 template <class T>
 struct MomentKernel {
   using In = T;
@@ -34,15 +35,17 @@ struct MomentKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count, int64_t stride,
-                        Total* totals) {
+  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
+                        int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
         const T* at = in + from * stride;
         double sum = 0;
-        if (stride == 1) Sums::template add_run<Bytes>(at, block, sum);
-        else Sums::add_strided(at, block, stride, sum);
+        if (stride == 1)
+          Sums::template add_run<Bytes>(at, block, sum);
+        else
+          Sums::add_strided(at, block, stride, sum);
         const T center = static_cast<T>(sum / static_cast<double>(block));
         double first = 0, second = 0;
         add_deviations<Bytes>(at, block, stride, center, first, second);
@@ -51,8 +54,8 @@ struct MomentKernel {
     }
   }
   template <int Bytes>
-  MATH_INLINE void add_deviations(const T* in, int64_t count, int64_t stride, T center, double& first,
-                                  double& second) {
+  MATH_INLINE void add_deviations(const T* in, int64_t count, int64_t stride, T center,
+                                  double& first, double& second) {
     constexpr auto N = static_cast<int64_t>(Bytes / sizeof(T));
     using V = typename VectorOf<T, Bytes>::type;
     int64_t i = 0;
@@ -107,8 +110,8 @@ struct MomentKernel {
   }
 };
 
-Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction,
-              bool root) {
+Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
+              int64_t correction, bool root) {
   const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
   const Reduction plan = plan_reduction(op, source, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, source.dtype());
@@ -122,8 +125,10 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
       to[at] = static_cast<T>(root ? ::sqrt(variance) : variance);
     });
   };
-  if (source.dtype() == f32) run(float{});
-  else run(double{});
+  if (source.dtype() == f32)
+    run(float{});
+  else
+    run(double{});
   return result;
 }
 
@@ -131,24 +136,30 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
 Tensor variance_slope(const char* op, Context& c) {
   const Tensor& input = c.tensor(0);
   const Reduction plan = plan_reduction(op, input, c.argument<std::optional<IntList>>(1), true);
-  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - c.argument<int64_t>(3)));
+  const auto divisor =
+      static_cast<double>(std::max<int64_t>(0, plan.extent - c.argument<int64_t>(3)));
   return (input - input.mean(c.operand(1), true)) * (2.0 / divisor);
 }
 Tensor kept(const char* op, Context& c, const Tensor& g) {
-  return keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1), c.argument<bool>(2));
+  return keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1),
+                         c.argument<bool>(2));
 }
 
 struct Var {
   static constexpr auto schema =
       "var(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
   static constexpr auto doc =
-      "The variance over the given dimensions, or over all: squared deviations over (count - correction). "
+      "The variance over the given dimensions, or over all: squared deviations over (count - "
+      "correction). "
       "Integers give f32.";
   static constexpr auto saves = "input";
-  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction) {
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
+                        int64_t correction) {
     return spread("var", input, dim, keepdim, correction, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return kept("var", c, g) * variance_slope("var", c); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return kept("var", c, g) * variance_slope("var", c);
+  }
   static Tensor jvp(Context& c, TensorList tangents) {
     return (tangents[0] * variance_slope("var", c)).sum(c.operand(1), c.argument<bool>(2));
   }
@@ -158,17 +169,20 @@ struct Std {
   static constexpr auto schema =
       "std(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
   static constexpr auto doc =
-      "The standard deviation over the given dimensions, or over all: the square root of var. Where it is 0 the "
+      "The standard deviation over the given dimensions, or over all: the square root of var. "
+      "Where it is 0 the "
       "gradient is 0.";
   static constexpr auto saves = "input, result";
-  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, int64_t correction) {
+  static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
+                        int64_t correction) {
     return spread("std", input, dim, keepdim, correction, true);
   }
   static Tensor backward(Context& c, const Tensor& g) {
     return kept("std", c, through_root(c, g)) * variance_slope("std", c);
   }
   static Tensor jvp(Context& c, TensorList tangents) {
-    return through_root(c, (tangents[0] * variance_slope("std", c)).sum(c.operand(1), c.argument<bool>(2)));
+    return through_root(
+        c, (tangents[0] * variance_slope("std", c)).sum(c.operand(1), c.argument<bool>(2)));
   }
   static Tensor through_root(Context& c, const Tensor& g) {
     const Tensor result = c.result();

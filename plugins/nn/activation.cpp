@@ -1,4 +1,5 @@
-// Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu, elu.
+// Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu,
+// elu.
 #include "common.hpp"
 #include "vector.hpp"
 
@@ -16,7 +17,8 @@ constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 struct Gelu {
   static constexpr auto schema = "nn.functional.gelu(Tensor input) -> Tensor";
-  static constexpr auto doc = "input times the normal distribution function of input, in its exact form.";
+  static constexpr auto doc =
+      "input times the normal distribution function of input, in its exact form.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
@@ -27,7 +29,9 @@ struct Gelu {
       return x;
     }
   };
-  static Tensor backward(Context& c, const Tensor& g) { return tenon::nn::grad::gelu(g, c.tensor(0)); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::gelu(g, c.tensor(0));
+  }
   static constexpr auto jvp = tenon::pointwise;
 };
 
@@ -71,7 +75,9 @@ struct Silu {
       return x;
     }
   };
-  static Tensor backward(Context& c, const Tensor& g) { return tenon::nn::grad::silu(g, c.tensor(0)); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return tenon::nn::grad::silu(g, c.tensor(0));
+  }
   static constexpr auto jvp = tenon::pointwise;
 };
 
@@ -105,7 +111,8 @@ struct SiluGrad {
 struct Softplus {
   static constexpr auto schema =
       "nn.functional.softplus(Tensor input, float beta=1, float threshold=20) -> Tensor";
-  static constexpr auto doc = "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
+  static constexpr auto doc =
+      "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto beta, auto threshold) {
@@ -131,7 +138,9 @@ struct LeakyRelu {
   static constexpr auto doc = "input where it is positive, negative_slope * input elsewhere.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr auto saves = "input";
-  static constexpr auto element = [](auto x, auto slope) { return x > decltype(x){0} ? x : x * slope; };
+  static constexpr auto element = [](auto x, auto slope) {
+    return x > decltype(x){0} ? x : x * slope;
+  };
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::where(c.tensor(0) > 0, g, g * c.argument<double>(1));
   }
@@ -153,7 +162,8 @@ struct Elu {
     }
   };
   static Tensor backward(Context& c, const Tensor& g) {
-    // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to NaN.
+    // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to
+    // NaN.
     const Tensor& x = c.tensor(0);
     const Tensor power = x.clamp(tenon::none, 0).exp();
     return tenon::where(x > 0, g, g * power * c.argument<double>(1));

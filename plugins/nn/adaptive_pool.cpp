@@ -16,10 +16,12 @@ struct Grid {
       in[3 - dimensions + i] = input[input.size() - dimensions + i];
       out[3 - dimensions + i] = output[i];
       if (output[i] < 0) {
-        throw tenon::ValueError(std::string(op) + "(): output_size must not be negative, got " + shape_text(output));
+        throw tenon::ValueError(std::string(op) + "(): output_size must not be negative, got " +
+                                shape_text(output));
       }
       if (input[input.size() - dimensions + i] < 1) {
-        throw tenon::ValueError(std::string(op) + "(): nothing to pool in an input of shape " + shape_text(input));
+        throw tenon::ValueError(std::string(op) + "(): nothing to pool in an input of shape " +
+                                shape_text(input));
       }
     }
   }
@@ -84,7 +86,8 @@ Tensor average(const char* op, const Tensor& input, IntList output_size) {
 }
 
 struct AdaptiveAvgPool1d {
-  static constexpr auto schema = "nn.functional.adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor";
+  static constexpr auto schema =
+      "nn.functional.adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor";
   static constexpr auto doc = "The means of output_size windows that cover the last dimension.";
   static constexpr auto saves = "shape(input)";
   static Tensor forward(const Tensor& input, IntList output_size) {
@@ -97,7 +100,8 @@ struct AdaptiveAvgPool1d {
 };
 
 struct AdaptiveAvgPool2d {
-  static constexpr auto schema = "nn.functional.adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor";
+  static constexpr auto schema =
+      "nn.functional.adaptive_avg_pool2d(Tensor input, int[2] output_size) -> Tensor";
   static constexpr auto doc = "The means of a grid of windows that cover the last two dimensions.";
   static constexpr auto saves = "shape(input)";
   static Tensor forward(const Tensor& input, IntList output_size) {
@@ -110,8 +114,10 @@ struct AdaptiveAvgPool2d {
 };
 
 struct AdaptiveAvgPool3d {
-  static constexpr auto schema = "nn.functional.adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor";
-  static constexpr auto doc = "The means of a grid of windows that cover the last three dimensions.";
+  static constexpr auto schema =
+      "nn.functional.adaptive_avg_pool3d(Tensor input, int[3] output_size) -> Tensor";
+  static constexpr auto doc =
+      "The means of a grid of windows that cover the last three dimensions.";
   static constexpr auto saves = "shape(input)";
   static Tensor forward(const Tensor& input, IntList output_size) {
     return average("adaptive_avg_pool3d", input, output_size);
@@ -131,14 +137,16 @@ struct AdaptiveAvgPoolGrad {
   static Tensor forward(const Tensor& grad_output, IntList input_size, int64_t dimensions) {
     constexpr auto op = "adaptive_avg_pool";
     if (dimensions < 1 || dimensions > 3) {
-      throw tenon::ValueError("adaptive_avg_pool(): dimensions must be 1, 2 or 3, got " + std::to_string(dimensions));
+      throw tenon::ValueError("adaptive_avg_pool(): dimensions must be 1, 2 or 3, got " +
+                              std::to_string(dimensions));
     }
     check_pool_input(op, grad_output, dimensions);
     const int64_t rank = grad_output.dim();
-    if (input_size.size() != rank ||
-        !std::equal(input_size.begin(), input_size.end() - dimensions, grad_output.shape().begin())) {
-      throw tenon::ValueError("adaptive_avg_pool(): 'grad_output' of shape " + shape_text(grad_output) +
-                              " does not fit an input of shape " + shape_text(input_size));
+    if (input_size.size() != rank || !std::equal(input_size.begin(), input_size.end() - dimensions,
+                                                 grad_output.shape().begin())) {
+      throw tenon::ValueError("adaptive_avg_pool(): 'grad_output' of shape " +
+                              shape_text(grad_output) + " does not fit an input of shape " +
+                              shape_text(input_size));
     }
     const Grid grid(op, input_size, {grad_output.shape().end() - dimensions, dimensions});
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
@@ -150,14 +158,16 @@ struct AdaptiveAvgPoolGrad {
       using T = decltype(zero);
       const T* from = whole.data<const T>();
       T* to = result.data<T>();
-      tenon::parallel_for(0, Planes(input_size, dimensions).planes, plane_grain(in), [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-          grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
-            const T share = from[p * out + position] / static_cast<T>(window_size(low, high));
-            each_element(grid, low, high, [&](int64_t i) { to[p * in + i] += share; });
+      tenon::parallel_for(
+          0, Planes(input_size, dimensions).planes, plane_grain(in),
+          [&](int64_t begin, int64_t end) {
+            for (int64_t p = begin; p < end; ++p) {
+              grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
+                const T share = from[p * out + position] / static_cast<T>(window_size(low, high));
+                each_element(grid, low, high, [&](int64_t i) { to[p * in + i] += share; });
+              });
+            }
           });
-        }
-      });
     });
     return result;
   }
@@ -165,9 +175,12 @@ struct AdaptiveAvgPoolGrad {
     namespace functional = tenon::nn::functional;
     const IntList sizes = output_size(c);
     switch (c.argument<int64_t>(2)) {
-      case 1: return functional::adaptive_avg_pool1d(v, sizes);
-      case 2: return functional::adaptive_avg_pool2d(v, sizes);
-      default: return functional::adaptive_avg_pool3d(v, sizes);
+      case 1:
+        return functional::adaptive_avg_pool1d(v, sizes);
+      case 2:
+        return functional::adaptive_avg_pool2d(v, sizes);
+      default:
+        return functional::adaptive_avg_pool3d(v, sizes);
     }
   }
   static constexpr auto jvp = tenon::linear;
@@ -181,9 +194,11 @@ struct AdaptiveAvgPoolGrad {
 
 struct AdaptiveMaxPool1dWithIndices {
   static constexpr auto schema =
-      "nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> (Tensor, Tensor indices)";
+      "nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> "
+      "(Tensor, Tensor indices)";
   static constexpr auto doc =
-      "The largest elements of output_size windows that cover the last dimension, and their positions in it.";
+      "The largest elements of output_size windows that cover the last dimension, and their "
+      "positions in it.";
   static constexpr auto saves = "shape(input), result1";
 
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
@@ -200,31 +215,36 @@ struct AdaptiveMaxPool1dWithIndices {
       const T* from = whole.data<const T>();
       T* to = values.data<T>();
       auto* at = indices.data<int64_t>();
-      tenon::parallel_for(0, Planes(input.shape(), 1).planes, plane_grain(in), [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-          grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
-            int64_t best = low[2];
-            for (int64_t i = low[2]; i < high[2]; ++i) {
-              const T value = from[p * in + i];
-              if (value > from[p * in + best] || value != value) best = i;
+      tenon::parallel_for(
+          0, Planes(input.shape(), 1).planes, plane_grain(in), [&](int64_t begin, int64_t end) {
+            for (int64_t p = begin; p < end; ++p) {
+              grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
+                int64_t best = low[2];
+                for (int64_t i = low[2]; i < high[2]; ++i) {
+                  const T value = from[p * in + i];
+                  if (value > from[p * in + best] || value != value) best = i;
+                }
+                to[p * out + position] = from[p * in + best];
+                at[p * out + position] = best;
+              });
             }
-            to[p * out + position] = from[p * in + best];
-            at[p * out + position] = best;
           });
-        }
-      });
     });
     return {std::move(values), std::move(indices)};
   }
   static Tensor backward(Context& c, const Tensor& g, const Tensor&) {
     return tenon::nn::grad::max_pool(g, c.result(1), c.tensor(0).shape(), 1);
   }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) { return {t[0].gather(-1, c.result(1)), Tensor()}; }
+  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
+    return {t[0].gather(-1, c.result(1)), Tensor()};
+  }
 };
 
 struct AdaptiveMaxPool1d {
-  static constexpr auto schema = "nn.functional.adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor";
-  static constexpr auto doc = "The largest elements of output_size windows that cover the last dimension.";
+  static constexpr auto schema =
+      "nn.functional.adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor";
+  static constexpr auto doc =
+      "The largest elements of output_size windows that cover the last dimension.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, IntList output_size) {
     return std::get<0>(tenon::nn::functional::adaptive_max_pool1d_with_indices(input, output_size));

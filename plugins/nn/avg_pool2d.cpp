@@ -27,7 +27,8 @@ void each_window(const Windows& w, int64_t planes, bool count_padding, const Bod
   tenon::parallel_for(0, planes, plane_grain(work), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       for (int64_t y = 0; y < w.out[0]; ++y) {
-        for (int64_t x = 0; x < w.out[1]; ++x) body(p, y * w.out[1] + x, Window(w, y, x, count_padding));
+        for (int64_t x = 0; x < w.out[1]; ++x)
+          body(p, y * w.out[1] + x, Window(w, y, x, count_padding));
       }
     }
   });
@@ -35,16 +36,19 @@ void each_window(const Windows& w, int64_t planes, bool count_padding, const Bod
 
 struct AvgPool2d {
   static constexpr auto schema =
-      "nn.functional.avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, "
+      "nn.functional.avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
+      "padding=0, "
       "bool ceil_mode=False, bool count_include_pad=True) -> Tensor";
   static constexpr auto doc = "The mean of each window; stride is kernel_size unless given.";
   static constexpr auto saves = "shape(input)";
 
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
-                        bool ceil_mode, bool count_include_pad) {
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, bool ceil_mode, bool count_include_pad) {
     check_pool_input("avg_pool2d", input, 2);
-    const Windows windows("avg_pool2d", input.shape(), kernel_size, stride, padding, std::nullopt, ceil_mode);
-    Tensor result = tenon::empty_tensor(with_last(input.shape(), {windows.out, 2}).list(), input.dtype());
+    const Windows windows("avg_pool2d", input.shape(), kernel_size, stride, padding, std::nullopt,
+                          ceil_mode);
+    Tensor result =
+        tenon::empty_tensor(with_last(input.shape(), {windows.out, 2}).list(), input.dtype());
     if (result.numel() == 0) return result;
     const Tensor whole = dense(input);
     const int64_t in = windows.in[0] * windows.in[1], out = windows.out[0] * windows.out[1];
@@ -65,31 +69,34 @@ struct AvgPool2d {
     return result;
   }
   static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::avg_pool2d(g, c.tensor(0).shape(), c.argument<IntList>(1),
-                                       c.argument<std::optional<IntList>>(2), c.argument<IntList>(3),
-                                       c.argument<bool>(4), c.argument<bool>(5));
+    return tenon::nn::grad::avg_pool2d(
+        g, c.tensor(0).shape(), c.argument<IntList>(1), c.argument<std::optional<IntList>>(2),
+        c.argument<IntList>(3), c.argument<bool>(4), c.argument<bool>(5));
   }
   static constexpr auto jvp = tenon::linear;
 };
 
 struct AvgPool2dGrad {
   static constexpr auto schema =
-      "nn.grad.avg_pool2d(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2]? stride=None, "
+      "nn.grad.avg_pool2d(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2]? "
+      "stride=None, "
       "int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor";
   static constexpr auto doc = "The gradient of avg_pool2d.";
 
   static Tensor forward(const Tensor& grad_output, IntList input_size, IntList kernel_size,
-                        std::optional<IntList> stride, IntList padding, bool ceil_mode, bool count_include_pad) {
+                        std::optional<IntList> stride, IntList padding, bool ceil_mode,
+                        bool count_include_pad) {
     check_pool_input("avg_pool2d", grad_output, 2);
     if (input_size.size() != grad_output.dim()) {
       throw tenon::ValueError("avg_pool2d(): 'grad_output' of shape " + shape_text(grad_output) +
                               " does not fit an input of shape " + shape_text(input_size));
     }
-    const Windows windows("avg_pool2d", input_size, kernel_size, stride, padding, std::nullopt, ceil_mode);
+    const Windows windows("avg_pool2d", input_size, kernel_size, stride, padding, std::nullopt,
+                          ceil_mode);
     const Shape wanted = with_last(input_size, {windows.out, 2});
     if (!std::equal(wanted.list().begin(), wanted.list().end(), grad_output.shape().begin())) {
-      throw tenon::ValueError("avg_pool2d(): 'grad_output' must have shape " + shape_text(wanted.list()) + ", got " +
-                              shape_text(grad_output));
+      throw tenon::ValueError("avg_pool2d(): 'grad_output' must have shape " +
+                              shape_text(wanted.list()) + ", got " + shape_text(grad_output));
     }
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
     tenon::fill_elements(result, 0);
@@ -112,8 +119,9 @@ struct AvgPool2dGrad {
     return result;
   }
   static Tensor backward(Context& c, const Tensor& v) {
-    return tenon::nn::functional::avg_pool2d(v, c.argument<IntList>(2), c.argument<std::optional<IntList>>(3),
-                                             c.argument<IntList>(4), c.argument<bool>(5), c.argument<bool>(6));
+    return tenon::nn::functional::avg_pool2d(
+        v, c.argument<IntList>(2), c.argument<std::optional<IntList>>(3), c.argument<IntList>(4),
+        c.argument<bool>(5), c.argument<bool>(6));
   }
   static constexpr auto jvp = tenon::linear;
 };

@@ -1,11 +1,11 @@
 // What the ops of this plugin share: refusals, reductions by name, shapes.
 #pragma once
 
-#include <tenon/plugin.hpp>
-
 #include <array>
 #include <string>
 #include <string_view>
+
+#include <tenon/plugin.hpp>
 
 namespace nn {
 
@@ -20,12 +20,15 @@ inline std::string shape_text(const Tensor& tensor) { return shape_text(tensor.s
 
 [[noreturn]] void throw_floating(const char* op, const char* name, DType dtype);
 inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
-  if (__builtin_expect(!tenon::is_floating(tensor.dtype()), 0)) throw_floating(op, name, tensor.dtype());
+  if (__builtin_expect(!tenon::is_floating(tensor.dtype()), 0))
+    throw_floating(op, name, tensor.dtype());
 }
-[[noreturn]] void throw_same_dtype(const char* op, const char* a_name, DType a, const char* b_name, DType b);
-inline void check_same_dtype(const char* op, const char* a_name, const Tensor& a, const char* b_name,
-                             const Tensor& b) {
-  if (__builtin_expect(a.dtype() != b.dtype(), 0)) throw_same_dtype(op, a_name, a.dtype(), b_name, b.dtype());
+[[noreturn]] void throw_same_dtype(const char* op, const char* a_name, DType a, const char* b_name,
+                                   DType b);
+inline void check_same_dtype(const char* op, const char* a_name, const Tensor& a,
+                             const char* b_name, const Tensor& b) {
+  if (__builtin_expect(a.dtype() != b.dtype(), 0))
+    throw_same_dtype(op, a_name, a.dtype(), b_name, b.dtype());
 }
 
 enum class Reduction { none, mean, sum };

@@ -1,5 +1,5 @@
-// conv2d and its two gradients, each a product with the unfolded input; every one is differentiated through
-// the other two.
+// conv2d and its two gradients, each a product with the unfolded input; every one is differentiated
+// through the other two.
 #include <algorithm>
 
 #include "common.hpp"
@@ -18,8 +18,8 @@ struct Geometry {
   int64_t groups;
   bool batched;
 
-  Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides, IntList paddings,
-           IntList dilations, int64_t group_count)
+  Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
+           IntList paddings, IntList dilations, int64_t group_count)
       : op(op_name), groups(group_count), batched(input.size() == 4) {
     if (!tenon::is_floating(dtype)) throw_floating(op, "input", dtype);
     if (input.size() != 3 && input.size() != 4) {
@@ -46,38 +46,44 @@ struct Geometry {
     kernel_height = weight[2];
     kernel_width = weight[3];
     if (groups < 1 || channels % groups != 0 || features % groups != 0) {
-      refuse("groups must divide the " + std::to_string(channels) + " channels and the " + std::to_string(features) +
-             " features, got " + std::to_string(groups));
+      refuse("groups must divide the " + std::to_string(channels) + " channels and the " +
+             std::to_string(features) + " features, got " + std::to_string(groups));
     }
     if (weight[1] != channels / groups) {
-      refuse("'weight' of shape " + shape_text(weight) + " with groups=" + std::to_string(groups) + " takes " +
-             std::to_string(weight[1] * groups) + " channels, but the input of shape " + shape_text(input) + " has " +
-             std::to_string(channels));
+      refuse("'weight' of shape " + shape_text(weight) + " with groups=" + std::to_string(groups) +
+             " takes " + std::to_string(weight[1] * groups) + " channels, but the input of shape " +
+             shape_text(input) + " has " + std::to_string(channels));
     }
-    if (kernel_height < 1 || kernel_width < 1) refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
+    if (kernel_height < 1 || kernel_width < 1)
+      refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
     out_height = out_size(height, kernel_height, 0, input);
     out_width = out_size(width, kernel_width, 1, input);
   }
 
-  [[noreturn]] void refuse(const std::string& text) const { throw tenon::ValueError(std::string(op) + "(): " + text); }
+  [[noreturn]] void refuse(const std::string& text) const {
+    throw tenon::ValueError(std::string(op) + "(): " + text);
+  }
   int64_t out_size(int64_t size, int64_t kernel, int i, IntList input) const {
     const int64_t reach = dilation[i] * (kernel - 1) + 1, padded = size + 2 * padding[i];
     if (reach > padded) {
       refuse("the kernel reaches over " + std::to_string(reach) + (i == 0 ? " rows" : " columns") +
-             " but the padded input of shape " + shape_text(input) + " has " + std::to_string(padded));
+             " but the padded input of shape " + shape_text(input) + " has " +
+             std::to_string(padded));
     }
     return (padded - reach) / stride[i] + 1;
   }
 
   int64_t group_channels() const { return channels / groups; }
   int64_t group_features() const { return features / groups; }
-  int64_t depth() const { return group_channels() * kernel_height * kernel_width; }  // rows of the unfolded input
-  int64_t positions() const { return out_height * out_width; }                       // its columns
+  int64_t depth() const {
+    return group_channels() * kernel_height * kernel_width;
+  }                                                             // rows of the unfolded input
+  int64_t positions() const { return out_height * out_width; }  // its columns
   int64_t input_plane() const { return height * width; }
   // A kernel of one pixel: the input is its own unfolding.
   bool is_pointwise() const {
-    return kernel_height == 1 && kernel_width == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 &&
-           padding[1] == 0;
+    return kernel_height == 1 && kernel_width == 1 && stride[0] == 1 && stride[1] == 1 &&
+           padding[0] == 0 && padding[1] == 0;
   }
   Shape input_shape() const { return shape_of(channels, height, width); }
   Shape output_shape() const { return shape_of(features, out_height, out_width); }
@@ -89,16 +95,18 @@ struct Geometry {
     shape.push(c);
     return shape;
   }
-  // Samples for one thread: at least some 100,000 multiplications.
+  // Samples for one thread: at least some millions of multiplications.
   int64_t grain() const {
-    return 1 + 131072 / std::max<int64_t>(1, depth() * positions() * features);
+    return 1 + 4194304 / std::max<int64_t>(1, depth() * positions() * features);
   }
 
   void check_output(const Tensor& grad_output) const {
     const Shape wanted = output_shape();
     const IntList found = grad_output.shape();
-    if (found.size() != wanted.rank || !std::equal(found.begin(), found.end(), wanted.list().begin())) {
-      refuse("'grad_output' must have shape " + shape_text(wanted.list()) + ", got " + shape_text(grad_output));
+    if (found.size() != wanted.rank ||
+        !std::equal(found.begin(), found.end(), wanted.list().begin())) {
+      refuse("'grad_output' must have shape " + shape_text(wanted.list()) + ", got " +
+             shape_text(grad_output));
     }
   }
 };
@@ -182,7 +190,8 @@ T* elements(const Tensor& tensor) {
 
 // The unfolded input of sample n and group g: in `columns`, or where it lies.
 template <class T>
-Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g, const Tensor& columns) {
+Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
+                const Tensor& columns) {
   const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
   if (k.is_pointwise()) return matrix(input, k.depth(), k.positions(), offset);
   unfold(k, elements<const T>(input) + offset, elements<T>(columns));
@@ -198,7 +207,8 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
       const tenon::NoGrad plain;  // recording is each thread's own matter
       Tensor columns;
-      if (!k.is_pointwise()) columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
+      if (!k.is_pointwise())
+        columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
       for (int64_t n = begin; n < end; ++n) {
         for (int64_t g = 0; g < k.groups; ++g) {
           const int64_t first = n * k.features + g * k.group_features();
@@ -228,10 +238,12 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
       const tenon::NoGrad plain;
       Tensor columns;
-      if (!k.is_pointwise()) columns = tenon::empty_tensor({k.depth(), k.positions()}, weight.dtype());
+      if (!k.is_pointwise())
+        columns = tenon::empty_tensor({k.depth(), k.positions()}, weight.dtype());
       for (int64_t n = begin; n < end; ++n) {
         for (int64_t g = 0; g < k.groups; ++g) {
-          const Tensor group = transposed(matrix(w, k.group_features(), k.depth(), g * k.group_features() * k.depth()));
+          const Tensor group = transposed(
+              matrix(w, k.group_features(), k.depth(), g * k.group_features() * k.depth()));
           const Tensor rows = matrix(go, k.group_features(), k.positions(),
                                      (n * k.features + g * k.group_features()) * k.positions());
           const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
@@ -248,7 +260,8 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
   return result;
 }
 
-Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& grad_output, IntList weight_size) {
+Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& grad_output,
+                       IntList weight_size) {
   Tensor result = tenon::empty_tensor(weight_size, input.dtype());
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
@@ -263,7 +276,8 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
     tenon::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
       const tenon::NoGrad plain;
       Tensor columns;
-      if (!k.is_pointwise()) columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
+      if (!k.is_pointwise())
+        columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
       const Tensor product = tenon::empty_tensor({k.group_features(), k.depth()}, input.dtype());
       for (int64_t n = begin * part; n < std::min(k.batch, end * part); ++n) {
         for (int64_t g = 0; g < k.groups; ++g) {
@@ -298,28 +312,34 @@ struct Settings {
     return tenon::nn::functional::conv2d(input, weight, {}, stride, padding, dilation, groups);
   }
   Tensor input(IntList size, const Tensor& weight, const Tensor& grad_output) const {
-    return tenon::nn::functional::conv2d_input(size, weight, grad_output, stride, padding, dilation, groups);
+    return tenon::nn::functional::conv2d_input(size, weight, grad_output, stride, padding, dilation,
+                                               groups);
   }
   Tensor weight(const Tensor& input, IntList size, const Tensor& grad_output) const {
-    return tenon::nn::functional::conv2d_weight(input, size, grad_output, stride, padding, dilation, groups);
+    return tenon::nn::functional::conv2d_weight(input, size, grad_output, stride, padding, dilation,
+                                                groups);
   }
 };
 
 struct Conv2d {
   static constexpr auto schema =
-      "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, "
+      "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, "
+      "int[2] padding=0, "
       "int[2] dilation=1, int groups=1) -> Tensor";
-  static constexpr auto doc = "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels.";
+  static constexpr auto doc =
+      "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels.";
   static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
 
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-                        IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d", input.dtype(), input.shape(), weight.shape(), stride, padding, dilation, groups);
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    const Geometry geometry("conv2d", input.dtype(), input.shape(), weight.shape(), stride, padding,
+                            dilation, groups);
     check_same_dtype("conv2d", "input", input, "weight", weight);
     if (bias.defined()) {
       check_same_dtype("conv2d", "input", input, "bias", bias);
       if (bias.dim() != 1 || bias.shape()[0] != geometry.features) {
-        geometry.refuse("'bias' must have shape [" + std::to_string(geometry.features) + "], got " + shape_text(bias));
+        geometry.refuse("'bias' must have shape [" + std::to_string(geometry.features) + "], got " +
+                        shape_text(bias));
       }
     }
     return convolve(geometry, input, weight, bias);
@@ -342,8 +362,9 @@ struct Conv2d {
       if (tangent.defined()) {
         tangent = tangent + shift;
       } else {
-        const Geometry geometry("conv2d", t[2].dtype(), c.tensor(0).shape(), c.tensor(1).shape(), settings.stride,
-                                settings.padding, settings.dilation, settings.groups);
+        const Geometry geometry("conv2d", t[2].dtype(), c.tensor(0).shape(), c.tensor(1).shape(),
+                                settings.stride, settings.padding, settings.dilation,
+                                settings.groups);
         tangent = shift.expand(geometry.output_shape().list());
       }
     }
@@ -353,15 +374,16 @@ struct Conv2d {
 
 struct Conv2dInput {
   static constexpr auto schema =
-      "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, int[2] stride=1, "
+      "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, int[2] "
+      "stride=1, "
       "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto doc = "The gradient of conv2d with respect to its input.";
   static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
 
-  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output, IntList stride,
-                        IntList padding, IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d_input", weight.dtype(), input_size, weight.shape(), stride, padding, dilation,
-                            groups);
+  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    const Geometry geometry("conv2d_input", weight.dtype(), input_size, weight.shape(), stride,
+                            padding, dilation, groups);
     check_same_dtype("conv2d_input", "weight", weight, "grad_output", grad_output);
     geometry.check_output(grad_output);
     return input_gradient(geometry, weight, grad_output);
@@ -378,15 +400,16 @@ struct Conv2dInput {
 
 struct Conv2dWeight {
   static constexpr auto schema =
-      "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, int[2] stride=1, "
+      "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, int[2] "
+      "stride=1, "
       "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto doc = "The gradient of conv2d with respect to its weight.";
   static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
 
-  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output, IntList stride,
-                        IntList padding, IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d_weight", input.dtype(), input.shape(), weight_size, stride, padding, dilation,
-                            groups);
+  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    const Geometry geometry("conv2d_weight", input.dtype(), input.shape(), weight_size, stride,
+                            padding, dilation, groups);
     check_same_dtype("conv2d_weight", "input", input, "grad_output", grad_output);
     geometry.check_output(grad_output);
     return weight_gradient(geometry, input, grad_output, weight_size);

@@ -7,7 +7,8 @@ namespace {
 
 using namespace nn;
 
-// Scores as rows of classes: themselves for [classes] and [N, classes], else a copy with the classes last.
+// Scores as rows of classes: themselves for [classes] and [N, classes], else a copy with the
+// classes last.
 Tensor class_rows(const Tensor& input) {
   const int64_t rank = input.dim();
   if (rank <= 2) return dense(input);
@@ -33,14 +34,16 @@ Tensor classes_second(const Tensor& rows, IntList shape) {
 
 bool is_probabilities(const Tensor& input, const Tensor& target) {
   const IntList a = input.shape(), b = target.shape();
-  return tenon::is_floating(target.dtype()) && a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
+  return tenon::is_floating(target.dtype()) && a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin());
 }
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
 
 // ---- targets that are probabilities: by ops ----
 
 // The target smoothed and weighted.
-Tensor weighted_target(const Tensor& input, const Tensor& target, const Tensor& weight, double smoothing) {
+Tensor weighted_target(const Tensor& input, const Tensor& target, const Tensor& weight,
+                       double smoothing) {
   const int64_t dim = class_dim(input);
   Tensor q = target;
   if (smoothing != 0) q = q * (1 - smoothing) + smoothing / static_cast<double>(input.size(dim));
@@ -49,40 +52,48 @@ Tensor weighted_target(const Tensor& input, const Tensor& target, const Tensor& 
   for (int64_t i = 0; i < input.dim(); ++i) shape.push(i == dim ? weight.numel() : 1);
   return q * weight.reshape(shape.list());
 }
-Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor& weight, std::string_view reduction,
-                        double smoothing) {
+Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
+                        std::string_view reduction, double smoothing) {
   const int64_t dim = class_dim(input);
   const Tensor q = weighted_target(input, target, weight, smoothing);
   const Tensor losses = -(q * tenon::nn::functional::log_softmax(input, dim)).sum(dim);
   switch (parse_reduction("cross_entropy", reduction)) {
-    case Reduction::none: return losses;
-    case Reduction::sum: return losses.sum();
-    default: return losses.sum() / static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
+    case Reduction::none:
+      return losses;
+    case Reduction::sum:
+      return losses.sum();
+    default:
+      return losses.sum() /
+             static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
   }
 }
 // The gradient of the losses, spread over the classes and divided as the mean was.
 Tensor spread_gradient(const Tensor& g, const Tensor& input, std::string_view reduction) {
   const int64_t dim = class_dim(input);
   if (reduction == "none") return g.unsqueeze(dim);
-  return reduction == "mean" ? g / static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim)) : g;
+  return reduction == "mean"
+             ? g / static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim))
+             : g;
 }
 
 struct CrossEntropy {
   static constexpr auto schema =
-      "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, "
+      "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int "
+      "ignore_index=-100, "
       "str reduction='mean', float label_smoothing=0) -> Tensor";
   static constexpr auto doc =
-      "The cross entropy between scores and targets, which are class indices or probabilities of the scores' shape.";
+      "The cross entropy between scores and targets, which are class indices or probabilities of "
+      "the scores' shape.";
   static constexpr auto saves = "input, target, weight";
 
-  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                        std::string_view reduction, double label_smoothing) {
+  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight,
+                        int64_t ignore_index, std::string_view reduction, double label_smoothing) {
     check_floating("cross_entropy", "input", input);
     if (is_probabilities(input, target)) {
       return probability_loss(input, target, weight, reduction, label_smoothing);
     }
-    const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight, ignore_index, reduction,
-                          label_smoothing);
+    const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight,
+                          ignore_index, reduction, label_smoothing);
     const Tensor rows = class_rows(input);
     Tensor result;
     visit_floating(input.dtype(), [&](auto zero) { result = loss<decltype(zero)>(targets, rows); });
@@ -90,11 +101,13 @@ struct CrossEntropy {
   }
 
   static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+    check_constant_weight("cross_entropy", c.needs_input_grad(2));
     const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
     const auto reduction = c.argument<std::string_view>(4);
     const auto smoothing = c.argument<double>(5);
     if (!is_probabilities(input, target)) {
-      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c.argument<int64_t>(3), reduction, smoothing),
+      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c.argument<int64_t>(3),
+                                             reduction, smoothing),
               Tensor(), Tensor()};
     }
     const int64_t dim = class_dim(input);
@@ -113,14 +126,17 @@ struct CrossEntropy {
   }
 
   static Tensor jvp(Context& c, TensorList t) {
+    check_constant_weight("cross_entropy", t[2].defined());
     const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
     const auto reduction = c.argument<std::string_view>(4);
     const auto smoothing = c.argument<double>(5);
     const int64_t dim = class_dim(input);
     Tensor change;  // of log_softmax(input)
-    if (t[0].defined()) change = t[0] - (tenon::nn::functional::softmax(input, dim) * t[0]).sum(dim, true);
+    if (t[0].defined())
+      change = t[0] - (tenon::nn::functional::softmax(input, dim) * t[0]).sum(dim, true);
     if (!is_probabilities(input, target)) {
-      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c.argument<int64_t>(3), reduction, smoothing);
+      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c.argument<int64_t>(3),
+                                                reduction, smoothing);
     }
     Tensor terms;
     if (change.defined()) terms = weighted_target(input, target, weight, smoothing) * change;
@@ -130,7 +146,8 @@ struct CrossEntropy {
     }
     const Tensor losses = -terms.sum(dim);
     if (reduction == "none") return losses;
-    const double count = static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
+    const double count =
+        static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
     return reduction == "sum" ? losses.sum() : losses.sum() / count;
   }
 
@@ -152,7 +169,8 @@ struct CrossEntropy {
     T* log_sums = maxima + count;
     if (classes > 0) {
       tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-        run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin, log_sums + begin);
+        run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
+                           log_sums + begin);
       });
     }
     return reduce_losses<T>(targets, rows.dtype(), [&](int64_t i) {
@@ -198,17 +216,20 @@ struct GradientRows {
 
 struct CrossEntropyGrad {
   static constexpr auto schema =
-      "nn.grad.cross_entropy(Tensor grad_output, Tensor input, Tensor target, Tensor? weight=None, *, "
+      "nn.grad.cross_entropy(Tensor grad_output, Tensor input, Tensor target, Tensor? weight=None, "
+      "*, "
       "int ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
-  static constexpr auto doc = "The gradient of cross_entropy with respect to its input, for class-index targets.";
+  static constexpr auto doc =
+      "The gradient of cross_entropy with respect to its input, for class-index targets.";
   static constexpr auto saves = "grad_output for input, input, target, weight";
 
-  static Tensor forward(const Tensor& grad_output, const Tensor& input, const Tensor& target, const Tensor& weight,
-                        int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  static Tensor forward(const Tensor& grad_output, const Tensor& input, const Tensor& target,
+                        const Tensor& weight, int64_t ignore_index, std::string_view reduction,
+                        double label_smoothing) {
     check_floating("cross_entropy", "input", input);
     check_same_dtype("cross_entropy", "grad_output", grad_output, "input", input);
-    const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight, ignore_index, reduction,
-                          label_smoothing);
+    const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight,
+                          ignore_index, reduction, label_smoothing);
     const int64_t wanted = targets.reduction == Reduction::none ? targets.count() : 1;
     if (grad_output.numel() != wanted) {
       throw tenon::ValueError("cross_entropy(): 'grad_output' must have " + std::to_string(wanted) +
@@ -217,14 +238,16 @@ struct CrossEntropyGrad {
     const Tensor rows = class_rows(input), g = dense(grad_output);
     Tensor result = tenon::empty_tensor(rows.shape(), rows.dtype());
     if (result.numel() > 0) {
-      visit_floating(input.dtype(), [&](auto zero) { gradient<decltype(zero)>(targets, g, rows, result); });
+      visit_floating(input.dtype(),
+                     [&](auto zero) { gradient<decltype(zero)>(targets, g, rows, result); });
     }
     return classes_second(result, input.shape());
   }
 
-  // With z = v - <softmax, v>, <v, gradient> is the loss's derivative along v, a linear function L of z
-  // scaled by grad_output; its transpose is the gradient of nll_loss.
+  // With z = v - <softmax, v>, <v, gradient> is the loss's derivative along v, a linear function L
+  // of z scaled by grad_output; its transpose is the gradient of nll_loss.
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    check_constant_weight("cross_entropy", c.needs_input_grad(3));
     const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
     const auto ignore_index = c.argument<int64_t>(4);
     const auto reduction = c.argument<std::string_view>(5);
@@ -234,16 +257,18 @@ struct CrossEntropyGrad {
     const Tensor z = v - (p * v).sum(dim, true);
     Tensor for_grad, for_input;
     if (c.needs_input_grad(0)) {
-      for_grad = tenon::nn::grad::smoothed_nll_loss(z, target, weight, ignore_index, reduction, smoothing);
+      for_grad =
+          tenon::nn::grad::smoothed_nll_loss(z, target, weight, ignore_index, reduction, smoothing);
     }
     if (c.needs_input_grad(1)) {
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(), ignore_index,
-                                                      reduction, smoothing);
+      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
+                                                      ignore_index, reduction, smoothing);
       for_input = -(spread.sum(dim, true) * p * z);
     }
     return {std::move(for_grad), std::move(for_input), Tensor(), Tensor()};
   }
   static Tensor jvp(Context& c, TensorList t) {
+    check_constant_weight("cross_entropy", t[3].defined());
     const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
     const auto ignore_index = c.argument<int64_t>(4);
     const auto reduction = c.argument<std::string_view>(5);
@@ -251,13 +276,14 @@ struct CrossEntropyGrad {
     const int64_t dim = class_dim(input);
     Tensor tangent;
     if (t[0].defined()) {
-      tangent = tenon::nn::grad::cross_entropy(t[0], input, target, weight, ignore_index, reduction, smoothing);
+      tangent = tenon::nn::grad::cross_entropy(t[0], input, target, weight, ignore_index, reduction,
+                                               smoothing);
     }
     if (t[1].defined()) {
       const Tensor p = tenon::nn::functional::softmax(input, dim);
       const Tensor z = t[1] - (p * t[1]).sum(dim, true);
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(), ignore_index,
-                                                      reduction, smoothing);
+      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
+                                                      ignore_index, reduction, smoothing);
       tangent = plus(tangent, -(spread.sum(dim, true) * p * z));
     }
     return tangent;
@@ -265,13 +291,15 @@ struct CrossEntropyGrad {
 
  private:
   template <class T>
-  static void gradient(const Targets& targets, const Tensor& grad_output, const Tensor& rows, const Tensor& result) {
+  static void gradient(const Targets& targets, const Tensor& grad_output, const Tensor& rows,
+                       const Tensor& result) {
     const int64_t classes = targets.classes, count = targets.count();
     const T* g = grad_output.data<const T>();
     const T* scores = rows.data<const T>();
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     T* to = result.data<T>();
-    const T scale = targets.scale<T>(), sharp = static_cast<T>(1 - targets.smoothing), share = targets.share<T>();
+    const T scale = targets.scale<T>(), sharp = static_cast<T>(1 - targets.smoothing),
+            share = targets.share<T>();
     T near[2 * 256];
     Tensor far;
     T* softmax_factors = near;
@@ -287,13 +315,14 @@ struct CrossEntropyGrad {
       target_factors[i] = ignored ? T{0} : factor * sharp * targets.weight_of<T>(i);
     }
     tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-      run<GradientRows<T>>(scores + begin * classes, to + begin * classes, targets.index + begin, end - begin, classes,
-                           softmax_factors + begin, target_factors + begin);
+      run<GradientRows<T>>(scores + begin * classes, to + begin * classes, targets.index + begin,
+                           end - begin, classes, softmax_factors + begin, target_factors + begin);
       if (share == 0) return;
       for (int64_t i = begin; i < end; ++i) {
         if (targets.index[i] == targets.ignore_index) continue;
         const T factor = scale * g[targets.reduction == Reduction::none ? i : 0] * share;
-        for (int64_t k = 0; k < classes; ++k) to[i * classes + k] -= factor * (weights == nullptr ? T{1} : weights[k]);
+        for (int64_t k = 0; k < classes; ++k)
+          to[i * classes + k] -= factor * (weights == nullptr ? T{1} : weights[k]);
       }
     });
   }

@@ -8,7 +8,8 @@ using namespace nn;
 
 template <class T>
 struct FillMask {
-  NN_INLINE static void run(T* to, int64_t begin, int64_t end, tenon::Draws draws, uint64_t threshold, T scale) {
+  NN_INLINE static void run(T* to, int64_t begin, int64_t end, tenon::Draws draws,
+                            uint64_t threshold, T scale) {
     TENON_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) to[i] = draws.bits(i) >> 11 >= threshold ? scale : T{0};
   }
@@ -18,11 +19,13 @@ struct Dropout {
   static constexpr auto schema =
       "nn.functional.dropout(Tensor input, float p=0.5, bool training=True) -> Tensor";
   static constexpr auto doc =
-      "In training each element becomes zero with probability p, the others are divided by 1 - p; else a copy.";
+      "In training each element becomes zero with probability p, the others are divided by 1 - p; "
+      "else a copy.";
 
   static Tensor forward(Context& c, const Tensor& input, double p, bool training) {
     if (!(p >= 0 && p <= 1)) {
-      throw tenon::ValueError("dropout(): p must be a probability, between 0 and 1, got " + std::to_string(p));
+      throw tenon::ValueError("dropout(): p must be a probability, between 0 and 1, got " +
+                              std::to_string(p));
     }
     check_floating("dropout", "input", input);
     if (!training || p == 0) {

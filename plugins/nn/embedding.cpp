@@ -1,15 +1,16 @@
 // embedding: rows of a table by index.
-#include "common.hpp"
-
 #include <cstring>
+
+#include "common.hpp"
 
 namespace {
 
 using namespace nn;
 
 [[noreturn]] void throw_index(int64_t index, int64_t position, int64_t rows) {
-  throw tenon::IndexError("embedding(): index " + std::to_string(index) + " at position " + std::to_string(position) +
-                          " is out of range for a table of " + std::to_string(rows) + " rows");
+  throw tenon::IndexError("embedding(): index " + std::to_string(index) + " at position " +
+                          std::to_string(position) + " is out of range for a table of " +
+                          std::to_string(rows) + " rows");
 }
 Tensor indices_of(const Tensor& input) {
   if (tenon::is_floating(input.dtype()) || input.dtype() == tenon::boolean) {
@@ -32,12 +33,15 @@ int64_t padding_of(const std::optional<int64_t>& padding_idx, int64_t rows) {
 struct Embedding {
   static constexpr auto schema =
       "nn.functional.embedding(Tensor input, Tensor weight, *, int? padding_idx=None) -> Tensor";
-  static constexpr auto doc = "The rows of weight that input names; the row padding_idx gets no gradient.";
+  static constexpr auto doc =
+      "The rows of weight that input names; the row padding_idx gets no gradient.";
   static constexpr auto saves = "input, shape(weight)";
 
-  static Tensor forward(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx) {
+  static Tensor forward(const Tensor& input, const Tensor& weight,
+                        std::optional<int64_t> padding_idx) {
     if (weight.dim() != 2) {
-      throw tenon::ValueError("embedding(): 'weight' must have shape [rows, features], got " + shape_text(weight));
+      throw tenon::ValueError("embedding(): 'weight' must have shape [rows, features], got " +
+                              shape_text(weight));
     }
     const Tensor indices = indices_of(input), table = dense(weight);
     const int64_t rows = table.shape()[0], count = indices.numel();
@@ -52,8 +56,11 @@ struct Embedding {
     const int64_t grain = 1 + 65536 / static_cast<int64_t>(bytes + 1);
     tenon::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(rows)) throw_index(index[i], i, rows);
-        if (bytes != 0) std::memcpy(to + static_cast<size_t>(i) * bytes, from + static_cast<size_t>(index[i]) * bytes, bytes);
+        if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(rows))
+          throw_index(index[i], i, rows);
+        if (bytes != 0)
+          std::memcpy(to + static_cast<size_t>(i) * bytes,
+                      from + static_cast<size_t>(index[i]) * bytes, bytes);
       }
     });
     return result;
@@ -61,16 +68,20 @@ struct Embedding {
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
     Tensor weight;
     if (c.needs_input_grad(1)) {
-      weight = tenon::nn::grad::embedding(g, c.tensor(0), c.tensor(1).size(0), tenon::Argument(c.argument<std::optional<int64_t>>(2)));
+      weight = tenon::nn::grad::embedding(g, c.tensor(0), c.tensor(1).size(0),
+                                          tenon::Argument(c.argument<std::optional<int64_t>>(2)));
     }
     return {Tensor(), std::move(weight)};
   }
-  static Tensor jvp(Context& c, TensorList t) { return tenon::nn::functional::embedding(c.tensor(0), t[1]); }
+  static Tensor jvp(Context& c, TensorList t) {
+    return tenon::nn::functional::embedding(c.tensor(0), t[1]);
+  }
 };
 
 struct EmbeddingGrad {
   static constexpr auto schema =
-      "nn.grad.embedding(Tensor grad_output, Tensor indices, int rows, *, int? padding_idx=None) -> Tensor";
+      "nn.grad.embedding(Tensor grad_output, Tensor indices, int rows, *, int? padding_idx=None) "
+      "-> Tensor";
   static constexpr auto doc = "The gradient of embedding with respect to its table.";
   static constexpr auto saves = "indices";
 
@@ -89,7 +100,8 @@ struct EmbeddingGrad {
     tenon::fill_elements(result, 0);
     const auto* index = static_cast<const int64_t*>(index_tensor.view_record().data);
     for (int64_t i = 0; i < count; ++i) {
-      if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(rows)) throw_index(index[i], i, rows);
+      if (static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(rows))
+        throw_index(index[i], i, rows);
     }
     visit_floating(grad_output.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -116,7 +128,6 @@ struct EmbeddingGrad {
     return {tenon::masked_fill(rows, tenon::eq(indices, padding).unsqueeze(-1), 0), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;
-
 };
 
 }  // namespace

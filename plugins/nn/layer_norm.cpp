@@ -11,8 +11,8 @@ using namespace nn;
 // One row after another; the row stays in the cache between the passes.
 template <class T>
 struct NormalizeRows {
-  NN_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, T* mean, T* rstd, int64_t rows,
-                            int64_t n, T eps) {
+  NN_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, T* mean, T* rstd,
+                            int64_t rows, int64_t n, T eps) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
       const T middle = lanes_sum(x, n) * share;
@@ -26,19 +26,21 @@ struct NormalizeRows {
         for (int64_t i = 0; i < n; ++i) y[i] = y[i] * factor * weight[i] + bias[i];
       } else {
         for (int64_t i = 0; i < n; ++i) {
-          y[i] = y[i] * factor * (weight != nullptr ? weight[i] : T{1}) + (bias != nullptr ? bias[i] : T{0});
+          y[i] = y[i] * factor * (weight != nullptr ? weight[i] : T{1}) +
+                 (bias != nullptr ? bias[i] : T{0});
         }
       }
     }
   }
 };
 
-// The gradients of a block of rows; those of weight and bias are added to what is there. `u` and `normal` are
-// scratch rows.
+// The gradients of a block of rows; those of weight and bias are added to what is there. `u` and
+// `normal` are scratch rows.
 template <class T>
 struct GradRows {
-  NN_INLINE static void run(const T* g, const T* x, const T* mean, const T* rstd, const T* weight, T* to,
-                            T* to_weight, T* to_bias, T* u, T* normal, int64_t rows, int64_t n) {
+  NN_INLINE static void run(const T* g, const T* x, const T* mean, const T* rstd, const T* weight,
+                            T* to, T* to_weight, T* to_bias, T* u, T* normal, int64_t rows,
+                            int64_t n) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, g += n, x += n, to += n) {
       const T middle = mean[r], factor = rstd[r];
@@ -60,7 +62,8 @@ struct GradRows {
       }
       const T along_one = lanes_sum(u, n) * share, along_normal = lanes_dot(u, normal, n) * share;
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) to[i] = factor * (u[i] - along_one - normal[i] * along_normal);
+      for (int64_t i = 0; i < n; ++i)
+        to[i] = factor * (u[i] - along_one - normal[i] * along_normal);
     }
   }
 };
@@ -76,16 +79,18 @@ int64_t normalized_count(const Tensor& input, IntList shape) {
   }
   if (!fits) {
     throw tenon::ValueError("layer_norm(): normalized_shape " + shape_text(shape) +
-                            " must be the last dimensions of 'input', whose shape is " + shape_text(input));
+                            " must be the last dimensions of 'input', whose shape is " +
+                            shape_text(input));
   }
   return count;
 }
-void check_parameter(const char* name, const Tensor& parameter, IntList shape, const Tensor& input) {
+void check_parameter(const char* name, const Tensor& parameter, IntList shape,
+                     const Tensor& input) {
   if (!parameter.defined()) return;
   const IntList found = parameter.shape();
   if (found.size() != shape.size() || !std::equal(found.begin(), found.end(), shape.begin())) {
-    throw tenon::ValueError(std::string("layer_norm(): '") + name + "' must have shape " + shape_text(shape) +
-                            ", got " + shape_text(parameter));
+    throw tenon::ValueError(std::string("layer_norm(): '") + name + "' must have shape " +
+                            shape_text(shape) + ", got " + shape_text(parameter));
   }
   check_same_dtype("layer_norm", "input", input, name, parameter);
 }
@@ -124,22 +129,25 @@ struct Normal {
 
 struct LayerNorm {
   static constexpr auto schema =
-      "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+      "nn.functional.layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
+      "bias=None, "
       "float eps=1e-5) -> Tensor";
   static constexpr auto doc =
       "input with mean 0 and variance 1 over its last dimensions, times weight plus bias.";
 
-  static Tensor forward(Context& c, const Tensor& input, IntList normalized_shape, const Tensor& weight,
-                        const Tensor& bias, double eps) {
+  static Tensor forward(Context& c, const Tensor& input, IntList normalized_shape,
+                        const Tensor& weight, const Tensor& bias, double eps) {
     check_floating("layer_norm", "input", input);
     const int64_t n = normalized_count(input, normalized_shape);
     check_parameter("weight", weight, normalized_shape, input);
     check_parameter("bias", bias, normalized_shape, input);
     const Tensor whole = dense(input);
-    const Tensor weights = weight.defined() ? dense(weight) : weight, biases = bias.defined() ? dense(bias) : bias;
+    const Tensor weights = weight.defined() ? dense(weight) : weight,
+                 biases = bias.defined() ? dense(bias) : bias;
     const int64_t rows = n == 0 ? 0 : input.numel() / n;
     Tensor result = tenon::empty_tensor(input.shape(), input.dtype());
-    const Tensor mean = tenon::empty_tensor({rows}, input.dtype()), rstd = tenon::empty_tensor({rows}, input.dtype());
+    const Tensor mean = tenon::empty_tensor({rows}, input.dtype()),
+                 rstd = tenon::empty_tensor({rows}, input.dtype());
     if (rows > 0) {
       visit_floating(input.dtype(), [&](auto zero) {
         using T = decltype(zero);
@@ -148,8 +156,8 @@ struct LayerNorm {
         const T* b = biases.defined() ? biases.data<const T>() : nullptr;
         T *y = result.data<T>(), *means = mean.data<T>(), *rstds = rstd.data<T>();
         tenon::parallel_for(0, rows, 1 + 32768 / n, [&](int64_t begin, int64_t end) {
-          run<NormalizeRows<T>>(x + begin * n, w, b, y + begin * n, means + begin, rstds + begin, end - begin, n,
-                                static_cast<T>(eps));
+          run<NormalizeRows<T>>(x + begin * n, w, b, y + begin * n, means + begin, rstds + begin,
+                                end - begin, n, static_cast<T>(eps));
         });
       });
     }
@@ -159,8 +167,8 @@ struct LayerNorm {
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
     auto [input, weight, bias] =
-        tenon::nn::grad::layer_norm(g, c.saved(0), c.saved(2), c.saved(3), c.saved(1), c.argument<IntList>(1),
-                                    c.argument<double>(4));
+        tenon::nn::grad::layer_norm(g, c.saved(0), c.saved(2), c.saved(3), c.saved(1),
+                                    c.argument<IntList>(1), c.argument<double>(4));
     return {std::move(input), Tensor(), c.needs_input_grad(2) ? std::move(weight) : Tensor(),
             c.needs_input_grad(3) ? std::move(bias) : Tensor()};
   }
@@ -174,22 +182,26 @@ struct LayerNorm {
       if (weight.defined()) tangent = tangent * weight;
     }
     if (t[2].defined()) tangent = plus(tangent, normal.x * t[2]);
-    if (t[3].defined()) tangent = tangent.defined() ? tangent + t[3] : t[3].expand(normal.x.shape());
+    if (t[3].defined())
+      tangent = tangent.defined() ? tangent + t[3] : t[3].expand(normal.x.shape());
     return tangent;
   }
 };
 
 struct LayerNormGrad {
   static constexpr auto schema =
-      "nn.grad.layer_norm(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+      "nn.grad.layer_norm(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+      "weight, "
       "int[] normalized_shape, float eps) -> (Tensor, Tensor, Tensor)";
   static constexpr auto doc =
-      "The gradients of layer_norm for input, weight and bias; mean and rstd are those of the input's rows.";
+      "The gradients of layer_norm for input, weight and bias; mean and rstd are those of the "
+      "input's rows.";
   static constexpr auto saves = "grad_output, input, weight";
 
-  static std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& grad_output, const Tensor& input, const Tensor& mean,
-                                                    const Tensor& rstd, const Tensor& weight,
-                                                    IntList normalized_shape, double) {
+  static std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& grad_output, const Tensor& input,
+                                                    const Tensor& mean, const Tensor& rstd,
+                                                    const Tensor& weight, IntList normalized_shape,
+                                                    double) {
     check_floating("layer_norm", "input", input);
     check_same_dtype("layer_norm", "grad_output", grad_output, "input", input);
     const int64_t n = normalized_count(input, normalized_shape);
@@ -197,10 +209,12 @@ struct LayerNormGrad {
     check_parameter("weight", weight, normalized_shape, input);
     if (grad_output.numel() != input.numel() || mean.numel() != rows || rstd.numel() != rows ||
         mean.dtype() != input.dtype() || rstd.dtype() != input.dtype()) {
-      throw tenon::ValueError("layer_norm(): 'grad_output', 'mean' and 'rstd' do not fit 'input' of shape " +
-                              shape_text(input));
+      throw tenon::ValueError(
+          "layer_norm(): 'grad_output', 'mean' and 'rstd' do not fit 'input' of shape " +
+          shape_text(input));
     }
-    const Tensor g_whole = dense(grad_output), x_whole = dense(input), means = dense(mean), rstds = dense(rstd);
+    const Tensor g_whole = dense(grad_output), x_whole = dense(input), means = dense(mean),
+                 rstds = dense(rstd);
     const Tensor weights = weight.defined() ? dense(weight) : weight;
     Tensor for_input = tenon::empty_tensor(input.shape(), input.dtype());
     Tensor for_weight = tenon::empty_tensor(normalized_shape, input.dtype());
@@ -209,7 +223,8 @@ struct LayerNormGrad {
     tenon::fill_elements(for_bias, 0);
     if (rows == 0) return {std::move(for_input), std::move(for_weight), std::move(for_bias)};
     // A fixed number of blocks, whatever the threads, so that sums come out the same.
-    const int64_t blocks = std::min<int64_t>(16, 1 + rows * n / 32768), block = (rows + blocks - 1) / blocks;
+    const int64_t blocks = std::min<int64_t>(16, 1 + rows * n / 32768),
+                  block = (rows + blocks - 1) / blocks;
     const Tensor scratch = tenon::empty_tensor({blocks, 4, n}, input.dtype());
     tenon::fill_elements(scratch, 0);
     visit_floating(input.dtype(), [&](auto zero) {
@@ -220,11 +235,12 @@ struct LayerNormGrad {
       T *to = for_input.data<T>(), *sums = scratch.data<T>();
       tenon::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
-          const int64_t from = std::min(rows, k * block), count = std::min(rows, from + block) - from;
+          const int64_t from = std::min(rows, k * block),
+                        count = std::min(rows, from + block) - from;
           T* own = sums + k * 4 * n;
           // Without a weight nobody asks for its gradient; the sums stay zero.
-          run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n, own, own + n, own + 2 * n,
-                           own + 3 * n, count, n);
+          run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n, own,
+                           own + n, own + 2 * n, own + 3 * n, count, n);
         }
       });
       T *to_weight = for_weight.data<T>(), *to_bias = for_bias.data<T>();
@@ -240,12 +256,15 @@ struct LayerNormGrad {
   }
 
   // mean and rstd are functions of the input, so all of their gradient is in the input's.
-  static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v, const Tensor& v_weight,
+  static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v,
+                                                                     const Tensor& v_weight,
                                                                      const Tensor& v_bias) {
     const Tensor &g = c.tensor(0), &weight = c.tensor(4);
     const int64_t normalized = c.argument<IntList>(5).size();
     const Normal normal(c.tensor(1), normalized, c.argument<double>(6));
-    const auto weighted = [&](const Tensor& tensor) { return weight.defined() ? tensor * weight : tensor; };
+    const auto weighted = [&](const Tensor& tensor) {
+      return weight.defined() ? tensor * weight : tensor;
+    };
     Tensor grad_output, input, for_weight;
     if (c.needs_input_grad(0)) {
       grad_output = weighted(normal.rstd * normal.project(v)) + v_bias;
@@ -255,7 +274,8 @@ struct LayerNormGrad {
       input = normal.second(weighted(g), v);
       if (weight.defined()) input = input + normal.rstd * normal.project(v_weight * g);
     }
-    if (c.needs_input_grad(4)) for_weight = sum_rows(g * (normal.rstd * normal.project(v)), normalized);
+    if (c.needs_input_grad(4))
+      for_weight = sum_rows(g * (normal.rstd * normal.project(v)), normalized);
     return {std::move(grad_output), std::move(input), Tensor(), Tensor(), std::move(for_weight)};
   }
 
@@ -263,7 +283,9 @@ struct LayerNormGrad {
     const Tensor &g = c.tensor(0), &weight = c.tensor(4);
     const int64_t normalized = c.argument<IntList>(5).size();
     const Normal normal(c.tensor(1), normalized, c.argument<double>(6));
-    const auto weighted = [&](const Tensor& tensor) { return weight.defined() ? tensor * weight : tensor; };
+    const auto weighted = [&](const Tensor& tensor) {
+      return weight.defined() ? tensor * weight : tensor;
+    };
     Tensor input, for_weight, for_bias;
     if (t[0].defined()) {
       input = normal.rstd * normal.project(weighted(t[0]));

@@ -11,11 +11,12 @@ using namespace nn;
                             shape_text(weight));
   }
   if (input.dim() < 1 || input.shape()[input.dim() - 1] != weight.shape()[1]) {
-    throw tenon::ValueError("linear(): 'input' of shape " + shape_text(input) + " does not fit 'weight' of shape " +
-                            shape_text(weight) + ": its last dimension must be " + std::to_string(weight.shape()[1]));
+    throw tenon::ValueError("linear(): 'input' of shape " + shape_text(input) +
+                            " does not fit 'weight' of shape " + shape_text(weight) +
+                            ": its last dimension must be " + std::to_string(weight.shape()[1]));
   }
-  throw tenon::ValueError("linear(): 'bias' must have shape [" + std::to_string(weight.shape()[0]) + "], got " +
-                          shape_text(bias));
+  throw tenon::ValueError("linear(): 'bias' must have shape [" + std::to_string(weight.shape()[0]) +
+                          "], got " + shape_text(bias));
 }
 
 // The input as a matrix of rows.
@@ -31,8 +32,10 @@ Tensor rows_of(const Tensor& input, int64_t features) {
 }
 
 struct Linear {
-  static constexpr auto schema = "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
-  static constexpr auto doc = "input @ weight.T + bias, for an input of any number of leading dimensions.";
+  static constexpr auto schema =
+      "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
+  static constexpr auto doc =
+      "input @ weight.T + bias, for an input of any number of leading dimensions.";
   static constexpr auto saves = "shape(input), weight for input, input for weight";
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
@@ -43,10 +46,13 @@ struct Linear {
     }
     check_same_dtype("linear", "input", input, "weight", weight);
     const int64_t out_features = weight.shape()[0], in_features = weight.shape()[1];
-    const std::array<int64_t, 2> shape{in_features, out_features}, strides{weight.strides()[1], weight.strides()[0]};
-    const Tensor transposed = tenon::alias_tensor(weight, {shape.data(), 2}, {strides.data(), 2}, 0);
+    const std::array<int64_t, 2> shape{in_features, out_features},
+        strides{weight.strides()[1], weight.strides()[0]};
+    const Tensor transposed =
+        tenon::alias_tensor(weight, {shape.data(), 2}, {strides.data(), 2}, 0);
     const Tensor rows = rows_of(input, in_features);
-    Tensor result = bias.defined() ? tenon::addmm(bias, rows, transposed) : tenon::mm(rows, transposed);
+    Tensor result =
+        bias.defined() ? tenon::addmm(bias, rows, transposed) : tenon::mm(rows, transposed);
     if (rank == 2) return result;
     Shape full(input.shape());
     full[rank - 1] = out_features;

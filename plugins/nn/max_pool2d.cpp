@@ -8,8 +8,8 @@ namespace {
 
 using namespace nn;
 
-// One plane, a row of windows at a time: the windows beside each other are the vector. Of a window its first
-// largest element counts, or its last NaN.
+// One plane, a row of windows at a time: the windows beside each other are the vector. Of a window
+// its first largest element counts, or its last NaN.
 template <class T>
 struct PoolPlane {
   static constexpr int64_t width = 128;  // windows at a time
@@ -27,10 +27,12 @@ struct PoolPlane {
           const int64_t row = y * w.stride[0] - w.padding[0] + i * w.dilation[0];
           if (row < 0 || row >= w.in[0]) continue;
           for (int64_t j = 0; j < w.kernel[1]; ++j) {
-            const int64_t stride = w.stride[1], column = from * stride - w.padding[1] + j * w.dilation[1];
+            const int64_t stride = w.stride[1],
+                          column = from * stride - w.padding[1] + j * w.dilation[1];
             // The windows that have this element inside of the input.
             const int64_t low = column >= 0 ? 0 : std::min(count, (-column + stride - 1) / stride);
-            const int64_t high = column >= w.in[1] ? low : std::min(count, (w.in[1] - column - 1) / stride + 1);
+            const int64_t high =
+                column >= w.in[1] ? low : std::min(count, (w.in[1] - column - 1) / stride + 1);
             const int64_t start = row * w.in[1] + column;
             if (stride == 1) {
               take(plane + start, static_cast<Index>(start), 1, low, high, largest, best);
@@ -49,8 +51,9 @@ struct PoolPlane {
 
  private:
   template <class Index>
-  NN_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high, T* largest,
-                             Index* best) {
+  NN_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high,
+                             T* largest, Index* best) {
+    TENON_INDEPENDENT
     for (int64_t x = low; x < high; ++x) {
       const T value = at[x * stride];
       const bool better = (best[x] < 0) | (value > largest[x]) | (value != value);
@@ -60,18 +63,62 @@ struct PoolPlane {
   }
 };
 
+// One plane whose windows all lie inside of it: no borders to look for, so that all windows of the
+// plane are the vector, however short their rows. `corners` has the position of each window's first
+// element.
+template <class T>
+struct PoolInside {
+  static constexpr int64_t width = 128;
+
+  NN_INLINE static void run(const Windows* windows, const int32_t* corners, const T* plane,
+                            T* values, int64_t* indices) {
+    const Windows& w = *windows;
+    const int64_t windows_count = w.out[0] * w.out[1];
+    T largest[width];
+    int32_t best[width];
+    for (int64_t from = 0; from < windows_count; from += width) {
+      const int64_t count = std::min(width, windows_count - from);
+      const int32_t* corner = corners + from;
+      for (int64_t x = 0; x < count; ++x) {
+        largest[x] = plane[corner[x]];
+        best[x] = corner[x];
+      }
+      for (int64_t i = 0; i < w.kernel[0]; ++i) {
+        for (int64_t j = 0; j < w.kernel[1]; ++j) {
+          if (i == 0 && j == 0) continue;
+          const auto step = static_cast<int32_t>(i * w.dilation[0] * w.in[1] + j * w.dilation[1]);
+          const T* at = plane + step;
+          TENON_INDEPENDENT
+          for (int64_t x = 0; x < count; ++x) {
+            const T value = at[corner[x]];
+            const bool better = (value > largest[x]) | (value != value);
+            largest[x] = better ? value : largest[x];
+            best[x] = better ? corner[x] + step : best[x];
+          }
+        }
+      }
+      for (int64_t x = 0; x < count; ++x) values[from + x] = largest[x];
+      for (int64_t x = 0; x < count; ++x) indices[from + x] = best[x];
+    }
+  }
+};
+
 struct MaxPool2dWithIndices {
   static constexpr auto schema =
-      "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? stride=None, "
+      "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? "
+      "stride=None, "
       "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor indices)";
   static constexpr auto doc =
-      "The largest element of each window, and its position in its plane of height * width elements.";
+      "The largest element of each window, and its position in its plane of height * width "
+      "elements.";
   static constexpr auto saves = "shape(input), result1";
 
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                                            IntList padding, IntList dilation, bool ceil_mode) {
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
+                                            std::optional<IntList> stride, IntList padding,
+                                            IntList dilation, bool ceil_mode) {
     check_pool_input("max_pool2d", input, 2);
-    const Windows windows("max_pool2d", input.shape(), kernel_size, stride, padding, dilation, ceil_mode);
+    const Windows windows("max_pool2d", input.shape(), kernel_size, stride, padding, dilation,
+                          ceil_mode);
     const Shape shape = with_last(input.shape(), {windows.out, 2});
     Tensor values = tenon::empty_tensor(shape.list(), input.dtype());
     Tensor indices = tenon::empty_tensor(shape.list(), tenon::i64);
@@ -80,8 +127,19 @@ struct MaxPool2dWithIndices {
     const Planes planes(input.shape(), 2);
     const int64_t in = windows.in[0] * windows.in[1], out = windows.out[0] * windows.out[1];
     if (in > std::numeric_limits<int32_t>::max()) {
-      throw tenon::ValueError("max_pool2d(): planes of " + std::to_string(in) + " elements are too large");
+      throw tenon::ValueError("max_pool2d(): planes of " + std::to_string(in) +
+                              " elements are too large");
     }
+    bool inside = windows.out[1] < 64;  // long rows are better walked along
+    for (int i = 0; i < 2; ++i) {
+      inside =
+          inside && windows.padding[i] == 0 &&
+          (windows.out[i] - 1) * windows.stride[i] + windows.dilation[i] * (windows.kernel[i] - 1) <
+              windows.in[i];
+    }
+    Tensor corner_tensor;
+    if (inside) corner_tensor = corners_of(windows);
+    const int32_t* corners = inside ? corner_tensor.data<const int32_t>() : nullptr;
     visit_floating(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const T* from = whole.data<const T>();
@@ -90,7 +148,11 @@ struct MaxPool2dWithIndices {
       const int64_t work = out * windows.kernel[0] * windows.kernel[1];
       tenon::parallel_for(0, planes.planes, plane_grain(work), [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
-          run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
+          if (inside) {
+            run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out, at + p * out);
+          } else {
+            run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
+          }
         }
       });
     });
@@ -101,41 +163,60 @@ struct MaxPool2dWithIndices {
   }
   static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
     const Tensor indices = c.result(1);
-    return {t[0].flatten(-2, -1).gather(-1, indices.flatten(-2, -1)).reshape(indices.shape()), Tensor()};
+    return {t[0].flatten(-2, -1).gather(-1, indices.flatten(-2, -1)).reshape(indices.shape()),
+            Tensor()};
+  }
+
+ private:
+  static Tensor corners_of(const Windows& windows) {
+    Tensor corners = tenon::empty_tensor({windows.out[0], windows.out[1]}, tenon::i32);
+    auto* to = corners.data<int32_t>();
+    for (int64_t y = 0; y < windows.out[0]; ++y) {
+      for (int64_t x = 0; x < windows.out[1]; ++x) {
+        *to++ = static_cast<int32_t>(y * windows.stride[0] * windows.in[1] + x * windows.stride[1]);
+      }
+    }
+    return corners;
   }
 };
 
 struct MaxPool2d {
   static constexpr auto schema =
-      "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] padding=0, "
+      "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, int[2] "
+      "padding=0, "
       "int[2] dilation=1, bool ceil_mode=False) -> Tensor";
-  static constexpr auto doc = "The largest element of each window; stride is kernel_size unless given.";
+  static constexpr auto doc =
+      "The largest element of each window; stride is kernel_size unless given.";
   static constexpr bool composite = true;
 
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride, IntList padding,
-                        IntList dilation, bool ceil_mode) {
-    return std::get<0>(tenon::nn::functional::max_pool2d_with_indices(input, kernel_size, stride, padding, dilation,
-                                                                      ceil_mode));
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, IntList dilation, bool ceil_mode) {
+    return std::get<0>(tenon::nn::functional::max_pool2d_with_indices(
+        input, kernel_size, stride, padding, dilation, ceil_mode));
   }
 };
 
 // The gradient of every pool of maxima: each goes back to where its element was.
 struct MaxPoolGrad {
   static constexpr auto schema =
-      "nn.grad.max_pool(Tensor grad_output, Tensor indices, int[] input_size, int dimensions) -> Tensor";
+      "nn.grad.max_pool(Tensor grad_output, Tensor indices, int[] input_size, int dimensions) -> "
+      "Tensor";
   static constexpr auto doc =
-      "The gradient of a pool of maxima over the last dimensions, from the positions that it returned.";
+      "The gradient of a pool of maxima over the last dimensions, from the positions that it "
+      "returned.";
   static constexpr auto saves = "indices";
 
-  static Tensor forward(const Tensor& grad_output, const Tensor& indices, IntList input_size, int64_t dimensions) {
+  static Tensor forward(const Tensor& grad_output, const Tensor& indices, IntList input_size,
+                        int64_t dimensions) {
     check_floating("max_pool", "grad_output", grad_output);
     const IntList a = grad_output.shape(), b = indices.shape();
-    if (indices.dtype() != tenon::i64 || a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin()) ||
-        dimensions < 1 || dimensions > input_size.size() || input_size.size() != a.size() ||
+    if (indices.dtype() != tenon::i64 || a.size() != b.size() ||
+        !std::equal(a.begin(), a.end(), b.begin()) || dimensions < 1 ||
+        dimensions > input_size.size() || input_size.size() != a.size() ||
         !std::equal(a.begin(), a.end() - dimensions, input_size.begin())) {
       throw tenon::ValueError("max_pool(): 'grad_output' of shape " + shape_text(grad_output) +
-                              " and 'indices' of shape " + shape_text(indices) + " do not fit an input of shape " +
-                              shape_text(input_size));
+                              " and 'indices' of shape " + shape_text(indices) +
+                              " do not fit an input of shape " + shape_text(input_size));
     }
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
     tenon::fill_elements(result, 0);
@@ -152,7 +233,8 @@ struct MaxPoolGrad {
           for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
             if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(in.size)) {
               throw tenon::IndexError("max_pool(): position " + std::to_string(at[i]) +
-                                      " is outside of planes of " + std::to_string(in.size) + " elements");
+                                      " is outside of planes of " + std::to_string(in.size) +
+                                      " elements");
             }
             to[p * in.size + at[i]] += from[i];
           }
@@ -161,7 +243,9 @@ struct MaxPoolGrad {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) { return {pick(c, v), Tensor()}; }
+  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
+    return {pick(c, v), Tensor()};
+  }
   static constexpr auto jvp = tenon::multilinear;
 
  private:

@@ -1,20 +1,24 @@
-// nll_loss: the negative log-probability of the right class; with its transpose, which both losses over
-// classes share.
+// nll_loss: the negative log-probability of the right class; with its transpose, which both losses
+// over classes share.
 #include "targets.hpp"
 
 namespace {
 
 using namespace nn;
 
-// Targets and weights have no gradient.
+// Targets have no gradient.
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-Three only_first(Tensor gradient) { return {std::move(gradient), Tensor(), Tensor()}; }
+Three only_first(Context& c, Tensor gradient) {
+  check_constant_weight("nll_loss", c.needs_input_grad(2));
+  return {std::move(gradient), Tensor(), Tensor()};
+}
 
 // loss(target i) = - sum over classes of q * score, where q is the weighted and smoothed target.
-Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-               std::string_view reduction, double smoothing) {
+Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const Tensor& weight,
+               int64_t ignore_index, std::string_view reduction, double smoothing) {
   check_floating(op, "input", input);
-  const Targets targets(op, input.shape(), input.dtype(), target, weight, ignore_index, reduction, smoothing);
+  const Targets targets(op, input.shape(), input.dtype(), target, weight, ignore_index, reduction,
+                        smoothing);
   const Tensor whole = dense(input);
   Tensor result;
   visit_floating(input.dtype(), [&](auto zero) {
@@ -23,7 +27,8 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     const T sharp = static_cast<T>(1 - smoothing), share = targets.template share<T>();
     result = reduce_losses<T>(targets, input.dtype(), [&](int64_t i) {
-      const T* row = scores + i / targets.inner * targets.classes * targets.inner + i % targets.inner;
+      const T* row =
+          scores + i / targets.inner * targets.classes * targets.inner + i % targets.inner;
       T loss = -sharp * targets.template weight_of<T>(i) * row[targets.index[i] * targets.inner];
       if (share != 0) {
         T sum = 0;
@@ -42,27 +47,31 @@ void check_gradient_shape(const char* op, const Tensor& grad_output, const Targe
   const IntList wanted = targets.reduction == Reduction::none ? targets.target_shape() : IntList();
   const IntList found = grad_output.shape();
   if (found.size() != wanted.size() || !std::equal(found.begin(), found.end(), wanted.begin())) {
-    throw tenon::ValueError(std::string(op) + "(): 'grad_output' must have shape " + shape_text(wanted) + ", got " +
-                            shape_text(grad_output));
+    throw tenon::ValueError(std::string(op) + "(): 'grad_output' must have shape " +
+                            shape_text(wanted) + ", got " + shape_text(grad_output));
   }
 }
 
 struct NllLoss {
   static constexpr auto schema =
-      "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, "
+      "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int "
+      "ignore_index=-100, "
       "str reduction='mean') -> Tensor";
-  static constexpr auto doc = "The negative log-probability of the target class; the mean is weighted.";
+  static constexpr auto doc =
+      "The negative log-probability of the target class; the mean is weighted.";
   static constexpr auto saves = "shape(input), target, weight";
 
-  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                        std::string_view reduction) {
+  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight,
+                        int64_t ignore_index, std::string_view reduction) {
     return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0);
   }
   static Three backward(Context& c, const Tensor& g) {
-    return only_first(tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
-                                     c.argument<std::string_view>(4), 0));
+    return only_first(
+        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
+                                     c.argument<int64_t>(3), c.argument<std::string_view>(4), 0));
   }
   static Tensor jvp(Context& c, TensorList t) {
+    check_constant_weight("nll_loss", t[2].defined());
     return tenon::nn::functional::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
                                            c.argument<std::string_view>(4));
   }
@@ -70,22 +79,28 @@ struct NllLoss {
 
 struct SmoothedNllLoss {
   static constexpr auto schema =
-      "nn.grad.smoothed_nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int ignore_index=-100, "
+      "nn.grad.smoothed_nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int "
+      "ignore_index=-100, "
       "str reduction='mean', float label_smoothing=0) -> Tensor";
   static constexpr auto doc = "nll_loss of smoothed targets: the linear part of cross_entropy.";
   static constexpr auto saves = "shape(input), target, weight";
 
-  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight, int64_t ignore_index,
-                        std::string_view reduction, double label_smoothing) {
-    return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction, label_smoothing);
+  static Tensor forward(const Tensor& input, const Tensor& target, const Tensor& weight,
+                        int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+    return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction,
+                   label_smoothing);
   }
   static Three backward(Context& c, const Tensor& g) {
-    return only_first(tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(), c.argument<int64_t>(3),
-                                     c.argument<std::string_view>(4), c.argument<double>(5)));
+    return only_first(
+        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
+                                     c.argument<int64_t>(3), c.argument<std::string_view>(4),
+                                     c.argument<double>(5)));
   }
   static Tensor jvp(Context& c, TensorList t) {
-    return tenon::nn::grad::smoothed_nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
-                                              c.argument<std::string_view>(4), c.argument<double>(5));
+    check_constant_weight("nll_loss", t[2].defined());
+    return tenon::nn::grad::smoothed_nll_loss(
+        t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3), c.argument<std::string_view>(4),
+        c.argument<double>(5));
   }
 };
 
@@ -96,11 +111,12 @@ struct NllLossGrad {
   static constexpr auto doc = "The gradient of nll_loss with respect to its input.";
   static constexpr auto saves = "target, weight";
 
-  static Tensor forward(const Tensor& grad_output, const Tensor& target, const Tensor& weight, IntList input_size,
-                        int64_t ignore_index, std::string_view reduction, double label_smoothing) {
+  static Tensor forward(const Tensor& grad_output, const Tensor& target, const Tensor& weight,
+                        IntList input_size, int64_t ignore_index, std::string_view reduction,
+                        double label_smoothing) {
     check_floating("nll_loss", "grad_output", grad_output);
-    const Targets targets("nll_loss", input_size, grad_output.dtype(), target, weight, ignore_index, reduction,
-                          label_smoothing);
+    const Targets targets("nll_loss", input_size, grad_output.dtype(), target, weight, ignore_index,
+                          reduction, label_smoothing);
     check_gradient_shape("nll_loss", grad_output, targets);
     const Tensor whole = dense(grad_output);
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
@@ -127,12 +143,15 @@ struct NllLossGrad {
     return result;
   }
   static Three backward(Context& c, const Tensor& v) {
-    return only_first(tenon::nn::grad::smoothed_nll_loss(v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
-                                              c.argument<std::string_view>(5), c.argument<double>(6)));
+    return only_first(c, tenon::nn::grad::smoothed_nll_loss(
+                             v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
+                             c.argument<std::string_view>(5), c.argument<double>(6)));
   }
   static Tensor jvp(Context& c, TensorList t) {
-    return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3), c.argument<int64_t>(4),
-                                     c.argument<std::string_view>(5), c.argument<double>(6));
+    check_constant_weight("nll_loss", t[2].defined());
+    return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3),
+                                     c.argument<int64_t>(4), c.argument<std::string_view>(5),
+                                     c.argument<double>(6));
   }
 };
 

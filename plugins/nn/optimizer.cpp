@@ -49,7 +49,8 @@ struct Adam {
     const T step = static_cast<T>(s.step_size), decay = static_cast<T>(s.weight_decay);
     const T keep1 = static_cast<T>(s.beta1), take1 = static_cast<T>(1 - s.beta1);
     const T keep2 = static_cast<T>(s.beta2), take2 = static_cast<T>(1 - s.beta2);
-    const T epsilon = static_cast<T>(s.epsilon), correction = static_cast<T>(s.inverse_root_correction);
+    const T epsilon = static_cast<T>(s.epsilon),
+            correction = static_cast<T>(s.inverse_root_correction);
     TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {
       const T gradient = decayed(g[i], p[i], decay);
@@ -65,7 +66,8 @@ struct Adam {
 // A tensor that a step changes: itself when it is contiguous, else a copy that is written back.
 class Changed {
  public:
-  explicit Changed(const Tensor& tensor) : tensor_(tensor), own_(tensor.is_contiguous() ? tensor : dense(tensor)) {}
+  explicit Changed(const Tensor& tensor)
+      : tensor_(tensor), own_(tensor.is_contiguous() ? tensor : dense(tensor)) {}
   template <class T>
   T* data() const {
     return own_.data<T>();
@@ -89,7 +91,8 @@ void check_step(const char* op, const Tensor& parameter, const char* name, const
 }
 void check_setting(const char* op, const char* name, double value, bool fine, const char* wanted) {
   if (!fine) {
-    throw tenon::ValueError(std::string(op) + "(): " + name + " must be " + wanted + ", got " + std::to_string(value));
+    throw tenon::ValueError(std::string(op) + "(): " + name + " must be " + wanted + ", got " +
+                            std::to_string(value));
   }
 }
 
@@ -98,18 +101,21 @@ void check_setting(const char* op, const char* name, double value, bool fine, co
 //   with momentum:  buffer = momentum * buffer + (1 - dampening) * g
 //                   g = nesterov ? g + momentum * buffer : buffer
 //   parameter = parameter - learning_rate * g
-// The first step is given a buffer of zeros, so that without dampening it becomes the gradient; a dampening
-// also dampens the first step.
+// The first step is given a buffer of zeros, so that without dampening it becomes the gradient; a
+// dampening also dampens the first step.
 struct SgdStep {
   static constexpr auto schema =
       "optim.sgd_step_(Tensor(a!) parameter, Tensor gradient, Tensor(b!)? momentum_buffer=None, *, "
-      "float learning_rate, float momentum=0, float dampening=0, float weight_decay=0, bool nesterov=False) -> "
+      "float learning_rate, float momentum=0, float dampening=0, float weight_decay=0, bool "
+      "nesterov=False) -> "
       "Tensor(a!)";
   static constexpr auto doc =
-      "One step of gradient descent in place; momentum_buffer starts as zeros and is only needed with momentum.";
+      "One step of gradient descent in place; momentum_buffer starts as zeros and is only needed "
+      "with momentum.";
 
-  static Tensor forward(const Tensor& parameter, const Tensor& gradient, const Tensor& momentum_buffer,
-                        double learning_rate, double momentum, double dampening, double weight_decay, bool nesterov) {
+  static Tensor forward(const Tensor& parameter, const Tensor& gradient,
+                        const Tensor& momentum_buffer, double learning_rate, double momentum,
+                        double dampening, double weight_decay, bool nesterov) {
     constexpr auto op = "sgd_step_";
     check_floating(op, "parameter", parameter);
     check_step(op, parameter, "gradient", gradient);
@@ -121,7 +127,8 @@ struct SgdStep {
     }
     if (momentum != 0) {
       if (!momentum_buffer.defined()) {
-        throw tenon::ValueError("sgd_step_(): momentum needs 'momentum_buffer', zeros at the first step");
+        throw tenon::ValueError(
+            "sgd_step_(): momentum needs 'momentum_buffer', zeros at the first step");
       }
       check_step(op, parameter, "momentum_buffer", momentum_buffer);
     }
@@ -134,7 +141,8 @@ struct SgdStep {
       visit_floating(parameter.dtype(), [&](auto zero) {
         using T = decltype(zero);
         tenon::parallel_for(0, count, 65536, [&](int64_t begin, int64_t end) {
-          run<PlainSgd<T>>(changed.data<T>() + begin, g.data<const T>() + begin, end - begin, settings);
+          run<PlainSgd<T>>(changed.data<T>() + begin, g.data<const T>() + begin, end - begin,
+                           settings);
         });
       });
     } else {
@@ -162,18 +170,21 @@ struct SgdStep {
 //   g = gradient + weight_decay * parameter
 //   first = beta1 * first + (1 - beta1) * g
 //   second = beta2 * second + (1 - beta2) * g * g
-//   parameter = parameter - learning_rate / (1 - beta1^t) * first / (sqrt(second / (1 - beta2^t)) + epsilon)
+//   parameter = parameter - learning_rate / (1 - beta1^t) * first / (sqrt(second / (1 - beta2^t)) +
+//   epsilon)
 struct AdamStep {
   static constexpr auto schema =
-      "optim.adam_step_(Tensor(a!) parameter, Tensor gradient, Tensor(b!) first_moment, Tensor(c!) second_moment, *, "
-      "int step, float learning_rate, float beta1=0.9, float beta2=0.999, float epsilon=1e-8, float weight_decay=0) "
+      "optim.adam_step_(Tensor(a!) parameter, Tensor gradient, Tensor(b!) first_moment, Tensor(c!) "
+      "second_moment, *, "
+      "int step, float learning_rate, float beta1=0.9, float beta2=0.999, float epsilon=1e-8, "
+      "float weight_decay=0) "
       "-> Tensor(a!)";
   static constexpr auto doc =
       "One step of Adam in place; the moments start as zeros and step counts from 1.";
 
   static Tensor forward(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
-                        const Tensor& second_moment, int64_t step, double learning_rate, double beta1, double beta2,
-                        double epsilon, double weight_decay) {
+                        const Tensor& second_moment, int64_t step, double learning_rate,
+                        double beta1, double beta2, double epsilon, double weight_decay) {
     constexpr auto op = "adam_step_";
     check_floating(op, "parameter", parameter);
     check_step(op, parameter, "gradient", gradient);
@@ -184,12 +195,14 @@ struct AdamStep {
     check_setting(op, "beta2", beta2, beta2 >= 0 && beta2 < 1, "at least 0 and below 1");
     check_setting(op, "epsilon", epsilon, epsilon >= 0, "zero or more");
     check_setting(op, "weight_decay", weight_decay, weight_decay >= 0, "zero or more");
-    if (step < 1) throw tenon::ValueError("adam_step_(): step counts from 1, got " + std::to_string(step));
+    if (step < 1)
+      throw tenon::ValueError("adam_step_(): step counts from 1, got " + std::to_string(step));
     const int64_t count = parameter.numel();
     if (count == 0) return parameter;
     const auto t = static_cast<double>(step);
-    const AdamSettings settings{learning_rate / (1 - std::pow(beta1, t)),   beta1,        beta2, epsilon, weight_decay,
-                                1 / std::sqrt(1 - std::pow(beta2, t))};
+    const AdamSettings settings{
+        learning_rate / (1 - std::pow(beta1, t)), beta1, beta2, epsilon, weight_decay,
+        1 / std::sqrt(1 - std::pow(beta2, t))};
     const Tensor g = dense(gradient);
     const Changed changed(parameter), first(first_moment), second(second_moment);
     visit_floating(parameter.dtype(), [&](auto zero) {

@@ -11,7 +11,8 @@ namespace nn {
 struct Planes {
   int64_t planes = 1, size = 1;
   Planes(IntList shape, int64_t dimensions) {
-    for (int64_t i = 0; i < shape.size(); ++i) (i < shape.size() - dimensions ? planes : size) *= shape[i];
+    for (int64_t i = 0; i < shape.size(); ++i)
+      (i < shape.size() - dimensions ? planes : size) *= shape[i];
   }
 };
 
@@ -22,24 +23,28 @@ inline Shape with_last(IntList shape, IntList last) {
   return result;
 }
 
-// Checks that a pool's input has its spatial dimensions, a channel dimension and perhaps a batch dimension.
+// Checks that a pool's input has its spatial dimensions, a channel dimension and perhaps a batch
+// dimension.
 inline void check_pool_input(const char* op, const Tensor& input, int64_t dimensions) {
   check_floating(op, "input", input);
   if (input.dim() != dimensions + 1 && input.dim() != dimensions + 2) {
-    throw tenon::ValueError(std::string(op) + "(): 'input' must have " + std::to_string(dimensions + 1) + " or " +
-                            std::to_string(dimensions + 2) + " dimensions, got shape " + shape_text(input));
+    throw tenon::ValueError(
+        std::string(op) + "(): 'input' must have " + std::to_string(dimensions + 1) + " or " +
+        std::to_string(dimensions + 2) + " dimensions, got shape " + shape_text(input));
   }
 }
 
 // Planes for one thread.
-inline int64_t plane_grain(int64_t work) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1)); }
+inline int64_t plane_grain(int64_t work) {
+  return std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1));
+}
 
 // The windows of a 2-D pool over an input of shape [..., height, width].
 struct Windows {
   int64_t kernel[2], stride[2], padding[2], dilation[2], in[2], out[2];
 
-  Windows(const char* op, IntList input, IntList kernels, std::optional<IntList> strides, IntList paddings,
-          std::optional<IntList> dilations, bool ceil_mode) {
+  Windows(const char* op, IntList input, IntList kernels, std::optional<IntList> strides,
+          IntList paddings, std::optional<IntList> dilations, bool ceil_mode) {
     const std::string name = std::string(op) + "(): ";
     for (int i = 0; i < 2; ++i) {
       kernel[i] = kernels[i];
@@ -47,22 +52,27 @@ struct Windows {
       padding[i] = paddings[i];
       dilation[i] = dilations ? (*dilations)[i] : 1;
       in[i] = input[input.size() - 2 + i];
-      if (kernel[i] < 1) throw tenon::ValueError(name + "kernel_size must be positive, got " + std::to_string(kernel[i]));
-      if (stride[i] < 1) throw tenon::ValueError(name + "stride must be positive, got " + std::to_string(stride[i]));
+      if (kernel[i] < 1)
+        throw tenon::ValueError(name + "kernel_size must be positive, got " +
+                                std::to_string(kernel[i]));
+      if (stride[i] < 1)
+        throw tenon::ValueError(name + "stride must be positive, got " + std::to_string(stride[i]));
       if (dilation[i] < 1) {
-        throw tenon::ValueError(name + "dilation must be positive, got " + std::to_string(dilation[i]));
+        throw tenon::ValueError(name + "dilation must be positive, got " +
+                                std::to_string(dilation[i]));
       }
       if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
-        throw tenon::ValueError(name + "padding must be at most half of kernel_size " + std::to_string(kernel[i]) +
-                                ", got " + std::to_string(padding[i]));
+        throw tenon::ValueError(name + "padding must be at most half of kernel_size " +
+                                std::to_string(kernel[i]) + ", got " + std::to_string(padding[i]));
       }
       const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
       out[i] = room < 0 ? 0 : (room + (ceil_mode ? stride[i] - 1 : 0)) / stride[i] + 1;
       // A window that would begin in the padding behind the input is left out.
       if (ceil_mode && out[i] > 0 && (out[i] - 1) * stride[i] >= in[i] + padding[i]) --out[i];
       if (out[i] < 1) {
-        throw tenon::ValueError(name + "a window of " + std::to_string(kernel[i]) + " does not fit into the " +
-                                std::to_string(in[i]) + (i == 0 ? " rows" : " columns") + " of an input of shape " +
+        throw tenon::ValueError(name + "a window of " + std::to_string(kernel[i]) +
+                                " does not fit into the " + std::to_string(in[i]) +
+                                (i == 0 ? " rows" : " columns") + " of an input of shape " +
                                 shape_text(input));
       }
     }

@@ -48,13 +48,15 @@ Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
 }
 
 template <template <class> class Rows>
-bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& result, int64_t dim, Tensor& gradient) {
+bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& result, int64_t dim,
+                   Tensor& gradient) {
   check_floating(op, "output", result);
   check_same_dtype(op, "grad_output", grad_output, "output", result);
   const Shape a(grad_output.shape()), b(result.shape());
   if (a.rank != b.rank || !std::equal(a.list().begin(), a.list().end(), b.list().begin())) {
-    throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " + shape_text(grad_output) +
-                            " does not fit 'output' of shape " + shape_text(result));
+    throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " +
+                            shape_text(grad_output) + " does not fit 'output' of shape " +
+                            shape_text(result));
   }
   const Extent extent(result, result.wrap_dimension(dim));
   if (extent.inner != 1) return false;
@@ -92,13 +94,15 @@ struct Softmax {
 };
 
 struct SoftmaxGrad {
-  static constexpr auto schema = "nn.grad.softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
+  static constexpr auto schema =
+      "nn.grad.softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
   static constexpr auto doc = "The gradient of softmax, from its result.";
   static constexpr auto saves = "grad_output for output, output";
 
   static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
     Tensor gradient;
-    if (gradient_rows<SoftmaxGradRows>("softmax", grad_output, result, dim, gradient)) return gradient;
+    if (gradient_rows<SoftmaxGradRows>("softmax", grad_output, result, dim, gradient))
+      return gradient;
     return (grad_output - (grad_output * result).sum(dim, true)) * result;
   }
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
@@ -142,13 +146,15 @@ struct LogSoftmax {
 };
 
 struct LogSoftmaxGrad {
-  static constexpr auto schema = "nn.grad.log_softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
+  static constexpr auto schema =
+      "nn.grad.log_softmax(Tensor grad_output, Tensor output, int dim) -> Tensor";
   static constexpr auto doc = "The gradient of log_softmax, from its result.";
   static constexpr auto saves = "grad_output for output, output";
 
   static Tensor forward(const Tensor& grad_output, const Tensor& result, int64_t dim) {
     Tensor gradient;
-    if (gradient_rows<LogSoftmaxGradRows>("log_softmax", grad_output, result, dim, gradient)) return gradient;
+    if (gradient_rows<LogSoftmaxGradRows>("log_softmax", grad_output, result, dim, gradient))
+      return gradient;
     return grad_output - result.exp() * grad_output.sum(dim, true);
   }
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
@@ -163,7 +169,8 @@ struct LogSoftmaxGrad {
     const auto dim = c.argument<int64_t>(2);
     Tensor tangent;
     if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c.tensor(1), dim);
-    if (t[1].defined()) tangent = plus(tangent, -(c.tensor(1).exp() * c.tensor(0).sum(dim, true) * t[1]));
+    if (t[1].defined())
+      tangent = plus(tangent, -(c.tensor(1).exp() * c.tensor(0).sum(dim, true) * t[1]));
     return tangent;
   }
 };

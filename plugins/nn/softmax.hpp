@@ -8,16 +8,23 @@
 
 namespace nn {
 
-// Short rows are worked on together, in blocks of this many elements, so that exp runs over long stretches.
+// Short rows are worked on together, in blocks of this many elements, so that exp runs over long
+// stretches.
 inline constexpr int64_t kBlock = 2048;
-inline int64_t rows_in_block(int64_t n) { return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1)); }
+inline int64_t rows_in_block(int64_t n) {
+  return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1));
+}
 // Rows for one thread: at least this many elements.
-inline int64_t row_grain(int64_t n) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1)); }
+inline int64_t row_grain(int64_t n) {
+  return std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1));
+}
 
-// y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row] when wanted.
+// y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
+// when wanted.
 template <class T>
 struct ExpRows {
   NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
+    if (rows == 1) return run_long(x, y, n, sums, maxima);
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = x + r * n;
       T* to = y + r * n;
@@ -29,6 +36,30 @@ struct ExpRows {
     TENON_INDEPENDENT
     for (int64_t i = 0; i < rows * n; ++i) y[i] = exp_of(y[i]);
     for (int64_t r = 0; r < rows; ++r) sums[r] = lanes_sum(y + r * n, n);
+  }
+
+ private:
+  // While exp keeps the processor busy, what comes next is fetched: the row behind this one.
+  NN_INLINE static void run_long(const T* x, T* y, int64_t n, T* sum, T* maximum) {
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), step = 4 * line;
+    const T largest = lanes_max(x, n);
+    if (maximum != nullptr) *maximum = largest;
+    T total = 0;
+    int64_t i = 0;
+    for (; i + step <= n; i += step) {
+      for (int64_t k = 0; k < step; k += line) {
+        __builtin_prefetch(x + n + i + k, 0, 2);
+        __builtin_prefetch(y + n + i + k, 1, 2);
+      }
+      TENON_INDEPENDENT
+      for (int64_t k = 0; k < step; ++k) y[i + k] = exp_of(x[i + k] - largest);
+      total += lanes_sum(y + i, step);
+    }
+    for (; i < n; ++i) {
+      y[i] = exp_of(x[i] - largest);
+      total += y[i];
+    }
+    *sum = total;
   }
 };
 
@@ -68,6 +99,8 @@ struct LogSumRows {
         T sum = 0;
         for (int64_t i = 0; i < n; i += kBlock) {
           const int64_t count = std::min(kBlock, n - i);
+          for (int64_t k = 0; k < count; k += 64 / static_cast<int64_t>(sizeof(T)))
+            __builtin_prefetch(from + n + i + k, 0, 2);
           TENON_INDEPENDENT
           for (int64_t k = 0; k < count; ++k) exps[k] = exp_of(from[i + k] - largest);
           sum += lanes_sum(exps, count);

@@ -16,21 +16,27 @@ Shape wanted_shape(IntList scores) {
 
 }  // namespace
 
-Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& target, const Tensor& weight,
-                 int64_t ignored, std::string_view reduction_name, double label_smoothing)
-    : ignore_index(ignored), reduction(parse_reduction(op, reduction_name)), smoothing(label_smoothing) {
+Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& target,
+                 const Tensor& weight, int64_t ignored, std::string_view reduction_name,
+                 double label_smoothing)
+    : ignore_index(ignored),
+      reduction(parse_reduction(op, reduction_name)),
+      smoothing(label_smoothing) {
   const auto refusal = [op] { return std::string(op) + "()"; };
-  if (scores.size() == 0) throw tenon::ValueError(refusal() + ": 'input' must have a dimension of classes, got shape []");
+  if (scores.size() == 0)
+    throw tenon::ValueError(refusal() + ": 'input' must have a dimension of classes, got shape []");
   if (tenon::is_floating(target.dtype()) || target.dtype() == tenon::boolean) {
-    throw tenon::TypeError(refusal() + ": class-index targets must be integers, got " + tenon::dtype_text(target.dtype()) +
-                           " of shape " + shape_text(target) + "; convert them with to(i64)");
+    throw tenon::TypeError(refusal() + ": class-index targets must be integers, got " +
+                           tenon::dtype_text(target.dtype()) + " of shape " + shape_text(target) +
+                           "; convert them with to(i64)");
   }
   const Shape wanted = wanted_shape(scores);
   bool fits = target.dim() == wanted.rank;
   for (int64_t i = 0; fits && i < wanted.rank; ++i) fits = target.shape()[i] == wanted[i];
   if (!fits) {
-    throw tenon::ValueError(refusal() + ": 'target' of shape " + shape_text(target) + " does not fit 'input' of shape " +
-                            shape_text(scores) + ": " + shape_text(wanted.list()) + " is wanted");
+    throw tenon::ValueError(refusal() + ": 'target' of shape " + shape_text(target) +
+                            " does not fit 'input' of shape " + shape_text(scores) + ": " +
+                            shape_text(wanted.list()) + " is wanted");
   }
   if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
     throw tenon::ValueError(refusal() + ": label_smoothing must be between 0 and 1, got " +
@@ -44,8 +50,9 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
   weight_sum = static_cast<double>(classes);
   if (weight.defined()) {
     if (weight.dim() != 1 || weight.shape()[0] != classes) {
-      throw tenon::ValueError(refusal() + ": 'weight' must have one element for each of the " + std::to_string(classes) +
-                              " classes, got shape " + shape_text(weight));
+      throw tenon::ValueError(refusal() + ": 'weight' must have one element for each of the " +
+                              std::to_string(classes) + " classes, got shape " +
+                              shape_text(weight));
     }
     weights = tenon::contiguous_as(weight, dtype);
     weight_sum = 0;
@@ -56,7 +63,8 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
     });
   }
   for (int64_t i = 0; i < count(); ++i) {
-    if (__builtin_expect(static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(classes), 0)) check(op, i);
+    if (__builtin_expect(static_cast<uint64_t>(index[i]) >= static_cast<uint64_t>(classes), 0))
+      check(op, i);
   }
 }
 
@@ -64,7 +72,8 @@ void Targets::check(const char* op, int64_t position) const {
   const int64_t at = index[position];
   if (at == ignore_index) return;
   throw tenon::IndexError(std::string(op) + "(): target " + std::to_string(at) + " at position " +
-                          std::to_string(position) + " is out of range for " + std::to_string(classes) + " classes");
+                          std::to_string(position) + " is out of range for " +
+                          std::to_string(classes) + " classes");
 }
 
 }  // namespace nn

@@ -7,8 +7,8 @@
 
 namespace nn {
 
-// What the losses over classes are given, made ready for kernels. Element (batch, class, inner) of the
-// scores belongs to target (batch, inner).
+// What the losses over classes are given, made ready for kernels. Element (batch, class, inner) of
+// the scores belongs to target (batch, inner).
 struct Targets {
   Targets(const char* op, IntList scores, DType dtype, const Tensor& target, const Tensor& weight,
           int64_t ignored, std::string_view reduction_name, double label_smoothing);
@@ -20,7 +20,9 @@ struct Targets {
   template <class T>
   T weight_of(int64_t i) const {
     const int64_t at = index[i];
-    return at == ignore_index ? T{0} : weights.defined() ? static_cast<const T*>(weights.view_record().data)[at] : T{1};
+    return at == ignore_index  ? T{0}
+           : weights.defined() ? static_cast<const T*>(weights.view_record().data)[at]
+                               : T{1};
   }
   // What a target's gradient is scaled by: 1 / the sum of weights for a mean, else 1.
   template <class T>
@@ -38,7 +40,8 @@ struct Targets {
   // The sum over classes of a smoothed target that is not ignored.
   template <class T>
   T total(int64_t i) const {
-    return static_cast<T>(1 - smoothing) * weight_of<T>(i) + share<T>() * static_cast<T>(weight_sum);
+    return static_cast<T>(1 - smoothing) * weight_of<T>(i) +
+           share<T>() * static_cast<T>(weight_sum);
   }
   IntList target_shape() const { return targets.shape(); }
 
@@ -51,6 +54,14 @@ struct Targets {
   Tensor targets, weights;  // kept alive; weights in the scores' dtype
 };
 
+// Class weights are constants: asking for their gradient is refused, never answered by none.
+inline void check_constant_weight(const char* op, bool differentiated) {
+  if (differentiated) {
+    throw tenon::NotImplementedError(std::string(op) +
+                                     "(): there is no derivative for 'weight'; detach it");
+  }
+}
+
 // The result of a reduction over per-target losses that `loss(i)` gives; ignored ones count as 0.
 template <class T, class Loss>
 Tensor reduce_losses(const Targets& targets, DType dtype, const Loss& loss) {
@@ -58,7 +69,8 @@ Tensor reduce_losses(const Targets& targets, DType dtype, const Loss& loss) {
   if (targets.reduction == Reduction::none) {
     Tensor result = tenon::empty_tensor(targets.target_shape(), dtype);
     T* to = result.data<T>();
-    for (int64_t i = 0; i < count; ++i) to[i] = targets.index[i] == targets.ignore_index ? T{0} : loss(i);
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = targets.index[i] == targets.ignore_index ? T{0} : loss(i);
     return result;
   }
   double sum = 0, weight = 0;

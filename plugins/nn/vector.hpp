@@ -1,11 +1,11 @@
 // Kernels for every instruction set: dispatch, lanes for reductions, vector math.
 #pragma once
 
-#include <math.h>
-#include <tenon/plugin.hpp>
-
 #include <cstdint>
 #include <cstring>
+#include <math.h>
+
+#include <tenon/plugin.hpp>
 
 // GCC calls the C library's vector versions of functions that are declared so.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
@@ -45,8 +45,8 @@ struct Lanes {
   NN_INLINE static void load(Vector& to, const T* from) { std::memcpy(&to, from, sizeof(Vector)); }
 };
 
-// The sum of f(i) over [0, n), where `body(i)` gives one element and `lanes(i, vector)` the next 64 bytes of
-// them: several partial sums, so that neither latency nor rounding adds up.
+// The sum of f(i) over [0, n), where `body(i)` gives one element and `lanes(i, vector)` the next 64
+// bytes of them: several partial sums, so that neither latency nor rounding adds up.
 template <class T>
 NN_INLINE T lanes_sum(const T* x, int64_t n) {
   using L = Lanes<T>;
@@ -145,7 +145,8 @@ TENON_VECTORIZE void run_baseline(A... arguments) {
   Kernel::run(arguments...);
 }
 
-// Kernel::run, an inline function of plain values, compiled for the best instruction set of the machine.
+// Kernel::run, an inline function of plain values, compiled for the best instruction set of the
+// machine.
 template <class Kernel, class... A>
 NN_INLINE void run(A... arguments) {
 #if TENON_HAS_ISA_LOOPS
@@ -153,7 +154,8 @@ NN_INLINE void run(A... arguments) {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return run_v4<Kernel>(arguments...);
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return run_v3<Kernel>(arguments...);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return run_v3<Kernel>(arguments...);
 #endif
   run_baseline<Kernel>(arguments...);
 }

@@ -44,7 +44,8 @@ Outcome run_program(const std::string& arguments, const std::string& environment
 }
 
 Workspace::Workspace(bool with_data) {
-  std::string name = (std::filesystem::temp_directory_path() / "tenon-cli-XXXXXX").string();
+  std::string name =
+      (std::filesystem::temp_directory_path() / "tenon-cli-").string() + std::string(6, 'X');
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder " + name);
   folder_ = name;
   if (with_data) std::filesystem::copy(TENON_TEST_DATA, folder_);

@@ -26,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     }
     if (layout.bytes > 0) require(count == layout.bytes);
     // A header written for it reads as the same.
-    const std::string header =
-        data::npy_header(layout.type, layout.shape.data(), static_cast<int64_t>(layout.shape.size()));
+    const std::string header = data::npy_header(layout.type, layout.shape.data(),
+                                                static_cast<int64_t>(layout.shape.size()));
     const data::NpyLayout again =
         data::parse_npy(header, static_cast<int64_t>(header.size()) + layout.bytes);
     require(again.shape == layout.shape && again.type == layout.type && again.offset % 64 == 0);

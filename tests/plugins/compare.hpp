@@ -1,13 +1,13 @@
 // What tests of plugins share: numbers to try, comparison, refusals, coverage of gradient checks.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <tenon/tenon.hpp>
 
@@ -18,8 +18,10 @@ using tenon::IntList;
 using tenon::Tensor;
 
 // Repeatable numbers in (-1, 1); whole numbers in [-9, 9] for integers.
-inline Tensor numbers(const std::vector<int64_t>& shape, DType dtype = tenon::f32, uint64_t seed = 1) {
-  const Tensor result = tenon::empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
+inline Tensor numbers(const std::vector<int64_t>& shape, DType dtype = tenon::f32,
+                      uint64_t seed = 1) {
+  const Tensor result =
+      tenon::empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
   const tenon::Draws draws{seed * 7919, 0};
   tenon::visit(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -45,7 +47,8 @@ inline std::string refusal(const std::function<void()>& call) {
   return "nothing was refused";
 }
 
-inline void check_close(const std::vector<double>& found, const std::vector<double>& wanted, double tolerance) {
+inline void check_close(const std::vector<double>& found, const std::vector<double>& wanted,
+                        double tolerance) {
   REQUIRE(found.size() == wanted.size());
   for (size_t i = 0; i < found.size(); ++i) {
     CAPTURE(i);
@@ -62,14 +65,15 @@ inline void check_close(const Tensor& found, const Tensor& wanted, double tolera
   REQUIRE(found.sizes() == wanted.sizes());
   check_close(found.to_vector<double>(), wanted.to_vector<double>(), tolerance);
 }
-inline void check_values(const Tensor& found, const std::vector<int64_t>& shape, const std::vector<double>& wanted,
-                         double tolerance = 1e-6) {
+inline void check_values(const Tensor& found, const std::vector<int64_t>& shape,
+                         const std::vector<double>& wanted, double tolerance = 1e-6) {
   CHECK(found.sizes() == shape);
   check_close(found.to_vector<double>(), wanted, tolerance);
 }
 
 // Ops of a plugin whose declared differentiability is a formula, less those that were checked.
-inline std::set<std::string> unchecked_formulas(const std::string& plugin, const std::set<std::string>& checked) {
+inline std::set<std::string> unchecked_formulas(const std::string& plugin,
+                                                const std::set<std::string>& checked) {
   std::set<std::string> missing;
   const tenon::Tree ops = tenon::describe("ops");
   for (int64_t i = 0; i < ops.size(); ++i) {

@@ -2,7 +2,9 @@
 #include "progress.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "terminal.hpp"
 #include "text.hpp"
@@ -12,6 +14,7 @@ namespace cli {
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr int64_t kShortestBar = 10, kLongestBar = 30;
 constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are told
 
 void write_error(const std::string& text) {
@@ -90,23 +93,27 @@ std::string Progress::line() const {
   const int64_t epoch = std::min(epochs_, epochs_done_.load(std::memory_order_relaxed) + 1);
 
   const std::string head = "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs_) + " ";
-  std::string tail =
-      " " + fixed(100 * part, 0) + " %  " + grouped(static_cast<int64_t>(rate)) + " samples/s";
+  std::vector<std::string> parts = {" " + fixed(std::floor(100 * part), 0) + " %"};
   if (part > 0) {
     const auto left = static_cast<int64_t>(seconds * (1 - part) / part + 0.5);
     char text[32];
-    std::snprintf(text, sizeof text, "  %lld:%02lld left", static_cast<long long>(left / 60),
+    std::snprintf(text, sizeof text, "%lld:%02lld left", static_cast<long long>(left / 60),
                   static_cast<long long>(left % 60));
-    tail += text;
+    parts.emplace_back(text);
   }
-  tail += "  loss " + fixed(loss_.load(std::memory_order_relaxed), 4);
+  parts.push_back(grouped(static_cast<int64_t>(rate)) + " samples/s");
   if (const double accuracy = accuracy_.load(std::memory_order_relaxed); accuracy >= 0) {
-    tail += "  accuracy " + percent(accuracy);
+    parts.push_back("accuracy " + percent(accuracy));
   }
+  parts.push_back("loss " + fixed(loss_.load(std::memory_order_relaxed), 4));
+
+  // On a narrow terminal the last parts give way to the bar.
   const int64_t width = terminal_width(stderr) - 1;
-  const int64_t space = width - display_width(head) - display_width(tail);
-  if (space < 5) return leading(head + tail, std::max<int64_t>(0, width));
-  return head + bar(part, std::min<int64_t>(30, space), utf8_) + tail;
+  const auto space = [&] { return width - display_width(head + join(parts, "  ")); };
+  while (parts.size() > 1 && space() < kShortestBar) parts.pop_back();
+  const std::string tail = join(parts, "  ");
+  if (space() < kShortestBar) return leading(head + tail, std::max<int64_t>(0, width));
+  return head + bar(part, std::min(kLongestBar, space()), utf8_) + tail;
 }
 
 }  // namespace cli

@@ -7,13 +7,14 @@ using namespace nn;
 
 struct Conv2d {
   static constexpr auto schema =
-      "Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] padding=0, "
+      "Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] "
+      "padding=0, "
       "int[2] dilation=1, int groups=1, bool bias=True)";
   static constexpr auto doc =
       "Convolution with weight [out_channels, in_channels / groups, kernel height, kernel width].";
 
-  static void create(Module& self, int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
-                     IntList padding, IntList dilation, int64_t groups, bool bias) {
+  static void create(Module& self, int64_t in_channels, int64_t out_channels, IntList kernel_size,
+                     IntList stride, IntList padding, IntList dilation, int64_t groups, bool bias) {
     check_size("Conv2d", "in_channels", in_channels, 1);
     check_size("Conv2d", "out_channels", out_channels, 1);
     check_size("Conv2d", "groups", groups, 1);
@@ -24,8 +25,9 @@ struct Conv2d {
       check_size("Conv2d", "dilation", dilation[i], 1);
     }
     if (in_channels % groups != 0 || out_channels % groups != 0) {
-      throw tenon::ValueError("Conv2d: groups must divide in_channels " + std::to_string(in_channels) +
-                              " and out_channels " + std::to_string(out_channels) + ", got " + std::to_string(groups));
+      throw tenon::ValueError("Conv2d: groups must divide in_channels " +
+                              std::to_string(in_channels) + " and out_channels " +
+                              std::to_string(out_channels) + ", got " + std::to_string(groups));
     }
     const int64_t shape[] = {out_channels, in_channels / groups, kernel_size[0], kernel_size[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
@@ -33,18 +35,20 @@ struct Conv2d {
     self.register_parameter("bias", bias ? uniform_parameter({shape, 1}, fan_in) : Tensor());
   }
   static Tensor forward(const Module& self, const Tensor& input) {
-    return tenon::nn::functional::conv2d(input, self.tensor("weight"), self.tensor("bias"), self.attribute<IntList>(3),
-                                         self.attribute<IntList>(4), self.attribute<IntList>(5),
-                                         self.attribute<int64_t>(6));
+    return tenon::nn::functional::conv2d(input, self.tensor("weight"), self.tensor("bias"),
+                                         self.attribute<IntList>(3), self.attribute<IntList>(4),
+                                         self.attribute<IntList>(5), self.attribute<int64_t>(6));
   }
   static std::string extra_repr(const Module& self) {
-    std::string text = std::to_string(self.attribute<int64_t>(0)) + ", " + std::to_string(self.attribute<int64_t>(1)) +
+    std::string text = std::to_string(self.attribute<int64_t>(0)) + ", " +
+                       std::to_string(self.attribute<int64_t>(1)) +
                        ", kernel_size=" + pair_text(self.attribute<IntList>(2)) +
                        ", stride=" + pair_text(self.attribute<IntList>(3));
     const IntList padding = self.attribute<IntList>(4), dilation = self.attribute<IntList>(5);
     if (padding[0] != 0 || padding[1] != 0) text += ", padding=" + pair_text(padding);
     if (dilation[0] != 1 || dilation[1] != 1) text += ", dilation=" + pair_text(dilation);
-    if (self.attribute<int64_t>(6) != 1) text += ", groups=" + std::to_string(self.attribute<int64_t>(6));
+    if (self.attribute<int64_t>(6) != 1)
+      text += ", groups=" + std::to_string(self.attribute<int64_t>(6));
     if (!self.tensor("bias").defined()) text += ", bias=False";
     return text;
   }

@@ -8,28 +8,33 @@ using namespace nn;
 struct Embedding {
   static constexpr auto schema =
       "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None)";
-  static constexpr auto doc = "A table of num_embeddings rows; the row padding_idx begins as zeros and stays so.";
+  static constexpr auto doc =
+      "A table of num_embeddings rows; the row padding_idx begins as zeros and stays so.";
 
-  static void create(Module& self, int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx) {
+  static void create(Module& self, int64_t num_embeddings, int64_t embedding_dim,
+                     std::optional<int64_t> padding_idx) {
     check_size("Embedding", "num_embeddings", num_embeddings, 0);
     check_size("Embedding", "embedding_dim", embedding_dim, 0);
     const tenon::NoGrad plain;
     const Tensor weight = tenon::empty_tensor({num_embeddings, embedding_dim}).normal_();
     if (padding_idx) {
       if (*padding_idx < -num_embeddings || *padding_idx >= num_embeddings) {
-        throw tenon::ValueError("Embedding: padding_idx must name one of the " + std::to_string(num_embeddings) +
-                                " rows, got " + std::to_string(*padding_idx));
+        throw tenon::ValueError("Embedding: padding_idx must name one of the " +
+                                std::to_string(num_embeddings) + " rows, got " +
+                                std::to_string(*padding_idx));
       }
       tenon::fill_elements(weight.select(0, *padding_idx), 0);
     }
     self.register_parameter("weight", weight);
   }
   static Tensor forward(const Module& self, const Tensor& input) {
-    return tenon::nn::functional::embedding(input, self.tensor("weight"), self.attribute<std::optional<int64_t>>(2));
+    return tenon::nn::functional::embedding(input, self.tensor("weight"),
+                                            self.attribute<std::optional<int64_t>>(2));
   }
   static std::string extra_repr(const Module& self) {
     const auto padding_idx = self.attribute<std::optional<int64_t>>(2);
-    return std::to_string(self.attribute<int64_t>(0)) + ", " + std::to_string(self.attribute<int64_t>(1)) +
+    return std::to_string(self.attribute<int64_t>(0)) + ", " +
+           std::to_string(self.attribute<int64_t>(1)) +
            (padding_idx ? ", padding_idx=" + std::to_string(*padding_idx) : "");
   }
 };

@@ -18,8 +18,8 @@ inline Tensor uniform_parameter(IntList shape, int64_t fan_in) {
 
 inline void check_size(const char* module, const char* name, int64_t size, int64_t least) {
   if (size < least) {
-    throw tenon::ValueError(std::string(module) + ": " + name + " must be at least " + std::to_string(least) +
-                            ", got " + std::to_string(size));
+    throw tenon::ValueError(std::string(module) + ": " + name + " must be at least " +
+                            std::to_string(least) + ", got " + std::to_string(size));
   }
 }
 

@@ -7,10 +7,13 @@ using namespace nn;
 
 struct LayerNorm {
   static constexpr auto schema =
-      "LayerNorm(int[] normalized_shape, float eps=1e-5, bool elementwise_affine=True, bool bias=True)";
-  static constexpr auto doc = "Mean 0 and variance 1 over the last dimensions, then times weight plus bias.";
+      "LayerNorm(int[] normalized_shape, float eps=1e-5, bool elementwise_affine=True, bool "
+      "bias=True)";
+  static constexpr auto doc =
+      "Mean 0 and variance 1 over the last dimensions, then times weight plus bias.";
 
-  static void create(Module& self, IntList normalized_shape, double, bool elementwise_affine, bool bias) {
+  static void create(Module& self, IntList normalized_shape, double, bool elementwise_affine,
+                     bool bias) {
     for (int64_t i = 0; i < normalized_shape.size(); ++i) {
       check_size("LayerNorm", "normalized_shape", normalized_shape[i], 1);
     }
@@ -28,8 +31,9 @@ struct LayerNorm {
     self.register_parameter("bias", shift);
   }
   static Tensor forward(const Module& self, const Tensor& input) {
-    return tenon::nn::functional::layer_norm(input, self.attribute<IntList>(0), self.tensor("weight"),
-                                             self.tensor("bias"), self.attribute<double>(1));
+    return tenon::nn::functional::layer_norm(input, self.attribute<IntList>(0),
+                                             self.tensor("weight"), self.tensor("bias"),
+                                             self.attribute<double>(1));
   }
 };
 

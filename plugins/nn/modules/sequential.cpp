@@ -13,7 +13,8 @@ struct Sequential {
 
   static Tensor forward(const Module& self, const Tensor& input) {
     const std::vector<Module> layers = self.children();
-    if (layers.empty()) throw tenon::ValueError("Sequential(): there are no layers to run; give it at least one");
+    if (layers.empty())
+      throw tenon::ValueError("Sequential(): there are no layers to run; give it at least one");
     Tensor value = input;
     for (const Module& layer : layers) value = layer(value);
     return value;

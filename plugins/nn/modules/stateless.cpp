@@ -55,10 +55,12 @@ struct Flatten {
 
 struct Dropout {
   static constexpr auto schema = "Dropout(float p=0.5)";
-  static constexpr auto doc = "In training zeroes each element with probability p; else hands on its input.";
+  static constexpr auto doc =
+      "In training zeroes each element with probability p; else hands on its input.";
   static void create(Module&, double p) {
     if (!(p >= 0 && p <= 1)) {
-      throw tenon::ValueError("Dropout: p must be a probability, between 0 and 1, got " + std::to_string(p));
+      throw tenon::ValueError("Dropout: p must be a probability, between 0 and 1, got " +
+                              std::to_string(p));
     }
   }
   static Tensor forward(const Module& self, const Tensor& input) {
@@ -68,11 +70,13 @@ struct Dropout {
 
 struct MaxPool2d {
   static constexpr auto schema =
-      "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False)";
+      "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, "
+      "bool ceil_mode=False)";
   static constexpr auto doc = "The largest element of each window.";
   static Tensor forward(const Module& self, const Tensor& input) {
-    return functional::max_pool2d(input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
-                                  self.attribute<IntList>(2), self.attribute<IntList>(3), self.attribute<bool>(4));
+    return functional::max_pool2d(
+        input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
+        self.attribute<IntList>(2), self.attribute<IntList>(3), self.attribute<bool>(4));
   }
 };
 
@@ -82,8 +86,9 @@ struct AvgPool2d {
       "bool count_include_pad=True)";
   static constexpr auto doc = "The mean of each window.";
   static Tensor forward(const Module& self, const Tensor& input) {
-    return functional::avg_pool2d(input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
-                                  self.attribute<IntList>(2), self.attribute<bool>(3), self.attribute<bool>(4));
+    return functional::avg_pool2d(
+        input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
+        self.attribute<IntList>(2), self.attribute<bool>(3), self.attribute<bool>(4));
   }
 };
 

@@ -31,9 +31,20 @@ class Error : public std::exception {
   tenon_status kind() const noexcept { return kind_; }
   const char* op() const noexcept { return host().error_op(error_.get()); }
   const char* provider() const noexcept { return host().error_provider(error_.get()); }
+  // What led to it: the failure of another op that the op called, or why its plugin would not load. Kind 0 when
+  // nothing is known.
+  Error cause() const {
+    tenon_error* copy = nullptr;
+    host().error_pass(&copy, host().error_cause(error_.get()));
+    Error error;
+    if (copy != nullptr) error.kind_ = host().error_kind(copy);
+    error.hold(copy);
+    return error;
+  }
   const tenon_error* handle() const noexcept { return error_.get(); }
 
  private:
+  Error() : kind_(TENON_OK) {}
   void hold(tenon_error* error) {
     error_ = std::shared_ptr<tenon_error>(error, [](tenon_error* e) { host().error_release(e); });
   }

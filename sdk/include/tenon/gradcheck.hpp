@@ -4,8 +4,9 @@
 //   gradgradcheck([](const std::vector<Tensor>& in) { return mul(in[0], in[1]); }, {a, b});
 //   gradcheck(Op("add"), {a, b}, {.atol = 1e-4});   // designated initializers: C++20
 //
-// The function takes its inputs as tensors or as one vector, and returns a Tensor or a vector of them. Inputs
-// should be f64; those that require grad are checked, element by element. Not part of the umbrella headers.
+// The function takes its inputs as tensors or as one vector, and returns a Tensor or a vector of
+// them. Inputs should be f64; those that require grad are checked, element by element. Not part of
+// the umbrella headers.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,9 @@ TENON_NAMESPACE_BEGIN
 struct GradcheckOptions {
   double eps = 1e-6;  // step of the differences
   double atol = 1e-5, rtol = 1e-3;
-  bool raise_exception = true;  // false: a mismatch returns false. Wrong use and the function's own errors throw
-  double nondet_tol = 0;        // how much two runs of one backward may differ
+  bool raise_exception =
+      true;  // false: a mismatch returns false. Wrong use and the function's own errors throw
+  double nondet_tol = 0;             // how much two runs of one backward may differ
   bool check_undefined_grad = true;  // gradients of zero must give zero
   bool check_grad_dtypes = false;    // gradients must have their input's dtype
   bool check_forward_ad = false;
@@ -48,7 +50,8 @@ constexpr bool takes_tensors(std::index_sequence<I...>) {
   return std::is_invocable_v<F, std::conditional_t<(I >= 0), const Tensor&, void>...>;
 }
 template <class F, size_t... I>
-std::vector<Tensor> spread(F& function, const std::vector<Tensor>& inputs, std::index_sequence<I...>) {
+std::vector<Tensor> spread(F& function, const std::vector<Tensor>& inputs,
+                           std::index_sequence<I...>) {
   return as_list(function(inputs[I]...));
 }
 template <size_t Count, class F>
@@ -56,8 +59,8 @@ std::vector<Tensor> call_spread(F& function, const std::vector<Tensor>& inputs) 
   using Indices = std::make_index_sequence<Count>;
   if constexpr (takes_tensors<F&>(Indices{})) {
     if (inputs.size() != Count) {
-      throw ArgumentError("gradcheck(): the function takes " + std::to_string(Count) + " tensors, but " +
-                          std::to_string(inputs.size()) + " inputs are given");
+      throw ArgumentError("gradcheck(): the function takes " + std::to_string(Count) +
+                          " tensors, but " + std::to_string(inputs.size()) + " inputs are given");
     }
     return spread(function, inputs, Indices{});
   } else {
@@ -74,12 +77,15 @@ CheckedFunction checked_function(F function) {
       for (const Tensor& input : inputs) values.push_back(Argument(input).value());
       const auto result_count = static_cast<size_t>(host().op_result_count(function.handle()));
       std::vector<tenon_value> results(result_count == 0 ? 1 : result_count);
-      check(host().op_call, function.handle(), values.data(), static_cast<int64_t>(values.size()), results.data());
+      check(host().op_call, function.handle(), values.data(), static_cast<int64_t>(values.size()),
+            results.data());
       std::vector<Tensor> tensors;
       for (const tenon_value& result : results) {
         Value value(result);
-        if (value.is_tensor()) tensors.push_back(value.tensor());
-        else if (result.tag == TENON_VALUE_TENSOR_LIST) for (Tensor& item : value.tensors()) tensors.push_back(item);
+        if (value.is_tensor())
+          tensors.push_back(value.tensor());
+        else if (result.tag == TENON_VALUE_TENSOR_LIST)
+          for (Tensor& item : value.tensors()) tensors.push_back(item);
       }
       return tensors;
     } else if constexpr (std::is_invocable_v<F&, const std::vector<Tensor>&>) {
@@ -106,7 +112,9 @@ struct Jacobian {
   int64_t inputs = 0, outputs = 0;
   std::vector<double> values;
   Jacobian(int64_t input_count, int64_t output_count)
-      : inputs(input_count), outputs(output_count), values(static_cast<size_t>(input_count * output_count)) {}
+      : inputs(input_count),
+        outputs(output_count),
+        values(static_cast<size_t>(input_count * output_count)) {}
   double& at(int64_t i, int64_t k) { return values[static_cast<size_t>(i * outputs + k)]; }
   double at(int64_t i, int64_t k) const { return values[static_cast<size_t>(i * outputs + k)]; }
   std::string text() const {
@@ -125,14 +133,17 @@ class Shift {
       element /= input.shape()[d];
     }
     place_ = static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
-    original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_)) : *reinterpret_cast<double*>(place_);
+    original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_))
+                        : *reinterpret_cast<double*>(place_);
   }
   ~Shift() { by(0); }
   Shift(const Shift&) = delete;
   Shift& operator=(const Shift&) = delete;
   void by(double step) {
-    if (single_) *reinterpret_cast<float*>(place_) = static_cast<float>(original_ + step);
-    else *reinterpret_cast<double*>(place_) = original_ + step;
+    if (single_)
+      *reinterpret_cast<float*>(place_) = static_cast<float>(original_ + step);
+    else
+      *reinterpret_cast<double*>(place_) = original_ + step;
   }
 
  private:
@@ -166,8 +177,9 @@ class GradientChecker {
       checked_.push_back(i);
       for (int64_t d = 0; d < input.dim(); ++d) {
         if (input.strides()[d] == 0 && input.shape()[d] > 1) {
-          throw ArgumentError(std::string(name_) + "(): dimension " + std::to_string(d) + " of input " +
-                              std::to_string(i) + " has stride 0, so its elements cannot be changed one by one: "
+          throw ArgumentError(std::string(name_) + "(): dimension " + std::to_string(d) +
+                              " of input " + std::to_string(i) +
+                              " has stride 0, so its elements cannot be changed one by one: "
                               "pass a contiguous copy, and expand inside of the function");
         }
       }
@@ -178,8 +190,9 @@ class GradientChecker {
       }
     }
     if (checked_.empty()) {
-      throw ArgumentError(std::string(name_) +
-                          "(): no input requires grad: call requires_grad_() on at least one floating input");
+      throw ArgumentError(
+          std::string(name_) +
+          "(): no input requires grad: call requires_grad_() on at least one floating input");
     }
   }
 
@@ -201,8 +214,10 @@ class GradientChecker {
         for (const Jacobian& jacobian : of_input) {
           for (const double value : jacobian.values) {
             if (std::abs(value) > options_.atol) {
-              throw GradcheckFailure{std::string(name_) + "(): no output requires grad, but the numerical gradient "
-                                     "is not zero: the function cuts the graph, or an op in it has no gradient"};
+              throw GradcheckFailure{
+                  std::string(name_) +
+                  "(): no output requires grad, but the numerical gradient "
+                  "is not zero: the function cuts the graph, or an op in it has no gradient"};
             }
           }
         }
@@ -277,22 +292,27 @@ class GradientChecker {
     const Tensor result = empty_tensor(like.shape(), like.dtype());
     fill_elements(result, 0);
     if (k < 0) return result;
-    if (result.dtype() == f32) result.data<float>()[k] = 1;
-    else result.data<double>()[k] = 1;
+    if (result.dtype() == f32)
+      result.data<float>()[k] = 1;
+    else
+      result.data<double>()[k] = 1;
     return result;
   }
 
-  void check_backward(const std::vector<Tensor>& outputs, size_t o, const Jacobians& numerical) const {
+  void check_backward(const std::vector<Tensor>& outputs, size_t o,
+                      const Jacobians& numerical) const {
     const Tensor& output = outputs[o];
     Jacobians analytical = empty_jacobians(outputs);
     for (int64_t k = 0; k < output.numel(); ++k) {
       const Tensor seed = unit(output, k);
-      const std::vector<Tensor> first = backward_once(output, seed), second = backward_once(output, seed);
+      const std::vector<Tensor> first = backward_once(output, seed),
+                                second = backward_once(output, seed);
       for (size_t c = 0; c < checked_.size(); ++c) {
         if (!first[c].defined()) continue;
         if (options_.check_grad_dtypes && first[c].dtype() != inputs_[checked_[c]].dtype()) {
-          throw GradcheckFailure{"the gradient of output " + std::to_string(o) + " with respect to input " +
-                                 std::to_string(checked_[c]) + " has dtype " + dtype_text(first[c].dtype()) +
+          throw GradcheckFailure{"the gradient of output " + std::to_string(o) +
+                                 " with respect to input " + std::to_string(checked_[c]) +
+                                 " has dtype " + dtype_text(first[c].dtype()) +
                                  ", but the input has " + dtype_text(inputs_[checked_[c]].dtype())};
         }
         const std::vector<double> values = values_of(first[c]), again = values_of(second[c]);
@@ -308,13 +328,16 @@ class GradientChecker {
     }
   }
   void check_repeatable(double a, double b, size_t o, size_t c) const {
-    if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= options_.nondet_tol) return;
-    throw GradcheckFailure{"Backward is not reentrant: run twice with the same gradient of output " +
-                           std::to_string(o) + " it gave " + number_text(a) + " and " + number_text(b) +
-                           " for input " + std::to_string(checked_[c]) + ", which differ by more than nondet_tol (" +
-                           number_text(options_.nondet_tol) + ")"};
+    if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= options_.nondet_tol)
+      return;
+    throw GradcheckFailure{
+        "Backward is not reentrant: run twice with the same gradient of output " +
+        std::to_string(o) + " it gave " + number_text(a) + " and " + number_text(b) +
+        " for input " + std::to_string(checked_[c]) + ", which differ by more than nondet_tol (" +
+        number_text(options_.nondet_tol) + ")"};
   }
-  void check_zero_gradients(const std::vector<Tensor>& outputs, const std::vector<size_t>& differentiable) const {
+  void check_zero_gradients(const std::vector<Tensor>& outputs,
+                            const std::vector<size_t>& differentiable) const {
     GradientOptions options;
     options.retain_graph = options.allow_unused = true;
     std::vector<Tensor> roots;
@@ -326,8 +349,9 @@ class GradientChecker {
     for (size_t c = 0; c < checked_.size(); ++c) {
       for (const double value : values_of(results[c])) {
         if (value == 0 || std::isnan(value)) continue;
-        throw GradcheckFailure{"gradients of zero must give zero, but input " + std::to_string(checked_[c]) +
-                               " got " + number_text(value) + ": backward adds something of its own"};
+        throw GradcheckFailure{"gradients of zero must give zero, but input " +
+                               std::to_string(checked_[c]) + " got " + number_text(value) +
+                               ": backward adds something of its own"};
       }
     }
   }
@@ -359,10 +383,12 @@ class GradientChecker {
     return analytical == numerical ||
            std::abs(analytical - numerical) <= options_.atol + options_.rtol * std::abs(numerical);
   }
-  void compare(const char* what, const Jacobian& numerical, const Jacobian& analytical, size_t o, size_t c) const {
+  void compare(const char* what, const Jacobian& numerical, const Jacobian& analytical, size_t o,
+               size_t c) const {
     std::vector<int64_t> wrong;
     for (size_t i = 0; i < numerical.values.size(); ++i) {
-      if (!close(analytical.values[i], numerical.values[i])) wrong.push_back(static_cast<int64_t>(i));
+      if (!close(analytical.values[i], numerical.values[i]))
+        wrong.push_back(static_cast<int64_t>(i));
     }
     if (wrong.empty()) return;
     const auto error = [&](int64_t i) {
@@ -370,18 +396,21 @@ class GradientChecker {
       const double difference = std::abs(analytical.values[at] - numerical.values[at]);
       return std::isnan(difference) ? HUGE_VAL : difference;
     };
-    std::stable_sort(wrong.begin(), wrong.end(), [&](int64_t a, int64_t b) { return error(a) > error(b); });
+    std::stable_sort(wrong.begin(), wrong.end(),
+                     [&](int64_t a, int64_t b) { return error(a) > error(b); });
 
-    std::string text = std::string(what) + " mismatch for output " + std::to_string(o) + " with respect to input " +
-                       std::to_string(checked_[c]) + ",\nnumerical:" + numerical.text() +
-                       "\nanalytical:" + analytical.text() + "\n" + std::to_string(wrong.size()) + " of " +
+    std::string text = std::string(what) + " mismatch for output " + std::to_string(o) +
+                       " with respect to input " + std::to_string(checked_[c]) +
+                       ",\nnumerical:" + numerical.text() + "\nanalytical:" + analytical.text() +
+                       "\n" + std::to_string(wrong.size()) + " of " +
                        std::to_string(numerical.values.size()) + " entries differ; the worst:";
     for (size_t w = 0; w < wrong.size() && w < 3; ++w) {
       const auto at = static_cast<size_t>(wrong[w]);
       const double n = numerical.values[at], a = analytical.values[at];
       text += "\n  d output[" + std::to_string(wrong[w] % numerical.outputs) + "] / d input[" +
-              std::to_string(wrong[w] / numerical.outputs) + "]: numerical " + number_text(n) + ", analytical " +
-              number_text(a) + ", absolute error " + number_text(std::abs(a - n)) + ", relative error " +
+              std::to_string(wrong[w] / numerical.outputs) + "]: numerical " + number_text(n) +
+              ", analytical " + number_text(a) + ", absolute error " +
+              number_text(std::abs(a - n)) + ", relative error " +
               number_text(n == 0 ? HUGE_VAL : std::abs((a - n) / n));
     }
     const std::string cause = likely_cause(numerical, analytical, wrong, o, c);
@@ -391,8 +420,8 @@ class GradientChecker {
   }
 
   // ---- what may be behind a mismatch ----
-  std::string likely_cause(const Jacobian& numerical, const Jacobian& analytical, const std::vector<int64_t>& wrong,
-                           size_t o, size_t c) const {
+  std::string likely_cause(const Jacobian& numerical, const Jacobian& analytical,
+                           const std::vector<int64_t>& wrong, size_t o, size_t c) const {
     const Tensor& input = inputs_[checked_[c]];
     const std::vector<double> once = values_of(evaluate()[o]), twice = values_of(evaluate()[o]);
     for (size_t k = 0; k < once.size(); ++k) {
@@ -401,7 +430,8 @@ class GradientChecker {
       }
     }
     if (input.dtype() == f32) {
-      return "the input is f32, whose rounding drowns differences: use f64, or an eps near 1e-3 and wider tolerances";
+      return "the input is f32, whose rounding drowns differences: use f64, or an eps near 1e-3 "
+             "and wider tolerances";
     }
     bool all_zero = true;
     double ratio = 0;
@@ -414,29 +444,35 @@ class GradientChecker {
         continue;
       }
       if (ratio == 0) ratio = a / n;
-      proportional = proportional && std::abs(a / n - ratio) <= 10 * options_.rtol * std::abs(ratio);
+      proportional =
+          proportional && std::abs(a / n - ratio) <= 10 * options_.rtol * std::abs(ratio);
     }
-    if (all_zero) return "the analytical gradient is zero everywhere: the gradient rule leaves this input out, or the graph is cut";
+    if (all_zero)
+      return "the analytical gradient is zero everywhere: the gradient rule leaves this input out, "
+             "or the graph is cut";
     const int64_t i = wrong[0] / numerical.outputs, k = wrong[0] % numerical.outputs;
     if (is_kink(input, i, o, k, once)) {
-      return "the function is not smooth at input[" + std::to_string(i) + "]: move the inputs away from the kink";
+      return "the function is not smooth at input[" + std::to_string(i) +
+             "]: move the inputs away from the kink";
     }
     if (proportional && std::isfinite(ratio) && ratio != 0) {
-      return ratio < 0 && close(-ratio, 1)
-                 ? "the analytical gradient has the wrong sign"
-                 : "the analytical gradient is " + number_text(ratio) + " times the numerical one: a factor is missing";
+      return ratio < 0 && close(-ratio, 1) ? "the analytical gradient has the wrong sign"
+                                           : "the analytical gradient is " + number_text(ratio) +
+                                                 " times the numerical one: a factor is missing";
     }
     return "";
   }
   // Whether the slopes on both sides differ.
-  bool is_kink(const Tensor& input, int64_t i, size_t o, int64_t k, const std::vector<double>& here) const {
+  bool is_kink(const Tensor& input, int64_t i, size_t o, int64_t k,
+               const std::vector<double>& here) const {
     const auto at = static_cast<size_t>(k);
     Shift shift(input, i);
     shift.by(options_.eps);
     const double above = values_of(evaluate()[o])[at];
     shift.by(-options_.eps);
     const double below = values_of(evaluate()[o])[at];
-    const double right = (above - here[at]) / options_.eps, left = (here[at] - below) / options_.eps;
+    const double right = (above - here[at]) / options_.eps,
+                 left = (here[at] - below) / options_.eps;
     return std::abs(right - left) > 100 * (options_.atol + options_.rtol * std::abs(right));
   }
   // As code that makes the inputs anew, while they are small.
@@ -448,22 +484,24 @@ class GradientChecker {
         text += "tenon::Tensor()";
       } else if (input.numel() > 64) {
         text += "shape [";
-        for (int64_t d = 0; d < input.dim(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(input.shape()[d]);
+        for (int64_t d = 0; d < input.dim(); ++d)
+          text += (d == 0 ? "" : ", ") + std::to_string(input.shape()[d]);
         text += std::string("], ") + dtype_text(input.dtype());
       } else {
         const std::vector<double> values = values_of(input);
         size_t next = 0;
         std::string nested;
         write_nested(input, 0, values, next, nested);
-        text += "tenon::tensor(" + nested + ", tenon::" +
-                (input.dtype() == boolean ? "boolean" : dtype_text(input.dtype())) + ")";
+        text += "tenon::tensor(" + nested +
+                ", tenon::" + (input.dtype() == boolean ? "boolean" : dtype_text(input.dtype())) +
+                ")";
         if (input.requires_grad()) text += ".requires_grad_()";
       }
     }
     return text;
   }
-  static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values, size_t& next,
-                           std::string& text) {
+  static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values,
+                           size_t& next, std::string& text) {
     if (depth == input.dim()) {
       char buffer[32];
       std::snprintf(buffer, sizeof(buffer), "%.17g", values[next++]);
@@ -503,21 +541,26 @@ inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
 
 }  // namespace detail
 
-// Compares the gradients of `function` at `inputs` with central differences. True when all are close; else a
-// GradcheckError that shows both Jacobians, the worst entries and the likely cause, or false when
-// raise_exception is off.
+// Compares the gradients of `function` at `inputs` with central differences. True when all are
+// close; else a GradcheckError that shows both Jacobians, the worst entries and the likely cause,
+// or false when raise_exception is off.
 template <class F>
-bool gradcheck(F function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {}) {
-  return detail::GradientChecker("gradcheck", detail::checked_function(std::move(function)), inputs, options).run();
+bool gradcheck(F function, const std::vector<Tensor>& inputs,
+               const GradcheckOptions& options = {}) {
+  return detail::GradientChecker("gradcheck", detail::checked_function(std::move(function)), inputs,
+                                 options)
+      .run();
 }
 
-// The same for the gradients themselves: the second order. `grad_outputs` are the gradients of the function's
-// outputs to start from; arbitrary ones when left out.
+// The same for the gradients themselves: the second order. `grad_outputs` are the gradients of the
+// function's outputs to start from; arbitrary ones when left out.
 template <class F>
-bool gradgradcheck(F function, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {},
-                   std::vector<Tensor> grad_outputs = {}) {
+bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
+                   const GradcheckOptions& options = {}, std::vector<Tensor> grad_outputs = {}) {
   const detail::CheckedFunction call = detail::checked_function(std::move(function));
-  const auto usable = [](const Tensor& t) { return t.defined() && is_floating(t.dtype()) && t.requires_grad(); };
+  const auto usable = [](const Tensor& t) {
+    return t.defined() && is_floating(t.dtype()) && t.requires_grad();
+  };
   if (grad_outputs.empty()) {
     const EnableGrad scope;
     for (const Tensor& output : call(inputs)) {
@@ -529,9 +572,11 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs, const Gradchec
   std::vector<Tensor> all = inputs;
   all.insert(all.end(), grad_outputs.begin(), grad_outputs.end());
   const size_t input_count = inputs.size();
-  const detail::CheckedFunction gradient = [call, usable, input_count](const std::vector<Tensor>& given) {
+  const detail::CheckedFunction gradient = [call, usable,
+                                            input_count](const std::vector<Tensor>& given) {
     const EnableGrad scope;
-    const std::vector<Tensor> own(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(input_count));
+    const std::vector<Tensor> own(given.begin(),
+                                  given.begin() + static_cast<std::ptrdiff_t>(input_count));
     std::vector<Tensor> roots, wanted;
     for (const Tensor& output : call(own)) {
       if (usable(output)) roots.push_back(output);
@@ -540,7 +585,8 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs, const Gradchec
       if (usable(input)) wanted.push_back(input);
     }
     GradientOptions gradient_options;
-    gradient_options.seeds.assign(given.begin() + static_cast<std::ptrdiff_t>(input_count), given.end());
+    gradient_options.seeds.assign(given.begin() + static_cast<std::ptrdiff_t>(input_count),
+                                  given.end());
     gradient_options.create_graph = gradient_options.allow_unused = true;
     std::vector<Tensor> results(wanted.size());
     if (!roots.empty()) results = gradients(roots, wanted, gradient_options);

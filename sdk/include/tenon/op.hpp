@@ -73,6 +73,7 @@ class Op {
   // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be.
   explicit Op(std::string_view name) {
     detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
+    result_count_ = host().op_result_count(op_);
   }
   std::string name() const { return host().op_name(op_); }
   const tenon_op* handle() const { return op_; }
@@ -88,6 +89,11 @@ class Op {
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     constexpr size_t keywords = (0 + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
+    if (__builtin_expect(result_count_ != detail::FromResults<Result>::count, 0)) {
+      throw TypeError(name() + "() has " + std::to_string(result_count_) + " results, and is called for " +
+                      std::to_string(detail::FromResults<Result>::count) + ": name a result type that fits, such as " +
+                      "std::tuple<Tensor, Tensor>");
+    }
     if constexpr (keywords == 0) {
       return detail::call_values<Result>(
           op_, std::array<tenon_value, sizeof...(Arguments)>{Argument(arguments).value()...});
@@ -116,6 +122,7 @@ class Op {
     values[v++] = argument.value();
   }
   const tenon_op* op_ = nullptr;
+  int64_t result_count_ = 0;
 };
 
 TENON_NAMESPACE_END

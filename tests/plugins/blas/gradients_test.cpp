@@ -1,4 +1,5 @@
-// Every differentiable product against central differences: first order, second order, forward mode.
+// Every differentiable product against central differences: first order, second order, forward
+// mode.
 #include <tenon/gradcheck.hpp>
 
 #include "../compare.hpp"
@@ -24,10 +25,15 @@ std::vector<Case> cases() {
       {"dot", [](List in) { return in[0].dot(in[1]); }, {leaf({4}), leaf({4}, 2)}},
       {"outer", [](List in) { return in[0].outer(in[1]); }, {leaf({3}), leaf({2}, 2)}},
       {"bmm", [](List in) { return in[0].bmm(in[1]); }, {leaf({2, 3, 2}), leaf({2, 2, 3}, 2)}},
-      {"addmm", [](List in) { return in[0].addmm(in[1], in[2]); }, {leaf({3}, 3), leaf({2, 2}), leaf({2, 3}, 2)}},
-      {"addmm", [](List in) { return in[0].addmm(in[1], in[2], 0.5, -2); },
+      {"addmm",
+       [](List in) { return in[0].addmm(in[1], in[2]); },
+       {leaf({3}, 3), leaf({2, 2}), leaf({2, 3}, 2)}},
+      {"addmm",
+       [](List in) { return in[0].addmm(in[1], in[2], 0.5, -2); },
        {leaf({2, 1}, 3), leaf({2, 2}), leaf({2, 3}, 2)}},
-      {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({2, 1, 2, 3}), leaf({2, 3, 2}, 2)}},
+      {"matmul",
+       [](List in) { return in[0].matmul(in[1]); },
+       {leaf({2, 1, 2, 3}), leaf({2, 3, 2}, 2)}},
       {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({2, 2, 3}), leaf({3}, 2)}},
       {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({3}), leaf({2, 3, 2}, 2)}},
   };

@@ -16,7 +16,8 @@ Tensor naive(const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
-      for (int64_t l = 0; l < k; ++l) sum += x[static_cast<size_t>(i * k + l)] * y[static_cast<size_t>(l * n + j)];
+      for (int64_t l = 0; l < k; ++l)
+        sum += x[static_cast<size_t>(i * k + l)] * y[static_cast<size_t>(l * n + j)];
       result.data<double>()[i * n + j] = sum;
     }
   }
@@ -35,7 +36,8 @@ std::vector<std::pair<std::string, Tensor>> layouts(const Tensor& matrix) {
   tall.narrow(0, 1, columns).copy_(matrix.t());
   list.emplace_back("columns inside of more", tall.narrow(0, 1, columns).t());
   const Tensor sparse = tenon::zeros({rows * 2, columns * 2}, matrix.dtype());
-  const Tensor every_other = sparse.slice(0, tenon::none, tenon::none, 2).slice(1, tenon::none, tenon::none, 2);
+  const Tensor every_other =
+      sparse.slice(0, tenon::none, tenon::none, 2).slice(1, tenon::none, tenon::none, 2);
   every_other.copy_(matrix);
   list.emplace_back("every other element", every_other);
   return list;
@@ -46,8 +48,14 @@ std::vector<std::pair<std::string, Tensor>> layouts(const Tensor& matrix) {
 TEST_SUITE("blas") {
   TEST_CASE("mm agrees with a naive product for every layout, dtype and size") {
     for (const DType dtype : {f32, f64, tenon::i64, tenon::i32, tenon::i16}) {
-      for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
-               {1, 1, 1}, {2, 3, 4}, {1, 7, 5}, {5, 7, 1}, {8, 8, 8}, {16, 16, 16}, {33, 17, 20}, {65, 70, 80}}) {
+      for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{1, 1, 1},
+                                                                       {2, 3, 4},
+                                                                       {1, 7, 5},
+                                                                       {5, 7, 1},
+                                                                       {8, 8, 8},
+                                                                       {16, 16, 16},
+                                                                       {33, 17, 20},
+                                                                       {65, 70, 80}}) {
         const Tensor a = numbers({m, k}, dtype, 1), b = numbers({k, n}, dtype, 2);
         const Tensor wanted = naive(a, b);
         for (const auto& [a_name, a_view] : layouts(a)) {
@@ -73,12 +81,14 @@ TEST_SUITE("blas") {
     CHECK(tenon::zeros({0, 3}).mm(tenon::zeros({3, 4})).sizes() == std::vector<int64_t>{0, 4});
     CHECK(tenon::zeros({2, 3}).mm(tenon::zeros({3, 0})).sizes() == std::vector<int64_t>{2, 0});
     check_values(tenon::zeros({2, 0}).mm(tenon::zeros({0, 2})), {2, 2}, {0, 0, 0, 0});
-    check_values(tenon::zeros({2, 0}, tenon::i64).mm(tenon::zeros({0, 2}, tenon::i64)), {2, 2}, {0, 0, 0, 0});
+    check_values(tenon::zeros({2, 0}, tenon::i64).mm(tenon::zeros({0, 2}, tenon::i64)), {2, 2},
+                 {0, 0, 0, 0});
   }
 
   TEST_CASE("mm writes into a given output of any layout, even one of its operands") {
     const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), wanted = naive(a, b);
-    for (const auto& [name, out] : layouts(tenon::full({6, 6}, std::numeric_limits<float>::quiet_NaN()))) {
+    for (const auto& [name, out] :
+         layouts(tenon::full({6, 6}, std::numeric_limits<float>::quiet_NaN()))) {
       CAPTURE(name);
       CHECK(a.mm(b, out).is_same(out));
       check_close(out, wanted);
@@ -92,21 +102,27 @@ TEST_SUITE("blas") {
   }
 
   TEST_CASE("mm refuses what does not fit") {
-    CHECK(refusal([] { tenon::zeros({3, 4}).mm(tenon::zeros({5, 2})); }) ==
-          "mm(): inner sizes differ: [3, 4] and [5, 2]");
-    CHECK(refusal([] { tenon::zeros({3}).mm(tenon::zeros({3, 2})); }) ==
-          "mm(): 'input' must have 2 dimensions, got shape [3]; matmul() takes any number");
-    CHECK(refusal([] { tenon::zeros({2, 3}).mm(tenon::zeros({3, 2}, f64)); }) ==
-          "mm(): 'input' is f32 but 'mat2' is f64; convert one with to()");
+    CHECK(refusal([] {
+            tenon::zeros({3, 4}).mm(tenon::zeros({5, 2}));
+          }) == "mm(): inner sizes differ: [3, 4] and [5, 2]");
+    CHECK(refusal([] {
+            tenon::zeros({3}).mm(tenon::zeros({3, 2}));
+          }) == "mm(): 'input' must have 2 dimensions, got shape [3]; matmul() takes any number");
+    CHECK(refusal([] {
+            tenon::zeros({2, 3}).mm(tenon::zeros({3, 2}, f64));
+          }) == "mm(): 'input' is f32 but 'mat2' is f64; convert one with to()");
     CHECK_THROWS_AS(tenon::zeros({2, 3}).mm(tenon::zeros({3, 2}, tenon::i64)), tenon::TypeError);
-    CHECK_THROWS_AS(tenon::zeros({2, 3}, tenon::boolean).mm(tenon::zeros({3, 2}, tenon::boolean)), tenon::TypeError);
-    CHECK(refusal([] { tenon::zeros({2, 3}).mm(tenon::zeros({3, 2}), tenon::zeros({2, 3})); }) ==
-          "mm(): 'out' must be f32 of shape [2, 2], got f32 of shape [2, 3]");
+    CHECK_THROWS_AS(tenon::zeros({2, 3}, tenon::boolean).mm(tenon::zeros({3, 2}, tenon::boolean)),
+                    tenon::TypeError);
+    CHECK(refusal([] {
+            tenon::zeros({2, 3}).mm(tenon::zeros({3, 2}), tenon::zeros({2, 3}));
+          }) == "mm(): 'out' must be f32 of shape [2, 2], got f32 of shape [2, 3]");
   }
 
   TEST_CASE("mv, dot and outer agree with products of matrices") {
     for (const DType dtype : {f32, f64, tenon::i64}) {
-      const Tensor a = numbers({7, 5}, dtype), x = numbers({5}, dtype, 2), y = numbers({7}, dtype, 3);
+      const Tensor a = numbers({7, 5}, dtype), x = numbers({5}, dtype, 2),
+                   y = numbers({7}, dtype, 3);
       for (const auto& [name, view] : layouts(a)) {
         CAPTURE(name);
         check_close(view.mv(x), naive(a, x.unsqueeze(1)).squeeze(1));
@@ -120,8 +136,11 @@ TEST_SUITE("blas") {
     }
     check_values(tenon::zeros({3, 0}).mv(tenon::zeros({0})), {3}, {0, 0, 0});
     check_values(tenon::zeros({0}).dot(tenon::zeros({0})), {}, {0});
-    CHECK(refusal([] { tenon::zeros({2, 3}).mv(tenon::zeros({2})); }) == "mv(): inner sizes differ: [2, 3] and [2]");
-    CHECK(refusal([] { tenon::zeros({2}).dot(tenon::zeros({3})); }) == "dot(): inner sizes differ: [2] and [3]");
+    CHECK(refusal([] {
+            tenon::zeros({2, 3}).mv(tenon::zeros({2}));
+          }) == "mv(): inner sizes differ: [2, 3] and [2]");
+    CHECK(refusal([] { tenon::zeros({2}).dot(tenon::zeros({3})); }) ==
+          "dot(): inner sizes differ: [2] and [3]");
     CHECK_THROWS_AS(tenon::zeros({2, 1}).outer(tenon::zeros({3})), tenon::ValueError);
   }
 
@@ -137,18 +156,22 @@ TEST_SUITE("blas") {
     }
     const Tensor shared = numbers({1, 4, 5}, f64), many = numbers({6, 5, 3}, f64, 2);
     const Tensor found = shared.expand({6, 4, 5}).bmm(many);
-    for (int64_t i = 0; i < 6; ++i) check_close(found.select(0, i), naive(shared.select(0, 0), many.select(0, i)));
+    for (int64_t i = 0; i < 6; ++i)
+      check_close(found.select(0, i), naive(shared.select(0, 0), many.select(0, i)));
     const Tensor whole = numbers({2, 3, 4}, tenon::i64), other = numbers({2, 4, 2}, tenon::i64, 2);
     check_close(whole.bmm(other).select(0, 1), naive(whole.select(0, 1), other.select(0, 1)));
-    CHECK(refusal([] { tenon::zeros({2, 3, 4}).bmm(tenon::zeros({3, 4, 5})); }) ==
-          "bmm(): batch sizes differ: [2, 3, 4] and [3, 4, 5]");
-    CHECK(refusal([] { tenon::zeros({2, 3, 4}).bmm(tenon::zeros({2, 5, 5})); }) ==
-          "bmm(): inner sizes differ: [2, 3, 4] and [2, 5, 5]");
+    CHECK(refusal([] {
+            tenon::zeros({2, 3, 4}).bmm(tenon::zeros({3, 4, 5}));
+          }) == "bmm(): batch sizes differ: [2, 3, 4] and [3, 4, 5]");
+    CHECK(refusal([] {
+            tenon::zeros({2, 3, 4}).bmm(tenon::zeros({2, 5, 5}));
+          }) == "bmm(): inner sizes differ: [2, 3, 4] and [2, 5, 5]");
   }
 
   TEST_CASE("addmm adds a broadcast input, and does not read it with beta 0") {
     const Tensor a = numbers({4, 3}, f64), b = numbers({3, 5}, f64, 2), product = naive(a, b);
-    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{}, {1}, {5}, {4, 1}, {1, 5}, {4, 5}}) {
+    for (const std::vector<int64_t>& shape :
+         std::vector<std::vector<int64_t>>{{}, {1}, {5}, {4, 1}, {1, 5}, {4, 5}}) {
       const Tensor input = numbers(shape, f64, 3);
       check_close(input.addmm(a, b), product + input);
       check_close(input.addmm(a, b, 2, -3), product * -3 + input * 2);
@@ -159,7 +182,8 @@ TEST_SUITE("blas") {
     const Tensor shift = numbers({5}, tenon::i64, 3);
     check_close(shift.addmm(whole, other, 2, 3), naive(whole, other) * 3 + shift.to(f64) * 2);
     CHECK_THROWS_AS(shift.addmm(whole, other, 0.5), tenon::TypeError);
-    check_values(tenon::ones({2}).addmm(tenon::zeros({2, 0}), tenon::zeros({0, 2}), 3), {2, 2}, {3, 3, 3, 3});
+    check_values(tenon::ones({2}).addmm(tenon::zeros({2, 0}), tenon::zeros({0, 2}), 3), {2, 2},
+                 {3, 3, 3, 3});
     CHECK(refusal([&] { numbers({4}, f64).addmm(a, b); }) ==
           "addmm(): 'input' of shape [4] cannot be broadcast to the product's shape [4, 5]");
     CHECK_THROWS_AS(numbers({5}, f32).addmm(a, b), tenon::TypeError);
@@ -179,18 +203,22 @@ TEST_SUITE("blas") {
     CHECK(shape(n({2, 3}), n({5, 3, 4})) == Sizes{5, 2, 4});
     CHECK(shape(n({7, 1, 2, 3}), n({5, 3, 4})) == Sizes{7, 5, 2, 4});
     CHECK(shape(n({0, 2, 3}), n({3, 4})) == Sizes{0, 2, 4});
-    const Tensor a = numbers({7, 1, 2, 3}, f64), b = numbers({5, 3, 4}, f64, 2), found = a.matmul(b);
+    const Tensor a = numbers({7, 1, 2, 3}, f64), b = numbers({5, 3, 4}, f64, 2),
+                 found = a.matmul(b);
     for (int64_t i = 0; i < 7; ++i) {
       for (int64_t j = 0; j < 5; ++j) {
-        check_close(found.select(0, i).select(0, j), naive(a.select(0, i).select(0, 0), b.select(0, j)));
+        check_close(found.select(0, i).select(0, j),
+                    naive(a.select(0, i).select(0, 0), b.select(0, j)));
       }
     }
     const Tensor v = numbers({3}, f64, 3);
     check_close(v.matmul(b), (v.unsqueeze(1) * b).sum({-2}));
-    CHECK(refusal([] { tenon::zeros({2, 3}).matmul(tenon::zeros({2})); }) ==
-          "matmul(): inner sizes differ: [2, 3] and [2]");
-    CHECK(refusal([] { tenon::zeros({2, 2, 3}).matmul(tenon::zeros({3, 3, 4})); }) ==
-          "matmul(): batch dimensions cannot be broadcast: [2, 2, 3] and [3, 3, 4]");
+    CHECK(refusal([] {
+            tenon::zeros({2, 3}).matmul(tenon::zeros({2}));
+          }) == "matmul(): inner sizes differ: [2, 3] and [2]");
+    CHECK(refusal([] {
+            tenon::zeros({2, 2, 3}).matmul(tenon::zeros({3, 3, 4}));
+          }) == "matmul(): batch dimensions cannot be broadcast: [2, 2, 3] and [3, 3, 4]");
     CHECK_THROWS_AS(tenon::zeros({}).matmul(tenon::zeros({2})), tenon::ValueError);
   }
 
@@ -200,8 +228,10 @@ TEST_SUITE("blas") {
     CHECK(large.mm(large.t()).item<int32_t>() == wanted);
   }
 
-  TEST_CASE("products inside of parallel loops, and thread counts that change, give the same results") {
-    const Tensor a = numbers({150, 160}, f64), b = numbers({160, 170}, f64, 2), wanted = naive(a, b);
+  TEST_CASE(
+      "products inside of parallel loops, and thread counts that change, give the same results") {
+    const Tensor a = numbers({150, 160}, f64), b = numbers({160, 170}, f64, 2),
+                 wanted = naive(a, b);
     const int32_t before = tenon::thread_count();
     for (const int32_t threads : {1, 2, 4}) {
       tenon::set_thread_count(threads);

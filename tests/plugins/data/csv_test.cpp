@@ -14,9 +14,7 @@ namespace {
 // A file for the length of a scope.
 class Written {
  public:
-  explicit Written(const std::string& text) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
+  explicit Written(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
   ~Written() { std::filesystem::remove(path); }
   const std::string path = "csv_test.csv";
 };
@@ -41,16 +39,21 @@ TEST_SUITE("data") {
     check_values(read("inf,-inf,nan"), {1, 3},
                  {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                   std::numeric_limits<double>::quiet_NaN()});
-    check_values(read("1e-400,123456789012345678,0.1"), {1, 3}, {0, 123456789012345678.0, 0.1}, 1e-7);
+    check_values(read("1e-400,123456789012345678,0.1"), {1, 3}, {0, 123456789012345678.0, 0.1},
+                 1e-7);
   }
 
-  TEST_CASE("read_csv takes headers, delimiters, spaces, quotes, CRLF, a byte order mark and blank ends") {
+  TEST_CASE(
+      "read_csv takes headers, delimiters, spaces, quotes, CRLF, a byte order mark and blank "
+      "ends") {
     check_values(read("a,\"b, \n c\"\n1,2\n", true), {1, 2}, {1, 2});
     check_values(read("1;2\n3;4\n", false, ";"), {2, 2}, {1, 2, 3, 4});
     check_values(read("1\t2\n", false, "\t"), {1, 2}, {1, 2});
     check_values(read("1 2\n3 4", false, " "), {2, 2}, {1, 2, 3, 4});
     check_values(read(" 1 ,\t2 \r\n\"3\", \"4\" \r\n\r\n  \n"), {2, 2}, {1, 2, 3, 4});
-    check_values(read("\xef\xbb\xbf" "1,2\n"), {1, 2}, {1, 2});
+    check_values(read("\xef\xbb\xbf"
+                      "1,2\n"),
+                 {1, 2}, {1, 2});
   }
 
   TEST_CASE("read_csv says where and why it refuses") {
@@ -58,7 +61,8 @@ TEST_SUITE("data") {
     CHECK(refused("1\n2,3,4\n") == "csv_test.csv:2: 3 columns where 1 was read before");
     CHECK(refused("1,2\n3,4\n55, abc \n") == "csv_test.csv:3:5: 'abc' is not a number");
     CHECK(refused("label,1\n") ==
-          "csv_test.csv:1:1: 'label' is not a number; if the first row names the columns, say header=true");
+          "csv_test.csv:1:1: 'label' is not a number; if the first row names the columns, say "
+          "header=true");
     CHECK(refused("1,2\n3,\n") == "csv_test.csv:2:3: the field is empty");
     CHECK(refused("1,2\n,3\n") == "csv_test.csv:2:1: the field is empty");
     CHECK(refused("1,2\n\n3,4\n") == "csv_test.csv:2: the line is blank, with rows behind it");
@@ -77,7 +81,8 @@ TEST_SUITE("data") {
   }
 
   TEST_CASE("read_csv says which file it cannot read") {
-    CHECK(refusal([] { read_csv("no such file.csv"); }) == "cannot read 'no such file.csv': No such file or directory");
+    CHECK(refusal([] { read_csv("no such file.csv"); }) ==
+          "cannot read 'no such file.csv': No such file or directory");
     CHECK(refusal([] { read_csv("."); }) == "cannot read '.': it is a folder");
     CHECK_THROWS_AS(read_csv(""), tenon::IOError);
   }

@@ -1,5 +1,5 @@
-// Every differentiable reduction and shape op against central differences: first order, second order,
-// forward mode.
+// Every differentiable reduction and shape op against central differences: first order, second
+// order, forward mode.
 #include <cctype>
 
 #include <tenon/gradcheck.hpp>
@@ -31,30 +31,49 @@ void add_reductions(std::vector<Case>& list) {
   const auto reduction = [&](const char* op, Reduction call) {
     for (const bool keepdim : {false, true}) {
       for (const Dims& dims : {Dims{}, Dims{0}, Dims{-1, 0}, Dims{1}}) {
-        list.push_back({op, [=](List in) { return Results{call(in[0], dims, keepdim)}; }, {distinct({3, 4, 2})}});
-        list.push_back({op, [=](List in) { return Results{call(in[0].transpose(0, 1), dims, keepdim)}; }, {distinct({2, 3})}});
+        list.push_back({op,
+                        [=](List in) { return Results{call(in[0], dims, keepdim)}; },
+                        {distinct({3, 4, 2})}});
+        list.push_back(
+            {op,
+             [=](List in) { return Results{call(in[0].transpose(0, 1), dims, keepdim)}; },
+             {distinct({2, 3})}});
       }
-      list.push_back({op, [=](List in) { return Results{call(in[0], none, keepdim)}; }, {distinct({3})}});
+      list.push_back(
+          {op, [=](List in) { return Results{call(in[0], none, keepdim)}; }, {distinct({3})}});
     }
   };
   reduction("sum", [](const Tensor& x, const tenon::Argument& d, bool k) { return sum(x, d, k); });
-  reduction("mean", [](const Tensor& x, const tenon::Argument& d, bool k) { return mean(x, d, k); });
-  reduction("amax", [](const Tensor& x, const tenon::Argument& d, bool k) { return amax(x, d, k); });
-  reduction("amin", [](const Tensor& x, const tenon::Argument& d, bool k) { return amin(x, d, k); });
+  reduction("mean",
+            [](const Tensor& x, const tenon::Argument& d, bool k) { return mean(x, d, k); });
+  reduction("amax",
+            [](const Tensor& x, const tenon::Argument& d, bool k) { return amax(x, d, k); });
+  reduction("amin",
+            [](const Tensor& x, const tenon::Argument& d, bool k) { return amin(x, d, k); });
   reduction("var", [](const Tensor& x, const tenon::Argument& d, bool k) { return var(x, d, k); });
-  reduction("std", [](const Tensor& x, const tenon::Argument& d, bool k) { return tenon::std(x, d, k); });
-  reduction("logsumexp", [](const Tensor& x, const tenon::Argument& d, bool k) { return logsumexp(x, d, k); });
+  reduction("std",
+            [](const Tensor& x, const tenon::Argument& d, bool k) { return tenon::std(x, d, k); });
+  reduction("logsumexp",
+            [](const Tensor& x, const tenon::Argument& d, bool k) { return logsumexp(x, d, k); });
   for (const char* op : {"sum", "mean", "logsumexp", "amax", "amin"}) {
-    list.push_back({op, [op](List in) { return Results{tenon::Op(op).call<Tensor>(in[0])}; }, {distinct({})}});
+    list.push_back(
+        {op, [op](List in) { return Results{tenon::Op(op).call<Tensor>(in[0])}; }, {distinct({})}});
   }
   for (const char* op : {"sum", "mean", "var", "std", "logsumexp"}) {
-    list.push_back({op, [op](List in) { return Results{tenon::Op(op).call<Tensor>(in[0] * 2)}; }, {distinct({0, 3})}});
+    list.push_back({op,
+                    [op](List in) { return Results{tenon::Op(op).call<Tensor>(in[0] * 2)}; },
+                    {distinct({0, 3})}});
   }
-  list.push_back({"var", [](List in) { return Results{var(in[0], Dims{0}, false, 0)}; }, {distinct({3, 2})}});
-  list.push_back({"sum", [](List in) { return Results{sum(in[0], none, false, tenon::f64)}; }, {distinct({3, 2})}});
+  list.push_back(
+      {"var", [](List in) { return Results{var(in[0], Dims{0}, false, 0)}; }, {distinct({3, 2})}});
+  list.push_back({"sum",
+                  [](List in) { return Results{sum(in[0], none, false, tenon::f64)}; },
+                  {distinct({3, 2})}});
 
   // Zeros in a product: one, two, none in a line.
-  const Tensor zeros_inside = tenon::tensor({{0.0, 2.0, 3.0}, {0.0, 0.0, 1.5}, {1.0, -2.0, 0.5}}, tenon::f64).requires_grad_();
+  const Tensor zeros_inside =
+      tenon::tensor({{0.0, 2.0, 3.0}, {0.0, 0.0, 1.5}, {1.0, -2.0, 0.5}}, tenon::f64)
+          .requires_grad_();
   for (const Tensor& x : {zeros_inside, distinct({3, 3})}) {
     for (const bool keepdim : {false, true}) {
       list.push_back({"prod", [=](List in) { return Results{prod(in[0], 0, keepdim)}; }, {x}});
@@ -63,27 +82,47 @@ void add_reductions(std::vector<Case>& list) {
     }
   }
   list.push_back({"prod", [](List in) { return Results{prod(in[0])}; }, {distinct({})}});
-  list.push_back({"prod", [](List in) { return Results{prod(in[0], 0)}; }, {tenon::tensor(0.0, tenon::f64).requires_grad_()}});
+  list.push_back({"prod",
+                  [](List in) { return Results{prod(in[0], 0)}; },
+                  {tenon::tensor(0.0, tenon::f64).requires_grad_()}});
 
   for (const int64_t dim : {int64_t{0}, int64_t{-1}}) {
     for (const bool keepdim : {false, true}) {
-      list.push_back({"max", [=](List in) { return Results{std::get<0>(max(in[0], dim, keepdim))}; }, {distinct({3, 4})}});
-      list.push_back({"min", [=](List in) { return Results{std::get<0>(min(in[0], dim, keepdim))}; }, {distinct({3, 4})}});
+      list.push_back({"max",
+                      [=](List in) { return Results{std::get<0>(max(in[0], dim, keepdim))}; },
+                      {distinct({3, 4})}});
+      list.push_back({"min",
+                      [=](List in) { return Results{std::get<0>(min(in[0], dim, keepdim))}; },
+                      {distinct({3, 4})}});
     }
-    list.push_back({"max", [=](List in) { return Results{std::get<0>(max(in[0], dim))}; }, {distinct({})}});
-    list.push_back({"min", [=](List in) { return Results{std::get<0>(min(in[0], dim))}; }, {distinct({2})}});
-    list.push_back({"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({3, 4})}});
-    list.push_back({"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({})}});
+    list.push_back(
+        {"max", [=](List in) { return Results{std::get<0>(max(in[0], dim))}; }, {distinct({})}});
+    list.push_back(
+        {"min", [=](List in) { return Results{std::get<0>(min(in[0], dim))}; }, {distinct({2})}});
+    list.push_back(
+        {"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({3, 4})}});
+    list.push_back(
+        {"cumsum", [=](List in) { return Results{cumsum(in[0], dim)}; }, {distinct({})}});
   }
-  list.push_back({"sum_to_size", [](List in) { return Results{sum_to_size(in[0], {1, 3})}; }, {distinct({2, 2, 3})}});
-  list.push_back({"sum_to_size", [](List in) { return Results{sum_to_size(in[0], {2, 3})}; }, {distinct({2, 3})}});
+  list.push_back({"sum_to_size",
+                  [](List in) {
+                    return Results{sum_to_size(in[0], {1, 3})};
+                  },
+                  {distinct({2, 2, 3})}});
+  list.push_back({"sum_to_size",
+                  [](List in) {
+                    return Results{sum_to_size(in[0], {2, 3})};
+                  },
+                  {distinct({2, 3})}});
 }
 
 void add_views(std::vector<Case>& list) {
-  const auto add = [&](const char* op, std::function<Tensor(const Tensor&)> call, const Dims& shape) {
+  const auto add = [&](const char* op, std::function<Tensor(const Tensor&)> call,
+                       const Dims& shape) {
     list.push_back({op, [call](List in) { return Results{call(in[0])}; }, {distinct(shape)}});
     // The view also changes what it reads: of the square the gradient is not a constant.
-    list.push_back({op, [call](List in) { return Results{call(in[0] * in[0]) * 2}; }, {distinct(shape, 2)}});
+    list.push_back(
+        {op, [call](List in) { return Results{call(in[0] * in[0]) * 2}; }, {distinct(shape, 2)}});
   };
   add("reshape", [](const Tensor& x) { return x.reshape({3, -1}); }, {2, 3});
   add("reshape", [](const Tensor& x) { return x.t().reshape({6}); }, {2, 3});
@@ -105,7 +144,11 @@ void add_views(std::vector<Case>& list) {
   add("expand_as", [](const Tensor& x) { return x.expand_as(tenon::zeros({2, 3})); }, {3});
   add("slice", [](const Tensor& x) { return x.slice(-1, 1, none, 2); }, {2, 5});
   add("slice", [](const Tensor& x) { return x.slice(0, 2, 1); }, {2, 2});
-  add("slice_backward", [](const Tensor& x) { return slice_backward(x, {2, 5}, 1, 1, none, 2); }, {2, 2});
+  add("slice_backward",
+      [](const Tensor& x) {
+        return slice_backward(x, {2, 5}, 1, 1, none, 2);
+      },
+      {2, 2});
   add("select", [](const Tensor& x) { return x.select(1, -1); }, {2, 3});
   add("select_backward", [](const Tensor& x) { return select_backward(x, {2, 3}, 1, -1); }, {2});
   add("narrow", [](const Tensor& x) { return x.narrow(1, -2, 2); }, {2, 3});
@@ -121,9 +164,12 @@ void add_views(std::vector<Case>& list) {
   add("flip", [](const Tensor& x) { return x.flip({0, -1}); }, {2, 3});
   add("tril", [](const Tensor& x) { return x.tril(-1); }, {2, 3, 3});
   add("triu", [](const Tensor& x) { return x.triu(1); }, {3, 4});
-  const auto add_list = [&](const char* op, std::function<Results(const Tensor&)> call, const Dims& shape) {
+  const auto add_list = [&](const char* op, std::function<Results(const Tensor&)> call,
+                            const Dims& shape) {
     list.push_back({op, [call](List in) { return call(in[0]); }, {distinct(shape)}});
-    list.push_back({op, [call](List in) { return Results{call(in[0] * in[0]).back()}; }, {distinct(shape, 2)}});
+    list.push_back({op,
+                    [call](List in) { return Results{call(in[0] * in[0]).back()}; },
+                    {distinct(shape, 2)}});
   };
   add_list("split", [](const Tensor& x) { return x.split(2, 1); }, {2, 5});
   add_list("split", [](const Tensor& x) { return x.split(Dims{1, 0, 2}); }, {3, 2});
@@ -132,30 +178,87 @@ void add_views(std::vector<Case>& list) {
 }
 
 void add_joins(std::vector<Case>& list) {
-  list.push_back({"cat", [](List in) { return Results{tenon::cat({in[0], in[1], in[0]}, 1)}; }, {distinct({2, 3}), distinct({2, 1}, 2)}});
-  list.push_back({"cat", [](List in) { return Results{tenon::cat({in[0], tenon::zeros({0}), tenon::ones({1, 3})})}; }, {distinct({2, 3})}});
-  list.push_back({"stack", [](List in) { return Results{tenon::stack({in[0], in[1], in[0] * in[1]}, -1)}; }, {distinct({2, 3}), distinct({2, 3}, 2)}});
-  list.push_back({"slice_scatter", [](List in) { return Results{slice_scatter(in[0], in[1], 1, 0, none, 2)}; }, {distinct({2, 3}), distinct({2, 2}, 2)}});
-  list.push_back({"select_scatter", [](List in) { return Results{select_scatter(in[0], in[1], 0, -1)}; }, {distinct({2, 3}), distinct({3}, 2)}});
-  list.push_back({"as_strided_scatter", [](List in) { return Results{as_strided_scatter(in[0], in[1], {2, 2}, {3, 1}, 1)}; }, {distinct({2, 3}), distinct({2, 2}, 2)}});
-  list.push_back({"as_strided_scatter", [](List in) { return Results{as_strided_scatter(in[0].t(), in[1], {2}, {2}, 1)}; }, {distinct({2, 3}), distinct({2}, 2)}});
-  list.push_back({"as_strided_scatter", [](List in) { return Results{as_strided_scatter(in[0], tenon::ones({2}, tenon::f64), {2}, {2})}; }, {distinct({2, 3})}});
+  list.push_back({"cat",
+                  [](List in) {
+                    return Results{tenon::cat({in[0], in[1], in[0]}, 1)};
+                  },
+                  {distinct({2, 3}), distinct({2, 1}, 2)}});
+  list.push_back({"cat",
+                  [](List in) {
+                    return Results{tenon::cat({in[0], tenon::zeros({0}), tenon::ones({1, 3})})};
+                  },
+                  {distinct({2, 3})}});
+  list.push_back({"stack",
+                  [](List in) {
+                    return Results{tenon::stack({in[0], in[1], in[0] * in[1]}, -1)};
+                  },
+                  {distinct({2, 3}), distinct({2, 3}, 2)}});
+  list.push_back({"slice_scatter",
+                  [](List in) { return Results{slice_scatter(in[0], in[1], 1, 0, none, 2)}; },
+                  {distinct({2, 3}), distinct({2, 2}, 2)}});
+  list.push_back({"select_scatter",
+                  [](List in) { return Results{select_scatter(in[0], in[1], 0, -1)}; },
+                  {distinct({2, 3}), distinct({3}, 2)}});
+  list.push_back({"as_strided_scatter",
+                  [](List in) {
+                    return Results{as_strided_scatter(in[0], in[1], {2, 2}, {3, 1}, 1)};
+                  },
+                  {distinct({2, 3}), distinct({2, 2}, 2)}});
+  list.push_back(
+      {"as_strided_scatter",
+       [](List in) { return Results{as_strided_scatter(in[0].t(), in[1], {2}, {2}, 1)}; },
+       {distinct({2, 3}), distinct({2}, 2)}});
+  list.push_back({"as_strided_scatter",
+                  [](List in) {
+                    return Results{
+                        as_strided_scatter(in[0], tenon::ones({2}, tenon::f64), {2}, {2})};
+                  },
+                  {distinct({2, 3})}});
 }
 
 void add_indexing(std::vector<Case>& list) {
   const Tensor index = tenon::tensor({2, 0, 2});
   const Tensor places = tenon::tensor({{0, 2}, {1, 1}});
-  list.push_back({"index_select", [=](List in) { return Results{in[0].index_select(1, index)}; }, {distinct({2, 3})}});
-  list.push_back({"index_select", [=](List in) { return Results{in[0].t().index_select(-1, index.to(tenon::i32).narrow(0, 1, 1))}; }, {distinct({2, 3})}});
-  list.push_back({"index_add", [=](List in) { return Results{in[0].index_add(0, index, in[1])}; }, {distinct({3, 2}), distinct({3, 2}, 2)}});
-  list.push_back({"index_add", [=](List in) { return Results{in[0].index_add(0, index, tenon::ones({3, 2}, tenon::f64))}; }, {distinct({3, 2})}});
-  list.push_back({"index_add", [=](List in) { return Results{tenon::ones({3, 2}, tenon::f64).index_add(0, index, in[0])}; }, {distinct({3, 2})}});
-  list.push_back({"gather", [=](List in) { return Results{in[0].gather(1, places)}; }, {distinct({2, 3})}});
-  list.push_back({"gather", [=](List in) { return Results{in[0].gather(0, places)}; }, {distinct({3, 4})}});
-  list.push_back({"gather", [](List in) { return Results{in[0].gather(0, tenon::tensor(0))}; }, {distinct({})}});
-  list.push_back({"scatter_add", [=](List in) { return Results{in[0].scatter_add(1, places, in[1])}; }, {distinct({2, 3}), distinct({2, 2}, 2)}});
-  list.push_back({"scatter_add", [=](List in) { return Results{in[0].scatter_add(0, places, in[1])}; }, {distinct({3, 3}), distinct({4, 3}, 2)}});
-  list.push_back({"scatter_add", [=](List in) { return Results{tenon::zeros({3, 3}, tenon::f64).scatter_add(0, places, in[0])}; }, {distinct({2, 2}, 2)}});
+  list.push_back({"index_select",
+                  [=](List in) { return Results{in[0].index_select(1, index)}; },
+                  {distinct({2, 3})}});
+  list.push_back({"index_select",
+                  [=](List in) {
+                    return Results{
+                        in[0].t().index_select(-1, index.to(tenon::i32).narrow(0, 1, 1))};
+                  },
+                  {distinct({2, 3})}});
+  list.push_back({"index_add",
+                  [=](List in) { return Results{in[0].index_add(0, index, in[1])}; },
+                  {distinct({3, 2}), distinct({3, 2}, 2)}});
+  list.push_back({"index_add",
+                  [=](List in) {
+                    return Results{in[0].index_add(0, index, tenon::ones({3, 2}, tenon::f64))};
+                  },
+                  {distinct({3, 2})}});
+  list.push_back({"index_add",
+                  [=](List in) {
+                    return Results{tenon::ones({3, 2}, tenon::f64).index_add(0, index, in[0])};
+                  },
+                  {distinct({3, 2})}});
+  list.push_back(
+      {"gather", [=](List in) { return Results{in[0].gather(1, places)}; }, {distinct({2, 3})}});
+  list.push_back(
+      {"gather", [=](List in) { return Results{in[0].gather(0, places)}; }, {distinct({3, 4})}});
+  list.push_back({"gather",
+                  [](List in) { return Results{in[0].gather(0, tenon::tensor(0))}; },
+                  {distinct({})}});
+  list.push_back({"scatter_add",
+                  [=](List in) { return Results{in[0].scatter_add(1, places, in[1])}; },
+                  {distinct({2, 3}), distinct({2, 2}, 2)}});
+  list.push_back({"scatter_add",
+                  [=](List in) { return Results{in[0].scatter_add(0, places, in[1])}; },
+                  {distinct({3, 3}), distinct({4, 3}, 2)}});
+  list.push_back({"scatter_add",
+                  [=](List in) {
+                    return Results{tenon::zeros({3, 3}, tenon::f64).scatter_add(0, places, in[0])};
+                  },
+                  {distinct({2, 2}, 2)}});
 }
 
 // "SumToSize" -> "sum_to_size"
@@ -206,19 +309,33 @@ TEST_SUITE("math reduction and shape gradients") {
 
   TEST_CASE("ties share the gradient of amax; the first wins in max") {
     const Tensor x = tenon::tensor({{1.0, 3.0, 3.0}, {2.0, 2.0, 2.0}}, tenon::f64);
-    check_close(gradient([](const Tensor& t) { return t.amax({1}).sum(); }, x), {0, 0.5, 0.5, 1. / 3, 1. / 3, 1. / 3}, 1e-12);
-    check_close(gradient([](const Tensor& t) { return t.amax(); }, x), {0, 0.5, 0.5, 0, 0, 0}, 1e-12);
-    check_close(gradient([](const Tensor& t) { return std::get<0>(t.max(1)).sum(); }, x), {0, 1, 0, 1, 0, 0}, 1e-12);
-    check_close(gradient([](const Tensor& t) { return std::get<0>(t.min(0)).sum(); }, x), {1, 0, 0, 0, 1, 1}, 1e-12);
+    check_close(gradient([](const Tensor& t) { return t.amax({1}).sum(); }, x),
+                {0, 0.5, 0.5, 1. / 3, 1. / 3, 1. / 3}, 1e-12);
+    check_close(gradient([](const Tensor& t) { return t.amax(); }, x), {0, 0.5, 0.5, 0, 0, 0},
+                1e-12);
+    check_close(gradient([](const Tensor& t) { return std::get<0>(t.max(1)).sum(); }, x),
+                {0, 1, 0, 1, 0, 0}, 1e-12);
+    check_close(gradient([](const Tensor& t) { return std::get<0>(t.min(0)).sum(); }, x),
+                {1, 0, 0, 0, 1, 1}, 1e-12);
   }
 
   TEST_CASE("corners: no spread, no elements in a log-sum, products of zeros") {
-    check_close(gradient([](const Tensor& t) { return tenon::std(t); }, tenon::full({3}, 2.0, tenon::f64)), {0, 0, 0}, 0);
+    check_close(
+        gradient([](const Tensor& t) { return tenon::std(t); }, tenon::full({3}, 2.0, tenon::f64)),
+        {0, 0, 0}, 0);
     const double inf = std::numeric_limits<double>::infinity();
-    check_close(gradient([](const Tensor& t) { return t.logsumexp(); }, tenon::tensor({-inf, -inf}, tenon::f64)), {0, 0}, 0);
-    check_close(gradient([](const Tensor& t) { return t.logsumexp(); }, tenon::tensor({-inf, 1.0}, tenon::f64)), {0, 1}, 0);
-    check_close(gradient([](const Tensor& t) { return t.prod(); }, tenon::tensor({0.0, 0.0, 5.0}, tenon::f64)), {0, 0, 0}, 0);
-    check_close(gradient([](const Tensor& t) { return t.prod(); }, tenon::tensor({0.0, 2.0, 5.0}, tenon::f64)), {10, 0, 0}, 0);
+    check_close(gradient([](const Tensor& t) { return t.logsumexp(); },
+                         tenon::tensor({-inf, -inf}, tenon::f64)),
+                {0, 0}, 0);
+    check_close(gradient([](const Tensor& t) { return t.logsumexp(); },
+                         tenon::tensor({-inf, 1.0}, tenon::f64)),
+                {0, 1}, 0);
+    check_close(gradient([](const Tensor& t) { return t.prod(); },
+                         tenon::tensor({0.0, 0.0, 5.0}, tenon::f64)),
+                {0, 0, 0}, 0);
+    check_close(gradient([](const Tensor& t) { return t.prod(); },
+                         tenon::tensor({0.0, 2.0, 5.0}, tenon::f64)),
+                {10, 0, 0}, 0);
   }
 
   TEST_CASE("gradients come in the dtype of the input, in the shape of the input") {
@@ -244,7 +361,8 @@ TEST_SUITE("math reduction and shape gradients") {
 
   TEST_CASE("indices and truth values carry no gradient") {
     const Tensor x = leaf({2, 3});
-    for (const Tensor& result : {x.argmax(), x.argmin(0), x.all(), x.any(), x.count_nonzero(), std::get<1>(x.max(0))}) {
+    for (const Tensor& result :
+         {x.argmax(), x.argmin(0), x.all(), x.any(), x.count_nonzero(), std::get<1>(x.max(0))}) {
       CHECK_FALSE(result.requires_grad());
     }
     CHECK_FALSE(x.to(tenon::i64).requires_grad());

@@ -1,6 +1,5 @@
-// Reductions of the math plugin against naive loops: shapes, strides, dtypes, corner cases and refusals.
-#include <doctest/doctest.h>
-
+// Reductions of the math plugin against naive loops: shapes, strides, dtypes, corner cases and
+// refusals.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +7,8 @@
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <tenon/tenon.hpp>
 
@@ -40,15 +41,20 @@ Tensor numbers(const Dims& shape, DType dtype) {
   return result;
 }
 
-// The elements of each output, in row-major order of the reduced dimensions; outputs in row-major order.
+// The elements of each output, in row-major order of the reduced dimensions; outputs in row-major
+// order.
 std::vector<std::vector<double>> groups(const Tensor& input, Dims dims) {
   const Dims shape = input.sizes();
   const auto rank = static_cast<int64_t>(shape.size());
-  if (dims.empty()) for (int64_t d = 0; d < rank; ++d) dims.push_back(d);
+  if (dims.empty())
+    for (int64_t d = 0; d < rank; ++d) dims.push_back(d);
   for (int64_t& d : dims) d = d < 0 ? d + rank : d;
-  const auto reduced = [&](int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
+  const auto reduced = [&](int64_t d) {
+    return std::find(dims.begin(), dims.end(), d) != dims.end();
+  };
   int64_t outputs = 1;
-  for (int64_t d = 0; d < rank; ++d) if (!reduced(d)) outputs *= shape[static_cast<size_t>(d)];
+  for (int64_t d = 0; d < rank; ++d)
+    if (!reduced(d)) outputs *= shape[static_cast<size_t>(d)];
   std::vector<std::vector<double>> result(static_cast<size_t>(outputs));
   const std::vector<double> values = input.to_vector<double>();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -122,12 +128,16 @@ void check_case(const Case& test, const Tensor& input, const Dims& dims) {
     const Tensor result = test.op(input, dims, keepdim);
     CAPTURE(test.name);
     CAPTURE(input.sizes().size());
-    CHECK(result.dim() == (keepdim ? input.dim() : dims.empty() ? 0 : input.dim() - static_cast<int64_t>(dims.size())));
+    CHECK(result.dim() == (keepdim        ? input.dim()
+                           : dims.empty() ? 0
+                                          : input.dim() - static_cast<int64_t>(dims.size())));
     const std::vector<double> got = result.to_vector<double>();
     REQUIRE(got.size() == expected.size());
     for (size_t i = 0; i < got.size(); ++i) {
       const double want = test.naive(expected[i]);
-      if (!close(got[i], want, 2e-6)) CHECK_MESSAGE(false, test.name, " [", i, "] of ", dtype_text(input.dtype()), ": ", got[i], " instead of ", want);
+      if (!close(got[i], want, 2e-6))
+        CHECK_MESSAGE(false, test.name, " [", i, "] of ", dtype_text(input.dtype()), ": ", got[i],
+                      " instead of ", want);
     }
   }
 }
@@ -140,11 +150,12 @@ std::vector<Tensor> layouts(const Dims& shape, DType dtype) {
   const Tensor plain = numbers(shape, dtype);
   std::vector<Tensor> list{plain};
   const int64_t rank = plain.dim();
-  if (rank >= 2) list.push_back(numbers({shape.rbegin(), shape.rend()}, dtype).permute([&] {
-    Dims order;
-    for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
-    return order;
-  }()));
+  if (rank >= 2)
+    list.push_back(numbers({shape.rbegin(), shape.rend()}, dtype).permute([&] {
+      Dims order;
+      for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
+      return order;
+    }()));
   if (rank >= 1) {
     Dims wide = shape;
     wide.back() = wide.back() * 2 + 1;
@@ -168,7 +179,8 @@ std::vector<Tensor> layouts(const Dims& shape, DType dtype) {
 
 TEST_SUITE("math reductions") {
   TEST_CASE("every reduction agrees with naive loops over shapes, layouts and dims") {
-    const Dims shapes[] = {{}, {1}, {7}, {100}, {5, 3}, {3, 40}, {33, 17}, {2, 3, 4}, {4, 1, 9}, {2, 2, 3, 5}};
+    const Dims shapes[] = {{},      {1},      {7},       {100},     {5, 3},
+                           {3, 40}, {33, 17}, {2, 3, 4}, {4, 1, 9}, {2, 2, 3, 5}};
     for (const DType dtype : {f32, f64, i32}) {
       for (const Dims& shape : shapes) {
         for (const Tensor& input : layouts(shape, dtype)) {
@@ -177,7 +189,8 @@ TEST_SUITE("math reductions") {
           for (uint32_t mask = 1; mask < 1u << rank; ++mask) {
             Dims dims;
             for (uint32_t d = 0; d < rank; ++d) {
-              if ((mask >> d & 1) != 0) dims.push_back(d % 2 == 0 ? d : static_cast<int64_t>(d) - rank);
+              if ((mask >> d & 1) != 0)
+                dims.push_back(d % 2 == 0 ? d : static_cast<int64_t>(d) - rank);
             }
             check_all_cases(input, dims);
           }
@@ -197,7 +210,8 @@ TEST_SUITE("math reductions") {
   }
 
   TEST_CASE("long reductions are cut, and agree whatever the number of threads") {
-    const Dims shapes[] = {{300000}, {3, 100001}, {100001, 3}, {40000, 16}, {700, 700}, {20, 5000, 4}};
+    const Dims shapes[] = {{300000},    {3, 100001}, {100001, 3},
+                           {40000, 16}, {700, 700},  {20, 5000, 4}};
     const int32_t threads = thread_count();
     for (const Dims& shape : shapes) {
       for (const DType dtype : {f32, u8}) {
@@ -217,7 +231,8 @@ TEST_SUITE("math reductions") {
               const double want = test.naive(expected[i]);
               // Terms that cancel leave their rounding behind.
               const double tolerance = 1e-5 + 1e-9 * static_cast<double>(expected[i].size());
-              if (!close(first[i], want, tolerance)) CHECK_MESSAGE(false, test.name, ": ", first[i], " instead of ", want);
+              if (!close(first[i], want, tolerance))
+                CHECK_MESSAGE(false, test.name, ": ", first[i], " instead of ", want);
             }
           }
         }
@@ -246,7 +261,9 @@ TEST_SUITE("math reductions") {
     CHECK(tensor({1, 2}).sum(none, false, i32).to_vector<int32_t>() == std::vector<int32_t>{3});
     CHECK(tensor({1, 2}).mean(none, false, f64).dtype() == f64);
     CHECK(tensor({2, 3}).prod(none, false, f64).item() == 6);
-    CHECK_THROWS_WITH_AS(tensor({1, 2}).mean(none, false, i64), doctest::Contains("mean(): a mean has a floating dtype, not i64"), TypeError);
+    CHECK_THROWS_WITH_AS(tensor({1, 2}).mean(none, false, i64),
+                         doctest::Contains("mean(): a mean has a floating dtype, not i64"),
+                         TypeError);
     const int64_t largest = std::numeric_limits<int64_t>::max();
     CHECK(from_range(&largest, &largest + 1).expand({2}).sum().item<int64_t>() == -2);
   }
@@ -264,8 +281,10 @@ TEST_SUITE("math reductions") {
     const std::vector<float> expected = both.sum({0}).to_vector<float>();
     sum(both, {0}, false, DType::none, both.select(0, 1));
     CHECK(both.select(0, 1).to_vector<float>() == expected);
-    CHECK_THROWS_WITH_AS(sum(input, {0}, false, DType::none, zeros({4})), doctest::Contains("[4], but the result has [3]"), ValueError);
-    CHECK_THROWS_WITH_AS(sum(input, {0}, false, DType::none, zeros({3}, f64)), doctest::Contains("f64, but the result has f32"), ValueError);
+    CHECK_THROWS_WITH_AS(sum(input, {0}, false, DType::none, zeros({4})),
+                         doctest::Contains("[4], but the result has [3]"), ValueError);
+    CHECK_THROWS_WITH_AS(sum(input, {0}, false, DType::none, zeros({3}, f64)),
+                         doctest::Contains("f64, but the result has f32"), ValueError);
   }
 
   TEST_CASE("empty reductions give the identity, or say why they cannot") {
@@ -282,19 +301,32 @@ TEST_SUITE("math reductions") {
     CHECK(rows.sum({0}).sizes() == Dims{0});
     CHECK(rows.amax({0}).sizes() == Dims{0});
     CHECK(rows.argmax(0).sizes() == Dims{0});
-    CHECK_THROWS_WITH_AS(none_there.amax(), doctest::Contains("amax(): dimension 0 of shape [0] has size 0 and the reduction has no identity"), ValueError);
-    CHECK_THROWS_WITH_AS(rows.amin({1}), doctest::Contains("amin(): dimension 1 of shape [3, 0]"), ValueError);
+    CHECK_THROWS_WITH_AS(
+        none_there.amax(),
+        doctest::Contains(
+            "amax(): dimension 0 of shape [0] has size 0 and the reduction has no identity"),
+        ValueError);
+    CHECK_THROWS_WITH_AS(rows.amin({1}), doctest::Contains("amin(): dimension 1 of shape [3, 0]"),
+                         ValueError);
     CHECK_THROWS_WITH_AS(rows.max(1), doctest::Contains("max(): dimension 1"), ValueError);
-    CHECK_THROWS_WITH_AS(none_there.argmin(), doctest::Contains("argmin(): dimension 0"), ValueError);
+    CHECK_THROWS_WITH_AS(none_there.argmin(), doctest::Contains("argmin(): dimension 0"),
+                         ValueError);
     CHECK(std::isnan(tensor({1.0}).var().item()));
     CHECK(tensor({1.0}).var(none, false, 0).item() == 0);
   }
 
   TEST_CASE("dims are checked") {
     const Tensor input = zeros({2, 3});
-    CHECK_THROWS_WITH_AS(input.sum({2}), doctest::Contains("sum(): dimension 2 is out of range for a tensor of 2 dimensions (expected -2 to 1)"), IndexError);
-    CHECK_THROWS_WITH_AS(input.mean({-3}), doctest::Contains("mean(): dimension -3 is out of range"), IndexError);
-    CHECK_THROWS_WITH_AS(input.amax({0, -2}), doctest::Contains("amax(): dimension -2 appears more than once in [0, -2]"), ValueError);
+    CHECK_THROWS_WITH_AS(
+        input.sum({2}),
+        doctest::Contains(
+            "sum(): dimension 2 is out of range for a tensor of 2 dimensions (expected -2 to 1)"),
+        IndexError);
+    CHECK_THROWS_WITH_AS(input.mean({-3}),
+                         doctest::Contains("mean(): dimension -3 is out of range"), IndexError);
+    CHECK_THROWS_WITH_AS(
+        input.amax({0, -2}),
+        doctest::Contains("amax(): dimension -2 appears more than once in [0, -2]"), ValueError);
     CHECK_THROWS_WITH_AS(input.argmax(5), doctest::Contains("argmax(): dimension 5"), IndexError);
     CHECK_THROWS_WITH_AS(input.cumsum(2), doctest::Contains("cumsum(): dimension 2"), IndexError);
     CHECK(input.sum(1).sizes() == Dims{2});
@@ -329,8 +361,10 @@ TEST_SUITE("math reductions") {
     CHECK(tensor({inf, 2.0}).logsumexp().item() == inf);
     CHECK(tensor({inf, -inf}).logsumexp().item() == inf);
     CHECK(tensor({1000.0, 1000.0}).logsumexp().item() == doctest::Approx(1000 + std::log(2.0)));
-    CHECK(tensor({-1000.0, -1000.0}, f64).logsumexp().item() == doctest::Approx(-1000 + std::log(2.0)));
-    CHECK(tensor({{inf, 1.0}, {2.0, -inf}, {3.0, -inf}}).logsumexp({0}).to_vector<float>()[0] == std::numeric_limits<float>::infinity());
+    CHECK(tensor({-1000.0, -1000.0}, f64).logsumexp().item() ==
+          doctest::Approx(-1000 + std::log(2.0)));
+    CHECK(tensor({{inf, 1.0}, {2.0, -inf}, {3.0, -inf}}).logsumexp({0}).to_vector<float>()[0] ==
+          std::numeric_limits<float>::infinity());
   }
 
   TEST_CASE("large sums stay exact to the last places") {
@@ -346,14 +380,17 @@ TEST_SUITE("math reductions") {
 
   TEST_CASE("max and min give the first index among equals, argmax also of all elements") {
     for (const DType dtype : all_types) {
-      for (const Dims& shape : {Dims{7}, Dims{3, 5}, Dims{300, 40}, Dims{4, 3, 20}, Dims{3000, 2}}) {
+      for (const Dims& shape :
+           {Dims{7}, Dims{3, 5}, Dims{300, 40}, Dims{4, 3, 20}, Dims{3000, 2}}) {
         for (const Tensor& input : layouts(shape, dtype)) {
           for (int64_t dim = 0; dim < input.dim(); ++dim) {
             const auto expected = groups(input, {dim});
             const auto [values, indices] = input.max(dim);
             const auto [low_values, low_indices] = input.min(dim - input.dim(), true);
-            const std::vector<double> got = values.to_vector<double>(), low = low_values.to_vector<double>();
-            const std::vector<int64_t> at = indices.to_vector<int64_t>(), low_at = low_indices.to_vector<int64_t>();
+            const std::vector<double> got = values.to_vector<double>(),
+                                      low = low_values.to_vector<double>();
+            const std::vector<int64_t> at = indices.to_vector<int64_t>(),
+                                       low_at = low_indices.to_vector<int64_t>();
             CHECK(input.argmax(dim).to_vector<int64_t>() == at);
             CHECK(input.argmin(dim, true).sizes() == low_indices.sizes());
             bool right = true;
@@ -361,13 +398,16 @@ TEST_SUITE("math reductions") {
               const auto& group = expected[i];
               const auto best = std::max_element(group.begin(), group.end());
               const auto worst = std::min_element(group.begin(), group.end());
-              right = right && got[i] == *best && at[i] == best - group.begin() && low[i] == *worst && low_at[i] == worst - group.begin();
+              right = right && got[i] == *best && at[i] == best - group.begin() &&
+                      low[i] == *worst && low_at[i] == worst - group.begin();
             }
             CHECK(right);
           }
           const auto all_values = groups(input, {}).front();
-          CHECK(input.argmax().item<int64_t>() == std::max_element(all_values.begin(), all_values.end()) - all_values.begin());
-          CHECK(input.argmin().item<int64_t>() == std::min_element(all_values.begin(), all_values.end()) - all_values.begin());
+          CHECK(input.argmax().item<int64_t>() ==
+                std::max_element(all_values.begin(), all_values.end()) - all_values.begin());
+          CHECK(input.argmin().item<int64_t>() ==
+                std::min_element(all_values.begin(), all_values.end()) - all_values.begin());
           CHECK(input.argmax(none, true).dim() == input.dim());
         }
       }
@@ -376,7 +416,8 @@ TEST_SUITE("math reductions") {
     CHECK(std::get<1>(tensor(2.5).max(-1)).item<int64_t>() == 0);
     const Tensor long_row = numbers({500000}, f32);
     const auto flat = groups(long_row, {}).front();
-    CHECK(long_row.argmax().item<int64_t>() == std::max_element(flat.begin(), flat.end()) - flat.begin());
+    CHECK(long_row.argmax().item<int64_t>() ==
+          std::max_element(flat.begin(), flat.end()) - flat.begin());
   }
 
   TEST_CASE("count_nonzero, prod and cumsum agree with naive loops") {
@@ -386,7 +427,8 @@ TEST_SUITE("math reductions") {
           const auto expected = groups(input, dims);
           const std::vector<int64_t> got = input.count_nonzero(dims).to_vector<int64_t>();
           for (size_t i = 0; i < got.size(); ++i) {
-            CHECK(got[i] == std::count_if(expected[i].begin(), expected[i].end(), [](double x) { return x != 0; }));
+            CHECK(got[i] == std::count_if(expected[i].begin(), expected[i].end(),
+                                          [](double x) { return x != 0; }));
           }
         }
         const auto columns = groups(input, {0});
@@ -421,7 +463,10 @@ TEST_SUITE("math reductions") {
     CHECK(input.sum_to_size(Dims{}).item() == input.sum().item());
     CHECK(input.sum_to_size({4, 2, 3}).to_vector<float>() == input.to_vector<float>());
     CHECK(numbers({4, 2}, u8).sum_to_size({2}).dtype() == u8);
-    CHECK_THROWS_WITH_AS(input.sum_to_size({5}), doctest::Contains("sum_to_size(): shape [4, 2, 3] does not come from broadcasting [5]"), ValueError);
+    CHECK_THROWS_WITH_AS(
+        input.sum_to_size({5}),
+        doctest::Contains("sum_to_size(): shape [4, 2, 3] does not come from broadcasting [5]"),
+        ValueError);
     CHECK_THROWS_AS(input.sum_to_size({1, 4, 2, 3}), ValueError);
   }
 }

@@ -11,7 +11,8 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 // The function of each element, in double.
-void check_pointwise(const std::function<Tensor(const Tensor&)>& op, const std::function<double(double)>& wanted) {
+void check_pointwise(const std::function<Tensor(const Tensor&)>& op,
+                     const std::function<double(double)>& wanted) {
   for (const DType dtype : {tenon::f32, tenon::f64}) {
     const Tensor x = numbers({5, 41}, dtype) * 6;
     const std::vector<double> at = x.to_vector<double>();
@@ -30,7 +31,8 @@ TEST_SUITE("nn") {
   TEST_CASE("activations agree with their definition") {
     check_pointwise([](const Tensor& x) { return functional::gelu(x); },
                     [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
-    check_pointwise([](const Tensor& x) { return functional::silu(x); }, [](double x) { return x / (1 + std::exp(-x)); });
+    check_pointwise([](const Tensor& x) { return functional::silu(x); },
+                    [](double x) { return x / (1 + std::exp(-x)); });
     check_pointwise([](const Tensor& x) { return functional::softplus(x, 2, 5); },
                     [](double x) { return 2 * x > 5 ? x : std::log1p(std::exp(2 * x)) / 2; });
     check_pointwise([](const Tensor& x) { return functional::leaky_relu(x, 0.1); },
@@ -43,8 +45,10 @@ TEST_SUITE("nn") {
 
   TEST_CASE("gradients of activations stay finite far from zero") {
     for (const auto& op : std::vector<std::function<Tensor(const Tensor&)>>{
-             [](const Tensor& x) { return functional::softplus(x); }, [](const Tensor& x) { return functional::elu(x); },
-             [](const Tensor& x) { return functional::gelu(x); }, [](const Tensor& x) { return functional::silu(x); }}) {
+             [](const Tensor& x) { return functional::softplus(x); },
+             [](const Tensor& x) { return functional::elu(x); },
+             [](const Tensor& x) { return functional::gelu(x); },
+             [](const Tensor& x) { return functional::silu(x); }}) {
       const Tensor x = tenon::tensor({800.0, -80.0}, tenon::f64).requires_grad_();
       tenon::GradientOptions options;
       options.create_graph = true;
@@ -60,8 +64,10 @@ TEST_SUITE("nn") {
     const Tensor y = functional::dropout(x, 0.3);
     int64_t zeros = 0;
     for (const float value : y.to_vector<float>()) {
-      if (value == 0) ++zeros;
-      else CHECK(value == doctest::Approx(1 / 0.7));
+      if (value == 0)
+        ++zeros;
+      else
+        CHECK(value == doctest::Approx(1 / 0.7));
     }
     CHECK(std::abs(static_cast<double>(zeros) / 100000 - 0.3) < 0.01);
     y.sum().backward();
@@ -87,12 +93,15 @@ TEST_SUITE("nn") {
     const Tensor other = numbers({5, 3}).requires_grad_();
     functional::embedding(index.to(tenon::i32), other).sum().backward();
     check_values(other.grad(), {5, 3}, {1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 2, 2, 2});
-    CHECK(functional::embedding(tenon::zeros({0}, tenon::i64), table).sizes() == std::vector<int64_t>{0, 3});
-    CHECK(refusal([&] { functional::embedding(tenon::tensor({1, 5}), table); }) ==
-          "embedding(): index 5 at position 1 is out of range for a table of 5 rows");
+    CHECK(functional::embedding(tenon::zeros({0}, tenon::i64), table).sizes() ==
+          std::vector<int64_t>{0, 3});
+    CHECK(refusal([&] {
+            functional::embedding(tenon::tensor({1, 5}), table);
+          }) == "embedding(): index 5 at position 1 is out of range for a table of 5 rows");
     CHECK_THROWS_AS(functional::embedding(tenon::tensor({-1}), table), tenon::IndexError);
     CHECK_THROWS_AS(functional::embedding(tenon::tensor({1.0}), table), tenon::TypeError);
     CHECK_THROWS_AS(functional::embedding(tenon::tensor({1}), table, 5), tenon::IndexError);
-    CHECK_THROWS_AS(functional::embedding(tenon::tensor({1}), tenon::zeros({3})), tenon::ValueError);
+    CHECK_THROWS_AS(functional::embedding(tenon::tensor({1}), tenon::zeros({3})),
+                    tenon::ValueError);
   }
 }

@@ -23,14 +23,17 @@ TEST_SUITE("nn") {
 
   TEST_CASE("linear takes inputs of any rank and layout") {
     const Tensor w = numbers({5, 3}, tenon::f32, 2), b = numbers({5}, tenon::f32, 3);
-    for (const std::vector<int64_t>& shape :
-         std::vector<std::vector<int64_t>>{{3}, {1, 3}, {4, 3}, {2, 4, 3}, {2, 1, 2, 3}, {0, 3}, {2, 0, 3}}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
+             {3}, {1, 3}, {4, 3}, {2, 4, 3}, {2, 1, 2, 3}, {0, 3}, {2, 0, 3}}) {
       const Tensor x = numbers(shape);
       const Tensor wanted = (x.unsqueeze(-2) * w).sum({-1}) + b;
       check_close(linear(x, w, b), wanted);
-      if (shape.size() > 1) check_close(linear(x.transpose(0, -1).clone().transpose(0, -1), w.t().clone().t(), b), wanted);
+      if (shape.size() > 1)
+        check_close(linear(x.transpose(0, -1).clone().transpose(0, -1), w.t().clone().t(), b),
+                    wanted);
     }
-    check_values(linear(tenon::zeros({2, 0}), tenon::zeros({3, 0}), tenon::ones({3})), {2, 3}, {1, 1, 1, 1, 1, 1});
+    check_values(linear(tenon::zeros({2, 0}), tenon::zeros({3, 0}), tenon::ones({3})), {2, 3},
+                 {1, 1, 1, 1, 1, 1});
   }
 
   TEST_CASE("linear computes only the gradients that are needed") {
@@ -44,15 +47,23 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("linear refuses what does not fit") {
-    CHECK(refusal([] { linear(tenon::zeros({2, 3}), tenon::zeros({4, 5})); }) ==
-          "linear(): 'input' of shape [2, 3] does not fit 'weight' of shape [4, 5]: its last dimension must be 5");
-    CHECK(refusal([] { linear(tenon::zeros({2, 3}), tenon::zeros({3})); }) ==
-          "linear(): 'weight' must have shape [out_features, in_features], got [3]");
-    CHECK(refusal([] { linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}), tenon::zeros({3})); }) ==
-          "linear(): 'bias' must have shape [4], got [3]");
-    CHECK(refusal([] { linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}, tenon::f64)); }) ==
-          "linear(): 'input' is f32 but 'weight' is f64; convert one with to()");
+    CHECK(refusal([] {
+            linear(tenon::zeros({2, 3}), tenon::zeros({4, 5}));
+          }) ==
+          "linear(): 'input' of shape [2, 3] does not fit 'weight' of shape [4, 5]: its last "
+          "dimension must be 5");
+    CHECK(refusal([] {
+            linear(tenon::zeros({2, 3}), tenon::zeros({3}));
+          }) == "linear(): 'weight' must have shape [out_features, in_features], got [3]");
+    CHECK(refusal([] {
+            linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}), tenon::zeros({3}));
+          }) == "linear(): 'bias' must have shape [4], got [3]");
+    CHECK(refusal([] {
+            linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}, tenon::f64));
+          }) == "linear(): 'input' is f32 but 'weight' is f64; convert one with to()");
     CHECK_THROWS_AS(linear(tenon::zeros({}), tenon::zeros({4, 3})), tenon::ValueError);
-    CHECK_THROWS_AS(linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}), tenon::zeros({4}, tenon::f64)), tenon::TypeError);
+    CHECK_THROWS_AS(
+        linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}), tenon::zeros({4}, tenon::f64)),
+        tenon::TypeError);
   }
 }

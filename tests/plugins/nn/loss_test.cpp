@@ -10,7 +10,9 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Tensor targets(const std::vector<int64_t>& values) { return tenon::from_range(values.begin(), values.end()); }
+Tensor targets(const std::vector<int64_t>& values) {
+  return tenon::from_range(values.begin(), values.end());
+}
 
 }  // namespace
 
@@ -36,8 +38,10 @@ TEST_SUITE("nn") {
     check_values(functional::nll_loss(scores, targets({0, 2}), weight, 2), {}, {1});
     check_values(functional::nll_loss(scores, targets({-100, -100})), {}, {kNan});
     check_values(functional::nll_loss(scores.select(0, 1), tenon::full({}, 1)), {}, {5});
-    const Tensor image = scores.t().clone().unsqueeze(0);  // one image of two pixels with three classes
-    check_values(functional::nll_loss(image, targets({0, 2}).unsqueeze(0), {}, -100, "none"), {1, 2}, {1, 6});
+    const Tensor image =
+        scores.t().clone().unsqueeze(0);  // one image of two pixels with three classes
+    check_values(functional::nll_loss(image, targets({0, 2}).unsqueeze(0), {}, -100, "none"),
+                 {1, 2}, {1, 6});
   }
 
   TEST_CASE("cross_entropy is nll_loss of log_softmax, in values and in gradients") {
@@ -45,7 +49,8 @@ TEST_SUITE("nn") {
     for (const bool pixels : {false, true}) {
       for (const bool weighted : {false, true}) {
         for (const char* reduction : {"none", "mean", "sum"}) {
-          const Tensor x = (numbers(pixels ? std::vector<int64_t>{7, 10, 5} : std::vector<int64_t>{35, 10}) * 8);
+          const Tensor x =
+              (numbers(pixels ? std::vector<int64_t>{7, 10, 5} : std::vector<int64_t>{35, 10}) * 8);
           std::vector<int64_t> labels;
           for (int64_t i = 0; i < 35; ++i) labels.push_back(i % 6 == 5 ? 3 : (i * 7) % 10);
           Tensor target = targets(labels);
@@ -53,7 +58,8 @@ TEST_SUITE("nn") {
           const Tensor a = x.clone().requires_grad_(), b = x.clone().requires_grad_();
           const Tensor w = weighted ? weight : Tensor();
           const Tensor found = functional::cross_entropy(a, target, w, 3, reduction);
-          const Tensor wanted = functional::nll_loss(functional::log_softmax(b, 1), target, w, 3, reduction);
+          const Tensor wanted =
+              functional::nll_loss(functional::log_softmax(b, 1), target, w, 3, reduction);
           check_close(found, wanted);
           found.sum().backward();
           wanted.sum().backward();
@@ -64,8 +70,10 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("cross_entropy of long rows and of many rows") {
-    for (const auto& [rows, classes] : std::vector<std::pair<int64_t, int64_t>>{{3, 5000}, {700, 11}, {1, 1}}) {
-      const Tensor x = (numbers({rows, classes}) * 5), a = x.clone().requires_grad_(), b = x.clone().requires_grad_();
+    for (const auto& [rows, classes] :
+         std::vector<std::pair<int64_t, int64_t>>{{3, 5000}, {700, 11}, {1, 1}}) {
+      const Tensor x = (numbers({rows, classes}) * 5), a = x.clone().requires_grad_(),
+                   b = x.clone().requires_grad_();
       std::vector<int64_t> labels;
       for (int64_t i = 0; i < rows; ++i) labels.push_back((i * 13) % classes);
       functional::cross_entropy(a, targets(labels)).backward();
@@ -80,43 +88,69 @@ TEST_SUITE("nn") {
     const Tensor logs = functional::log_softmax(x, 1);
     const Tensor sharp = functional::nll_loss(logs, target, weight, -100, "none");
     const Tensor smooth = -(logs * weight).sum({1});
-    check_close(functional::cross_entropy(x, target, weight, -100, "none", 0.3), sharp * 0.7 + smooth * 0.1);
+    check_close(functional::cross_entropy(x, target, weight, -100, "none", 0.3),
+                sharp * 0.7 + smooth * 0.1);
     const Tensor total = weight.index_select(0, target).sum();
-    check_close(functional::cross_entropy(x, target, weight, -100, "mean", 0.3), (sharp * 0.7 + smooth * 0.1).sum() / total);
-    check_values(functional::cross_entropy(tenon::zeros({2, 4}), targets({1, 3}), {}, -100, "mean", 1), {}, {std::log(4.0)});
+    check_close(functional::cross_entropy(x, target, weight, -100, "mean", 0.3),
+                (sharp * 0.7 + smooth * 0.1).sum() / total);
+    check_values(
+        functional::cross_entropy(tenon::zeros({2, 4}), targets({1, 3}), {}, -100, "mean", 1), {},
+        {std::log(4.0)});
   }
 
   TEST_CASE("cross_entropy takes probabilities") {
-    const Tensor x = numbers({4, 3}) * 3, q = functional::softmax(numbers({4, 3}, tenon::f32, 2), 1);
+    const Tensor x = numbers({4, 3}) * 3,
+                 q = functional::softmax(numbers({4, 3}, tenon::f32, 2), 1);
     const Tensor each = -(functional::log_softmax(x, 1) * q).sum({1});
     check_close(functional::cross_entropy(x, q, {}, -100, "none"), each);
     check_close(functional::cross_entropy(x, q), each.mean());
-    check_close(functional::cross_entropy(x, tenon::one_hot(targets({0, 2, 1, 2}), 3).to(tenon::f32)),
-                functional::cross_entropy(x, targets({0, 2, 1, 2})));
+    check_close(
+        functional::cross_entropy(x, tenon::one_hot(targets({0, 2, 1, 2}), 3).to(tenon::f32)),
+        functional::cross_entropy(x, targets({0, 2, 1, 2})));
   }
 
   TEST_CASE("cross_entropy of ignored targets alone is NaN, and large scores are fine") {
-    check_values(functional::cross_entropy(tenon::zeros({2, 3}), targets({-100, -100})), {}, {kNan});
+    check_values(functional::cross_entropy(tenon::zeros({2, 3}), targets({-100, -100})), {},
+                 {kNan});
     check_values(functional::cross_entropy(tenon::tensor({{1e30, 0.0}}), targets({0})), {}, {0});
     const Tensor x = tenon::zeros({2, 3}).requires_grad_();
     functional::cross_entropy(x, targets({-100, 1}), {}, -100, "sum").backward();
     check_values(x.grad(), {2, 3}, {0, 0, 0, 1.0 / 3, -2.0 / 3, 1.0 / 3});
   }
 
+  TEST_CASE("class weights are constants") {
+    Tensor x = numbers({2, 3}).requires_grad_(), weight = tenon::ones({3}).requires_grad_();
+    CHECK(refusal([&] {
+            functional::cross_entropy(x, targets({0, 1}), weight).backward();
+          }).find("cross_entropy(): there is no derivative for 'weight'; detach it") !=
+          std::string::npos);
+    CHECK_THROWS_AS(functional::nll_loss(x, targets({0, 1}), weight).backward(),
+                    tenon::NotImplementedError);
+  }
+
   TEST_CASE("losses over classes refuse what does not fit") {
     const Tensor x = tenon::zeros({2, 3});
-    CHECK(refusal([&] { functional::cross_entropy(x, targets({0, 3})); }) ==
-          "cross_entropy(): target 3 at position 1 is out of range for 3 classes");
-    CHECK(refusal([&] { functional::nll_loss(x, targets({-1, 0})); }) ==
-          "nll_loss(): target -1 at position 0 is out of range for 3 classes");
+    CHECK(refusal([&] {
+            functional::cross_entropy(x, targets({0, 3}));
+          }) == "cross_entropy(): target 3 at position 1 is out of range for 3 classes");
+    CHECK(refusal([&] {
+            functional::nll_loss(x, targets({-1, 0}));
+          }) == "nll_loss(): target -1 at position 0 is out of range for 3 classes");
     CHECK(refusal([&] { functional::cross_entropy(x, targets({0})); }) ==
-          "cross_entropy(): 'target' of shape [1] does not fit 'input' of shape [2, 3]: [2] is wanted");
+          "cross_entropy(): 'target' of shape [1] does not fit 'input' of shape [2, 3]: [2] is "
+          "wanted");
     CHECK(refusal([&] { functional::cross_entropy(x, tenon::zeros({2})); }) ==
-          "cross_entropy(): class-index targets must be integers, got f32 of shape [2]; convert them with to(i64)");
-    CHECK(refusal([&] { functional::cross_entropy(x, targets({0, 1}), tenon::ones({2})); }) ==
-          "cross_entropy(): 'weight' must have one element for each of the 3 classes, got shape [2]");
-    CHECK_THROWS_AS(functional::cross_entropy(x, targets({0, 1}), {}, -100, "mean", 1.5), tenon::ValueError);
-    CHECK_THROWS_AS(functional::cross_entropy(x, targets({0, 1}), {}, -100, "best"), tenon::ValueError);
+          "cross_entropy(): class-index targets must be integers, got f32 of shape [2]; convert "
+          "them with to(i64)");
+    CHECK(
+        refusal([&] {
+          functional::cross_entropy(x, targets({0, 1}), tenon::ones({2}));
+        }) ==
+        "cross_entropy(): 'weight' must have one element for each of the 3 classes, got shape [2]");
+    CHECK_THROWS_AS(functional::cross_entropy(x, targets({0, 1}), {}, -100, "mean", 1.5),
+                    tenon::ValueError);
+    CHECK_THROWS_AS(functional::cross_entropy(x, targets({0, 1}), {}, -100, "best"),
+                    tenon::ValueError);
     CHECK_THROWS_AS(functional::cross_entropy(x.to(tenon::i64), targets({0, 1})), tenon::TypeError);
     CHECK_THROWS_AS(functional::nll_loss(tenon::zeros({}), targets({0})), tenon::ValueError);
   }

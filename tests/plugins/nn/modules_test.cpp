@@ -18,7 +18,8 @@ void check_range(const Tensor& parameter, double bound) {
 }  // namespace
 
 TEST_SUITE("nn") {
-  TEST_CASE("Linear has weight and bias, starts within 1 / sqrt(in_features), and computes x W^T + b") {
+  TEST_CASE(
+      "Linear has weight and bias, starts within 1 / sqrt(in_features), and computes x W^T + b") {
     const Module layer = Module::create("Linear", arg("in_features") = 2, arg("out_features") = 3);
     const auto parameters = layer.named_parameters();
     REQUIRE(parameters.size() == 2);
@@ -44,12 +45,15 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("Linear without bias registers it as none") {
-    const Module layer = Module::create("Linear", arg("in_features") = 4, arg("out_features") = 3, arg("bias") = false);
+    const Module layer = Module::create("Linear", arg("in_features") = 4, arg("out_features") = 3,
+                                        arg("bias") = false);
     CHECK(layer.parameters().size() == 1);
     CHECK(!layer.tensor("bias").defined());
     CHECK(layer.text() == "Linear(in_features=4, out_features=3, bias=False)");
-    check_close(layer(tenon::ones({1, 4})).detach(), layer.tensor("weight").detach().sum({1}).unsqueeze(0));
-    CHECK_THROWS_AS(Module::create("Linear", arg("in_features") = -1, arg("out_features") = 3), tenon::ValueError);
+    check_close(layer(tenon::ones({1, 4})).detach(),
+                layer.tensor("weight").detach().sum({1}).unsqueeze(0));
+    CHECK_THROWS_AS(Module::create("Linear", arg("in_features") = -1, arg("out_features") = 3),
+                    tenon::ValueError);
   }
 
   TEST_CASE("the same seed makes the same parameters, also inside of a no-grad scope") {
@@ -75,32 +79,37 @@ TEST_SUITE("nn") {
     check_close(y.detach(), model.child("2")(model.child("1")(model.child("0")(x))).detach());
     CHECK(model.named_parameters()[2].first == "1.weight");
     const Module empty = from_json(R"({"type": "Sequential", "layers": []})");
-    CHECK(refusal([&] { empty(x); }) == "Sequential(): there are no layers to run; give it at least one");
+    CHECK(refusal([&] { empty(x); }) ==
+          "Sequential(): there are no layers to run; give it at least one");
     CHECK(empty.text() == "Sequential()");
   }
 
   TEST_CASE("Conv2d, LayerNorm and Embedding start as PyTorch's do") {
-    const Module conv = Module::create("Conv2d", arg("in_channels") = 2, arg("out_channels") = 4, arg("kernel_size") = 3,
-                                       arg("padding") = 1, arg("groups") = 2);
+    const Module conv =
+        Module::create("Conv2d", arg("in_channels") = 2, arg("out_channels") = 4,
+                       arg("kernel_size") = 3, arg("padding") = 1, arg("groups") = 2);
     CHECK(conv.tensor("weight").sizes() == std::vector<int64_t>{4, 1, 3, 3});
     check_range(conv.tensor("weight"), 1.0 / 3);
     check_range(conv.tensor("bias"), 1.0 / 3);
-    CHECK(conv.text() == "Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)");
+    CHECK(conv.text() ==
+          "Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)");
     CHECK(conv(tenon::ones({5, 2, 6, 6})).sizes() == std::vector<int64_t>{5, 4, 6, 6});
-    CHECK_THROWS_AS(Module::create("Conv2d", arg("in_channels") = 3, arg("out_channels") = 4, arg("kernel_size") = 3,
-                                   arg("groups") = 2),
+    CHECK_THROWS_AS(Module::create("Conv2d", arg("in_channels") = 3, arg("out_channels") = 4,
+                                   arg("kernel_size") = 3, arg("groups") = 2),
                     tenon::ValueError);
 
     const Module norm = Module::create("LayerNorm", arg("normalized_shape") = 4);
     check_values(norm.tensor("weight").detach(), {4}, {1, 1, 1, 1});
     check_values(norm.tensor("bias").detach(), {4}, {0, 0, 0, 0});
-    check_close(norm(numbers({3, 4})).detach(), tenon::nn::functional::layer_norm(numbers({3, 4}), {4}));
-    const Module plain = Module::create("LayerNorm", arg("normalized_shape") = 4, arg("elementwise_affine") = false);
+    check_close(norm(numbers({3, 4})).detach(),
+                tenon::nn::functional::layer_norm(numbers({3, 4}), {4}));
+    const Module plain =
+        Module::create("LayerNorm", arg("normalized_shape") = 4, arg("elementwise_affine") = false);
     CHECK(plain.parameters().empty());
 
     tenon::seed_generator(3);
-    const Module table = Module::create("Embedding", arg("num_embeddings") = 300, arg("embedding_dim") = 20,
-                                        arg("padding_idx") = 0);
+    const Module table = Module::create("Embedding", arg("num_embeddings") = 300,
+                                        arg("embedding_dim") = 20, arg("padding_idx") = 0);
     const Tensor weight = table.tensor("weight").detach();
     CHECK(weight.select(0, 0).abs().sum().item() == 0);
     CHECK(std::abs(weight.std().item() - 1) < 0.05);
@@ -118,7 +127,8 @@ TEST_SUITE("nn") {
     check_close(run(R"({"type": "SiLU"})"), tenon::nn::functional::silu(x));
     check_close(run(R"({"type": "Softmax", "dim": 1})"), tenon::nn::functional::softmax(x, 1));
     check_close(run(R"({"type": "Flatten"})"), x.reshape({2, 48}));
-    check_close(run(R"({"type": "MaxPool2d", "kernel_size": 2})"), tenon::nn::functional::max_pool2d(x, 2));
+    check_close(run(R"({"type": "MaxPool2d", "kernel_size": 2})"),
+                tenon::nn::functional::max_pool2d(x, 2));
     check_close(run(R"({"type": "AvgPool2d", "kernel_size": [2, 1], "stride": 2})"),
                 tenon::nn::functional::avg_pool2d(x, {2, 1}, 2));
     CHECK(from_json(R"({"type": "ReLU"})").text() == "ReLU()");
@@ -140,7 +150,8 @@ TEST_SUITE("nn") {
         {"type": "Linear", "in_features": 2, "out_features": 16}, {"type": "Tanh"},
         {"type": "Linear", "in_features": 16, "out_features": 2}]})";
     const Module model = from_json(description);
-    const Tensor x = tenon::tensor({{0, 0}, {0, 1}, {1, 0}, {1, 1}}, tenon::f32), target = tenon::tensor({0, 1, 1, 0});
+    const Tensor x = tenon::tensor({{0, 0}, {0, 1}, {1, 0}, {1, 1}}, tenon::f32),
+                 target = tenon::tensor({0, 1, 1, 0});
     std::vector<Tensor> first, second;
     for (const Tensor& p : model.parameters()) {
       first.push_back(tenon::zeros_like(p.detach()));
@@ -154,7 +165,8 @@ TEST_SUITE("nn") {
       const tenon::NoGrad plain;
       const auto parameters = model.parameters();
       for (size_t i = 0; i < parameters.size(); ++i) {
-        tenon::optim::adam_step_(parameters[i], parameters[i].grad(), first[i], second[i], step, 0.05);
+        tenon::optim::adam_step_(parameters[i], parameters[i].grad(), first[i], second[i], step,
+                                 0.05);
       }
       model.zero_grad();
     }

@@ -33,7 +33,8 @@ TEST_SUITE("nn") {
 
   TEST_CASE("adam_step_ follows its update, element by element") {
     const int64_t n = 33;
-    Tensor p = numbers({n}, tenon::f64), first = tenon::zeros({n}, tenon::f64), second = tenon::zeros({n}, tenon::f64);
+    Tensor p = numbers({n}, tenon::f64), first = tenon::zeros({n}, tenon::f64),
+           second = tenon::zeros({n}, tenon::f64);
     std::vector<double> wanted = p.to_vector<double>(), m(static_cast<size_t>(n), 0.0), v = m;
     for (int64_t step = 1; step <= 4; ++step) {
       const Tensor g = numbers({n}, tenon::f64, static_cast<uint64_t>(step));
@@ -44,7 +45,8 @@ TEST_SUITE("nn") {
         m[i] = 0.8 * m[i] + 0.2 * d;
         v[i] = 0.95 * v[i] + 0.05 * d * d;
         const double t = static_cast<double>(step);
-        wanted[i] -= 0.01 / (1 - std::pow(0.8, t)) * m[i] / (std::sqrt(v[i] / (1 - std::pow(0.95, t))) + 1e-6);
+        wanted[i] -= 0.01 / (1 - std::pow(0.8, t)) * m[i] /
+                     (std::sqrt(v[i] / (1 - std::pow(0.95, t))) + 1e-6);
       }
     }
     check_values(p, {n}, wanted, 1e-12);
@@ -74,8 +76,10 @@ TEST_SUITE("nn") {
           "sgd_step_(): 'gradient' of shape [3] does not fit 'parameter' of shape [2, 3]");
     CHECK(refusal([&] { sgd_step_(p, g, {}, 0.1, 0.9); }) ==
           "sgd_step_(): momentum needs 'momentum_buffer', zeros at the first step");
-    CHECK(refusal([&] { sgd_step_(p, g, {}, -1); }) == "sgd_step_(): learning_rate must be zero or more, got -1.000000");
-    CHECK_THROWS_AS(sgd_step_(p, g, tenon::zeros({2, 3}), 0.1, 0.9, 0.5, 0, true), tenon::ValueError);
+    CHECK(refusal([&] { sgd_step_(p, g, {}, -1); }) ==
+          "sgd_step_(): learning_rate must be zero or more, got -1.000000");
+    CHECK_THROWS_AS(sgd_step_(p, g, tenon::zeros({2, 3}), 0.1, 0.9, 0.5, 0, true),
+                    tenon::ValueError);
     CHECK_THROWS_AS(sgd_step_(p, g.to(tenon::f64), {}, 0.1), tenon::TypeError);
     CHECK_THROWS_AS(sgd_step_(p.to(tenon::i64), g.to(tenon::i64), {}, 0.1), tenon::TypeError);
     CHECK_THROWS_AS(adam_step_(p, g, g, g, 0, 0.1), tenon::ValueError);

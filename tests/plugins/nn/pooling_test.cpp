@@ -27,8 +27,10 @@ TEST_SUITE("nn") {
     CHECK(indices.dtype() == tenon::i64);
     CHECK(indices.to_vector<int64_t>()[0] == 0);
     CHECK(indices.to_vector<int64_t>()[24] == 15);
-    check_values(functional::max_pool2d(counting({1, 5, 5}), 2, 2, 0, 1, true), {1, 3, 3}, {6, 8, 9, 16, 18, 19, 21, 23, 24});
-    check_values(functional::max_pool2d(counting({1, 5, 5}), 2, 1, 0, 3), {1, 2, 2}, {18, 19, 23, 24});
+    check_values(functional::max_pool2d(counting({1, 5, 5}), 2, 2, 0, 1, true), {1, 3, 3},
+                 {6, 8, 9, 16, 18, 19, 21, 23, 24});
+    check_values(functional::max_pool2d(counting({1, 5, 5}), 2, 1, 0, 3), {1, 2, 2},
+                 {18, 19, 23, 24});
     check_values(functional::max_pool2d(x.to(tenon::f64).transpose(2, 3), 4), {1, 1, 1, 1}, {15});
   }
 
@@ -40,16 +42,20 @@ TEST_SUITE("nn") {
     check_values(std::get<1>(functional::max_pool2d_with_indices(same, 2)), {1, 1, 1}, {0});
     const Tensor spoiled = tenon::tensor({{{1.0, kNan, 9.0, 2.0}}}, tenon::f32);
     check_values(functional::max_pool2d(spoiled, {1, 2}), {1, 1, 2}, {kNan, 9});
-    check_values(functional::max_pool2d(spoiled, {1, 3}, 1, {0, 1}), {1, 1, 4}, {kNan, kNan, kNan, 9});
+    check_values(functional::max_pool2d(spoiled, {1, 3}, 1, {0, 1}), {1, 1, 4},
+                 {kNan, kNan, kNan, 9});
     const Tensor low = tenon::full({1, 1, 2}, -std::numeric_limits<double>::infinity(), tenon::f64);
-    check_values(std::get<1>(functional::max_pool2d_with_indices(low, {1, 2}, 1, {0, 1})), {1, 1, 3}, {0, 0, 1});
+    check_values(std::get<1>(functional::max_pool2d_with_indices(low, {1, 2}, 1, {0, 1})),
+                 {1, 1, 3}, {0, 0, 1});
   }
 
   TEST_CASE("avg_pool2d divides by the window, with or without its padding") {
     const Tensor x = counting({1, 4, 4});
     check_values(functional::avg_pool2d(x, 2), {1, 2, 2}, {2.5, 4.5, 10.5, 12.5});
-    check_values(functional::avg_pool2d(x, 2, 2, 1), {1, 3, 3}, {0, 0.75, 0.75, 3, 7.5, 4.5, 3, 6.75, 3.75});
-    check_values(functional::avg_pool2d(x, 2, 2, 1, false, false), {1, 3, 3}, {0, 1.5, 3, 6, 7.5, 9, 12, 13.5, 15});
+    check_values(functional::avg_pool2d(x, 2, 2, 1), {1, 3, 3},
+                 {0, 0.75, 0.75, 3, 7.5, 4.5, 3, 6.75, 3.75});
+    check_values(functional::avg_pool2d(x, 2, 2, 1, false, false), {1, 3, 3},
+                 {0, 1.5, 3, 6, 7.5, 9, 12, 13.5, 15});
     check_values(functional::avg_pool2d(x, 3, 2, 0, true), {1, 2, 2}, {5, 6.5, 11, 12.5});
   }
 
@@ -61,35 +67,44 @@ TEST_SUITE("nn") {
     check_values(values, {1, 2, 2}, {3, 6, 10, 13});
     CHECK(indices.to_vector<int64_t>() == std::vector<int64_t>{3, 6, 3, 6});
     check_values(functional::adaptive_max_pool1d(x, 7), {1, 2, 7}, x.to_vector<double>());
-    check_values(functional::adaptive_avg_pool2d(counting({1, 3, 4}), {2, 2}), {1, 2, 2}, {2.5, 4.5, 6.5, 8.5});
-    check_values(functional::adaptive_avg_pool2d(counting({1, 2, 2}), 3), {1, 3, 3}, {0, 0.5, 1, 1, 1.5, 2, 2, 2.5, 3});
-    check_values(functional::adaptive_avg_pool3d(counting({2, 2, 2, 2}), 1), {2, 1, 1, 1}, {3.5, 11.5});
+    check_values(functional::adaptive_avg_pool2d(counting({1, 3, 4}), {2, 2}), {1, 2, 2},
+                 {2.5, 4.5, 6.5, 8.5});
+    check_values(functional::adaptive_avg_pool2d(counting({1, 2, 2}), 3), {1, 3, 3},
+                 {0, 0.5, 1, 1, 1.5, 2, 2, 2.5, 3});
+    check_values(functional::adaptive_avg_pool3d(counting({2, 2, 2, 2}), 1), {2, 1, 1, 1},
+                 {3.5, 11.5});
     CHECK(functional::adaptive_avg_pool1d(x, 0).sizes() == std::vector<int64_t>{1, 2, 0});
   }
 
   TEST_CASE("the five adaptive pools come first in the listing of their namespace") {
     const tenon::Tree groups = tenon::describe("overridable", "nn.functional");
     const tenon::Tree ops = groups[0]["ops"];
-    const char* first[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-                           "adaptive_max_pool1d_with_indices"};
+    const char* first[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+                           "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices"};
     REQUIRE(ops.size() > 5);
     for (int64_t i = 0; i < 5; ++i) CHECK(ops[i].text() == first[i]);
   }
 
   TEST_CASE("pools refuse what does not fit") {
     const Tensor x = tenon::zeros({1, 4, 4});
-    CHECK(refusal([&] { functional::max_pool2d(tenon::zeros({4, 4}), 2); }) ==
-          "max_pool2d(): 'input' must have 3 or 4 dimensions, got shape [4, 4]");
-    CHECK(refusal([&] { functional::max_pool2d(x, 5); }) ==
-          "max_pool2d(): a window of 5 does not fit into the 4 rows of an input of shape [1, 4, 4]");
+    CHECK(refusal([&] {
+            functional::max_pool2d(tenon::zeros({4, 4}), 2);
+          }) == "max_pool2d(): 'input' must have 3 or 4 dimensions, got shape [4, 4]");
+    CHECK(
+        refusal([&] { functional::max_pool2d(x, 5); }) ==
+        "max_pool2d(): a window of 5 does not fit into the 4 rows of an input of shape [1, 4, 4]");
     CHECK(refusal([&] { functional::max_pool2d(x, 2, 1, 2); }) ==
           "max_pool2d(): padding must be at most half of kernel_size 2, got 2");
-    CHECK(refusal([&] { functional::avg_pool2d(x, 0); }) == "avg_pool2d(): kernel_size must be positive, got 0");
-    CHECK(refusal([&] { functional::avg_pool2d(x, 2, 0); }) == "avg_pool2d(): stride must be positive, got 0");
+    CHECK(refusal([&] { functional::avg_pool2d(x, 0); }) ==
+          "avg_pool2d(): kernel_size must be positive, got 0");
+    CHECK(refusal([&] { functional::avg_pool2d(x, 2, 0); }) ==
+          "avg_pool2d(): stride must be positive, got 0");
     CHECK_THROWS_AS(functional::max_pool2d(x.to(tenon::i64), 2), tenon::TypeError);
     CHECK(refusal([&] { functional::adaptive_avg_pool2d(x, -1); }) ==
           "adaptive_avg_pool2d(): output_size must not be negative, got [-1, -1]");
     CHECK_THROWS_AS(functional::adaptive_max_pool1d(tenon::zeros({2, 0}), 2), tenon::ValueError);
-    CHECK_THROWS_AS(tenon::nn::grad::max_pool(tenon::ones({1, 2}), tenon::full({1, 2}, 9), {1, 4}, 1), tenon::IndexError);
+    CHECK_THROWS_AS(
+        tenon::nn::grad::max_pool(tenon::ones({1, 2}), tenon::full({1, 2}, 9), {1, 4}, 1),
+        tenon::IndexError);
   }
 }

@@ -8,7 +8,8 @@ namespace functional = tenon::nn::functional;
 
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double inf = std::numeric_limits<double>::infinity(),
+                 kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tensor naive(const Tensor& input, int64_t dim) {
   const Tensor x = input.to(tenon::f64);
@@ -20,16 +21,26 @@ Tensor naive(const Tensor& input, int64_t dim) {
 
 TEST_SUITE("nn") {
   TEST_CASE("softmax and log_softmax agree with their definition along any dimension") {
-    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
-             {1}, {10}, {17}, {3, 1}, {32, 10}, {7, 100}, {5, 2500}, {3, 4, 5}, {2, 33, 200}, {2, 3, 1, 4}}) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{1},
+                                                                               {10},
+                                                                               {17},
+                                                                               {3, 1},
+                                                                               {32, 10},
+                                                                               {7, 100},
+                                                                               {5, 2500},
+                                                                               {3, 4, 5},
+                                                                               {2, 33, 200},
+                                                                               {2, 3, 1, 4}}) {
       for (const DType dtype : {tenon::f32, tenon::f64}) {
         const Tensor x = numbers(shape, dtype) * 20;
-        for (int64_t dim = -static_cast<int64_t>(shape.size()); dim < static_cast<int64_t>(shape.size()); ++dim) {
+        for (int64_t dim = -static_cast<int64_t>(shape.size());
+             dim < static_cast<int64_t>(shape.size()); ++dim) {
           CAPTURE(dim);
           const Tensor wanted = naive(x, dim);
           const double tolerance = dtype == tenon::f32 ? 2e-6 : 1e-14;
           check_close(functional::softmax(x, dim), wanted, tolerance);
-          check_close(functional::log_softmax(x, dim), wanted.log(), dtype == tenon::f32 ? 1e-5 : 1e-13);
+          check_close(functional::log_softmax(x, dim), wanted.log(),
+                      dtype == tenon::f32 ? 1e-5 : 1e-13);
           const Tensor turned = x.transpose(0, -1);
           check_close(functional::softmax(turned, dim), naive(turned, dim), tolerance);
         }

@@ -1,0 +1,54 @@
+// What the tests of the skin share: the plugin of Functions, numbers, refusals.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <tenon/tenon.hpp>
+
+namespace functions {
+
+using namespace tenon;
+
+// f64, as the conformance cases have it.
+inline Tensor row(const std::vector<double>& values) { return from_range(values.begin(), values.end()); }
+inline Tensor leaf(const std::vector<double>& values) { return row(values).requires_grad_(); }
+inline Tensor scalar(double value) { return full(std::vector<int64_t>{}, value, f64); }
+inline std::vector<double> numbers(const Tensor& tensor) { return tensor.to_vector<double>(); }
+using Numbers = std::vector<double>;
+
+// An op of the fixture plugin.
+inline Op fx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/functions"), true);
+  (void)found;
+  return Op("fx." + name);
+}
+template <class... Arguments>
+Tensor apply(const std::string& name, const Arguments&... arguments) {
+  return fx(name).call<Tensor>(arguments...);
+}
+inline std::string seen() { return fx("seen")().text(); }
+
+// The error that the call throws, with its kind; kind 0 when it throws none.
+struct Refusal {
+  tenon_status kind = TENON_OK;
+  std::string text, op, provider;
+};
+template <class Call>
+Refusal refusal(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return {error.kind(), error.what(), error.op(), error.provider()};
+  }
+  return {};
+}
+inline bool has(const std::string& text, const std::string& part) {
+  const bool found = text.find(part) != std::string::npos;
+  if (!found) MESSAGE("'" << part << "' is not in: " << text);
+  return found;
+}
+
+}  // namespace functions
