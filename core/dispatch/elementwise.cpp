@@ -7,6 +7,10 @@
 #include <cstring>
 #include <string>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
@@ -20,7 +24,10 @@ namespace {
 
 constexpr int64_t kMaxOperands = 4;  // the output and three inputs
 constexpr int64_t kGrain = 65536;    // elements that are worth a thread
-constexpr int64_t kPanelBytes = 128 * 1024;
+constexpr int64_t kPanelBytes = 32 * 1024;     // of a packed panel: it stays in the nearest cache
+constexpr int64_t kPanelLineBytes = 128;       // of each line that a panel takes: what one miss fetches
+constexpr int64_t kStreamBytes = 16 << 20;     // outputs from here on bypass the caches
+constexpr int64_t kStreamBlock = 512;          // bytes at once then: reads and writes shall overlap
 
 uint32_t find_isa() {
   uint32_t best = TENON_ISA_BASELINE;
@@ -131,6 +138,48 @@ void run_rows(const Space& space, char* const* bases, tenon_loop loop, const ten
   }
 }
 
+// Rows of a panel from the lines of a column-major operand: target[i][j] = lines[j][i]. Four by four in
+// registers (two by two of 64 bits), so that neither side is touched element by element.
+template <class Word>
+void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t row_stride, int64_t rows, int64_t width) {
+  constexpr int64_t side = 16 / sizeof(Word);
+  constexpr int64_t ahead = 16;  // lines to fetch beforehand: their stride hides them from the processor
+  typedef Word Quad __attribute__((vector_size(16)));
+  const int64_t whole_rows = rows / side * side, whole_width = width / side * side;
+  for (int64_t j = 0; j < whole_width; j += side) {
+    for (int64_t k = 0; k < side; ++k) {
+      const char* next = lines + std::min(j + k + ahead, width - 1) * line_stride;
+      __builtin_prefetch(next);
+      if (rows * static_cast<int64_t>(sizeof(Word)) > 64) __builtin_prefetch(next + 64);
+    }
+    for (int64_t i = 0; i < whole_rows; i += side) {
+      const char* from = lines + j * line_stride + i * static_cast<int64_t>(sizeof(Word));
+      char* to = target + i * row_stride + j * static_cast<int64_t>(sizeof(Word));
+      Quad in[side], out[side];
+      for (int64_t k = 0; k < side; ++k) std::memcpy(&in[k], from + k * line_stride, sizeof(Quad));
+      if constexpr (side == 4) {
+        const Quad a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5), b = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+        const Quad c = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5), d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        out[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+        out[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+        out[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+        out[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+      } else {
+        out[0] = __builtin_shufflevector(in[0], in[1], 0, 2);
+        out[1] = __builtin_shufflevector(in[0], in[1], 1, 3);
+      }
+      for (int64_t k = 0; k < side; ++k) std::memcpy(to + k * row_stride, &out[k], sizeof(Quad));
+    }
+  }
+  const auto move = [&](int64_t i, int64_t j) {
+    std::memcpy(target + i * row_stride + j * static_cast<int64_t>(sizeof(Word)),
+                lines + j * line_stride + i * static_cast<int64_t>(sizeof(Word)), sizeof(Word));
+  };
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i < whole_rows ? whole_width : 0; j < width; ++j) move(i, j);
+  }
+}
+
 // 2-D spaces in which an input runs down the other dimension: packs panels of its rows so that the loop
 // stays dense. One pass over memory instead of one cache line per element.
 bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
@@ -145,26 +194,21 @@ bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const t
   }
   if (packed < 0 || (sizes[packed] != 4 && sizes[packed] != 8)) return false;
   const int64_t size = sizes[packed];
-  const int64_t rows_per_panel = 64 / size;  // one cache line of the column-major operand
-  const int64_t columns = std::min(space.shape[1], kPanelBytes / (rows_per_panel * size));
+  const int64_t rows_per_panel = kPanelLineBytes / size;
+  const int64_t columns = std::min(space.shape[1], kPanelBytes / kPanelLineBytes);
+  const int64_t pitch = columns * size + 64;  // rows that lay a power of two apart would share few cache lines
   const int64_t panels = (space.shape[0] + rows_per_panel - 1) / rows_per_panel;
   parallel_for(0, panels, std::max<int64_t>(1, kGrain / (rows_per_panel * space.shape[1])), [&](int64_t from, int64_t to) {
-    alignas(64) thread_local char buffer[kPanelBytes];
+    alignas(64) thread_local char buffer[2 * kPanelBytes + kPanelLineBytes * 64];
     for (int64_t panel = from; panel < to; ++panel) {
       const int64_t row = panel * rows_per_panel;
       const int64_t rows = std::min(rows_per_panel, space.shape[0] - row);
       for (int64_t column = 0; column < space.shape[1]; column += columns) {
         const int64_t width = std::min(columns, space.shape[1] - column);
         const char* source = bases[packed] + row * size + column * space.strides[1][packed];
-        const auto pack = [&](auto zero) {
-          using Word = decltype(zero);
-          for (int64_t j = 0; j < width; ++j) {
-            const auto* line = reinterpret_cast<const Word*>(source + j * space.strides[1][packed]);
-            auto* target = reinterpret_cast<Word*>(buffer) + j;
-            for (int64_t i = 0; i < rows; ++i) target[i * columns] = line[i];
-          }
-        };
-        size == 4 ? pack(uint32_t{}) : pack(uint64_t{});
+        const int64_t line_stride = space.strides[1][packed];
+        if (size == 4) pack_panel<uint32_t>(source, line_stride, buffer, pitch, rows, width);
+        else pack_panel<uint64_t>(source, line_stride, buffer, pitch, rows, width);
         int64_t strides[kMaxOperands];
         std::copy_n(space.strides[1], space.operands, strides);
         strides[packed] = size;
@@ -173,7 +217,7 @@ bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const t
           for (int64_t k = 0; k < space.operands; ++k) {
             data[k] = bases[k] + (row + i) * space.strides[0][k] + column * space.strides[1][k];
           }
-          data[packed] = buffer + i * columns * size;
+          data[packed] = buffer + i * pitch;
           loop(data, strides, width, parameters);
         }
       }
@@ -351,6 +395,33 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
   return made.give();
 }
 
+// Runs a dense loop through a small buffer and writes that past the caches: an output that they cannot hold
+// need not be read before it is written.
+void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, int64_t operands, int64_t count,
+                  const tenon_value* parameters) {
+#if defined(__SSE2__)
+  alignas(64) char buffer[kStreamBlock];
+  const int64_t block = kStreamBlock / strides[0];
+  char* part[kMaxOperands] = {};
+  int64_t done = 0;
+  for (; done + block <= count; done += block) {
+    for (int64_t k = 1; k < operands; ++k) part[k] = data[k] + done * strides[k];
+    part[0] = buffer;
+    loop(part, strides, block, parameters);
+    auto* to = reinterpret_cast<__m128i*>(data[0] + done * strides[0]);
+    const auto* from = reinterpret_cast<const __m128i*>(buffer);
+    for (int64_t i = 0; i < kStreamBlock / 16; ++i) _mm_stream_si128(to + i, _mm_load_si128(from + i));
+  }
+  _mm_sfence();
+  if (done == count) return;
+  for (int64_t k = 0; k < operands; ++k) part[k] = data[k] + done * strides[k];
+  loop(part, strides, count - done, parameters);
+#else
+  (void)operands;
+  loop(data, strides, count, parameters);
+#endif
+}
+
 // Dense operands of one dtype and shape (or numbers), a new result: no strides to think of.
 inline Tensor* run_dense(const Call& call) {
   const Tensor* model = nullptr;
@@ -419,10 +490,15 @@ inline Tensor* run_dense(const Call& call) {
   if (count <= kGrain) [[likely]] {
     if (count > 0) loop(data, strides, count, parameters);
   } else {
+    // Transcendental functions take longer than the reads that streaming saves.
+    bool streams = count * strides[0] >= kStreamBytes && reinterpret_cast<uintptr_t>(data[0]) % 64 == 0 &&
+                   call.implementation.elementwise.promotion != TENON_PROMOTE_FLOAT;
+    for (size_t k = 1; k <= call.count; ++k) streams &= data[k] != data[0];
     parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
       char* part[kMaxOperands] = {};
       for (size_t k = 0; k <= call.count; ++k) part[k] = data[k] + begin * strides[k];
-      loop(part, strides, end - begin, parameters);
+      if (streams) run_streamed(loop, part, strides, static_cast<int64_t>(call.count) + 1, end - begin, parameters);
+      else loop(part, strides, end - begin, parameters);
     });
   }
   if (output == call.target) {
@@ -444,6 +520,9 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
     } else if (implementation.mutates) {
       call.target = call.operands[0]->as.tensor;
       call.in_place = true;
+    }
+    if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
+      throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + ": the tensor to write has a shape but no data");
     }
     call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
     Tensor* output = call.condition ? nullptr : run_dense(call);

@@ -49,14 +49,17 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
 int64_t* mutable_shape(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.shape); }
 int64_t* mutable_strides(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
 
+[[noreturn, gnu::cold]] void fail_too_large(tenon_dtype dtype, Shape shape) {
+  fail("a " + std::string(dtype_text(dtype)) + " tensor of shape " + shape_text(shape) +
+       " has more bytes than can be addressed");
+}
+
 // Bytes of `count` elements. Throws ValueError when they cannot be addressed.
-int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
+inline int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(count, dtype_bytes(dtype), &bytes) || bytes > (int64_t{1} << 47))
-      [[unlikely]] {
-    fail("a " + std::string(dtype_text(dtype)) + " tensor of shape " + shape_text(shape) +
-         " has more bytes than can be addressed");
-  }
+      [[unlikely]]
+    fail_too_large(dtype, shape);
   return bytes;
 }
 
@@ -73,12 +76,34 @@ struct Layout {
   bool contiguous = true;
 };
 
+// What lay_out leaves out: sizes of 0, negative strides, and reaches that cannot be addressed.
+[[gnu::noinline]] Layout lay_out_unusual(Shape shape, Shape strides) {
+  Layout layout;
+  layout.count = element_count(shape);
+  if (layout.count == 0) return layout;
+  bool too_far = false;
+  int64_t dense = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    int64_t reach = 0;
+    layout.contiguous &= shape[i] == 1 || strides[i] == dense;
+    dense *= shape[i];
+    too_far |= __builtin_mul_overflow(shape[i] - 1, strides[i], &reach);
+    too_far |= __builtin_add_overflow(layout.lowest, std::min<int64_t>(reach, 0), &layout.lowest);
+    too_far |= __builtin_add_overflow(layout.highest, std::max<int64_t>(reach, 0), &layout.highest);
+  }
+  if (too_far) {
+    fail("shape " + shape_text(shape) + " with strides " + shape_text(strides) +
+         " reaches further than can be addressed");
+  }
+  return layout;
+}
+
 // Fills count, shape, strides and the contiguous flag. One pass, since views are made all the time.
-Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
+inline Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
   int64_t* own_shape = mutable_shape(tensor);
   int64_t* own_strides = mutable_strides(tensor);
   Layout layout;
-  bool unusual = false;
+  int64_t signs = 0;
   bool too_far = false;
   for (size_t i = shape.size(); i-- > 0;) {
     const int64_t size = shape[i];
@@ -86,21 +111,14 @@ Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
     own_shape[i] = size;
     own_strides[i] = stride;
     int64_t reach = 0;
+    signs |= (size - 1) | stride;
     layout.contiguous &= size == 1 || stride == layout.count;
-    unusual |= size <= 0;
-    unusual |= __builtin_mul_overflow(layout.count, size, &layout.count);
+    too_far |= __builtin_mul_overflow(layout.count, size, &layout.count);
     too_far |= __builtin_mul_overflow(size - 1, stride, &reach);
-    too_far |= __builtin_add_overflow(layout.lowest, std::min<int64_t>(reach, 0), &layout.lowest);
-    too_far |= __builtin_add_overflow(layout.highest, std::max<int64_t>(reach, 0), &layout.highest);
+    too_far |= __builtin_add_overflow(layout.highest, reach, &layout.highest);
   }
-  if (unusual) [[unlikely]] {
-    layout.count = element_count(shape);
-    if (layout.count == 0) layout = Layout{.count = 0};
-  }
-  if (too_far && layout.count != 0) {
-    fail("shape " + shape_text(shape) + " with strides " + shape_text(strides) +
-         " reaches further than can be addressed");
-  }
+  if (signs < 0 || too_far) [[unlikely]]
+    layout = lay_out_unusual(shape, strides);
   tensor->view.count = layout.count;
   if (layout.contiguous) tensor->view.flags |= TENON_TENSOR_CONTIGUOUS;
   return layout;
@@ -198,7 +216,8 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
     int64_t highest = 0;
     bool outside = __builtin_mul_overflow(offset, width, &first);
     outside |= __builtin_add_overflow(first, origin, &first);
-    outside |= __builtin_mul_overflow(layout.lowest, width, &lowest);
+    if (layout.lowest != 0) [[unlikely]]
+      outside |= __builtin_mul_overflow(layout.lowest, width, &lowest);
     outside |= __builtin_add_overflow(first, lowest, &lowest);
     outside |= __builtin_mul_overflow(layout.highest, width, &highest);
     outside |= __builtin_add_overflow(first, highest, &highest);

@@ -18,7 +18,8 @@ int64_t product(IntList sizes) {
 }
 
 Sizes row_major_strides(IntList shape) {
-  Sizes strides(shape);
+  Sizes strides;
+  strides.rank = shape.size();
   int64_t stride = 1;
   for (int64_t i = shape.size() - 1; i >= 0; --i) {
     strides[i] = stride;

@@ -205,45 +205,44 @@ struct LaneKernel {
     Lane lane = Policy::identity();
     int64_t i = 0;
     // Compilers widen small integers better than vector conversions do.
-    if constexpr (!kWidens)
-      if (count >= N) {
-        const LaneVector empty = LaneVector{} + Policy::identity();
-        LaneVector a = empty, b = empty, c = empty, d = empty;
-        InVector w, x, y, z;
-        [[maybe_unused]] decltype(w != w) unordered{};
-        for (; i + 4 * N <= count; i += 4 * N) {
-          std::memcpy(&w, in + i, sizeof(w));
-          std::memcpy(&x, in + i + N, sizeof(x));
-          std::memcpy(&y, in + i + 2 * N, sizeof(y));
-          std::memcpy(&z, in + i + 3 * N, sizeof(z));
-          if constexpr (Policy::separates_nan) {
-            Policy::step_numbers(a, w);
-            Policy::step_numbers(b, x);
-            Policy::step_numbers(c, y);
-            Policy::step_numbers(d, z);
-            unordered |= ((w != w) | (x != x)) | ((y != y) | (z != z));
-          } else {
-            Policy::step(a, w);
-            Policy::step(b, x);
-            Policy::step(c, y);
-            Policy::step(d, z);
-          }
-        }
-        for (; i + N <= count; i += N) {
-          std::memcpy(&w, in + i, sizeof(w));
+    if (!kWidens && count >= N) {
+      const LaneVector empty = LaneVector{} + Policy::identity();
+      LaneVector a = empty, b = empty, c = empty, d = empty;
+      InVector w, x, y, z;
+      [[maybe_unused]] decltype(w != w) unordered{};
+      for (; i + 4 * N <= count; i += 4 * N) {
+        std::memcpy(&w, in + i, sizeof(w));
+        std::memcpy(&x, in + i + N, sizeof(x));
+        std::memcpy(&y, in + i + 2 * N, sizeof(y));
+        std::memcpy(&z, in + i + 3 * N, sizeof(z));
+        if constexpr (Policy::separates_nan) {
+          Policy::step_numbers(a, w);
+          Policy::step_numbers(b, x);
+          Policy::step_numbers(c, y);
+          Policy::step_numbers(d, z);
+          unordered |= ((w != w) | (x != x)) | ((y != y) | (z != z));
+        } else {
           Policy::step(a, w);
-        }
-        Policy::join(a, b);
-        Policy::join(c, d);
-        Policy::join(a, c);
-        for (int64_t k = 0; k < N; ++k) {
-          const Lane one = a[k];
-          Policy::join(lane, one);
-          if constexpr (Policy::separates_nan) {
-            if (unordered[k] != 0) lane = std::numeric_limits<Lane>::quiet_NaN();
-          }
+          Policy::step(b, x);
+          Policy::step(c, y);
+          Policy::step(d, z);
         }
       }
+      for (; i + N <= count; i += N) {
+        std::memcpy(&w, in + i, sizeof(w));
+        Policy::step(a, w);
+      }
+      Policy::join(a, b);
+      Policy::join(c, d);
+      Policy::join(a, c);
+      for (int64_t k = 0; k < N; ++k) {
+        const Lane one = a[k];
+        Policy::join(lane, one);
+        if constexpr (Policy::separates_nan) {
+          if (unordered[k] != 0) lane = std::numeric_limits<Lane>::quiet_NaN();
+        }
+      }
+    }
     for (; i < count; ++i) Policy::step(lane, in[i]);
     Policy::add(total, lane);
   }
@@ -285,17 +284,16 @@ struct LaneKernel {
     using InVector =
         typename VectorOf<In, static_cast<int>(N * static_cast<int64_t>(sizeof(In)))>::type;
     int64_t c = 0;
-    if constexpr (!kWidens)
-      for (; c + N <= columns; c += N) {
-        LaneVector lane;
-        std::memcpy(&lane, lanes + c, sizeof(lane));
-        for (int k = 0; k < Lines; ++k) {
-          InVector x;
-          std::memcpy(&x, in + k * row_stride + c, sizeof(x));
-          Policy::step(lane, x);
-        }
-        std::memcpy(lanes + c, &lane, sizeof(lane));
+    for (; !kWidens && c + N <= columns; c += N) {
+      LaneVector lane;
+      std::memcpy(&lane, lanes + c, sizeof(lane));
+      for (int k = 0; k < Lines; ++k) {
+        InVector x;
+        std::memcpy(&x, in + k * row_stride + c, sizeof(x));
+        Policy::step(lane, x);
       }
+      std::memcpy(lanes + c, &lane, sizeof(lane));
+    }
     for (; c < columns; ++c) {
       for (int k = 0; k < Lines; ++k) Policy::step(lanes[c], in[k * row_stride + c]);
     }

@@ -45,14 +45,15 @@ void run_timed(State& state, const char* what, const std::string& path,
   }
 }
 
-void list_thousand_ops(State& state) {
+void run_thousand_ops(State& state, const char* what, const std::string& id) {
   const Folder folder;
   fs::copy_file(BENCH_THOUSAND_OPS, folder.path() / "thousand_ops.so");
-  run_timed(state, "list", "", {"TENON_PLUGIN_PATH=" + folder.path().string()});
+  run_timed(state, what, id, {"TENON_PLUGIN_PATH=" + folder.path().string()});
 }
+void list_thousand_ops(State& state) { run_thousand_ops(state, "list", ""); }
 void list_shipped(State& state) { run_timed(state, "list", ""); }
 void limit_read_thousand_ops(State& state) { run_timed(state, "read", BENCH_THOUSAND_OPS); }
-void load_thousand_ops(State& state) { run_timed(state, "load", BENCH_THOUSAND_OPS); }
+void load_thousand_ops(State& state) { run_thousand_ops(state, "load", "thousand_ops"); }
 void limit_open_thousand_ops(State& state) { run_timed(state, "open", BENCH_THOUSAND_OPS); }
 BENCHMARK(list_thousand_ops)->UseManualTime()->Iterations(processes);
 BENCHMARK(list_shipped)->UseManualTime()->Iterations(processes);

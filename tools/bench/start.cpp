@@ -2,7 +2,7 @@
 //
 //   tenon_bench_start tensor        makes one tensor, prints its own peak memory in KiB
 //   tenon_bench_start list          prints the nanoseconds of listing all ops from facts
-//   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin
+//   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin whose facts are read
 //   tenon_bench_start read FILE     prints the nanoseconds of reading a file
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
 #include <dlfcn.h>
@@ -43,6 +43,7 @@ int run(const std::string& what, const std::string& path) {
   }
   if (what == "list") return print_time([] { return tenon::describe("ops").size() > 0; });
   if (what == "load") {
+    tenon::describe("plugins");
     return print_time([&] {
       tenon::load_plugin(path);
       return true;

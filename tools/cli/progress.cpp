@@ -25,8 +25,13 @@ void write_error(const std::string& text) {
 std::string bar(double part, int64_t width, bool utf8) {
   const auto full = static_cast<int64_t>(part * static_cast<double>(width));
   std::string done, rest;
-  for (int64_t i = 0; i < width; ++i)
-    (i < full ? done : rest) += utf8 ? "━" : (i < full ? "#" : "-");
+  for (int64_t i = 0; i < width; ++i) {
+    if (i < full) {
+      done += utf8 ? "━" : "#";
+    } else {
+      rest += utf8 ? "─" : "-";
+    }
+  }
   return paint(stderr, Style::green, done) + paint(stderr, Style::dim, rest);
 }
 

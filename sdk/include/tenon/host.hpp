@@ -5,11 +5,16 @@
 
 #include "tenon/abi/abi.h"
 
-// Everything of the skin is hidden and in a namespace of its version, so that two plugins built with
-// different SDKs never share a symbol.
+// Everything of the skin is in a namespace of its version, and hidden in plugins, so that two plugins built
+// with different SDKs never share a symbol.
+#ifdef TENON_PLUGIN_BUILD
+#define TENON_SKIN_VISIBILITY __attribute__((visibility("hidden")))
+#else
+#define TENON_SKIN_VISIBILITY
+#endif
 #define TENON_NAMESPACE_BEGIN \
   namespace tenon {           \
-  inline namespace v1 __attribute__((visibility("hidden"))) {
+  inline namespace v1 TENON_SKIN_VISIBILITY {
 #define TENON_NAMESPACE_END \
   }                         \
   }

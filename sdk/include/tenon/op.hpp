@@ -56,8 +56,7 @@ inline constexpr int64_t max_results = 8;
 // The call of typed wrappers: values in schema order, nothing to bind.
 template <class Result, size_t Count>
 inline Result call_values(const tenon_op* op, const std::array<tenon_value, Count>& values) {
-  constexpr int64_t count = FromResults<Result>::count == 0 ? 1 : FromResults<Result>::count;
-  tenon_value results[count];
+  tenon_value results[max_results];  // room for all that any op gives
   tenon_error* error = nullptr;
   const tenon_status status =
       host().op_call(op, values.data(), static_cast<int64_t>(Count), results, &error);

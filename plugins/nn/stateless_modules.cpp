@@ -1,5 +1,5 @@
 // Modules without parameters: activations, pools, Flatten, Dropout.
-#include "../common.hpp"
+#include "common.hpp"
 
 namespace {
 

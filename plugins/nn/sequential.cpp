@@ -1,5 +1,5 @@
 // Sequential: modules one after another.
-#include "../common.hpp"
+#include "common.hpp"
 
 namespace {
 

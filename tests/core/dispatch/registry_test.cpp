@@ -1,0 +1,99 @@
+// The table: all or nothing, two providers, readers beside writers.
+#include "core/dispatch/registry.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "tests/core/dispatch/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) { return TENON_OK; }
+
+void commit(Registry& registry, const std::string& provider, std::vector<tenon_op_descriptor> ops) {
+  std::vector<const tenon_op_descriptor*> pointers;
+  for (const tenon_op_descriptor& op : ops) pointers.push_back(&op);
+  registry.commit(provider, pointers);
+}
+
+}  // namespace
+
+TEST_SUITE("dispatch/registry") {
+  TEST_CASE("a handle keeps its address while the table grows") {
+    Registry registry;
+    commit(registry, "one", {descriptor("t.a() -> int", nothing)});
+    const tenon_op* a = registry.find("t.a");
+    REQUIRE(a != nullptr);
+    for (int i = 0; i < 100; ++i) {
+      const std::string schema = "t.more" + std::to_string(i) + "() -> int";
+      commit(registry, "one", {descriptor(schema.c_str(), nothing)});
+    }
+    CHECK(registry.find("t.a") == a);
+    CHECK(a->name == "t.a");
+    CHECK(registry.find("t.missing") == nullptr);
+    CHECK(has(refusal([&] { registry.require("t.missing"); }, TENON_ERROR_VALUE), "'t.missing'"));
+    CHECK(registry.list().size() == 101);
+  }
+
+  TEST_CASE("a commit with one fault leaves nothing behind") {
+    Registry registry;
+    refusal([&] { commit(registry, "one", {descriptor("t.good() -> int", nothing), descriptor("t.bad(", nothing)}); }, TENON_ERROR_VALUE);
+    CHECK(registry.find("t.good") == nullptr);
+    CHECK(has(refusal([&] { commit(registry, "one", {descriptor("t.x() -> int", nothing), descriptor("t.x() -> int", nothing)}); }, TENON_ERROR_PLUGIN), "'t.x' twice"));
+    CHECK(registry.find("t.x") == nullptr);
+    CHECK(registry.list().empty());
+  }
+
+  TEST_CASE("two providers are named, unless a rule ranks them") {
+    Registry registry;
+    commit(registry, "one", {descriptor("t.a() -> int", nothing)});
+    const std::string text = refusal([&] { commit(registry, "two", {descriptor("t.a() -> int", nothing)}); }, TENON_ERROR_PLUGIN);
+    CHECK(has(text, "'one'"));
+    CHECK(has(text, "'two'"));
+    std::string preferred = "two";
+    registry.set_rule([&](std::string_view) { return OpRule{preferred, false}; });
+    commit(registry, "two", {descriptor("t.a() -> int", nothing)});
+    CHECK(registry.find("t.a")->implementation.load()->provider == "two");
+    commit(registry, "three", {descriptor("t.a() -> int", nothing)});
+    CHECK(registry.find("t.a")->implementation.load()->provider == "two");
+    int active = 0;
+    for (const Registry::Entry& entry : registry.list()) {
+      active += entry.active ? 1 : 0;
+      CHECK((entry.active || has(entry.reason, "outranked by 'two'")));
+    }
+    CHECK(active == 1);
+  }
+
+  TEST_CASE("a disabled op has a handle and no implementation") {
+    Registry registry;
+    registry.set_rule([](std::string_view) { return OpRule{"", true}; });
+    commit(registry, "one", {descriptor("t.a() -> int", nothing)});
+    Outcome outcome;
+    call(outcome, registry.find("t.a"), {});
+    CHECK(outcome.status == TENON_ERROR_NOT_IMPLEMENTED);
+    CHECK(has(outcome.message, "'t.a' has no active implementation"));
+  }
+
+  TEST_CASE("readers find what is there while writers add") {
+    Registry registry;
+    commit(registry, "one", {descriptor("t.a() -> int", nothing)});
+    std::atomic<bool> stop{false};
+    std::atomic<int> lost{0};
+    std::vector<std::thread> readers;
+    for (int t = 0; t < 3; ++t) {
+      readers.emplace_back([&] {
+        while (!stop) lost += registry.find("t.a") == nullptr ? 1 : 0;
+      });
+    }
+    for (int i = 0; i < 200; ++i) {
+      const std::string schema = "t.more" + std::to_string(i) + "() -> int";
+      commit(registry, "one", {descriptor(schema.c_str(), nothing)});
+    }
+    stop = true;
+    for (std::thread& reader : readers) reader.join();
+    CHECK(lost == 0);
+  }
+}
