@@ -23,7 +23,7 @@ namespace {
 // What a run knows of a node.
 struct Visit {
   Node* node = nullptr;
-  uint32_t waiting = 0;   // gradients still to come, in edges
+  uint32_t waiting = 0;    // gradients still to come, in edges
   uint32_t gradients = 0;  // where the node's buffer begins
   bool needed = true;      // leads to an input that is asked for
   bool captured = false;
@@ -49,7 +49,8 @@ class VisitMap {
 
  private:
   size_t hash(const Node* node) const {
-    return (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15u >> 20 & (slots_.size() - 1);
+    return (reinterpret_cast<uintptr_t>(node) >> 6) * 0x9e3779b97f4a7c15u >> 20 &
+           (slots_.size() - 1);
   }
   void grow(const std::vector<Visit>& visits) {
     std::vector<uint32_t> old(slots_.size() * 2);
@@ -71,7 +72,8 @@ struct Capture {
 
 class Run {
  public:
-  Run(BackwardOptions options, bool accumulate_all) : options_(options), accumulate_all_(accumulate_all) {}
+  Run(BackwardOptions options, bool accumulate_all)
+      : options_(options), accumulate_all_(accumulate_all) {}
   ~Run() {
     for (const Edge& edge : held_) edge.node->release();
     for (Tensor* gradient : gradients_) {
@@ -83,17 +85,22 @@ class Run {
 
   void add_root(Tensor& root, Tensor* seed, size_t index) {
     refresh_history(root);
-    const auto where = [&](const char* what) { return std::string(what) + (index == 0 ? "" : " (root " + std::to_string(index) + ")"); };
+    const auto where = [&](const char* what) {
+      return std::string(what) + (index == 0 ? "" : " (root " + std::to_string(index) + ")");
+    };
     if (!root.requires_grad()) {
-      throw Error(TENON_ERROR_GRAPH, where("element of tensors does not require grad and does not have a grad_fn"));
+      throw Error(TENON_ERROR_GRAPH,
+                  where("element of tensors does not require grad and does not have a grad_fn"));
     }
     TensorRef given(seed);
     const Edge edge = gradient_edge(root);
     held_.push_back(edge);
     if (seed == nullptr) {
       if (root.view.count != 1) {
-        throw Error(TENON_ERROR_GRAPH, where("grad can be implicitly created only for scalar outputs") + "; the root has shape " +
-                                           shape_text(root.shape()) + ": pass a seed of that shape");
+        throw Error(TENON_ERROR_GRAPH,
+                    where("grad can be implicitly created only for scalar outputs") +
+                        "; the root has shape " + shape_text(root.shape()) +
+                        ": pass a seed of that shape");
       }
       given = make_empty(root.view.dtype, root.shape());
       tenon_value one{};
@@ -101,12 +108,16 @@ class Run {
       one.as.integer = 1;
       fill(*given, one);
     } else {
-      if (seed->view.rank != root.view.rank || !std::equal(seed->shape().begin(), seed->shape().end(), root.view.shape)) {
-        throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " + shape_text(seed->shape()) +
-                                           " but the root has shape " + shape_text(root.shape()));
+      if (seed->view.rank != root.view.rank ||
+          !std::equal(seed->shape().begin(), seed->shape().end(), root.view.shape)) {
+        throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " +
+                                           shape_text(seed->shape()) + " but the root has shape " +
+                                           shape_text(root.shape()));
       }
       if (!dtype_floating(seed->view.dtype) || seed->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
-        throw Error(TENON_ERROR_GRAPH, where("the seed") + " has dtype " + dtype_text(seed->view.dtype) + " but the root has dtype " + dtype_text(root.view.dtype));
+        throw Error(TENON_ERROR_GRAPH,
+                    where("the seed") + " has dtype " + dtype_text(seed->view.dtype) +
+                        " but the root has dtype " + dtype_text(root.view.dtype));
       }
       if (seed->view.dtype != root.view.dtype) {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
@@ -119,7 +130,9 @@ class Run {
   void add_capture(Tensor& input) {
     refresh_history(input);
     if (!input.requires_grad()) {
-      throw Error(TENON_ERROR_GRAPH, "one of the inputs does not require grad: gradients can be asked for tensors that require grad only");
+      throw Error(TENON_ERROR_GRAPH,
+                  "one of the inputs does not require grad: gradients can be asked for tensors "
+                  "that require grad only");
     }
     const Edge edge = gradient_edge(input);
     held_.push_back(edge);
@@ -128,7 +141,8 @@ class Run {
 
   void execute() {
     discover();
-    for (Root& root : roots_) deliver(map_.intern(root.node, visits_).first, root.output, std::move(root.seed));
+    for (Root& root : roots_)
+      deliver(map_.intern(root.node, visits_).first, root.output, std::move(root.seed));
     for (const Root& root : roots_) {
       const uint32_t index = map_.intern(root.node, visits_).first;
       if (visits_[index].waiting == 0) enqueue(index);
@@ -209,7 +223,8 @@ class Run {
       place = gradient.give();
       return;
     }
-    TensorRef sum = add_gradients(TensorRef::take(std::exchange(place, nullptr)), gradient.get(), options_.create_graph);
+    TensorRef sum = add_gradients(TensorRef::take(std::exchange(place, nullptr)), gradient.get(),
+                                  options_.create_graph);
     place = sum.give();
   }
 
@@ -222,7 +237,8 @@ class Run {
   // All gradients of a node have come: keep those that were asked for, run it, send its answers on.
   void step(uint32_t index) {
     Node& node = *visits_[index].node;
-    const std::span<Tensor*> gradients(gradients_.data() + visits_[index].gradients, node.outputs().size());
+    const std::span<Tensor*> gradients(gradients_.data() + visits_[index].gradients,
+                                       node.outputs().size());
     bool any = false;
     for (const Tensor* gradient : gradients) any |= gradient != nullptr;
     if (NodeExtra* extra = node.extra_if_any()) keep_retained(*extra, gradients);
@@ -232,8 +248,10 @@ class Run {
       }
     }
     const bool leaf = node.sequence() == kAccumulatorSequence;
-    // A captured leaf is read, not accumulated; a captured inner node runs only when something lies behind it.
-    const bool run = visits_[index].needed && (any || node.runs_without_gradients()) && !(leaf && visits_[index].captured) && leads_on(index);
+    // A captured leaf is read, not accumulated; a captured inner node runs only when something lies
+    // behind it.
+    const bool run = visits_[index].needed && (any || node.runs_without_gradients()) &&
+                     !(leaf && visits_[index].captured) && leads_on(index);
     answer_.clear();
     if (run) {
       node.apply(gradients, answer_, options_.create_graph);
@@ -258,7 +276,8 @@ class Run {
   bool leads_on(uint32_t index) {
     if (accumulate_all_ || !visits_[index].captured) return true;
     for (const Edge& edge : visits_[index].node->edges()) {
-      if (edge.node != nullptr && visits_[map_.intern(edge.node, visits_).first].needed) return true;
+      if (edge.node != nullptr && visits_[map_.intern(edge.node, visits_).first].needed)
+        return true;
     }
     return false;
   }
@@ -289,15 +308,21 @@ class Run {
 void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {
   if (roots.empty()) throw Error(TENON_ERROR_ARGUMENT, "no roots were given to take gradients of");
   for (size_t i = 0; i < roots.size(); ++i) {
-    if (roots[i] == nullptr) throw Error(TENON_ERROR_ARGUMENT, "root " + std::to_string(i) + " is an undefined tensor");
+    if (roots[i] == nullptr)
+      throw Error(TENON_ERROR_ARGUMENT, "root " + std::to_string(i) + " is an undefined tensor");
     run.add_root(*roots[i], seeds.empty() ? nullptr : seeds[i], i);
   }
 }
 
 void add_captures(Run& run, std::span<Tensor* const> inputs, const char* function) {
-  if (inputs.empty()) throw Error(TENON_ERROR_ARGUMENT, std::string(function) + "(): the list of inputs is empty; leave it away to reach all leaves");
+  if (inputs.empty())
+    throw Error(TENON_ERROR_ARGUMENT,
+                std::string(function) +
+                    "(): the list of inputs is empty; leave it away to reach all leaves");
   for (Tensor* input : inputs) {
-    if (input == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(function) + "(): an input is an undefined tensor");
+    if (input == nullptr)
+      throw Error(TENON_ERROR_ARGUMENT,
+                  std::string(function) + "(): an input is an undefined tensor");
     run.add_capture(*input);
   }
 }
@@ -315,13 +340,17 @@ void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds
   const GradModeGuard guard(options.create_graph);
   for (size_t i = 0; i < inputs->size(); ++i) {
     Tensor* input = (*inputs)[i];
-    if (std::find(inputs->begin(), inputs->begin() + static_cast<std::ptrdiff_t>(i), input) != inputs->begin() + static_cast<std::ptrdiff_t>(i)) continue;
-    if (const TensorRef gradient = run.take_capture(i)) accumulate_grad(*input, gradient.get(), options.create_graph);
+    if (std::find(inputs->begin(), inputs->begin() + static_cast<std::ptrdiff_t>(i), input) !=
+        inputs->begin() + static_cast<std::ptrdiff_t>(i))
+      continue;
+    if (const TensorRef gradient = run.take_capture(i))
+      accumulate_grad(*input, gradient.get(), options.create_graph);
   }
 }
 
 std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
-                                     std::span<Tensor* const> inputs, BackwardOptions options, bool allow_unused) {
+                                     std::span<Tensor* const> inputs, BackwardOptions options,
+                                     bool allow_unused) {
   if (options.create_graph) options.retain_graph = true;
   Run run(options, false);
   add_captures(run, inputs, "gradients");
@@ -331,8 +360,10 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
   for (size_t i = 0; i < inputs.size(); ++i) {
     results.push_back(run.take_capture(i));
     if (!results.back() && !allow_unused) {
-      throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +
-                                         ") appears to not have been used in the graph; set allow_unused=true if this is the desired behavior");
+      throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " +
+                                         std::to_string(i) +
+                                         ") appears to not have been used in the graph; set "
+                                         "allow_unused=true if this is the desired behavior");
     }
   }
   return results;

@@ -45,17 +45,21 @@ Geometry geometry_of(const Tensor& view, const Tensor& base) {
     geometry.shape.values[d] = view.view.shape[d];
     geometry.strides.values[d] = view.view.strides[d];
   }
-  const auto bytes = static_cast<const char*>(view.view.data) - static_cast<const char*>(base.view.data);
+  const auto bytes =
+      static_cast<const char*>(view.view.data) - static_cast<const char*>(base.view.data);
   geometry.offset = view.view.data == nullptr ? 0 : bytes / dtype_bytes(base.view.dtype);
   return geometry;
 }
 
-// The geometry speaks of a row-major base; other layouts have no gradient of that layout to take it from.
+// The geometry speaks of a row-major base; other layouts have no gradient of that layout to take it
+// from.
 void require_dense(const Tensor& base) {
   if (base.contiguous()) return;
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "in-place changes of a view are recorded only when its base is contiguous; the base has shape " +
-                  shape_text(base.shape()) + " and strides " + shape_text(base.strides()) + ": make it contiguous() first");
+              "in-place changes of a view are recorded only when its base is contiguous; the base "
+              "has shape " +
+                  shape_text(base.shape()) + " and strides " + shape_text(base.strides()) +
+                  ": make it contiguous() first");
 }
 
 // A node with its edges and one output in its own block.
@@ -63,7 +67,8 @@ template <class Derived>
 struct Trailing {
   static constexpr size_t at() { return (sizeof(Derived) + 7) / 8 * 8; }
   static int64_t bytes(size_t edges, size_t rank) {
-    return static_cast<int64_t>(at() + edges * sizeof(Edge) + sizeof(OutputInfo) + rank * sizeof(int64_t));
+    return static_cast<int64_t>(at() + edges * sizeof(Edge) + sizeof(OutputInfo) +
+                                rank * sizeof(int64_t));
   }
 };
 
@@ -97,8 +102,10 @@ class ViewNode final : public Node {
     TensorRef zeros = make_empty(gradients[0]->view.dtype, base_shape_);
     fill(*zeros, integer(0));
     static const tenon_op* const scatter = core_op("as_strided_scatter");
-    const tenon_value arguments[] = {tensor_value(zeros.get()), tensor_value(gradients[0]), int_list(geometry_.shape.operator Shape()),
-                                     int_list(geometry_.strides.operator Shape()), integer(geometry_.offset)};
+    const tenon_value arguments[] = {tensor_value(zeros.get()), tensor_value(gradients[0]),
+                                     int_list(geometry_.shape.operator Shape()),
+                                     int_list(geometry_.strides.operator Shape()),
+                                     integer(geometry_.offset)};
     answer.push_back(call_tensor(scatter, arguments));
   }
 
@@ -108,11 +115,12 @@ class ViewNode final : public Node {
   Sizes base_shape_;
 };
 
-// The base's history after a recorded in-place change of one of its views: the gradient of the viewed part
-// goes through the change, the rest passes by.
+// The base's history after a recorded in-place change of one of its views: the gradient of the
+// viewed part goes through the change, the rest passes by.
 class CopySlicesNode final : public Node {
  public:
-  static CopySlicesNode* create(Edge base_edge, OpNode* change, size_t slot, const Tensor& view, const Tensor& base) {
+  static CopySlicesNode* create(Edge base_edge, OpNode* change, size_t slot, const Tensor& view,
+                                const Tensor& base) {
     using Block = Trailing<CopySlicesNode>;
     const size_t edges = change->edges().size() + 1;
     const int64_t bytes = Block::bytes(edges, base.view.rank);
@@ -141,7 +149,8 @@ class CopySlicesNode final : public Node {
   const Implementation* implementation() const override { return change_->implementation(); }
   bool released() const override { return change_->released(); }
   void release_saved() override { change_->release_saved(); }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override {
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+             bool create_graph) override {
     if (gradients[0] == nullptr) {
       answer.resize(edge_count_);
       return;
@@ -153,7 +162,8 @@ class CopySlicesNode final : public Node {
     const TensorRef whole = call_tensor(contiguous, {&whole_argument, 1});
     const tenon_value shape = int_list(geometry_.shape.operator Shape());
     const tenon_value strides = int_list(geometry_.strides.operator Shape());
-    const tenon_value slice_arguments[] = {tensor_value(whole.get()), shape, strides, integer(geometry_.offset)};
+    const tenon_value slice_arguments[] = {tensor_value(whole.get()), shape, strides,
+                                           integer(geometry_.offset)};
     const TensorRef slice = call_tensor(as_strided, slice_arguments);
     std::vector<TensorRef> inner;
     Tensor* given = slice.get();
@@ -166,9 +176,11 @@ class CopySlicesNode final : public Node {
       own = make_empty(slice->view.dtype, slice->shape());
       fill(*own, integer(0));
     }
-    const tenon_value scatter_arguments[] = {tensor_value(whole.get()), tensor_value(own.get()), shape, strides, integer(geometry_.offset)};
+    const tenon_value scatter_arguments[] = {tensor_value(whole.get()), tensor_value(own.get()),
+                                             shape, strides, integer(geometry_.offset)};
     answer.push_back(call_tensor(scatter, scatter_arguments));
-    for (size_t i = 1; i < edge_count_; ++i) answer.push_back(i - 1 < inner.size() && i - 1 != slot_ ? inner[i - 1] : TensorRef());
+    for (size_t i = 1; i < edge_count_; ++i)
+      answer.push_back(i - 1 < inner.size() && i - 1 != slot_ ? inner[i - 1] : TensorRef());
   }
 
  private:
@@ -183,7 +195,8 @@ class CopySlicesNode final : public Node {
 
 // ---- accumulators ----
 
-Accumulator::Accumulator(Tensor* leaf) : Node(kAccumulatorSequence, sizeof(Accumulator)), leaf_(leaf) {
+Accumulator::Accumulator(Tensor* leaf)
+    : Node(kAccumulatorSequence, sizeof(Accumulator)), leaf_(leaf) {
   info_ = {leaf->view.shape, leaf->view.dtype, leaf->view.rank, true};
   outputs_ = &info_;
   output_count_ = 1;
@@ -202,9 +215,12 @@ void Accumulator::dispose(Accumulator* accumulator) noexcept {
 }
 
 // The last edge has gone: the accumulator stays with its leaf, which it no longer holds.
-void Accumulator::let_go(GraphNode* node) noexcept { static_cast<Accumulator*>(node)->leaf_->release(); }
+void Accumulator::let_go(GraphNode* node) noexcept {
+  static_cast<Accumulator*>(node)->leaf_->release();
+}
 
-void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&, bool create_graph) {
+void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&,
+                        bool create_graph) {
   if (gradients[0] != nullptr) accumulate_grad(*leaf_, gradients[0], create_graph);
 }
 
@@ -212,8 +228,9 @@ namespace {
 
 // Whether the holder of the one reference may change the tensor, or keep it as its own.
 bool sole_owner(const Tensor& tensor) {
-  return tensor.references.load(std::memory_order_acquire) == 1 && tensor.view.flags == TENON_TENSOR_CONTIGUOUS &&
-         tensor.storage != nullptr && !tensor.storage->foreign &&
+  return tensor.references.load(std::memory_order_acquire) == 1 &&
+         tensor.view.flags == TENON_TENSOR_CONTIGUOUS && tensor.storage != nullptr &&
+         !tensor.storage->foreign &&
          tensor.storage->references.load(std::memory_order_acquire) == 1;
 }
 
@@ -232,8 +249,10 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
   TensorRef next;
   if (!present) {
     // Kept as it is when nobody else can see it change later.
-    next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1) ? TensorRef(gradient)
-           : create_graph ? cloned(gradient) : contiguous_copy(*gradient);
+    next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1)
+               ? TensorRef(gradient)
+           : create_graph ? cloned(gradient)
+                          : contiguous_copy(*gradient);
   } else if (create_graph || !present->contiguous() || present->has_flag(TENON_TENSOR_READ_ONLY)) {
     next = add_gradients(TensorRef(present), gradient, true);
   } else {
@@ -269,8 +288,10 @@ Edge accumulator_edge(Tensor& leaf) {
   Accumulator* present = meta.accumulator.load(std::memory_order_acquire);
   if (present == nullptr) {
     Accumulator* made = Accumulator::create(&leaf);
-    if (meta.accumulator.compare_exchange_strong(present, made, std::memory_order_acq_rel)) present = made;
-    else Accumulator::dispose(made);
+    if (meta.accumulator.compare_exchange_strong(present, made, std::memory_order_acq_rel))
+      present = made;
+    else
+      Accumulator::dispose(made);
   }
   return {present->acquire(), 0};
 }
@@ -292,7 +313,8 @@ void set_history(Tensor& tensor, Node* node, uint32_t output) {
   if (TensorMeta* meta = meta_if_any(tensor); meta != nullptr && meta->retained) [[unlikely]] {
     // What retains its gradient goes on doing so for its new value.
     auto& old = static_cast<Node*>(tensor.node)->extra().retained;
-    std::erase_if(old, [&](const NodeExtra::Retained& entry) { return entry.box == meta->retained; });
+    std::erase_if(old,
+                  [&](const NodeExtra::Retained& entry) { return entry.box == meta->retained; });
     node->extra().retained.push_back({output, meta->retained});
   }
   if (tensor.node != nullptr) tensor.node->release();
@@ -319,8 +341,10 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   Tensor& base = *tensor.view_base;
   require_dense(base);
   if (node->outputs().size() != 1) {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, std::string(node->name()) + " changed a view in place and has other results: "
-                                                 "that is not recorded; change a clone, or the whole tensor");
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                std::string(node->name()) +
+                    " changed a view in place and has other results: "
+                    "that is not recorded; change a clone, or the whole tensor");
   }
   CopySlicesNode* through = CopySlicesNode::create(gradient_edge(base), node, slot, tensor, base);
   set_history(base, through, 0);
@@ -332,16 +356,22 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
 
 void check_inplace(const Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE)) {
-    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): an inference tensor cannot be changed in place where recording is on: clone it first");
+    throw Error(TENON_ERROR_INPLACE, std::string(op) +
+                                         "(): an inference tensor cannot be changed in place where "
+                                         "recording is on: clone it first");
   }
   if (is_leaf(tensor) && tensor.requires_grad()) {
-    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a leaf tensor that requires grad is being used in an in-place operation; "
-                                                       "run it under no_grad, or on a clone");
+    throw Error(TENON_ERROR_INPLACE,
+                std::string(op) +
+                    "(): a leaf tensor that requires grad is being used in an in-place operation; "
+                    "run it under no_grad, or on a clone");
   }
   if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
   if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
-    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): a view of a leaf tensor that requires grad is being used in an in-place operation; "
-                                                       "run it under no_grad, or on a clone");
+    throw Error(TENON_ERROR_INPLACE, std::string(op) +
+                                         "(): a view of a leaf tensor that requires grad is being "
+                                         "used in an in-place operation; "
+                                         "run it under no_grad, or on a clone");
   }
   require_dense(*tensor.view_base);
 }
@@ -350,14 +380,20 @@ void check_inplace(const Tensor& tensor, const char* op) {
 
 void set_requires_grad(Tensor& tensor, bool requires_grad) {
   if (requires_grad && !dtype_floating(tensor.view.dtype)) {
-    throw Error(TENON_ERROR_RUNTIME, std::string("only tensors of floating point dtype can require gradients, not ") + dtype_text(tensor.view.dtype));
+    throw Error(TENON_ERROR_RUNTIME,
+                std::string("only tensors of floating point dtype can require gradients, not ") +
+                    dtype_text(tensor.view.dtype));
   }
   if (!is_leaf(tensor)) {
     if (requires_grad) return;
-    throw Error(TENON_ERROR_RUNTIME, "you can only change requires_grad flags of leaf tensors; use detach() to get a computed tensor without history");
+    throw Error(TENON_ERROR_RUNTIME,
+                "you can only change requires_grad flags of leaf tensors; use detach() to get a "
+                "computed tensor without history");
   }
   if (requires_grad && tensor.has_flag(TENON_TENSOR_INFERENCE)) {
-    throw Error(TENON_ERROR_RUNTIME, "an inference tensor cannot require grad outside of inference mode: clone it first");
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        "an inference tensor cannot require grad outside of inference mode: clone it first");
   }
   if (requires_grad) {
     meta_of(tensor);
@@ -380,11 +416,15 @@ TensorRef grad_of(Tensor& tensor) {
 
 void set_grad(Tensor& tensor, Tensor* grad) {
   if (grad != nullptr) {
-    if (grad->view.rank != tensor.view.rank || !std::equal(grad->shape().begin(), grad->shape().end(), tensor.shape().begin())) {
-      throw Error(TENON_ERROR_VALUE, "assigned grad has shape " + shape_text(grad->shape()) + " but the tensor has shape " + shape_text(tensor.shape()));
+    if (grad->view.rank != tensor.view.rank ||
+        !std::equal(grad->shape().begin(), grad->shape().end(), tensor.shape().begin())) {
+      throw Error(TENON_ERROR_VALUE, "assigned grad has shape " + shape_text(grad->shape()) +
+                                         " but the tensor has shape " + shape_text(tensor.shape()));
     }
     if (grad->view.dtype != tensor.view.dtype) {
-      throw Error(TENON_ERROR_TYPE, std::string("assigned grad has dtype ") + dtype_text(grad->view.dtype) + " but the tensor has dtype " + dtype_text(tensor.view.dtype));
+      throw Error(TENON_ERROR_TYPE,
+                  std::string("assigned grad has dtype ") + dtype_text(grad->view.dtype) +
+                      " but the tensor has dtype " + dtype_text(tensor.view.dtype));
     }
   } else if (tensor.meta == nullptr) {
     return;

@@ -10,8 +10,8 @@
 
 namespace tenon::core {
 
-// Adds what arrives into the .grad of a leaf. Belongs to the leaf's meta; keeps the leaf alive while a graph leads
-// to it.
+// Adds what arrives into the .grad of a leaf. Belongs to the leaf's meta; keeps the leaf alive
+// while a graph leads to it.
 class Accumulator final : public Node {
  public:
   static Accumulator* create(Tensor* leaf);
@@ -22,7 +22,8 @@ class Accumulator final : public Node {
     return this;
   }
   const char* name() const override { return "AccumulateGrad"; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override;
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+             bool create_graph) override;
 
  private:
   explicit Accumulator(Tensor* leaf);
@@ -36,36 +37,39 @@ class Accumulator final : public Node {
 struct TensorMeta final : AutogradMeta {
   ~TensorMeta() override { Accumulator::dispose(accumulator.load(std::memory_order_relaxed)); }
   std::atomic<Accumulator*> accumulator{nullptr};  // owned
-  std::mutex adding;                       // held while a gradient is added
-  std::mutex mutex;                        // guards grad
-  TensorRef grad;                          // of a leaf
-  std::shared_ptr<RetainedGrad> retained;  // of a computed tensor that asked
-  TensorRef tangent;                       // forward mode
+  std::mutex adding;                               // held while a gradient is added
+  std::mutex mutex;                                // guards grad
+  TensorRef grad;                                  // of a leaf
+  std::shared_ptr<RetainedGrad> retained;          // of a computed tensor that asked
+  TensorRef tangent;                               // forward mode
   uint64_t tangent_level = 0;
 };
 
 // The tensor's meta, made when missing. [this tensor's owner]
 TensorMeta& meta_of(Tensor& tensor);
-inline TensorMeta* meta_if_any(const Tensor& tensor) { return static_cast<TensorMeta*>(tensor.meta); }
+inline TensorMeta* meta_if_any(const Tensor& tensor) {
+  return static_cast<TensorMeta*>(tensor.meta);
+}
 
-// A view whose base was changed in place gets a history that reads it out of the base again. Due before a call
-// reads or changes the tensor, and before its gradient is asked for.
+// A view whose base was changed in place gets a history that reads it out of the base again. Due
+// before a call reads or changes the tensor, and before its gradient is asked for.
 void refresh_stale(Tensor& tensor);
 inline void refresh_history(Tensor& tensor) {
   if (tensor.view_base != nullptr) refresh_stale(tensor);
 }
-// Where gradients of the tensor go, with a reference to the node for the caller; {} when it requires none.
+// Where gradients of the tensor go, with a reference to the node for the caller; {} when it
+// requires none.
 Edge gradient_edge(Tensor& tensor);
 // Makes the tensor output `output` of `node` (which gets a reference).
 void set_history(Tensor& tensor, Node* node, uint32_t output);
-// After `node` recorded an in-place change of the tensor: its history, and its base's, go through `node`.
-// `slot` is the edge of `node` that the tensor's old history hangs on.
+// After `node` recorded an in-place change of the tensor: its history, and its base's, go through
+// `node`. `slot` is the edge of `node` that the tensor's old history hangs on.
 void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot);
 
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 
-// Throws when an in-place change of the tensor cannot be recorded: leaves that require grad, views of them, and
-// views of bases that are not dense.
+// Throws when an in-place change of the tensor cannot be recorded: leaves that require grad, views
+// of them, and views of bases that are not dense.
 void check_inplace(const Tensor& tensor, const char* op);
 
 // ---- what the boundary offers ----

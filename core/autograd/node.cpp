@@ -21,8 +21,8 @@ namespace {
 
 std::atomic<uint64_t> sequence_counter{1};
 
-// Nodes whose last reference went while another was being destroyed on this thread. Without a destructor: tensors
-// with static storage die after the thread's own objects.
+// Nodes whose last reference went while another was being destroyed on this thread. Without a
+// destructor: tensors with static storage die after the thread's own objects.
 struct Graveyard {
   Node* waiting = nullptr;
   bool draining = false;
@@ -31,12 +31,13 @@ constinit thread_local Graveyard graveyard;
 
 constexpr size_t aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Arguments that are kept as they are, and those of which a node needs its own copy; of the others (tensors, lists of
-// them, documents, modules) it keeps nothing here.
-constexpr uint32_t kPlainTags = 1u << TENON_VALUE_NONE | 1u << TENON_VALUE_BOOL | 1u << TENON_VALUE_INT |
-                                1u << TENON_VALUE_FLOAT | 1u << TENON_VALUE_DTYPE;
-constexpr uint32_t kCopiedTags = 1u << TENON_VALUE_STRING | 1u << TENON_VALUE_BOOL_LIST | 1u << TENON_VALUE_INT_LIST |
-                                 1u << TENON_VALUE_FLOAT_LIST;
+// Arguments that are kept as they are, and those of which a node needs its own copy; of the others
+// (tensors, lists of them, documents, modules) it keeps nothing here.
+constexpr uint32_t kPlainTags = 1u << TENON_VALUE_NONE | 1u << TENON_VALUE_BOOL |
+                                1u << TENON_VALUE_INT | 1u << TENON_VALUE_FLOAT |
+                                1u << TENON_VALUE_DTYPE;
+constexpr uint32_t kCopiedTags = 1u << TENON_VALUE_STRING | 1u << TENON_VALUE_BOOL_LIST |
+                                 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
 
 size_t copied_bytes(const tenon_value& value) {
   const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
@@ -44,11 +45,14 @@ size_t copied_bytes(const tenon_value& value) {
 }
 
 [[noreturn]] void fail_released(const char* name) {
-  throw Error(TENON_ERROR_GRAPH,
-              std::string("Trying to backward through the graph a second time (or directly access saved tensors "
-                          "after they have already been freed). Saved intermediate values of the graph are freed "
-                          "when you call backward() or gradients(): pass retain_graph=true to the first call "
-                          "if you need to go through it again. (at ") + name + ")");
+  throw Error(
+      TENON_ERROR_GRAPH,
+      std::string(
+          "Trying to backward through the graph a second time (or directly access saved tensors "
+          "after they have already been freed). Saved intermediate values of the graph are freed "
+          "when you call backward() or gradients(): pass retain_graph=true to the first call "
+          "if you need to go through it again. (at ") +
+          name + ")");
 }
 
 }  // namespace
@@ -81,8 +85,8 @@ void Node::destroy_node(GraphNode* base) noexcept {
   yard.draining = false;
 }
 
-OpNode* OpNode::create(const Implementation& implementation, const tenon_value* arguments, size_t slots,
-                       std::span<Tensor* const> results, size_t saved_capacity) {
+OpNode* OpNode::create(const Implementation& implementation, const tenon_value* arguments,
+                       size_t slots, std::span<Tensor* const> results, size_t saved_capacity) {
   // Trailing `out` and tensors that nobody reads again need no place.
   size_t argument_count = implementation.parameter_count;
   if (implementation.out_parameter == static_cast<int32_t>(argument_count) - 1) --argument_count;
@@ -179,7 +183,8 @@ size_t OpNode::saved_bytes() const {
   size_t bytes = 0;
   for (size_t i = 0; i < saved_count_; ++i) {
     const Tensor* tensor = saved_[i].tensor;
-    if (tensor != nullptr && tensor->storage != nullptr) bytes += static_cast<size_t>(tensor->view.count * dtype_bytes(tensor->view.dtype));
+    if (tensor != nullptr && tensor->storage != nullptr)
+      bytes += static_cast<size_t>(tensor->view.count * dtype_bytes(tensor->view.dtype));
   }
   return bytes;
 }
@@ -206,7 +211,8 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
 namespace {
 
 bool own_result(const SavedTensor& saved) {
-  return saved.kind == SavedTensor::Kind::Result || saved.kind == SavedTensor::Kind::ListedOwnResult;
+  return saved.kind == SavedTensor::Kind::Result ||
+         saved.kind == SavedTensor::Kind::ListedOwnResult;
 }
 
 [[noreturn, gnu::cold]] void fail_changed(const SavedTensor& saved, const Node& node) {
@@ -216,15 +222,19 @@ bool own_result(const SavedTensor& saved) {
   if (own_result(saved)) {
     origin = ", which is output " + std::to_string(saved.index) + " of " + node.name() + ",";
   } else if (tensor.node != nullptr) {
-    origin = ", which is output " + std::to_string(tensor.node_output) + " of " + static_cast<Node*>(tensor.node)->name() + ",";
+    origin = ", which is output " + std::to_string(tensor.node_output) + " of " +
+             static_cast<Node*>(tensor.node)->name() + ",";
   }
-  std::string message = "one of the variables needed for gradient computation has been modified by an inplace operation: [" +
-                        std::string(dtype_text(tensor.view.dtype)) + " " + shape_text(tensor.shape()) + "]" + origin +
-                        " is at version " + std::to_string(tensor.version()) + "; expected version " + std::to_string(saved.version) +
-                        " instead, to compute the gradients of " + node.name() + ".";
+  std::string message =
+      "one of the variables needed for gradient computation has been modified by an inplace "
+      "operation: [" +
+      std::string(dtype_text(tensor.view.dtype)) + " " + shape_text(tensor.shape()) + "]" + origin +
+      " is at version " + std::to_string(tensor.version()) + "; expected version " +
+      std::to_string(saved.version) + " instead, to compute the gradients of " + node.name() + ".";
   if (writer != nullptr) {
     const Implementation* by = writer->implementation.load();
-    message += " It was last changed by '" + writer->name + "'" + (by == nullptr ? "" : " (plugin '" + by->provider + "')") + ".";
+    message += " It was last changed by '" + writer->name + "'" +
+               (by == nullptr ? "" : " (plugin '" + by->provider + "')") + ".";
   }
   message += " Hint: clone the tensor before changing it, or change it after backward.";
   throw Error(TENON_ERROR_INPLACE, message);
@@ -244,20 +254,24 @@ namespace {
 }
 
 [[noreturn, gnu::cold]] void fail_count(const Node& node, size_t expected, size_t got) {
-  fail_answer(node, "an incorrect number of gradients (expected " + std::to_string(expected) + ", got " + std::to_string(got) + ")");
+  fail_answer(node, "an incorrect number of gradients (expected " + std::to_string(expected) +
+                        ", got " + std::to_string(got) + ")");
 }
 
 [[noreturn, gnu::cold]] void fail_not_tensor(const Node& node, size_t position) {
   std::string input = "the corresponding forward input";
   const Implementation* implementation = node.implementation();
-  if (implementation != nullptr && !implementation->has_lists && position < implementation->parameter_count) {
+  if (implementation != nullptr && !implementation->has_lists &&
+      position < implementation->parameter_count) {
     input += " '" + implementation->schema.parameters[position].name + "'";
   }
-  fail_answer(node, "a gradient different from None at position " + std::to_string(position + 1) + ", but " + input + " was not a tensor");
+  fail_answer(node, "a gradient different from None at position " + std::to_string(position + 1) +
+                        ", but " + input + " was not a tensor");
 }
 
 bool same_shape(const Tensor& tensor, const OutputInfo& info) {
-  return tensor.view.rank == info.rank && std::equal(info.shape, info.shape + info.rank, tensor.view.shape);
+  return tensor.view.rank == info.rank &&
+         std::equal(info.shape, info.shape + info.rank, tensor.view.shape);
 }
 
 bool expands_to(const OutputInfo& info, const Tensor& tensor) {
@@ -269,7 +283,9 @@ bool expands_to(const OutputInfo& info, const Tensor& tensor) {
   return true;
 }
 
-[[gnu::cold]] std::string invalid_at(size_t index) { return "an invalid gradient at index " + std::to_string(index); }
+[[gnu::cold]] std::string invalid_at(size_t index) {
+  return "an invalid gradient at index " + std::to_string(index);
+}
 
 }  // namespace
 
@@ -283,7 +299,9 @@ void check_answer(Node& node, std::span<const TensorRef> answer) {
     if (!answer[i]) continue;
     // Beyond the last tensor, but still an argument of the call.
     const Implementation* implementation = node.implementation();
-    if (implementation != nullptr && !implementation->has_lists && i < implementation->parameter_count) fail_not_tensor(node, i);
+    if (implementation != nullptr && !implementation->has_lists &&
+        i < implementation->parameter_count)
+      fail_not_tensor(node, i);
     fail_count(node, edges, answer.size());
   }
 }
@@ -291,7 +309,8 @@ void check_answer(Node& node, std::span<const TensorRef> answer) {
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
   if (!same_shape(*gradient, info)) [[unlikely]] {
     if (!expands_to(info, *gradient)) {
-      fail_answer(from, invalid_at(index) + " - got " + shape_text(gradient->shape()) + " but expected shape compatible with " +
+      fail_answer(from, invalid_at(index) + " - got " + shape_text(gradient->shape()) +
+                            " but expected shape compatible with " +
                             shape_text({info.shape, info.rank}));
     }
     static const tenon_op* const sum_to_size = Registry::process().require("sum_to_size");
@@ -304,7 +323,8 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
   }
   if (gradient->view.dtype != info.dtype) [[unlikely]] {
     if (!dtype_floating(gradient->view.dtype)) {
-      fail_answer(from, invalid_at(index) + " - expected dtype " + dtype_text(info.dtype) + " but got " + dtype_text(gradient->view.dtype));
+      fail_answer(from, invalid_at(index) + " - expected dtype " + dtype_text(info.dtype) +
+                            " but got " + dtype_text(gradient->view.dtype));
     }
     static const tenon_op* const to = Registry::process().require("to");
     tenon_value dtype{};
@@ -314,7 +334,8 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
     gradient = call_tensor(to, arguments);
   }
   if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
-    fail_answer(from, invalid_at(index) + " - a tensor that has a shape but no data, as saved by shape(...)");
+    fail_answer(from, invalid_at(index) +
+                          " - a tensor that has a shape but no data, as saved by shape(...)");
   }
   return gradient;
 }
@@ -327,11 +348,14 @@ class BackwardRule final : public RuleState {
   // Fills `values` with the call's arguments, saved tensors in place.
   void fill_arguments(tenon_value* values) {
     for (size_t i = 0; i < node_.argument_count_; ++i) values[i] = node_.arguments_[i];
-    for (size_t i = node_.argument_count_; i < node_.implementation_->parameter_count; ++i) values[i] = tenon_value{};
+    for (size_t i = node_.argument_count_; i < node_.implementation_->parameter_count; ++i)
+      values[i] = tenon_value{};
     for (size_t i = 0; i < node_.saved_count_; ++i) {
       const SavedTensor& saved = node_.saved_[i];
-      if (saved.kind != SavedTensor::Kind::Argument && saved.kind != SavedTensor::Kind::ShapeOnly) continue;
-      if (!node_.implementation_->has_lists || !node_.implementation_->schema.parameters[saved.index].type.list) [[likely]] {
+      if (saved.kind != SavedTensor::Kind::Argument && saved.kind != SavedTensor::Kind::ShapeOnly)
+        continue;
+      if (!node_.implementation_->has_lists ||
+          !node_.implementation_->schema.parameters[saved.index].type.list) [[likely]] {
         values[saved.index] = tensor_value(unpack(saved));
         continue;
       }
@@ -372,8 +396,9 @@ class BackwardRule final : public RuleState {
         if (is_listed(node_.saved_[i]) && at-- == 0) return unpack(node_.saved_[i]);
       }
     }
-    throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " + std::to_string(saved_count()) +
-                                       " tensors, and tensor " + std::to_string(index) + " is asked for");
+    throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " +
+                                       std::to_string(saved_count()) + " tensors, and tensor " +
+                                       std::to_string(index) + " is asked for");
   }
   void* stash() override { return node_.notes_ ? node_.notes_->stash : nullptr; }
 
@@ -383,7 +408,8 @@ class BackwardRule final : public RuleState {
     std::vector<Tensor*> tensors;
   };
   static bool is_listed(const SavedTensor& saved) {
-    return saved.kind == SavedTensor::Kind::Listed || saved.kind == SavedTensor::Kind::ListedOwnResult;
+    return saved.kind == SavedTensor::Kind::Listed ||
+           saved.kind == SavedTensor::Kind::ListedOwnResult;
   }
   // The saved tensor as a rule may use it, alive as long as the node is in use.
   Tensor* unpack(const SavedTensor& saved) {
@@ -403,7 +429,8 @@ class BackwardRule final : public RuleState {
   std::vector<List> lists_;
 };
 
-void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) {
+void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+                   bool create_graph) {
   const Use use(*this);
   Tensor* few[8];
   std::vector<Tensor*> many;
@@ -416,8 +443,8 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   for (size_t i = 0; i < gradients.size(); ++i) {
     incoming[i] = gradients[i];
     if (gradients[i] != nullptr || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
-    // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for what can
-    // have a gradient.
+    // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for
+    // what can have a gradient.
     if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
     zeros.push_back(make_empty(outputs_[i].dtype, {outputs_[i].shape, outputs_[i].rank}));
     tenon_value zero{};
@@ -435,8 +462,9 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   tenon_status status = TENON_OK;
   {
     const GradModeGuard guard(create_graph && !once);
-    status = implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
-                                                  static_cast<int64_t>(gradients.size()), &error);
+    status =
+        implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
+                                             static_cast<int64_t>(gradients.size()), &error);
   }
   if (status != TENON_OK) {
     add_error_context(&error, *implementation_, status);
@@ -448,8 +476,9 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
 
 namespace {
 
-// Stands behind the gradients of a rule that must not be differentiated itself. Its edges lead to all that the
-// gradients were made from, so that nobody can ask for a second derivative without meeting it.
+// Stands behind the gradients of a rule that must not be differentiated itself. Its edges lead to
+// all that the gradients were made from, so that nobody can ask for a second derivative without
+// meeting it.
 class OnceNode final : public Node {
  public:
   static OnceNode* create(const Implementation& implementation, std::span<const Edge> edges,
@@ -483,8 +512,10 @@ class OnceNode final : public Node {
   const char* name() const override { return "OnceDifferentiableBackward"; }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const>, std::vector<TensorRef>&, bool) override {
-    Error error(TENON_ERROR_GRAPH, "trying to differentiate twice a function that was marked with @once_differentiable: the backward of op '" +
-                                       implementation_->schema.name + "'");
+    Error error(TENON_ERROR_GRAPH,
+                "trying to differentiate twice a function that was marked with "
+                "@once_differentiable: the backward of op '" +
+                    implementation_->schema.name + "'");
     error.op = implementation_->schema.name;
     error.provider = implementation_->provider;
     throw error;
@@ -498,7 +529,8 @@ class OnceNode final : public Node {
 
 }  // namespace
 
-void OpNode::forbid_second_order(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer) {
+void OpNode::forbid_second_order(std::span<Tensor* const> gradients,
+                                 std::vector<TensorRef>& answer) {
   std::vector<Edge> edges;
   struct Release {
     std::vector<Edge>& edges;

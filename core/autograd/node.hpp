@@ -45,8 +45,8 @@ struct NodeExtra {
   std::vector<Retained> retained;
 };
 
-// One block of memory: the object, then edges, outputs and what the kind of node adds. Released iteratively,
-// so that graphs of any depth fit any stack.
+// One block of memory: the object, then edges, outputs and what the kind of node adds. Released
+// iteratively, so that graphs of any depth fit any stack.
 class Node : public GraphNode {
  public:
   virtual const char* name() const = 0;
@@ -54,8 +54,10 @@ class Node : public GraphNode {
   virtual const Implementation* implementation() const { return nullptr; }
   // Whether it is run when no gradient at all has come: Functions are, and may be handed zeros.
   virtual bool runs_without_gradients() const { return false; }
-  // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at entry. Throws.
-  virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) = 0;
+  // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at
+  // entry. Throws.
+  virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+                     bool create_graph) = 0;
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
@@ -75,7 +77,9 @@ class Node : public GraphNode {
   Node& operator=(const Node&) = delete;
 
  protected:
-  Node(uint64_t sequence, uint32_t bytes) : sequence_(sequence), bytes_(bytes) { destroy = destroy_node; }
+  Node(uint64_t sequence, uint32_t bytes) : sequence_(sequence), bytes_(bytes) {
+    destroy = destroy_node;
+  }
   virtual ~Node();
   static void destroy_node(GraphNode* node) noexcept;
 
@@ -98,27 +102,38 @@ struct SavedTensor {
   Tensor* tensor = nullptr;  // owned
   uint32_t version = 0;
   uint16_t index = 0;  // parameter or result
-  enum class Kind : uint8_t { Argument, ShapeOnly, Result, Listed, ListedOwnResult } kind = Kind::Argument;
+  enum class Kind : uint8_t {
+    Argument,
+    ShapeOnly,
+    Result,
+    Listed,
+    ListedOwnResult
+  } kind = Kind::Argument;
 };
 
-// The number and kinds of gradients that a rule returned, against the arguments of its call. Throws.
+// The number and kinds of gradients that a rule returned, against the arguments of its call.
+// Throws.
 void check_answer(Node& node, std::span<const TensorRef> answer);
-// Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted. Throws.
+// Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
+// Throws.
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index);
 
 // The node of an op with a backward rule.
 class OpNode final : public Node {
  public:
-  // Records a call that has run. `arguments` are the bound ones; list and string arguments are copied.
-  // Edges and outputs are the caller's to fill. Owned by the caller.
-  static OpNode* create(const Implementation& implementation, const tenon_value* arguments, size_t slots,
-                        std::span<Tensor* const> results, size_t saved_capacity);
+  // Records a call that has run. `arguments` are the bound ones; list and string arguments are
+  // copied. Edges and outputs are the caller's to fill. Owned by the caller.
+  static OpNode* create(const Implementation& implementation, const tenon_value* arguments,
+                        size_t slots, std::span<Tensor* const> results, size_t saved_capacity);
 
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool create_graph) override;
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+             bool create_graph) override;
   void release_saved() override;
-  bool released() const override { return (uses_.load(std::memory_order_acquire) & kReleased) != 0; }
+  bool released() const override {
+    return (uses_.load(std::memory_order_acquire) & kReleased) != 0;
+  }
   bool runs_without_gradients() const override { return notes_ != nullptr; }
 
   void set_edge(size_t slot, Edge edge) { edges_[slot] = edge; }

@@ -1,4 +1,5 @@
-// Recorded calls: run, then leave a node that can take the gradient back; and carry tangents forward.
+// Recorded calls: run, then leave a node that can take the gradient back; and carry tangents
+// forward.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -31,7 +32,8 @@ size_t count_slots(const Implementation& implementation, const tenon_value* argu
 
 // Calls visit(slot, tensor or null, parameter) for every slot.
 template <class Visit>
-void for_each_slot(const Implementation& implementation, const tenon_value* arguments, Visit&& visit) {
+void for_each_slot(const Implementation& implementation, const tenon_value* arguments,
+                   Visit&& visit) {
   size_t slot = 0;
   for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
     const tenon_value& value = arguments[i];
@@ -44,7 +46,8 @@ void for_each_slot(const Implementation& implementation, const tenon_value* argu
 }
 
 // The tensors of all results in order: a list counts as so many.
-void collect_results(const Implementation& implementation, tenon_value* results, std::vector<Tensor**>& places) {
+void collect_results(const Implementation& implementation, tenon_value* results,
+                     std::vector<Tensor**>& places) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     if (results[r].tag == TENON_VALUE_TENSOR) places.push_back(&results[r].as.tensor);
     if (results[r].tag == TENON_VALUE_TENSOR_LIST) {
@@ -61,7 +64,9 @@ class DetachedInputs {
     size_t tensors = 0;
     size_t lists = 0;
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      tensors += arguments[i].tag == TENON_VALUE_TENSOR ? 1 : arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : 0;
+      tensors += arguments[i].tag == TENON_VALUE_TENSOR        ? 1
+                 : arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length
+                                                               : 0;
       lists += arguments[i].tag == TENON_VALUE_TENSOR_LIST ? 1 : 0;
     }
     pairs_.reserve(tensors);
@@ -122,19 +127,27 @@ class NewNode {
   OpNode* node_;
 };
 
-bool differentiable_dtype(const Tensor* tensor) { return tensor != nullptr && dtype_floating(tensor->view.dtype); }
+bool differentiable_dtype(const Tensor* tensor) {
+  return tensor != nullptr && dtype_floating(tensor->view.dtype);
+}
 
 [[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {
-  throw Error(TENON_ERROR_NOT_IMPLEMENTED, "[" + implementation.schema.name + "::backward] not implemented: autograd not implemented for op '" +
-                                               implementation.schema.name + "' of plugin '" + implementation.provider +
-                                               "'; give it a backward, declare it composite, or call it under no_grad");
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "[" + implementation.schema.name +
+                  "::backward] not implemented: autograd not implemented for op '" +
+                  implementation.schema.name + "' of plugin '" + implementation.provider +
+                  "'; give it a backward, declare it composite, or call it under no_grad");
 }
 
 // Checks that come before anything runs.
 void check_recordable(const Implementation& implementation, const tenon_value* arguments) {
-  if (implementation.out_parameter >= 0 && arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
-    throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + "(): functions with out=... arguments don't support automatic differentiation, "
-                                                               "but one of the arguments requires grad; leave 'out' away or run under no_grad");
+  if (implementation.out_parameter >= 0 &&
+      arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        name_of(implementation) +
+            "(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad; leave 'out' away or run under no_grad");
   }
   if (!implementation.mutates) return;
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
@@ -148,18 +161,24 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
     if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor);
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length; ++k) check(arguments[i].as.tensors[k]);
+    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
+         ++k)
+      check(arguments[i].as.tensors[k]);
   }
 }
 
-// A result that is one of the operands, unchanged, becomes a handle of its own before it gets a history.
-void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments, Tensor** place) {
+// A result that is one of the operands, unchanged, becomes a handle of its own before it gets a
+// history.
+void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
+                          Tensor** place) {
   // What is also an operand has two owners at least.
   if ((*place)->references.load(std::memory_order_relaxed) == 1) return;
   bool is_input = false;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     is_input |= arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor == *place;
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length; ++k) is_input |= arguments[i].as.tensors[k] == *place;
+    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
+         ++k)
+      is_input |= arguments[i].as.tensors[k] == *place;
   }
   if (!is_input) return;
   Tensor* input = *place;
@@ -169,11 +188,13 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   input->release();
 }
 
-// ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the node ----
+// ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the
+// node ----
 
-tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments, tenon_value* results,
-                           tenon_error** error) noexcept {
+tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments,
+                           tenon_value* results, tenon_error** error) noexcept {
   tenon_status run_status = TENON_OK;
+  bool ran = false;
   const tenon_status status = guarded(error, [&] {
     if (implementation.out_parameter >= 0) check_recordable(implementation, arguments);
     uint32_t tensors = 0;
@@ -191,10 +212,13 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
       tenon_context context{&implementation, arguments};
       run_status = run_plain(implementation, context, arguments, results, error);
     }
-    if (run_status != TENON_OK || results[0].tag != TENON_VALUE_TENSOR || !differentiable_dtype(results[0].as.tensor)) return;
+    if (run_status != TENON_OK) return;
+    ran = true;
+    if (results[0].tag != TENON_VALUE_TENSOR || !differentiable_dtype(results[0].as.tensor)) return;
     separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
-    const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size()));
+    const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
+                                      implementation.saves.size()));
     node->set_tensor_slots(tensors);
     for (uint32_t i = 0; i < slots; ++i) {
       if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
@@ -204,7 +228,8 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
       if (item.kind == SavedItem::Kind::Result) {
         node->save(SavedTensor::Kind::Result, item.index, result);
       } else if (arguments[item.index].tag == TENON_VALUE_TENSOR) {
-        node->save(item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly : SavedTensor::Kind::Argument,
+        node->save(item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
+                                                           : SavedTensor::Kind::Argument,
                    item.index, arguments[item.index].as.tensor);
       }
     }
@@ -212,7 +237,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
   });
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
-    release_results(implementation, results);
+    if (ran) release_results(implementation, results);
     add_error_context(error, implementation, status);
   }
   return status;
@@ -222,8 +247,8 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
 
 class RecordedCall {
  public:
-  RecordedCall(const Implementation& implementation, const tenon_value* arguments, tenon_value* results, bool recording,
-               bool dual)
+  RecordedCall(const Implementation& implementation, const tenon_value* arguments,
+               tenon_value* results, bool recording, bool dual)
       : implementation_(implementation),
         arguments_(arguments),
         results_(results),
@@ -246,13 +271,15 @@ class RecordedCall {
     notes_ = std::make_unique<FunctionNotes>();
     if (!recording_) return;
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
-      if (tensor != nullptr && tensor->requires_grad() && slot < 64) notes_->needs |= uint64_t{1} << slot;
+      if (tensor != nullptr && tensor->requires_grad() && slot < 64)
+        notes_->needs |= uint64_t{1} << slot;
     });
   }
 
   tenon_status run(tenon_error** error) noexcept {
     const GradModeGuard guard(false);
-    tenon_context context{&implementation_, function_ ? detached_->values() : arguments_, notes_.get()};
+    tenon_context context{&implementation_, function_ ? detached_->values() : arguments_,
+                          notes_.get()};
     return function_ ? run_only(implementation_, context, context.arguments, results_, error)
                      : run_plain(implementation_, context, arguments_, results_, error);
   }
@@ -262,20 +289,24 @@ class RecordedCall {
     constant_.resize(places_.size());
     if (function_) adopt();
     for (Tensor** place : places_) {
-      if (*place != nullptr && !changed(*place)) separate_from_inputs(implementation_, arguments_, place);
+      if (*place != nullptr && !changed(*place))
+        separate_from_inputs(implementation_, arguments_, place);
     }
     if (dual_) propagate_tangents(implementation_, arguments_, originals_, places_, notes_.get());
     if (recording_ && can_require_grad()) {
-      if (implementation_.descriptor.differentiable != TENON_DIFFERENTIABLE_FORMULA) fail_not_implemented(implementation_);
+      if (implementation_.descriptor.differentiable != TENON_DIFFERENTIABLE_FORMULA)
+        fail_not_implemented(implementation_);
       record();
     }
   }
 
  private:
-  // What an in-place rule wants to see of the tensor that is about to change, with the history that it has now.
+  // What an in-place rule wants to see of the tensor that is about to change, with the history that
+  // it has now.
   void keep_originals() {
     for (const SavedItem& item : implementation_.saves) {
-      if (item.kind != SavedItem::Kind::Argument || (implementation_.mutated_parameters >> item.index & 1u) == 0 ||
+      if (item.kind != SavedItem::Kind::Argument ||
+          (implementation_.mutated_parameters >> item.index & 1u) == 0 ||
           arguments_[item.index].tag != TENON_VALUE_TENSOR) {
         continue;
       }
@@ -294,7 +325,8 @@ class RecordedCall {
     for (uint32_t i = 0; i < implementation_.parameter_count && implementation_.mutates; ++i) {
       if ((implementation_.mutated_parameters >> i & 1u) == 0) continue;
       if (arguments_[i].tag == TENON_VALUE_TENSOR && arguments_[i].as.tensor == tensor) return true;
-      for (uint32_t k = 0; arguments_[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments_[i].length; ++k) {
+      for (uint32_t k = 0; arguments_[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments_[i].length;
+           ++k) {
         if (arguments_[i].as.tensors[k] == tensor) return true;
       }
     }
@@ -304,7 +336,8 @@ class RecordedCall {
   // From here on, what the Function spoke of as its inputs are the caller's tensors.
   void adopt() {
     for (const TensorRef& marked : notes_->non_differentiable) {
-      for (size_t i = 0; i < places_.size(); ++i) constant_[i] = constant_[i] || (marked && *places_[i] == marked.get());
+      for (size_t i = 0; i < places_.size(); ++i)
+        constant_[i] = constant_[i] || (marked && *places_[i] == marked.get());
     }
     for (Tensor** place : places_) {
       if (*place == nullptr) continue;
@@ -313,7 +346,8 @@ class RecordedCall {
         (*place)->release();
         *place = original;
       } else if ((*place)->view_base != nullptr) {
-        if (Tensor* input = detached_->original((*place)->view_base)) set_view_base(**place, *input);
+        if (Tensor* input = detached_->original((*place)->view_base))
+          set_view_base(**place, *input);
       }
     }
     for (TensorRef& saved : notes_->saved) detached_->restore(saved);
@@ -322,9 +356,12 @@ class RecordedCall {
       if (recording_) check_inplace(*tensor, name_of(implementation_).c_str());
       note_change(implementation_, *tensor);
       dirty_.push_back(tensor.get());
-      if (recording_ && std::none_of(places_.begin(), places_.end(), [&](Tensor** place) { return *place == tensor.get(); })) {
-        throw Error(TENON_ERROR_RUNTIME, name_of(implementation_) + "(): a tensor that was marked dirty is not among the results; "
-                                                                    "a Function returns every input that it changes in place");
+      if (recording_ && std::none_of(places_.begin(), places_.end(),
+                                     [&](Tensor** place) { return *place == tensor.get(); })) {
+        throw Error(TENON_ERROR_RUNTIME,
+                    name_of(implementation_) +
+                        "(): a tensor that was marked dirty is not among the results; "
+                        "a Function returns every input that it changes in place");
       }
     }
     if (implementation_.settles) settle(implementation_, arguments_, results_);
@@ -344,29 +381,35 @@ class RecordedCall {
   void record() {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
-      throw Error(TENON_ERROR_VALUE, name_of(implementation_) + "(): more than 65535 tensors in one recorded call");
+      throw Error(TENON_ERROR_VALUE,
+                  name_of(implementation_) + "(): more than 65535 tensors in one recorded call");
     }
     uint32_t needing = 0;
     uint64_t tensors = 0;
-    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t parameter) {
-      if (tensor == nullptr) return;
-      if (slot < 64) tensors |= uint64_t{1} << slot;
-      if (tensor->requires_grad()) needing |= 1u << parameter;
-    });
+    for_each_slot(implementation_, arguments_,
+                  [&](size_t slot, Tensor* tensor, uint32_t parameter) {
+                    if (tensor == nullptr) return;
+                    if (slot < 64) tensors |= uint64_t{1} << slot;
+                    if (tensor->requires_grad()) needing |= 1u << parameter;
+                  });
     std::vector<Tensor*> results;
     results.reserve(places_.size());
     for (Tensor** place : places_) results.push_back(*place);
     size_t capacity = notes_ ? notes_->saved.size() : 0;
     for (const SavedItem& item : implementation_.saves) {
-      const bool list = item.kind != SavedItem::Kind::Result && arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
+      const bool list = item.kind != SavedItem::Kind::Result &&
+                        arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
       capacity += list ? arguments_[item.index].length : 1;
     }
-    if (capacity > UINT16_MAX) throw Error(TENON_ERROR_VALUE, name_of(implementation_) + "(): more than 65535 tensors saved by one call");
+    if (capacity > UINT16_MAX)
+      throw Error(TENON_ERROR_VALUE,
+                  name_of(implementation_) + "(): more than 65535 tensors saved by one call");
 
     const NewNode node(OpNode::create(implementation_, arguments_, slots, results, capacity));
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
-      if (tensor != nullptr && tensor->requires_grad()) node->set_edge(slot, gradient_edge(*tensor));
+      if (tensor != nullptr && tensor->requires_grad())
+        node->set_edge(slot, gradient_edge(*tensor));
     });
     for (size_t i = 0; i < results.size(); ++i) {
       if (constant_[i]) node->mark_non_differentiable(i);
@@ -392,13 +435,16 @@ class RecordedCall {
 
   void save(OpNode* node, const SavedItem& item, std::span<Tensor* const> results) {
     if (item.kind == SavedItem::Kind::Result) {
-      node->save(SavedTensor::Kind::Result, item.index, item.index < results.size() ? results[item.index] : nullptr);
+      node->save(SavedTensor::Kind::Result, item.index,
+                 item.index < results.size() ? results[item.index] : nullptr);
       return;
     }
-    const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly : SavedTensor::Kind::Argument;
+    const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
+                                                              : SavedTensor::Kind::Argument;
     const tenon_value& value = arguments_[item.index];
     if (value.tag == TENON_VALUE_TENSOR) {
-      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index && originals_[item.index];
+      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index &&
+                            originals_[item.index];
       node->save(kind, item.index, original ? originals_[item.index].get() : value.as.tensor);
     } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
       for (uint32_t k = 0; k < value.length; ++k) node->save(kind, item.index, value.as.tensors[k]);
@@ -409,7 +455,8 @@ class RecordedCall {
     for (const TensorRef& saved : notes_->saved) {
       const auto own = std::find(results.begin(), results.end(), saved.get());
       if (saved && own != results.end()) {
-        node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()), saved.get());
+        node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()),
+                   saved.get());
       } else {
         node->save(SavedTensor::Kind::Listed, 0, saved.get());
       }
@@ -439,8 +486,10 @@ class RecordedCall {
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
   const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
-  const bool dual = (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
-  if (recording && !dual && implementation.records_simply) return record_simply(implementation, arguments, results, error);
+  const bool dual =
+      (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
+  if (recording && !dual && implementation.records_simply)
+    return record_simply(implementation, arguments, results, error);
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(error, [&] {

@@ -27,7 +27,8 @@ void set_view_base(Tensor& view, Tensor& input) noexcept {
   if (implementation.mutates) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-      if (arguments[i].tag == TENON_VALUE_TENSOR) note_change(implementation, *arguments[i].as.tensor);
+      if (arguments[i].tag == TENON_VALUE_TENSOR)
+        note_change(implementation, *arguments[i].as.tensor);
       if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
       for (uint32_t k = 0; k < arguments[i].length; ++k) {
         if (const Tensor* tensor = arguments[i].as.tensors[k]) note_change(implementation, *tensor);
@@ -40,7 +41,9 @@ void set_view_base(Tensor& view, Tensor& input) noexcept {
     if (parameter < 0 || arguments[parameter].tag != TENON_VALUE_TENSOR) continue;
     Tensor* input = arguments[parameter].as.tensor;
     const auto set_base = [&](Tensor* view) {
-      if (view == nullptr || view == input || view->view_base != nullptr || view->storage != input->storage) return;
+      if (view == nullptr || view == input || view->view_base != nullptr ||
+          view->storage != input->storage)
+        return;
       set_view_base(*view, *input);
     };
     if (results[r].tag == TENON_VALUE_TENSOR) set_base(results[r].as.tensor);
@@ -54,11 +57,13 @@ void release_results(const Implementation& implementation, tenon_value* results)
   for (uint32_t r = 0; r < implementation.result_count; ++r) release_value(results[r]);
 }
 
-tenon_status run_only(const Implementation& implementation, tenon_context& context, const tenon_value* arguments,
-                      tenon_value* results, tenon_error** error) noexcept {
+tenon_status run_only(const Implementation& implementation, tenon_context& context,
+                      const tenon_value* arguments, tenon_value* results,
+                      tenon_error** error) noexcept {
   // A run that fails halfway leaves what it has given; one that forgets a result gives none.
   for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
-  const tenon_status status = implementation.run(implementation.self, &context, arguments, results, error);
+  const tenon_status status =
+      implementation.run(implementation.self, &context, arguments, results, error);
   if (status != TENON_OK) [[unlikely]] {
     release_results(implementation, results);
     add_error_context(error, implementation, status);
@@ -67,9 +72,11 @@ tenon_status run_only(const Implementation& implementation, tenon_context& conte
 }
 
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
-                       const tenon_value* arguments, tenon_value* results, tenon_error** error) noexcept {
+                       const tenon_value* arguments, tenon_value* results,
+                       tenon_error** error) noexcept {
   const tenon_status status = run_only(implementation, context, arguments, results, error);
-  if (status != TENON_OK) [[unlikely]] return status;
+  if (status != TENON_OK) [[unlikely]]
+    return status;
   if (implementation.out_parameter >= 0) {
     const tenon_value& out = arguments[implementation.out_parameter];
     if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
@@ -80,18 +87,24 @@ tenon_status run_plain(const Implementation& implementation, tenon_context& cont
 
 namespace {
 
-// What the operands carry that leaves the plain path; false when an argument needs converting or refusing.
-[[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation, const tenon_value* arguments, uint32_t& flags) {
+// What the operands carry that leaves the plain path; false when an argument needs converting or
+// refusing.
+[[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation,
+                                                const tenon_value* arguments, uint32_t& flags) {
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     const uint32_t tag = arguments[i].tag;
     // Without a branch of its own, and false for a forged tag.
-    if (((implementation.accept[i] >> (tag & 31u)) & static_cast<uint32_t>(tag < 32u)) == 0) [[unlikely]] return false;
+    if (((implementation.accept[i] >> (tag & 31u)) & static_cast<uint32_t>(tag < 32u)) == 0)
+        [[unlikely]]
+      return false;
     if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
   }
   if (implementation.fixed_lists) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       const int32_t length = implementation.schema.parameters[i].type.length;
-      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE && arguments[i].length != static_cast<uint32_t>(length)) return false;
+      if (length > 0 && arguments[i].tag != TENON_VALUE_NONE &&
+          arguments[i].length != static_cast<uint32_t>(length))
+        return false;
     }
   }
   if (implementation.has_lists) [[unlikely]] {
@@ -105,7 +118,8 @@ namespace {
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status refuse_read_only(const Implementation& implementation, tenon_error** error) {
+[[gnu::noinline, gnu::cold]] tenon_status refuse_read_only(const Implementation& implementation,
+                                                           tenon_error** error) {
   return guarded(error, [&] {
     throw Error(TENON_ERROR_RUNTIME, std::string(implementation.schema.short_name()) +
                                          "(): an operand that it changes is read-only");
@@ -127,8 +141,8 @@ bool writes_read_only(const Implementation& implementation, const tenon_value* a
 // A view without history whose base has got one: it has to be read out of the base again.
 bool has_stale_view(const Implementation& implementation, const tenon_value* arguments) {
   const auto stale = [](const Tensor* tensor) {
-    return tensor != nullptr && tensor->view_base != nullptr && tensor->view_base->node != nullptr &&
-           tensor->view_version != tensor->version();
+    return tensor != nullptr && tensor->view_base != nullptr &&
+           tensor->view_base->node != nullptr && tensor->view_version != tensor->version();
   };
   for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
     const tenon_value& value = arguments[i];
@@ -140,20 +154,24 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
   return false;
 }
 
-[[gnu::noinline]] tenon_status call_bound(const Implementation& implementation, const tenon_value* arguments,
-                                          tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+[[gnu::noinline]] tenon_status call_bound(const Implementation& implementation,
+                                          const tenon_value* arguments, tenon_value* results,
+                                          uint32_t flags, tenon_error** error) noexcept {
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
     if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
       return refuse_read_only(implementation, error);
     }
-    if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW && thread_state.grad_enabled &&
-        has_stale_view(implementation, arguments)) {
+    if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
+        thread_state.grad_enabled && has_stale_view(implementation, arguments)) {
       flags |= TENON_TENSOR_REQUIRES_GRAD;
     }
     const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
-    // A Function may return its input: then the result must be a handle of its own, recorded or not.
-    const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 && (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-    if ((record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) && !implementation.composite) {
+    // A Function may return its input: then the result must be a handle of its own, recorded or
+    // not.
+    const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 &&
+                          (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    if ((record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) &&
+        !implementation.composite) {
       return call_recorded(implementation, arguments, results, flags, error);
     }
   }
@@ -181,10 +199,13 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
   return call_bound(implementation, bound.values, results, flags, error);
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status no_implementation(const tenon_op* op, tenon_error** error) {
+[[gnu::noinline, gnu::cold]] tenon_status no_implementation(const tenon_op* op,
+                                                            tenon_error** error) {
   return guarded(error, [&] {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name + "' has no active implementation: its plugin was "
-                "disabled or unloaded; `tenon show " + op->name + "` says more");
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name +
+                                                 "' has no active implementation: its plugin was "
+                                                 "disabled or unloaded; `tenon show " +
+                                                 op->name + "` says more");
   });
 }
 
@@ -193,48 +214,58 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
 namespace {
 
 // Arguments that need converting: typed wrappers pass keyword-only parameters by position too.
-[[gnu::noinline]] tenon_status call_unfitting(const Implementation& implementation, const tenon_value* arguments,
-                                              uint32_t given, tenon_value* results, tenon_error** error) noexcept {
+[[gnu::noinline]] tenon_status call_unfitting(const Implementation& implementation,
+                                              const tenon_value* arguments, uint32_t given,
+                                              tenon_value* results, tenon_error** error) noexcept {
   const auto positional = static_cast<uint32_t>(implementation.schema.positional_count);
-  if (given <= positional) return call_converting(implementation, {arguments, given}, {}, {}, results, error);
+  if (given <= positional)
+    return call_converting(implementation, {arguments, given}, {}, {}, results, error);
   tenon_string names[kMaxParameters];
   const uint32_t named = std::min<uint32_t>(given, implementation.parameter_count) - positional;
   for (uint32_t i = 0; i < named; ++i) {
     const std::string& name = implementation.schema.parameters[positional + i].name;
     names[i] = {name.data(), static_cast<int64_t>(name.size())};
   }
-  if (given > implementation.parameter_count) return call_converting(implementation, {arguments, given}, {}, {}, results, error);
-  return call_converting(implementation, {arguments, positional}, {names, named}, {arguments + positional, named},
-                         results, error);
+  if (given > implementation.parameter_count)
+    return call_converting(implementation, {arguments, given}, {}, {}, results, error);
+  return call_converting(implementation, {arguments, positional}, {names, named},
+                         {arguments + positional, named}, results, error);
 }
 
 // Trailing parameters take their defaults.
-[[gnu::noinline]] tenon_status call_filling(const Implementation& implementation, const tenon_value* arguments,
-                                            uint32_t given, tenon_value* results, tenon_error** error) noexcept {
-  if (given > implementation.parameter_count || given < static_cast<uint32_t>(implementation.schema.required_count)) {
+[[gnu::noinline]] tenon_status call_filling(const Implementation& implementation,
+                                            const tenon_value* arguments, uint32_t given,
+                                            tenon_value* results, tenon_error** error) noexcept {
+  if (given > implementation.parameter_count ||
+      given < static_cast<uint32_t>(implementation.schema.required_count)) {
     return call_unfitting(implementation, arguments, given, results, error);
   }
   tenon_value filled[kMaxParameters];
   for (uint32_t i = 0; i < given; ++i) filled[i] = arguments[i];
-  for (uint32_t i = given; i < implementation.parameter_count; ++i) filled[i] = implementation.defaults[i];
+  for (uint32_t i = given; i < implementation.parameter_count; ++i)
+    filled[i] = implementation.defaults[i];
   uint32_t flags = 0;
-  if (!gather_flags(implementation, filled, flags)) return call_unfitting(implementation, arguments, given, results, error);
+  if (!gather_flags(implementation, filled, flags))
+    return call_unfitting(implementation, arguments, given, results, error);
   return call_bound(implementation, filled, results, flags, error);
 }
 
 }  // namespace
 
-tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,
-                     tenon_error** error) noexcept {
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     tenon_value* results, tenon_error** error) noexcept {
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
+  if (implementation == nullptr) [[unlikely]]
+    return no_implementation(op, error);
   const auto given = static_cast<uint32_t>(count);
-  if (given != implementation->parameter_count) [[unlikely]] return call_filling(*implementation, arguments, given, results, error);
+  if (given != implementation->parameter_count) [[unlikely]]
+    return call_filling(*implementation, arguments, given, results, error);
   uint32_t flags = 0;
   if (!gather_flags(*implementation, arguments, flags)) [[unlikely]] {
     return call_unfitting(*implementation, arguments, given, results, error);
   }
-  if ((flags & kSpecialFlags) != 0) [[unlikely]] return call_bound(*implementation, arguments, results, flags, error);
+  if ((flags & kSpecialFlags) != 0) [[unlikely]]
+    return call_bound(*implementation, arguments, results, flags, error);
   tenon_context context{implementation, arguments};
   return run_plain(*implementation, context, arguments, results, error);
 }
@@ -244,7 +275,8 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept {
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr) [[unlikely]] return no_implementation(op, error);
+  if (implementation == nullptr) [[unlikely]]
+    return no_implementation(op, error);
   return call_converting(*implementation, positional, keywords, keyword_values, results, error);
 }
 
@@ -256,23 +288,27 @@ TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments
   if (status != TENON_OK) throw_status(status, error);
   if (results[0].tag != TENON_VALUE_TENSOR) {
     release_value(results[0]);
-    throw Error(TENON_ERROR_TYPE, "op '" + op->name + "' did not return a tensor where the runtime needs one");
+    throw Error(TENON_ERROR_TYPE,
+                "op '" + op->name + "' did not return a tensor where the runtime needs one");
   }
   return TensorRef::take(results[0].as.tensor);
 }
 
-void add_error_context(tenon_error** slot, const Implementation& implementation, tenon_status status) noexcept {
+void add_error_context(tenon_error** slot, const Implementation& implementation,
+                       tenon_status status) noexcept {
   if (slot == nullptr) return;
   try {
     const std::string& op = implementation.schema.name;
     if (*slot == nullptr) {
-      *slot = new tenon_error{Error(status, op + "() failed with status " + std::to_string(status) + " (" +
-                                                error_kind_text(status) + ") and no message")};
+      *slot =
+          new tenon_error{Error(status, op + "() failed with status " + std::to_string(status) +
+                                            " (" + error_kind_text(status) + ") and no message")};
     }
     tenon_error& error = **slot;
     if (error.preallocated || error.error.op == op) return;
     if (!error.error.op.empty()) {
-      // It comes from another op that this one called: told in its words, as the cause of this one's failure.
+      // It comes from another op that this one called: told in its words, as the cause of this
+      // one's failure.
       error.error.cause = std::make_shared<const tenon_error>(error);
     }
     error.error.op = op;

@@ -11,28 +11,31 @@
 namespace tenon::core {
 
 // Flags of operands that leave the plain path.
-inline constexpr uint32_t kSpecialFlags =
-    TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED |
-    TENON_TENSOR_READ_ONLY | TENON_TENSOR_VIEW;
+inline constexpr uint32_t kSpecialFlags = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT |
+                                          TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY |
+                                          TENON_TENSOR_VIEW;
 
-// With the first `count` parameters given in schema order; the others take their defaults. `results` has
-// result_count slots. On failure nothing is given.
-tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,
-                     tenon_error** error) noexcept;
+// With the first `count` parameters given in schema order; the others take their defaults.
+// `results` has result_count slots. On failure nothing is given.
+tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     tenon_value* results, tenon_error** error) noexcept;
 tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept;
 
-// Runs the implementation for bound arguments without recording; keeps versions and view bases. What
-// dispatch does on the plain path, and autograd beneath its own work.
+// Runs the implementation for bound arguments without recording; keeps versions and view bases.
+// What dispatch does on the plain path, and autograd beneath its own work.
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
-                       const tenon_value* arguments, tenon_value* results, tenon_error** error) noexcept;
+                       const tenon_value* arguments, tenon_value* results,
+                       tenon_error** error) noexcept;
 
 // The two halves of it, for Functions: what they see as their inputs are not the caller's tensors.
-tenon_status run_only(const Implementation& implementation, tenon_context& context, const tenon_value* arguments,
-                      tenon_value* results, tenon_error** error) noexcept;
-void settle(const Implementation& implementation, const tenon_value* arguments, tenon_value* results) noexcept;
+tenon_status run_only(const Implementation& implementation, tenon_context& context,
+                      const tenon_value* arguments, tenon_value* results,
+                      tenon_error** error) noexcept;
+void settle(const Implementation& implementation, const tenon_value* arguments,
+            tenon_value* results) noexcept;
 void release_results(const Implementation& implementation, tenon_value* results) noexcept;
 // The tensor has been changed in place by the op.
 inline void note_change(const Implementation& implementation, const Tensor& tensor) noexcept {
@@ -43,7 +46,8 @@ inline void note_change(const Implementation& implementation, const Tensor& tens
 // Makes `view`, which shares the storage of `input`, a view of what `input` is a view of.
 void set_view_base(Tensor& view, Tensor& input) noexcept;
 
-// The layer above: bound arguments of which some require grad or carry tangents. Defined by autograd.
+// The layer above: bound arguments of which some require grad or carry tangents. Defined by
+// autograd.
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
 
@@ -60,6 +64,7 @@ inline tenon_value tensor_value(Tensor* tensor) {
 }
 
 // Adds op and provider to an error; one that names another op becomes the cause.
-void add_error_context(tenon_error** error, const Implementation& implementation, tenon_status status) noexcept;
+void add_error_context(tenon_error** error, const Implementation& implementation,
+                       tenon_status status) noexcept;
 
 }  // namespace tenon::core

@@ -22,20 +22,23 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kMaxOperands = 4;  // the output and three inputs
-constexpr int64_t kGrain = 65536;    // elements that are worth a thread
-constexpr int64_t kPanelBytes = 32 * 1024;     // of a packed panel: it stays in the nearest cache
-constexpr int64_t kPanelLineBytes = 128;       // of each line that a panel takes: what one miss fetches
-constexpr int64_t kStreamBytes = 16 << 20;     // outputs from here on bypass the caches
-constexpr int64_t kStreamBlock = 512;          // bytes at once then: reads and writes shall overlap
+constexpr int64_t kMaxOperands = 4;         // the output and three inputs
+constexpr int64_t kGrain = 65536;           // elements that are worth a thread
+constexpr int64_t kPanelBytes = 32 * 1024;  // of a packed panel: it stays in the nearest cache
+constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
+constexpr int64_t kStreamBytes = 16 << 20;  // outputs from here on bypass the caches
+constexpr int64_t kStreamBlock = 512;       // bytes at once then: reads and writes shall overlap
 
 uint32_t find_isa() {
   uint32_t best = TENON_ISA_BASELINE;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) best = TENON_ISA_V3;
-  if (best == TENON_ISA_V3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
+    best = TENON_ISA_V3;
+  if (best == TENON_ISA_V3 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
     best = TENON_ISA_V4;
   }
 #endif
@@ -57,11 +60,12 @@ tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
     if (const tenon_loop loop = loops[isa * TENON_DTYPE_COUNT + dtype]) return loop;
     if (isa == 0) break;
   }
-  throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " + dtype_text(dtype) + " operands");
+  throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " +
+                                    dtype_text(dtype) + " operands");
 }
 
-// The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only where they
-// are of a higher category (bool, integer, floating).
+// The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only
+// where they are of a higher category (bool, integer, floating).
 tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
   tenon_dtype by_rank[3] = {TENON_DTYPE_NONE, TENON_DTYPE_NONE, TENON_DTYPE_NONE};
   for (size_t i = 0; i < count; ++i) {
@@ -71,14 +75,17 @@ tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
       tenon_dtype& dtype = by_rank[tensor.view.rank == 0 ? 1 : 0];
       dtype = promote_dtypes(dtype, tensor.view.dtype);
     } else {
-      const tenon_dtype own = value.tag == TENON_VALUE_FLOAT ? TENON_F32 : value.tag == TENON_VALUE_INT ? TENON_I64 : TENON_BOOL;
+      const tenon_dtype own = value.tag == TENON_VALUE_FLOAT ? TENON_F32
+                              : value.tag == TENON_VALUE_INT ? TENON_I64
+                                                             : TENON_BOOL;
       by_rank[2] = promote_dtypes(by_rank[2], own);
     }
   }
   tenon_dtype result = by_rank[0];
   for (const tenon_dtype lower : {by_rank[1], by_rank[2]}) {
     if (lower == TENON_DTYPE_NONE) continue;
-    if (result == TENON_DTYPE_NONE || dtype_category(lower) > dtype_category(result)) result = lower;
+    if (result == TENON_DTYPE_NONE || dtype_category(lower) > dtype_category(result))
+      result = lower;
   }
   return result;
 }
@@ -86,7 +93,8 @@ tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
 void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
   visit_dtype(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number) : static_cast<T>(value.as.integer);
+    const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
+                                                    : static_cast<T>(value.as.integer);
     std::memcpy(to, &number, sizeof(T));
   });
 }
@@ -102,7 +110,8 @@ struct Space {
     if (size == 1) return;
     if (rank > 0) {
       bool merges = true;
-      for (int64_t k = 0; k < operands; ++k) merges &= strides[rank - 1][k] == dimension_strides[k] * size;
+      for (int64_t k = 0; k < operands; ++k)
+        merges &= strides[rank - 1][k] == dimension_strides[k] * size;
       if (merges) {
         shape[rank - 1] *= size;
         std::copy_n(dimension_strides, operands, strides[rank - 1]);
@@ -116,8 +125,8 @@ struct Space {
 };
 
 // Runs rows [begin, end) of a space whose last dimension is the loop's.
-void run_rows(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
-              int64_t begin, int64_t end) {
+void run_rows(const Space& space, char* const* bases, tenon_loop loop,
+              const tenon_value* parameters, int64_t begin, int64_t end) {
   const int64_t inner = space.rank - 1;
   int64_t index[TENON_MAX_RANK] = {};
   char* data[kMaxOperands];
@@ -138,12 +147,14 @@ void run_rows(const Space& space, char* const* bases, tenon_loop loop, const ten
   }
 }
 
-// Rows of a panel from the lines of a column-major operand: target[i][j] = lines[j][i]. Four by four in
-// registers (two by two of 64 bits), so that neither side is touched element by element.
+// Rows of a panel from the lines of a column-major operand: target[i][j] = lines[j][i]. Four by
+// four in registers (two by two of 64 bits), so that neither side is touched element by element.
 template <class Word>
-void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t row_stride, int64_t rows, int64_t width) {
+void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t row_stride,
+                int64_t rows, int64_t width) {
   constexpr int64_t side = 16 / sizeof(Word);
-  constexpr int64_t ahead = 16;  // lines to fetch beforehand: their stride hides them from the processor
+  constexpr int64_t ahead =
+      16;  // lines to fetch beforehand: their stride hides them from the processor
   typedef Word Quad __attribute__((vector_size(16)));
   const int64_t whole_rows = rows / side * side, whole_width = width / side * side;
   for (int64_t j = 0; j < whole_width; j += side) {
@@ -158,8 +169,10 @@ void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t ro
       Quad in[side], out[side];
       for (int64_t k = 0; k < side; ++k) std::memcpy(&in[k], from + k * line_stride, sizeof(Quad));
       if constexpr (side == 4) {
-        const Quad a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5), b = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
-        const Quad c = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5), d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+        const Quad a = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5),
+                   b = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+        const Quad c = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5),
+                   d = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
         out[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
         out[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
         out[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
@@ -180,10 +193,10 @@ void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t ro
   }
 }
 
-// 2-D spaces in which an input runs down the other dimension: packs panels of its rows so that the loop
-// stays dense. One pass over memory instead of one cache line per element.
-bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
-                const int64_t* sizes) {
+// 2-D spaces in which an input runs down the other dimension: packs panels of its rows so that the
+// loop stays dense. One pass over memory instead of one cache line per element.
+bool run_packed(const Space& space, char* const* bases, tenon_loop loop,
+                const tenon_value* parameters, const int64_t* sizes) {
   if (space.rank != 2 || space.shape[1] < 16 || space.shape[0] < 16) return false;
   int64_t packed = -1;
   for (int64_t k = 1; k < space.operands; ++k) {
@@ -196,38 +209,43 @@ bool run_packed(const Space& space, char* const* bases, tenon_loop loop, const t
   const int64_t size = sizes[packed];
   const int64_t rows_per_panel = kPanelLineBytes / size;
   const int64_t columns = std::min(space.shape[1], kPanelBytes / kPanelLineBytes);
-  const int64_t pitch = columns * size + 64;  // rows that lay a power of two apart would share few cache lines
+  const int64_t pitch =
+      columns * size + 64;  // rows that lay a power of two apart would share few cache lines
   const int64_t panels = (space.shape[0] + rows_per_panel - 1) / rows_per_panel;
-  parallel_for(0, panels, std::max<int64_t>(1, kGrain / (rows_per_panel * space.shape[1])), [&](int64_t from, int64_t to) {
-    alignas(64) thread_local char buffer[2 * kPanelBytes + kPanelLineBytes * 64];
-    for (int64_t panel = from; panel < to; ++panel) {
-      const int64_t row = panel * rows_per_panel;
-      const int64_t rows = std::min(rows_per_panel, space.shape[0] - row);
-      for (int64_t column = 0; column < space.shape[1]; column += columns) {
-        const int64_t width = std::min(columns, space.shape[1] - column);
-        const char* source = bases[packed] + row * size + column * space.strides[1][packed];
-        const int64_t line_stride = space.strides[1][packed];
-        if (size == 4) pack_panel<uint32_t>(source, line_stride, buffer, pitch, rows, width);
-        else pack_panel<uint64_t>(source, line_stride, buffer, pitch, rows, width);
-        int64_t strides[kMaxOperands];
-        std::copy_n(space.strides[1], space.operands, strides);
-        strides[packed] = size;
-        for (int64_t i = 0; i < rows; ++i) {
-          char* data[kMaxOperands];
-          for (int64_t k = 0; k < space.operands; ++k) {
-            data[k] = bases[k] + (row + i) * space.strides[0][k] + column * space.strides[1][k];
+  parallel_for(
+      0, panels, std::max<int64_t>(1, kGrain / (rows_per_panel * space.shape[1])),
+      [&](int64_t from, int64_t to) {
+        alignas(64) thread_local char buffer[2 * kPanelBytes + kPanelLineBytes * 64];
+        for (int64_t panel = from; panel < to; ++panel) {
+          const int64_t row = panel * rows_per_panel;
+          const int64_t rows = std::min(rows_per_panel, space.shape[0] - row);
+          for (int64_t column = 0; column < space.shape[1]; column += columns) {
+            const int64_t width = std::min(columns, space.shape[1] - column);
+            const char* source = bases[packed] + row * size + column * space.strides[1][packed];
+            const int64_t line_stride = space.strides[1][packed];
+            if (size == 4)
+              pack_panel<uint32_t>(source, line_stride, buffer, pitch, rows, width);
+            else
+              pack_panel<uint64_t>(source, line_stride, buffer, pitch, rows, width);
+            int64_t strides[kMaxOperands];
+            std::copy_n(space.strides[1], space.operands, strides);
+            strides[packed] = size;
+            for (int64_t i = 0; i < rows; ++i) {
+              char* data[kMaxOperands];
+              for (int64_t k = 0; k < space.operands; ++k) {
+                data[k] = bases[k] + (row + i) * space.strides[0][k] + column * space.strides[1][k];
+              }
+              data[packed] = buffer + i * pitch;
+              loop(data, strides, width, parameters);
+            }
           }
-          data[packed] = buffer + i * pitch;
-          loop(data, strides, width, parameters);
         }
-      }
-    }
-  });
+      });
   return true;
 }
 
-void run_space(const Space& space, char* const* bases, tenon_loop loop, const tenon_value* parameters,
-               const int64_t* sizes) {
+void run_space(const Space& space, char* const* bases, tenon_loop loop,
+               const tenon_value* parameters, const int64_t* sizes) {
   if (space.rank == 0) {
     const int64_t strides[kMaxOperands] = {sizes[0], sizes[1], sizes[2], sizes[3]};
     loop(bases, strides, 1, parameters);
@@ -240,14 +258,15 @@ void run_space(const Space& space, char* const* bases, tenon_loop loop, const te
   if (rows == 1) {
     parallel_for(0, space.shape[inner], kGrain, [&](int64_t begin, int64_t end) {
       char* data[kMaxOperands];
-      for (int64_t k = 0; k < space.operands; ++k) data[k] = bases[k] + begin * space.strides[inner][k];
+      for (int64_t k = 0; k < space.operands; ++k)
+        data[k] = bases[k] + begin * space.strides[inner][k];
       loop(data, space.strides[inner], end - begin, parameters);
     });
     return;
   }
-  parallel_for(0, rows, std::max<int64_t>(1, kGrain / space.shape[inner]), [&](int64_t begin, int64_t end) {
-    run_rows(space, bases, loop, parameters, begin, end);
-  });
+  parallel_for(
+      0, rows, std::max<int64_t>(1, kGrain / space.shape[inner]),
+      [&](int64_t begin, int64_t end) { run_rows(space, bases, loop, parameters, begin, end); });
 }
 
 struct Call {
@@ -261,7 +280,9 @@ struct Call {
   Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
   bool in_place = false;
 
-  tenon_dtype dtype_of_input(size_t i) const { return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute; }
+  tenon_dtype dtype_of_input(size_t i) const {
+    return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
+  }
 };
 
 void choose_dtypes(Call& call) {
@@ -274,10 +295,13 @@ void choose_dtypes(Call& call) {
   // A parameter such as alpha takes part only by refusing to lose its fraction.
   for (const uint8_t index : implementation.scalar_parameters) {
     const tenon_value& value = call.arguments[index];
-    if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) && promotion != TENON_PROMOTE_COMPARE &&
+    if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) &&
+        promotion != TENON_PROMOTE_COMPARE &&
         value.as.number != static_cast<double>(static_cast<int64_t>(value.as.number))) {
-      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" + implementation.schema.parameters[index].name +
-                                        "' must be an integer for " + dtype_text(common) + " operands");
+      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" +
+                                        implementation.schema.parameters[index].name +
+                                        "' must be an integer for " + dtype_text(common) +
+                                        " operands");
     }
   }
   call.compute = common;
@@ -287,7 +311,8 @@ void choose_dtypes(Call& call) {
 // The parameters as the loop sees them, in schema order.
 void gather_parameters(const Call& call, tenon_value* parameters) {
   size_t i = 0;
-  for (const uint8_t index : call.implementation.scalar_parameters) parameters[i++] = call.arguments[index];
+  for (const uint8_t index : call.implementation.scalar_parameters)
+    parameters[i++] = call.arguments[index];
 }
 
 [[gnu::noinline]] Tensor* run_general(Call& call) {
@@ -308,7 +333,9 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
     }
     tensors[i] = value.as.tensor;
     if (tensors[i]->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
-      throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + ": an operand has a shape but no data: it was saved as shape(...) alone");
+      throw Error(TENON_ERROR_RUNTIME,
+                  name_of(implementation) +
+                      ": an operand has a shape but no data: it was saved as shape(...) alone");
     }
     try {
       shape = broadcast_shapes(shape, tensors[i]->shape());
@@ -328,24 +355,30 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
     const Tensor& target = *call.target;
     const Shape wanted = shape;
     if (!std::equal(wanted.begin(), wanted.end(), target.shape().begin(), target.shape().end())) {
-      throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " + (call.in_place ? "the tensor changed in place" : "'out'") + " has shape " +
-                                         shape_text(target.shape()) + " but the result has shape " + shape_text(shape));
+      throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " +
+                                         (call.in_place ? "the tensor changed in place" : "'out'") +
+                                         " has shape " + shape_text(target.shape()) +
+                                         " but the result has shape " + shape_text(shape));
     }
     const bool loses = dtype_category(call.result) > dtype_category(target.view.dtype);
     if (loses) {
-      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": the result has dtype " + dtype_text(call.result) +
-                                        ", which cannot be written into " + dtype_text(target.view.dtype));
+      throw Error(TENON_ERROR_TYPE,
+                  name_of(implementation) + ": the result has dtype " + dtype_text(call.result) +
+                      ", which cannot be written into " + dtype_text(target.view.dtype));
     }
-    // Through a temporary when dtypes differ, when elements of the target coincide, or when an operand
-    // overlaps it other than exactly.
+    // Through a temporary when dtypes differ, when elements of the target coincide, or when an
+    // operand overlaps it other than exactly.
     bool indirect = target.view.dtype != call.result;
-    for (size_t d = 0; d < target.view.rank; ++d) indirect |= target.view.strides[d] == 0 && target.view.shape[d] > 1;
+    for (size_t d = 0; d < target.view.rank; ++d)
+      indirect |= target.view.strides[d] == 0 && target.view.shape[d] > 1;
     for (size_t i = 0; i < call.count && !indirect; ++i) {
       if (tensors[i] == nullptr || tensors[i]->storage != target.storage || converted[i]) continue;
       const bool same = tensors[i]->view.data == target.view.data &&
-                        std::equal(target.strides().begin(), target.strides().end(), tensors[i]->strides().begin(), tensors[i]->strides().end()) &&
+                        std::equal(target.strides().begin(), target.strides().end(),
+                                   tensors[i]->strides().begin(), tensors[i]->strides().end()) &&
                         tensors[i]->view.dtype == target.view.dtype &&
-                        std::equal(target.shape().begin(), target.shape().end(), tensors[i]->shape().begin(), tensors[i]->shape().end());
+                        std::equal(target.shape().begin(), target.shape().end(),
+                                   tensors[i]->shape().begin(), tensors[i]->shape().end());
       indirect = !same;
     }
     if (indirect) output = nullptr;
@@ -375,7 +408,8 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
     for (int64_t d = 0; d < shape.rank; ++d) {
       int64_t strides[kMaxOperands];
       strides[0] = output->view.strides[d] * sizes[0];
-      for (size_t i = 0; i < call.count; ++i) strides[i + 1] = tensors[i] == nullptr ? 0 : expanded[i][d] * sizes[i + 1];
+      for (size_t i = 0; i < call.count; ++i)
+        strides[i + 1] = tensors[i] == nullptr ? 0 : expanded[i][d] * sizes[i + 1];
       space.push(shape[d], strides);
     }
     tenon_value parameters[kMaxParameters];
@@ -395,10 +429,10 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
   return made.give();
 }
 
-// Runs a dense loop through a small buffer and writes that past the caches: an output that they cannot hold
-// need not be read before it is written.
-void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, int64_t operands, int64_t count,
-                  const tenon_value* parameters) {
+// Runs a dense loop through a small buffer and writes that past the caches: an output that they
+// cannot hold need not be read before it is written.
+void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, int64_t operands,
+                  int64_t count, const tenon_value* parameters) {
 #if defined(__SSE2__)
   alignas(64) char buffer[kStreamBlock];
   const int64_t block = kStreamBlock / strides[0];
@@ -410,7 +444,8 @@ void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, in
     loop(part, strides, block, parameters);
     auto* to = reinterpret_cast<__m128i*>(data[0] + done * strides[0]);
     const auto* from = reinterpret_cast<const __m128i*>(buffer);
-    for (int64_t i = 0; i < kStreamBlock / 16; ++i) _mm_stream_si128(to + i, _mm_load_si128(from + i));
+    for (int64_t i = 0; i < kStreamBlock / 16; ++i)
+      _mm_stream_si128(to + i, _mm_load_si128(from + i));
   }
   _mm_sfence();
   if (done == count) return;
@@ -429,19 +464,23 @@ inline Tensor* run_dense(const Call& call) {
     const tenon_value& value = *call.operands[i];
     if (value.tag != TENON_VALUE_TENSOR) continue;
     const Tensor* tensor = value.as.tensor;
-    if ((tensor->view.flags & (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY)) != TENON_TENSOR_CONTIGUOUS) return nullptr;
+    if ((tensor->view.flags & (TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY)) !=
+        TENON_TENSOR_CONTIGUOUS)
+      return nullptr;
     if (model == nullptr) {
       model = tensor;
       continue;
     }
-    if (tensor->view.dtype != model->view.dtype || tensor->view.rank != model->view.rank) return nullptr;
+    if (tensor->view.dtype != model->view.dtype || tensor->view.rank != model->view.rank)
+      return nullptr;
     for (size_t d = 0; d < model->view.rank; ++d) {
       if (tensor->view.shape[d] != model->view.shape[d]) return nullptr;
     }
   }
   if (model == nullptr || !dtype_floating(model->view.dtype)) return nullptr;
   const tenon_dtype dtype = model->view.dtype;
-  const tenon_loop loop = call.implementation.elementwise.loops[machine_isa * TENON_DTYPE_COUNT + dtype];
+  const tenon_loop loop =
+      call.implementation.elementwise.loops[machine_isa * TENON_DTYPE_COUNT + dtype];
   if (loop == nullptr) return nullptr;
 
   const bool compares = call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE;
@@ -451,13 +490,16 @@ inline Tensor* run_dense(const Call& call) {
     made = make_empty(compares ? tenon_dtype{TENON_BOOL} : dtype, model->shape());
     output = made.get();
   } else {
-    if (compares || output->view.dtype != dtype || !output->contiguous() || output->view.rank != model->view.rank ||
+    if (compares || output->view.dtype != dtype || !output->contiguous() ||
+        output->view.rank != model->view.rank ||
         !std::equal(output->shape().begin(), output->shape().end(), model->view.shape)) {
       return nullptr;
     }
     for (size_t i = 0; i < call.count; ++i) {
       const tenon_value& value = *call.operands[i];
-      if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == output->storage && value.as.tensor->view.data != output->view.data) return nullptr;
+      if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == output->storage &&
+          value.as.tensor->view.data != output->view.data)
+        return nullptr;
     }
   }
   const int64_t size = dtype_bytes(dtype);
@@ -473,7 +515,8 @@ inline Tensor* run_dense(const Call& call) {
       strides[i + 1] = size;
       continue;
     }
-    const double number = value.tag == TENON_VALUE_FLOAT ? value.as.number : static_cast<double>(value.as.integer);
+    const double number =
+        value.tag == TENON_VALUE_FLOAT ? value.as.number : static_cast<double>(value.as.integer);
     if (dtype == TENON_F32) {
       const auto single = static_cast<float>(number);
       std::memcpy(numbers[i], &single, sizeof(single));
@@ -491,14 +534,18 @@ inline Tensor* run_dense(const Call& call) {
     if (count > 0) loop(data, strides, count, parameters);
   } else {
     // Transcendental functions take longer than the reads that streaming saves.
-    bool streams = count * strides[0] >= kStreamBytes && reinterpret_cast<uintptr_t>(data[0]) % 64 == 0 &&
+    bool streams = count * strides[0] >= kStreamBytes &&
+                   reinterpret_cast<uintptr_t>(data[0]) % 64 == 0 &&
                    call.implementation.elementwise.promotion != TENON_PROMOTE_FLOAT;
     for (size_t k = 1; k <= call.count; ++k) streams &= data[k] != data[0];
     parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
       char* part[kMaxOperands] = {};
       for (size_t k = 0; k <= call.count; ++k) part[k] = data[k] + begin * strides[k];
-      if (streams) run_streamed(loop, part, strides, static_cast<int64_t>(call.count) + 1, end - begin, parameters);
-      else loop(part, strides, end - begin, parameters);
+      if (streams)
+        run_streamed(loop, part, strides, static_cast<int64_t>(call.count) + 1, end - begin,
+                     parameters);
+      else
+        loop(part, strides, end - begin, parameters);
     });
   }
   if (output == call.target) {
@@ -508,21 +555,24 @@ inline Tensor* run_dense(const Call& call) {
   return made.give();
 }
 
-tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments, tenon_value* results,
-                             tenon_error** error) {
+tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments,
+                             tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
   return guarded(error, [&] {
     Call call{implementation, arguments, {}};
     call.count = implementation.operand_parameters.size();
-    for (size_t i = 0; i < call.count; ++i) call.operands[i] = &arguments[implementation.operand_parameters[i]];
-    if (implementation.out_parameter >= 0 && arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+    for (size_t i = 0; i < call.count; ++i)
+      call.operands[i] = &arguments[implementation.operand_parameters[i]];
+    if (implementation.out_parameter >= 0 &&
+        arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
       call.target = arguments[implementation.out_parameter].as.tensor;
     } else if (implementation.mutates) {
       call.target = call.operands[0]->as.tensor;
       call.in_place = true;
     }
     if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
-      throw Error(TENON_ERROR_RUNTIME, name_of(implementation) + ": the tensor to write has a shape but no data");
+      throw Error(TENON_ERROR_RUNTIME,
+                  name_of(implementation) + ": the tensor to write has a shape but no data");
     }
     call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
     Tensor* output = call.condition ? nullptr : run_dense(call);
@@ -544,12 +594,17 @@ void prepare_elementwise(Implementation& implementation) {
   for (size_t i = 0; i < schema.parameters.size(); ++i) {
     const Parameter& parameter = schema.parameters[i];
     if (static_cast<int32_t>(i) == implementation.out_parameter) continue;
-    const bool operand = parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar;
-    (operand ? implementation.operand_parameters : implementation.scalar_parameters).push_back(static_cast<uint8_t>(i));
+    const bool operand = parameter.type.kind == TypeKind::tensor ||
+                         parameter.type.kind == TypeKind::tensor_or_scalar;
+    (operand ? implementation.operand_parameters : implementation.scalar_parameters)
+        .push_back(static_cast<uint8_t>(i));
   }
   const size_t operands = implementation.operand_parameters.size();
-  if (operands == 0 || operands >= static_cast<size_t>(kMaxOperands) || schema.returns.size() != 1) {
-    throw Error(TENON_ERROR_VALUE, "op '" + schema.name + "': an elementwise op has one to three tensor operands and one result");
+  if (operands == 0 || operands >= static_cast<size_t>(kMaxOperands) ||
+      schema.returns.size() != 1) {
+    throw Error(TENON_ERROR_VALUE,
+                "op '" + schema.name +
+                    "': an elementwise op has one to three tensor operands and one result");
   }
   implementation.self = &implementation;
   implementation.run = run_elementwise;

@@ -1,4 +1,5 @@
-// Running elementwise kernels: promotion, broadcasting, output, strides and threads around plugin loops.
+// Running elementwise kernels: promotion, broadcasting, output, strides and threads around plugin
+// loops.
 #pragma once
 
 #include "core/dispatch/op.hpp"
@@ -9,7 +10,8 @@ namespace tenon::core {
 // parameters, and sets `run`. Throws ValueError when the schema does not fit.
 void prepare_elementwise(Implementation& implementation);
 
-// The instruction set whose loops are run (TENON_ISA_...): the machine's best, or what TENON_ISA names.
+// The instruction set whose loops are run (TENON_ISA_...): the machine's best, or what TENON_ISA
+// names.
 uint32_t loop_isa();
 
 }  // namespace tenon::core

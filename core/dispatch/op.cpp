@@ -33,15 +33,19 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
     if (const size_t separator = part.find(" for "); separator != std::string_view::npos) {
       const std::string_view reader = trim(part.substr(separator + 5));
       const int64_t index = schema.find(reader);
-      if (index < 0) fail(schema, "saves names '" + std::string(reader) + "', which is no parameter");
+      if (index < 0)
+        fail(schema, "saves names '" + std::string(reader) + "', which is no parameter");
       item.for_parameters = 1u << index;
       part = trim(part.substr(0, separator));
     }
     if (part.starts_with("result") && schema.find(part) < 0) {
       const std::string_view number = part.substr(6);
       item.kind = SavedItem::Kind::Result;
-      item.index = number.empty() ? 0 : number.size() == 1 && number[0] >= '0' ? static_cast<uint8_t>(number[0] - '0') : UINT8_MAX;
-      if (item.index >= schema.returns.size()) fail(schema, "saves names '" + std::string(part) + "', which is no result");
+      item.index = number.empty()                           ? 0
+                   : number.size() == 1 && number[0] >= '0' ? static_cast<uint8_t>(number[0] - '0')
+                                                            : UINT8_MAX;
+      if (item.index >= schema.returns.size())
+        fail(schema, "saves names '" + std::string(part) + "', which is no result");
     } else {
       if (part.starts_with("shape(") && part.ends_with(")")) {
         item.kind = SavedItem::Kind::ShapeOnly;
@@ -73,8 +77,8 @@ uint32_t list_tag(TypeKind kind) {
 }
 
 bool holds_tensors(const Parameter& parameter) {
-  return parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar ||
-         parameter.type.kind == TypeKind::any;
+  return parameter.type.kind == TypeKind::tensor ||
+         parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
 }
 
 // Copies a descriptor of any older or newer size: what it lacks reads as zero.
@@ -101,28 +105,35 @@ std::string node_name_for(std::string_view short_name, bool function) {
   return name + (function ? "Backward" : "Backward0");
 }
 
-std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given, std::string provider) {
+std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given,
+                                                    std::string provider) {
   auto made = std::make_unique<Implementation>();
   Implementation& implementation = *made;
   implementation.descriptor = copy_descriptor(given);
   const tenon_op_descriptor& descriptor = implementation.descriptor;
-  if (descriptor.schema == nullptr) throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
+  if (descriptor.schema == nullptr)
+    throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
   implementation.schema = parse_schema(descriptor.schema);
   const Schema& schema = implementation.schema;
   const std::vector<Parameter>& parameters = schema.parameters;
   if (parameters.size() > static_cast<size_t>(kMaxParameters)) {
-    fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " + std::to_string(kMaxParameters) + " are allowed");
+    fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " +
+                     std::to_string(kMaxParameters) + " are allowed");
   }
   if (schema.returns.size() > kMaxResults) {
-    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " + std::to_string(kMaxResults) + " are allowed, of which one may be a list");
+    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " +
+                     std::to_string(kMaxResults) + " are allowed, of which one may be a list");
   }
   if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
     fail(schema, "exactly one of 'run' and 'elementwise' must be given");
   }
   const bool formula = descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula && descriptor.backward == nullptr) fail(schema, "is declared differentiable by formula but has no backward");
-  if (!formula && descriptor.backward != nullptr) fail(schema, "has a backward but is not declared differentiable by formula");
-  if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr) fail(schema, "declares a jvp rule but has none");
+  if (formula && descriptor.backward == nullptr)
+    fail(schema, "is declared differentiable by formula but has no backward");
+  if (!formula && descriptor.backward != nullptr)
+    fail(schema, "has a backward but is not declared differentiable by formula");
+  if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr)
+    fail(schema, "declares a jvp rule but has none");
 
   implementation.self = descriptor.self;
   implementation.run = descriptor.run;
@@ -135,7 +146,8 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
     implementation.not_overridable = descriptor.not_overridable;
   }
-  implementation.node_name = node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
+  implementation.node_name =
+      node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     // A required parameter has no default: NONE never matches its mask, so binding reports it.
@@ -143,10 +155,12 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     implementation.defaults[i] = parameter.default_value.value;
     const bool out = parameter.name == "out" && parameter.keyword_only && parameter.type.mutates;
     if (out) implementation.out_parameter = static_cast<int32_t>(i);
-    if (holds_tensors(parameter) && !out) implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
+    if (holds_tensors(parameter) && !out)
+      implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
     if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
     if (parameter.type.list && parameter.type.length > 0) {
-      // Schemas leave the tag out, so that binding sees every such list; calls check the length instead.
+      // Schemas leave the tag out, so that binding sees every such list; calls check the length
+      // instead.
       implementation.fixed_lists = true;
       implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
     }
@@ -160,15 +174,19 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
       if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
     }
-    if (type.alias != 0 && source < 0) fail(schema, std::string("a result aliases '") + type.alias + "', which no parameter carries");
+    if (type.alias != 0 && source < 0)
+      fail(schema,
+           std::string("a result aliases '") + type.alias + "', which no parameter carries");
     implementation.result_alias.push_back(source);
-    if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates) implementation.aliases = true;
+    if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
+      implementation.aliases = true;
   }
   implementation.settles = implementation.mutates || implementation.aliases;
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
-  implementation.records_simply = formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
-                                  !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
-                                  !schema.returns[0].list;
+  implementation.records_simply =
+      formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
+      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
+      !schema.returns[0].list;
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
   return made;
 }

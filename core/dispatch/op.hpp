@@ -34,13 +34,13 @@ struct Implementation {
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
   uint32_t flags = 0;
-  bool has_lists = false;        // some parameter is a tensor list
-  bool fixed_lists = false;      // some list parameter has a fixed length
-  bool mutates = false;          // some operand is changed in place
-  bool aliases = false;          // some result is a view of an operand
-  bool settles = false;          // versions of operands or view bases change after a run
+  bool has_lists = false;    // some parameter is a tensor list
+  bool fixed_lists = false;  // some list parameter has a fixed length
+  bool mutates = false;      // some operand is changed in place
+  bool aliases = false;      // some result is a view of an operand
+  bool settles = false;      // versions of operands or view bases change after a run
   bool composite = false;
-  bool records_simply = false;   // formula, one new tensor, no lists, nothing changed, no notes
+  bool records_simply = false;  // formula, one new tensor, no lists, nothing changed, no notes
   uint32_t accept[kMaxParameters];
   tenon_value defaults[kMaxParameters];
 
@@ -62,7 +62,8 @@ struct Implementation {
   std::vector<uint8_t> scalar_parameters;
 };
 
-// Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of functions.
+// Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of
+// functions.
 std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& descriptor,
                                                     std::string provider);
 

@@ -20,7 +20,8 @@ Registry& Registry::process() {
 }
 
 const tenon_op* Registry::find(std::string_view name) const {
-  // Readers announce themselves, so that a writer frees a snapshot only when nobody can be reading it.
+  // Readers announce themselves, so that a writer frees a snapshot only when nobody can be reading
+  // it.
   readers_.fetch_add(1, std::memory_order_seq_cst);
   const Snapshot* snapshot = snapshot_.load(std::memory_order_seq_cst);
   const auto found = snapshot->ops.find(name);
@@ -52,7 +53,8 @@ void Registry::publish(std::unique_ptr<Snapshot> next) {
   if (readers_.load(std::memory_order_seq_cst) == 0) retired_.clear();
 }
 
-void Registry::commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors) {
+void Registry::commit(const std::string& provider,
+                      std::span<const tenon_op_descriptor* const> descriptors) {
   const std::lock_guard lock(writers_);
   const Snapshot& present = *snapshot_.load();
 
@@ -71,7 +73,8 @@ void Registry::commit(const std::string& provider, std::span<const tenon_op_desc
     stage.implementation = make_implementation(*descriptor, provider);
     const std::string& name = stage.implementation->schema.name;
     if (!own_names.emplace(name, true).second) {
-      throw Error(TENON_ERROR_PLUGIN, "plugin '" + provider + "' registers op '" + name + "' twice");
+      throw Error(TENON_ERROR_PLUGIN,
+                  "plugin '" + provider + "' registers op '" + name + "' twice");
     }
     const OpRule rule = rule_ ? rule_(name) : OpRule{};
     if (const auto found = present.ops.find(name); found != present.ops.end()) {
@@ -85,9 +88,9 @@ void Registry::commit(const std::string& provider, std::span<const tenon_op_desc
           stage.inactive_reason = "outranked by '" + active->provider + "' (ops.prefer)";
         } else {
           throw Error(TENON_ERROR_PLUGIN,
-                      "op '" + name + "' has two providers: '" + active->provider + "' and '" + provider +
-                          "'; rank them in the config, as in \"ops\": {\"prefer\": {\"" + name + "\": \"" +
-                          provider + "\"}}");
+                      "op '" + name + "' has two providers: '" + active->provider + "' and '" +
+                          provider + "'; rank them in the config, as in \"ops\": {\"prefer\": {\"" +
+                          name + "\": \"" + provider + "\"}}");
         }
       }
     }
@@ -111,10 +114,12 @@ void Registry::commit(const std::string& provider, std::span<const tenon_op_desc
     stage.implementation->op = op;
     if (stage.outranked != nullptr) {
       for (Owned& owned : implementations_) {
-        if (owned.implementation.get() == stage.outranked) owned.inactive_reason = "outranked by '" + provider + "' (ops.prefer)";
+        if (owned.implementation.get() == stage.outranked)
+          owned.inactive_reason = "outranked by '" + provider + "' (ops.prefer)";
       }
     }
-    if (stage.activate) op->implementation.store(stage.implementation.get(), std::memory_order_release);
+    if (stage.activate)
+      op->implementation.store(stage.implementation.get(), std::memory_order_release);
     implementations_.push_back({std::move(stage.implementation), stage.inactive_reason});
   }
   publish(std::move(next));
@@ -125,7 +130,8 @@ std::vector<Registry::Entry> Registry::list() const {
   std::vector<Entry> entries;
   for (const Owned& owned : implementations_) {
     const Implementation* implementation = owned.implementation.get();
-    entries.push_back({implementation, implementation->op->implementation.load() == implementation, owned.inactive_reason});
+    entries.push_back({implementation, implementation->op->implementation.load() == implementation,
+                       owned.inactive_reason});
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.implementation->schema.name < b.implementation->schema.name;

@@ -31,8 +31,8 @@ class Registry {
   // The handle of a registered op, or null. Lock-free. [any-thread]
   const tenon_op* find(std::string_view name) const;
 
-  // Registers all or nothing. Throws PluginError for a second definition of a name that no rule ranks, naming
-  // both providers.
+  // Registers all or nothing. Throws PluginError for a second definition of a name that no rule
+  // ranks, naming both providers.
   void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors);
 
   // How config rules rank and disable; asked for each name at commit.
@@ -49,9 +49,11 @@ class Registry {
   // The process's table.
   static Registry& process();
 
-  // The handle, loading the plugin that declares the op when need be. Throws ValueError with suggestions.
+  // The handle, loading the plugin that declares the op when need be. Throws ValueError with
+  // suggestions.
   const tenon_op* require(std::string_view name) const;
-  // What `require` asks for an unknown name: loads what declares it, or throws the error that says why not.
+  // What `require` asks for an unknown name: loads what declares it, or throws the error that says
+  // why not.
   void set_finder(std::function<void(std::string_view name)> finder);
 
  private:

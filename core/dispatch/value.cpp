@@ -44,7 +44,8 @@ void release_value(tenon_value& value) noexcept {
       free_bytes(value.as.pointer, length);
       break;
     case TENON_VALUE_STRING_LIST:
-      for (int64_t i = 0; i < length; ++i) free_bytes(value.as.strings[i].data, value.as.strings[i].length);
+      for (int64_t i = 0; i < length; ++i)
+        free_bytes(value.as.strings[i].data, value.as.strings[i].length);
       free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_string)));
       break;
     case TENON_VALUE_TENSOR_LIST:
@@ -73,7 +74,8 @@ void release_value(tenon_value& value) noexcept {
 
 tenon_value make_string(std::string_view text) {
   tenon_value value{};
-  value.as.string = static_cast<const char*>(copy_bytes(text.data(), static_cast<int64_t>(text.size())));
+  value.as.string =
+      static_cast<const char*>(copy_bytes(text.data(), static_cast<int64_t>(text.size())));
   value.tag = TENON_VALUE_STRING;
   value.length = static_cast<uint32_t>(text.size());
   return value;
@@ -81,7 +83,8 @@ tenon_value make_string(std::string_view text) {
 
 tenon_value make_string_list(const std::vector<std::string>& texts) {
   const auto count = static_cast<int64_t>(texts.size());
-  auto* strings = static_cast<tenon_string*>(allocate(at_least_one(count * static_cast<int64_t>(sizeof(tenon_string)))));
+  auto* strings = static_cast<tenon_string*>(
+      allocate(at_least_one(count * static_cast<int64_t>(sizeof(tenon_string)))));
   for (int64_t i = 0; i < count; ++i) {
     const std::string& text = texts[static_cast<size_t>(i)];
     const auto length = static_cast<int64_t>(text.size());

@@ -1,4 +1,5 @@
-// The host's slots over the core: each turns handles into objects and exceptions into statuses, nothing more.
+// The host's slots over the core: each turns handles into objects and exceptions into statuses,
+// nothing more.
 #include <cstring>
 #include <optional>
 #include <string>
@@ -32,7 +33,8 @@ namespace {
 
 Shape shape_of(const int64_t* values, int64_t rank) {
   if (rank < 0 || rank > TENON_MAX_RANK) {
-    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to " + std::to_string(TENON_MAX_RANK) + " dimensions, not " + std::to_string(rank));
+    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to " + std::to_string(TENON_MAX_RANK) +
+                                       " dimensions, not " + std::to_string(rank));
   }
   return {values, static_cast<size_t>(rank)};
 }
@@ -51,13 +53,24 @@ std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count)
 
 tenon_status error_set(tenon_error** slot, tenon_status kind, const char* message, int64_t length) {
   if (kind <= TENON_OK || kind >= TENON_ERROR_KIND_END) kind = TENON_ERROR_RUNTIME;
-  return guarded(slot, [&] { throw Error(kind, std::string(message, static_cast<size_t>(length))); });
+  return guarded(slot,
+                 [&] { throw Error(kind, std::string(message, static_cast<size_t>(length))); });
 }
-tenon_status error_kind(const tenon_error* error) { return error == nullptr ? TENON_OK : error->error.kind; }
-const char* error_message(const tenon_error* error) { return error == nullptr ? "" : error->error.message.c_str(); }
-const char* error_op(const tenon_error* error) { return error == nullptr ? "" : error->error.op.c_str(); }
-const char* error_provider(const tenon_error* error) { return error == nullptr ? "" : error->error.provider.c_str(); }
-const tenon_error* error_cause(const tenon_error* error) { return error == nullptr ? nullptr : error->error.cause.get(); }
+tenon_status error_kind(const tenon_error* error) {
+  return error == nullptr ? TENON_OK : error->error.kind;
+}
+const char* error_message(const tenon_error* error) {
+  return error == nullptr ? "" : error->error.message.c_str();
+}
+const char* error_op(const tenon_error* error) {
+  return error == nullptr ? "" : error->error.op.c_str();
+}
+const char* error_provider(const tenon_error* error) {
+  return error == nullptr ? "" : error->error.provider.c_str();
+}
+const tenon_error* error_cause(const tenon_error* error) {
+  return error == nullptr ? nullptr : error->error.cause.get();
+}
 void error_release(tenon_error* error) {
   if (error != nullptr && !error->preallocated) delete error;
 }
@@ -79,22 +92,30 @@ void free_memory(void* memory, int64_t bytes) {
   if (memory != nullptr) release(memory, bytes);
 }
 void value_release(tenon_value* value) { release_value(*value); }
-tenon_status string_create(const char* data, int64_t length, tenon_value* result, tenon_error** error) {
+tenon_status string_create(const char* data, int64_t length, tenon_value* result,
+                           tenon_error** error) {
   return guarded(error, [&] { *result = make_string({data, static_cast<size_t>(length)}); });
 }
 void memory_release_cached(int64_t keep_limit) { release_cached(keep_limit); }
 
 // ---- tensors ----
 
-tenon_status tensor_empty(tenon_dtype dtype, int64_t rank, const int64_t* shape, tenon_tensor** result, tenon_error** error) {
+tenon_status tensor_empty(tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                          tenon_tensor** result, tenon_error** error) {
   return guarded(error, [&] { *result = make_empty(dtype, shape_of(shape, rank)).give(); });
 }
-tenon_status tensor_wrap(tenon_dtype dtype, int64_t rank, const int64_t* shape, const int64_t* strides, void* data,
-                         void* owner, void (*release_owner)(void*), tenon_tensor** result, tenon_error** error) {
-  return guarded(error, [&] { *result = make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner, release_owner).give(); });
+tenon_status tensor_wrap(tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                         const int64_t* strides, void* data, void* owner,
+                         void (*release_owner)(void*), tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    *result = make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner,
+                           release_owner)
+                  .give();
+  });
 }
-tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape, const int64_t* strides, int64_t offset,
-                          tenon_tensor** result, tenon_error** error) {
+tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape,
+                          const int64_t* strides, int64_t offset, tenon_tensor** result,
+                          tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(base, "the tensor to view");
     *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
@@ -104,9 +125,13 @@ void tensor_retain(tenon_tensor* tensor) { tensor->retain(); }
 void tensor_release(tenon_tensor* tensor) {
   if (tensor != nullptr) tensor->release();
 }
-int64_t tensor_use_count(const tenon_tensor* tensor) { return tensor->references.load(std::memory_order_relaxed); }
+int64_t tensor_use_count(const tenon_tensor* tensor) {
+  return tensor->references.load(std::memory_order_relaxed);
+}
 int64_t tensor_version(const tenon_tensor* tensor) { return tensor->version(); }
-int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) { return a->storage != nullptr && a->storage == b->storage ? 1 : 0; }
+int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
+  return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
+}
 // A kernel that fills a new result changes nothing that anybody has seen: its version stays 0.
 void unsee_change(tenon_tensor& tensor) {
   if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
@@ -114,7 +139,8 @@ void unsee_change(tenon_tensor& tensor) {
     tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
   }
 }
-tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source, tenon_error** error) {
+tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
+                         tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(destination, "the destination of a copy");
     require_not_null(source, "the source of a copy");
@@ -122,7 +148,8 @@ tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source, 
     unsee_change(*destination);
   });
 }
-tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number, tenon_error** error) {
+tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
+                         tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(destination, "the tensor to fill");
     fill(*destination, *number);
@@ -136,15 +163,19 @@ tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_
   });
 }
 const char* node_name_of(const Tensor* tensor) {
-  return tensor == nullptr || tensor->node == nullptr ? nullptr : static_cast<const Node*>(tensor->node)->name();
+  return tensor == nullptr || tensor->node == nullptr
+             ? nullptr
+             : static_cast<const Node*>(tensor->node)->name();
 }
-tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
+tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result,
+                              tenon_error** error) {
   return guarded(error, [&] {
     const char* name = node_name_of(tensor);
     *result = make_string(tensor_text(tensor, name == nullptr ? "" : name));
   });
 }
-tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count, int64_t* shape, int64_t* rank, tenon_error** error) {
+tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count,
+                                   int64_t* shape, int64_t* rank, tenon_error** error) {
   return guarded(error, [&] {
     Sizes common{};
     for (int64_t i = 0; i < count; ++i) common = broadcast_shapes(common, tensors[i]->shape());
@@ -156,7 +187,8 @@ tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_d
 
 // ---- autograd ----
 
-tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad, tenon_error** error) {
+tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad,
+                                      tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
     set_requires_grad(*tensor, requires_grad != 0);
@@ -194,21 +226,23 @@ std::span<Tensor* const> seeds_of(tenon_tensor* const* seeds, int64_t count) {
   return seeds == nullptr ? std::span<Tensor* const>() : tensors_of(seeds, count);
 }
 tenon_status backward(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
-                      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph,
-                      tenon_error** error) {
+                      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
+                      int32_t create_graph, tenon_error** error) {
   return guarded(error, [&] {
     std::optional<std::span<Tensor* const>> chosen;
     if (input_count >= 0) chosen = tensors_of(inputs, input_count);
-    run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count), chosen ? &*chosen : nullptr,
-                 {retain_graph != 0, create_graph != 0});
+    run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count),
+                 chosen ? &*chosen : nullptr, {retain_graph != 0, create_graph != 0});
   });
 }
 tenon_status gradients(tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,
-                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph,
-                       int32_t allow_unused, tenon_tensor** results, tenon_error** error) {
+                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
+                       int32_t create_graph, int32_t allow_unused, tenon_tensor** results,
+                       tenon_error** error) {
   return guarded(error, [&] {
-    std::vector<TensorRef> found = run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
-                                                 tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0}, allow_unused != 0);
+    std::vector<TensorRef> found = run_gradients(
+        tensors_of(roots, root_count), seeds_of(seeds, root_count), tensors_of(inputs, input_count),
+        {retain_graph != 0, create_graph != 0}, allow_unused != 0);
     for (size_t i = 0; i < found.size(); ++i) results[i] = found[i].give();
   });
 }
@@ -218,14 +252,16 @@ tenon_status dual_level_enter(tenon_error** error) {
 tenon_status dual_level_exit(tenon_error** error) {
   return guarded(error, [] { exit_dual_level(); });
 }
-tenon_status dual_make(tenon_tensor* primal, tenon_tensor* tangent, tenon_tensor** result, tenon_error** error) {
+tenon_status dual_make(tenon_tensor* primal, tenon_tensor* tangent, tenon_tensor** result,
+                       tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(primal, "the primal");
     require_not_null(tangent, "the tangent");
     *result = make_dual(*primal, *tangent).give();
   });
 }
-tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent, tenon_error** error) {
+tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor** tangent,
+                         tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(dual, "the tensor");
     TensorRef carried(tangent_of(*dual));
@@ -264,9 +300,12 @@ int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
 // Setup belongs to run: a rule that calls it is told so.
 void require_run(const tenon_context* context, const char* what) {
   if (context->rule == nullptr) return;
-  throw Error(TENON_ERROR_RUNTIME, std::string(what) + " can be called only in forward, not in backward or jvp of '" + context->implementation->schema.name + "'");
+  throw Error(TENON_ERROR_RUNTIME,
+              std::string(what) + " can be called only in forward, not in backward or jvp of '" +
+                  context->implementation->schema.name + "'");
 }
-tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                          tenon_error** error) {
   return guarded(error, [&] {
     require_run(context, "save_for_backward");
     if (context->notes == nullptr) return;
@@ -274,34 +313,44 @@ tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, 
     for (Tensor* tensor : tensors_of(tensors, count)) context->notes->saved.emplace_back(tensor);
   });
 }
-int64_t context_saved_count(const tenon_context* context) { return context->rule == nullptr ? 0 : context->rule->saved_count(); }
-tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result, tenon_error** error) {
+int64_t context_saved_count(const tenon_context* context) {
+  return context->rule == nullptr ? 0 : context->rule->saved_count();
+}
+tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result,
+                           tenon_error** error) {
   return guarded(error, [&] {
-    if (context->rule == nullptr) throw Error(TENON_ERROR_RUNTIME, "saved tensors can be read only in backward and jvp");
+    if (context->rule == nullptr)
+      throw Error(TENON_ERROR_RUNTIME, "saved tensors can be read only in backward and jvp");
     *result = context->rule->saved(index);
   });
 }
-tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                                tenon_error** error) {
   return guarded(error, [&] {
     require_run(context, "mark_dirty");
     for (Tensor* tensor : tensors_of(tensors, count)) {
       require_not_null(tensor, "a tensor marked dirty");
-      if (context->notes != nullptr) context->notes->dirty.emplace_back(tensor);
-      else note_change(*context->implementation, *tensor);
+      if (context->notes != nullptr)
+        context->notes->dirty.emplace_back(tensor);
+      else
+        note_change(*context->implementation, *tensor);
     }
   });
 }
-tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors,
+                                             int64_t count, tenon_error** error) {
   return guarded(error, [&] {
     require_run(context, "mark_non_differentiable");
     if (context->notes == nullptr) return;
-    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->non_differentiable.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count))
+      context->notes->non_differentiable.emplace_back(tensor);
   });
 }
 void context_set_materialize_grads(tenon_context* context, int32_t enabled) {
   if (context->notes != nullptr) context->notes->materialize = enabled != 0;
 }
-tenon_status context_set_stash(tenon_context* context, void* stash, void (*destroy)(void*), tenon_error** error) {
+tenon_status context_set_stash(tenon_context* context, void* stash, void (*destroy)(void*),
+                               tenon_error** error) {
   const tenon_status status = guarded(error, [&] { require_run(context, "stash"); });
   FunctionNotes* notes = status == TENON_OK ? context->notes : nullptr;
   if (notes == nullptr) {
@@ -320,25 +369,32 @@ tenon_status context_set_stash(tenon_context* context, void* stash, void (*destr
     unread.destroy = destroy;
     return status;
   }
-  if (notes->stash != nullptr && notes->destroy_stash != nullptr) notes->destroy_stash(notes->stash);
+  if (notes->stash != nullptr && notes->destroy_stash != nullptr)
+    notes->destroy_stash(notes->stash);
   notes->stash = stash;
   notes->destroy_stash = destroy;
   return TENON_OK;
 }
 void* context_stash(const tenon_context* context) {
-  return context->rule != nullptr ? context->rule->stash() : context->notes == nullptr ? nullptr : context->notes->stash;
+  return context->rule != nullptr    ? context->rule->stash()
+         : context->notes == nullptr ? nullptr
+                                     : context->notes->stash;
 }
-tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                          tenon_error** error) {
   const bool fits = context->rule != nullptr && !context->rule->answered;
   if (!fits) {
     for (int64_t i = 0; i < count; ++i) tensor_release(tensors[i]);
     return guarded(error, [&] {
-      throw Error(TENON_ERROR_RUNTIME, context->rule == nullptr ? "gradients can be given only by backward and jvp" : "a rule gave its gradients twice");
+      throw Error(TENON_ERROR_RUNTIME, context->rule == nullptr
+                                           ? "gradients can be given only by backward and jvp"
+                                           : "a rule gave its gradients twice");
     });
   }
   return guarded(error, [&] {
     context->rule->answered = true;
-    for (int64_t i = 0; i < count; ++i) context->rule->answer->push_back(TensorRef::take(tensors[i]));
+    for (int64_t i = 0; i < count; ++i)
+      context->rule->answer->push_back(TensorRef::take(tensors[i]));
   });
 }
 
@@ -351,9 +407,11 @@ tenon_status op_find(const char* name, int64_t length, const tenon_op** op, teno
   });
 }
 const char* op_name(const tenon_op* op) { return op->name.c_str(); }
-tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count, const tenon_string* keywords,
-                              const tenon_value* keyword_values, int64_t keyword_count, tenon_value* results, tenon_error** error) {
-  return call_op_keywords(op, {arguments, static_cast<size_t>(count)}, {keywords, static_cast<size_t>(keyword_count)},
+tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                              const tenon_string* keywords, const tenon_value* keyword_values,
+                              int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  return call_op_keywords(op, {arguments, static_cast<size_t>(count)},
+                          {keywords, static_cast<size_t>(keyword_count)},
                           {keyword_values, static_cast<size_t>(keyword_count)}, results, error);
 }
 int64_t op_result_count(const tenon_op* op) {
@@ -364,7 +422,8 @@ int64_t op_result_count(const tenon_op* op) {
 // ---- threads, randomness, log ----
 
 tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
-                               tenon_status (*body)(void*, int64_t, int64_t, tenon_error**), void* state, tenon_error** error) {
+                               tenon_status (*body)(void*, int64_t, int64_t, tenon_error**),
+                               void* state, tenon_error** error) {
   return guarded(error, [&] {
     // Chunks see the caller's grad mode, wherever they run.
     const bool grad_enabled = thread_state.grad_enabled;
@@ -385,7 +444,10 @@ void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
 }
 void generator_seed(uint64_t seed) { seed_generator(seed); }
 void log_slot(int32_t level, const char* source, const char* message, int64_t length) {
-  log(static_cast<LogLevel>(level < 0 ? 0 : level > 4 ? 4 : level), source == nullptr ? "" : source, {message, static_cast<size_t>(length)});
+  log(static_cast<LogLevel>(level < 0   ? 0
+                            : level > 4 ? 4
+                                        : level),
+      source == nullptr ? "" : source, {message, static_cast<size_t>(length)});
 }
 
 // ---- trees ----
@@ -393,7 +455,8 @@ void log_slot(int32_t level, const char* source, const char* message, int64_t le
 tenon_status tree_parse(const char* text, int64_t length, tenon_tree** tree, tenon_error** error) {
   return guarded(error, [&] { *tree = parse_tree({text, static_cast<size_t>(length)}).give(); });
 }
-tenon_status tree_json(const tenon_tree* tree, int32_t indent, tenon_value* text, tenon_error** error) {
+tenon_status tree_json(const tenon_tree* tree, int32_t indent, tenon_value* text,
+                       tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tree, "the tree");
     *text = make_string(json(*tree, indent));
@@ -407,7 +470,9 @@ tenon_value tree_value(const tenon_tree* tree) { return tree->value(); }
 int32_t tree_is_object(const tenon_tree* tree) { return tree->is_object() ? 1 : 0; }
 int64_t tree_size(const tenon_tree* tree) { return tree->size(); }
 const tenon_tree* tree_at(const tenon_tree* tree, int64_t index) { return tree->at(index); }
-const tenon_tree* tree_find(const tenon_tree* tree, const char* key, int64_t length) { return tree->find({key, static_cast<size_t>(length)}); }
+const tenon_tree* tree_find(const tenon_tree* tree, const char* key, int64_t length) {
+  return tree->find({key, static_cast<size_t>(length)});
+}
 tenon_string tree_key(const tenon_tree* tree, int64_t index) {
   const tenon_tree* child = tree->at(index);
   const std::string_view key = child == nullptr ? std::string_view() : child->key();
@@ -416,7 +481,8 @@ tenon_string tree_key(const tenon_tree* tree, int64_t index) {
 
 // ---- listings and configuration ----
 
-tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree, tenon_error** error) {
+tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree,
+                           tenon_error** error) {
   return guarded(error, [&] { *tree = describe(what, name == nullptr ? "" : name).give(); });
 }
 tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
@@ -440,15 +506,20 @@ tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
 
 // ---- modules ----
 
-tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count, const tenon_string* keywords,
-                           const tenon_value* keyword_values, int64_t keyword_count, tenon_module** module, tenon_error** error) {
+tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count,
+                           const tenon_string* keywords, const tenon_value* keyword_values,
+                           int64_t keyword_count, tenon_module** module, tenon_error** error) {
   return guarded(error, [&] {
     plugin_manager();
-    *module = create_module(ModuleTable::process().require(type), {attributes, static_cast<size_t>(count)},
-                            {keywords, static_cast<size_t>(keyword_count)}, {keyword_values, static_cast<size_t>(keyword_count)}).give();
+    *module = create_module(ModuleTable::process().require(type),
+                            {attributes, static_cast<size_t>(count)},
+                            {keywords, static_cast<size_t>(keyword_count)},
+                            {keyword_values, static_cast<size_t>(keyword_count)})
+                  .give();
   });
 }
-tenon_status module_create_tree(const tenon_tree* tree, tenon_module** module, tenon_error** error) {
+tenon_status module_create_tree(const tenon_tree* tree, tenon_module** module,
+                                tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tree, "the module's description");
     plugin_manager();
@@ -460,23 +531,31 @@ void module_release(tenon_module* module) {
   if (module != nullptr) module->release();
 }
 const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
-const tenon_value* module_attributes(const tenon_module* module) { return module->attributes.data(); }
-tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor, tenon_error** error) {
+const tenon_value* module_attributes(const tenon_module* module) {
+  return module->attributes.data();
+}
+tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
+                                       tenon_error** error) {
   return guarded(error, [&] { register_parameter(*module, name, tensor); });
 }
-tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor, int32_t persistent, tenon_error** error) {
+tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor,
+                                    int32_t persistent, tenon_error** error) {
   return guarded(error, [&] { register_buffer(*module, name, tensor, persistent != 0); });
 }
-tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child, tenon_error** error) {
+tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child,
+                                   tenon_error** error) {
   return guarded(error, [&] { register_child(*module, name, child); });
 }
-tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor, tenon_error** error) {
+tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor,
+                           tenon_error** error) {
   return guarded(error, [&] { *tensor = find_tensor(*module, name); });
 }
-tenon_status module_child(tenon_module* module, const char* name, tenon_module** child, tenon_error** error) {
+tenon_status module_child(tenon_module* module, const char* name, tenon_module** child,
+                          tenon_error** error) {
   return guarded(error, [&] { *child = find_child(*module, name); });
 }
-tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count, tenon_value* result, tenon_error** error) {
+tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count,
+                         tenon_value* result, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
     call_module(*module, {inputs, static_cast<size_t>(count)}, *result);
@@ -484,9 +563,33 @@ tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_
 }
 int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
 void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
-tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count, tenon_value* names, tenon_value* items, tenon_error** error) {
+void list_children(const tenon_module& module, int64_t* count, tenon_value* items) {
+  int64_t present = 0;
+  for (const tenon_module::Child& child : module.children) present += child.module != nullptr ? 1 : 0;
+  auto** modules = static_cast<tenon_module**>(allocate(present == 0 ? 1 : present * 8));
+  tenon_module** next = modules;
+  for (const tenon_module::Child& child : module.children) {
+    if (child.module == nullptr) continue;
+    child.module->retain();
+    *next++ = child.module;
+  }
+  *count = present;
+  *items = tenon_value{};
+  items->tag = TENON_VALUE_MODULE_LIST;
+  items->length = static_cast<uint32_t>(present);
+  items->as.modules = modules;
+}
+tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count,
+                         tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
-    if (what < 0 || what > 3) throw Error(TENON_ERROR_ARGUMENT, "walks are of parameters, buffers, children or modules (0 to 3), not " + std::to_string(what));
+    if (what < 0 || what > 3)
+      throw Error(TENON_ERROR_ARGUMENT,
+                  "walks are of parameters, buffers, children or modules (0 to 3), not " +
+                      std::to_string(what));
+    if (names == nullptr && what == 2 && recurse == 0) {  // containers ask for it at each call
+      list_children(*module, count, items);
+      return;
+    }
     const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what), recurse != 0);
     std::vector<std::string> texts;
     std::vector<TensorRef> tensors;
@@ -494,7 +597,7 @@ tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, in
       texts.push_back(item.name);
       if (item.tensor != nullptr) tensors.emplace_back(item.tensor);
     }
-    *names = make_string_list(texts);
+    if (names != nullptr) *names = make_string_list(texts);
     *count = static_cast<int64_t>(found.size());
     if (what <= 1) {
       *items = make_tensor_list(std::move(tensors));
@@ -520,23 +623,27 @@ tenon_status module_text_slot(tenon_module* module, tenon_value* text, tenon_err
 tenon_status module_save(tenon_module* module, const char* path, tenon_error** error) {
   return guarded(error, [&] { save_module(*module, path); });
 }
-tenon_status module_load(tenon_module* module, const char* path, int32_t strict, tenon_error** error) {
+tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
+                         tenon_error** error) {
   return guarded(error, [&] { load_module(*module, path, strict != 0); });
 }
 
 // ---- tensor files ----
 
-tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors, int64_t count, tenon_error** error) {
+tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
+                          int64_t count, tenon_error** error) {
   return guarded(error, [&] {
     std::vector<NamedTensor> list;
     for (int64_t i = 0; i < count; ++i) {
       require_not_null(tensors[i], "a tensor to save");
-      list.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)), TensorRef(tensors[i])});
+      list.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
+                      TensorRef(tensors[i])});
     }
     save_tensors(path, list);
   });
 }
-tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors, tenon_error** error) {
+tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
+                          tenon_error** error) {
   return guarded(error, [&] {
     TensorFile file = load_tensors(path);
     std::vector<std::string> texts;
@@ -556,7 +663,8 @@ tenon_status file_write(const char* path, const char* data, int64_t length, teno
 }  // namespace
 
 const tenon_host& host_table() noexcept {
-  // Where a core function of the slot's name and type exists it is the slot; else the adapter above.
+  // Where a core function of the slot's name and type exists it is the slot; else the adapter
+  // above.
   static const tenon_host table = [] {
     release_module = [](tenon_module* module) noexcept { module->release(); };
     release_tree = [](tenon_tree* tree) noexcept { tree->release(); };

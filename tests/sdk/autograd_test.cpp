@@ -1,4 +1,5 @@
-// The engine through the skin: accumulation, seeds, captures, in-place changes, views, depth, threads.
+// The engine through the skin: accumulation, seeds, captures, in-place changes, views, depth,
+// threads.
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -176,7 +177,9 @@ TEST_SUITE("sdk/autograd") {
     CHECK(numbers(early.grad()) == Numbers{1, 1});
   }
 
-  TEST_CASE("AG-71 grad mode scopes nest in both orders, restore after exceptions and belong to a thread") {
+  TEST_CASE(
+      "AG-71 grad mode scopes nest in both orders, restore after exceptions and belong to a "
+      "thread") {
     std::vector<bool> expected;
     const std::function<void(int)> nest = [&](int depth) {
       if (depth == 0) throw 1;
@@ -212,7 +215,8 @@ TEST_SUITE("sdk/autograd") {
     CHECK(refusal([&] { sum(z).backward(); }).kind == TENON_ERROR_INPLACE);
   }
 
-  TEST_CASE("an in-place change of a view goes through its base, and of the base through its views") {
+  TEST_CASE(
+      "an in-place change of a view goes through its base, and of the base through its views") {
     const Tensor x = leaf({1, 2, 3, 4}), k = leaf({10, 20});
     Tensor base = x * 1;
     const Tensor view = base.slice(0, 1, 3), other = base.slice(0, 2, 4);
@@ -331,7 +335,8 @@ TEST_SUITE("sdk/autograd") {
     CHECK(numbers(x.grad()) == Numbers{2});
   }
 
-  TEST_CASE("a graph may outlive its thread, and a tensor with static storage the thread's own objects") {
+  TEST_CASE(
+      "a graph may outlive its thread, and a tensor with static storage the thread's own objects") {
     static Tensor kept;
     const Tensor x = leaf({2});
     std::thread([&] { kept = x * x * x; }).join();
@@ -361,8 +366,10 @@ TEST_SUITE("sdk/autograd") {
     }
     for (std::thread& worker : workers) worker.join();
     CHECK(failures == 0);
-    CHECK(numbers(x.grad()) == Numbers{3.0 * threads * rounds, 3.0 * threads * rounds, 3.0 * threads * rounds});
-    CHECK(numbers(y.grad()) == Numbers{5.0 * threads * rounds, 6.0 * threads * rounds, 7.0 * threads * rounds});
+    CHECK(numbers(x.grad()) ==
+          Numbers{3.0 * threads * rounds, 3.0 * threads * rounds, 3.0 * threads * rounds});
+    CHECK(numbers(y.grad()) ==
+          Numbers{5.0 * threads * rounds, 6.0 * threads * rounds, 7.0 * threads * rounds});
   }
 
   TEST_CASE("threads that free one graph meet an error, never freed memory") {

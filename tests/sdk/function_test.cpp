@@ -18,7 +18,8 @@ TEST_SUITE("sdk/function") {
     CHECK(x.grad().requires_grad());
     CHECK(y.grad().requires_grad());
     CHECK_FALSE(x.grad().grad_fn().empty());
-    for (Tensor each : {x, y}) each.set_grad({});  // ends the cycle of a leaf and its gradient's history
+    for (Tensor each : {x, y})
+      each.set_grad({});  // ends the cycle of a leaf and its gradient's history
   }
 
   TEST_CASE("AG-27 a Function that returns its input unchanged") {
@@ -51,7 +52,8 @@ TEST_SUITE("sdk/function") {
   TEST_CASE("AG-31 undefined gradients are zeros, unless the Function wants to know") {
     for (const bool materialize : {true, false}) {
       const Tensor x = leaf({1, 1});
-      const auto [first, second] = fx("two_outputs").call<std::tuple<Tensor, Tensor>>(x, materialize);
+      const auto [first, second] =
+          fx("two_outputs").call<std::tuple<Tensor, Tensor>>(x, materialize);
       sum(second).backward();
       CHECK(seen() == (materialize ? "[0 0 ][1 1 ]" : "none[1 1 ]"));
       CHECK(numbers(x.grad()) == Numbers{2, 2});
@@ -59,8 +61,10 @@ TEST_SUITE("sdk/function") {
       const auto outputs = fx("two_outputs").call<std::tuple<Tensor, Tensor>>(z, materialize);
       sum(apply("no_gradient", std::get<1>(outputs))).backward();
       CHECK(seen() == (materialize ? "[0 0 ][0 0 ]" : "nonenone"));
-      if (materialize) CHECK(numbers(z.grad()) == Numbers{0, 0});
-      else CHECK_FALSE(z.grad().defined());
+      if (materialize)
+        CHECK(numbers(z.grad()) == Numbers{0, 0});
+      else
+        CHECK_FALSE(z.grad().defined());
     }
   }
 
@@ -86,7 +90,9 @@ TEST_SUITE("sdk/function") {
   TEST_CASE("AG-36 a gradient of the wrong shape") {
     const Tensor x = square(1);
     const Refusal refused = refusal([&] { sum(apply("wrong_gradient", x, "shape")).backward(); });
-    CHECK(has(refused.text, "WrongGradientBackward returned an invalid gradient at index 0 - got [10] but expected shape compatible with [5, 5]"));
+    CHECK(has(refused.text,
+              "WrongGradientBackward returned an invalid gradient at index 0 - got [10] but "
+              "expected shape compatible with [5, 5]"));
     CHECK_FALSE(x.grad().defined());
   }
 
@@ -96,12 +102,16 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(x.grad()) == Numbers{1});
     CHECK(numbers(y.grad()) == Numbers{1});
     const Refusal many = refusal([&] { apply("two_many", x, y).backward(); });
-    CHECK(many.text == "function TwoManyBackward returned an incorrect number of gradients (expected 2, got 3)");
+    CHECK(many.text ==
+          "function TwoManyBackward returned an incorrect number of gradients (expected 2, got 3)");
     CHECK(many.op == "fx.two_many");
     CHECK(many.provider == "functions");
     const Refusal few = refusal([&] { apply("two_few", x, y).backward(); });
-    CHECK(few.text == "function TwoFewBackward returned an incorrect number of gradients (expected 2, got 1)");
-    const Refusal argument = refusal([&] { apply("wrong_gradient", square(1), "argument").backward(ones({5, 5}, f64)); });
+    CHECK(few.text ==
+          "function TwoFewBackward returned an incorrect number of gradients (expected 2, got 1)");
+    const Refusal argument = refusal([&] {
+      apply("wrong_gradient", square(1), "argument").backward(ones({5, 5}, f64));
+    });
     CHECK(has(argument.text, "at position 2"));
     CHECK(has(argument.text, "'how' was not a tensor"));
     CHECK(numbers(x.grad()) == Numbers{1});
@@ -110,7 +120,9 @@ TEST_SUITE("sdk/function") {
 
   TEST_CASE("every kind of garbage from a rule is refused or made to fit, and .grad stays whole") {
     const Tensor x = square(1);
-    const auto run = [&](const char* how) { return refusal([&] { sum(apply("wrong_gradient", x, how)).backward(); }); };
+    const auto run = [&](const char* how) {
+      return refusal([&] { sum(apply("wrong_gradient", x, how)).backward(); });
+    };
     CHECK(has(run("dtype").text, "expected dtype f64 but got i64"));
     CHECK(has(run("few").text, "expected 1, got 0"));
     CHECK(has(run("many").text, "expected 1, got 3"));
@@ -126,7 +138,9 @@ TEST_SUITE("sdk/function") {
     // Of two leaves behind a failing rule each is untouched or complete.
     const Tensor a = square(1), b = square(1);
     const Tensor good = a * 2;
-    CHECK(refusal([&] { sum(good + apply("wrong_gradient", a * b, "shape") + b).backward(); }).kind == TENON_ERROR_RUNTIME);
+    CHECK(refusal([&] {
+            sum(good + apply("wrong_gradient", a * b, "shape") + b).backward();
+          }).kind == TENON_ERROR_RUNTIME);
     CHECK_FALSE(a.grad().defined());
     CHECK_FALSE(b.grad().defined());
   }
@@ -237,7 +251,8 @@ TEST_SUITE("sdk/function") {
     const Tensor g = gradients({apply("cube_once", x)}, {x}, create)[0];
     CHECK(numbers(g) == Numbers{12});
     CHECK(g.requires_grad());
-    const std::string text = "trying to differentiate twice a function that was marked with @once_differentiable";
+    const std::string text =
+        "trying to differentiate twice a function that was marked with @once_differentiable";
     const Refusal again = refusal([&] { g.backward({}, true); });
     CHECK(has(again.text, text));
     CHECK(again.op == "fx.cube_once");
@@ -288,7 +303,9 @@ TEST_SUITE("sdk/function") {
 
   TEST_CASE("AG-86 what a rule throws reaches the caller, and a fresh graph works") {
     const Tensor x = leaf({1}), other = leaf({1});
-    const auto run = [&](const char* how) { apply("throw_in_backward", x + other * 0, how).backward(); };
+    const auto run = [&](const char* how) {
+      apply("throw_in_backward", x + other * 0, how).backward();
+    };
     CHECK_THROWS_AS(run("value"), ValueError);
     CHECK_THROWS_AS(run("index"), IndexError);
     CHECK_THROWS_AS(run("memory"), MemoryError);
@@ -305,7 +322,8 @@ TEST_SUITE("sdk/function") {
 
   TEST_CASE("GC-23 an op without derivative refuses recorded operands wherever they stand") {
     const Tensor x = leaf({1}), plain = row({1});
-    for (const auto& [first, list] : {std::pair{x, std::vector<Tensor>{plain}}, {plain, {plain, x}}, {plain, {x}}}) {
+    for (const auto& [first, list] :
+         {std::pair{x, std::vector<Tensor>{plain}}, {plain, {plain, x}}, {plain, {x}}}) {
       const Refusal refused = refusal([&] { apply("opaque", first, list); });
       CHECK(refused.kind == TENON_ERROR_NOT_IMPLEMENTED);
       CHECK(has(refused.text, "autograd not implemented for op 'fx.opaque'"));

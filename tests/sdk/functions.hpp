@@ -1,10 +1,10 @@
 // What the tests of the skin share: the plugin of Functions, numbers, refusals.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include <tenon/tenon.hpp>
 
@@ -13,7 +13,9 @@ namespace functions {
 using namespace tenon;
 
 // f64, as the conformance cases have it.
-inline Tensor row(const std::vector<double>& values) { return from_range(values.begin(), values.end()); }
+inline Tensor row(const std::vector<double>& values) {
+  return from_range(values.begin(), values.end());
+}
 inline Tensor leaf(const std::vector<double>& values) { return row(values).requires_grad_(); }
 inline Tensor scalar(double value) { return full(std::vector<int64_t>{}, value, f64); }
 inline std::vector<double> numbers(const Tensor& tensor) { return tensor.to_vector<double>(); }

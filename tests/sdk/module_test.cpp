@@ -28,18 +28,22 @@ std::vector<std::pair<std::string, Module>> walk_modules(const Module& module) {
   detail::check(host().module_walk, module.handle(), 3, 1, &count, names.slot(), items.slot());
   const Names texts = names.texts();
   std::vector<std::pair<std::string, Module>> list;
-  for (size_t i = 0; i < texts.size(); ++i) list.emplace_back(texts[i], Module::borrow(items.get().as.modules[i]));
+  for (size_t i = 0; i < texts.size(); ++i)
+    list.emplace_back(texts[i], Module::borrow(items.get().as.modules[i]));
   return list;
 }
 Module linear_of(int64_t in, int64_t out, bool bias = true) {
-  return Module::create("Linear", arg("in_features") = in, arg("out_features") = out, arg("bias") = bias);
+  return Module::create("Linear", arg("in_features") = in, arg("out_features") = out,
+                        arg("bias") = bias);
 }
 Module sequential(const std::string& layers) {
   return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
 }
 
 struct TemporaryFile {
-  std::string path = (std::filesystem::temp_directory_path() / ("tenon-module-" + std::to_string(::getpid()) + ".safetensors")).string();
+  std::string path = (std::filesystem::temp_directory_path() /
+                      ("tenon-module-" + std::to_string(::getpid()) + ".safetensors"))
+                         .string();
   ~TemporaryFile() { std::remove(path.c_str()); }
 };
 
@@ -78,9 +82,11 @@ TEST_SUITE("sdk/module") {
     }
     const Refusal again = refusal([&] { module.register_parameter("weight", zeros({1})); });
     CHECK(has(again.text, "already defined"));
-    CHECK(has(refusal([&] { module.register_buffer("running", zeros({1})); }).text, "already defined"));
+    CHECK(has(refusal([&] { module.register_buffer("running", zeros({1})); }).text,
+              "already defined"));
     module.register_child("part", module_of("fx.Bare"));
-    CHECK(has(refusal([&] { module.register_child("part", module_of("fx.Bare")); }).text, "already defined"));
+    CHECK(has(refusal([&] { module.register_child("part", module_of("fx.Bare")); }).text,
+              "already defined"));
     CHECK(module.tensor("weight").sizes() == std::vector<int64_t>{3, 2});
     CHECK(names_of(module.named_parameters(false)) == Names{"weight"});
   }
@@ -133,10 +139,12 @@ TEST_SUITE("sdk/module") {
       names.push_back(name);
       values.push_back(module.attribute<int64_t>(0));
     }
-    CHECK(names == Names{"root", "root.0", "root.0.0", "root.0.1", "root.1", "root.2", "root.2.0", "root.2.1", "root.2.1.0", "root.2.1.1"});
+    CHECK(names == Names{"root", "root.0", "root.0.0", "root.0.1", "root.1", "root.2", "root.2.0",
+                         "root.2.1", "root.2.1.0", "root.2.1.1"});
     CHECK(values == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     std::vector<int64_t> children;
-    for (const Module& child : family.child("root").children()) children.push_back(child.attribute<int64_t>(0));
+    for (const Module& child : family.child("root").children())
+      children.push_back(child.attribute<int64_t>(0));
     CHECK(children == std::vector<int64_t>{1, 4, 5});
     CHECK(family.tensor("root.2.1.0.weight").item() == 8);
     CHECK(family.named_parameters().size() == 10);
@@ -145,12 +153,14 @@ TEST_SUITE("sdk/module") {
   TEST_CASE("MOD-17 printing") {
     CHECK(linear_of(1, 1).text() == "Linear(in_features=1, out_features=1, bias=True)");
     CHECK(sequential("").text() == "Sequential()");
-    CHECK(sequential(R"({"type": "Linear", "in_features": 1, "out_features": 2}, {"type": "ReLU"})").text() ==
+    CHECK(sequential(R"({"type": "Linear", "in_features": 1, "out_features": 2}, {"type": "ReLU"})")
+              .text() ==
           "Sequential(\n  (0): Linear(in_features=1, out_features=2, bias=True)\n  (1): ReLU()\n)");
   }
 
   TEST_CASE("MOD-32 Sequential runs its parts in order") {
-    const Module steps = sequential(R"({"type": "fx.Branch", "value": 1}, {"type": "fx.Branch", "value": 1}, {"type": "fx.Branch", "value": 1})");
+    const Module steps = sequential(
+        R"({"type": "fx.Branch", "value": 1}, {"type": "fx.Branch", "value": 1}, {"type": "fx.Branch", "value": 1})");
     CHECK(steps(row({1})).item() == 4);
     CHECK(refusal([] { sequential("")(row({1})); }).kind != TENON_OK);
     const Module layers = sequential(R"({"type": "Linear", "in_features": 10, "out_features": 3},

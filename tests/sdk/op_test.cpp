@@ -1,4 +1,5 @@
-// Calls through the skin: binding, keywords, out, aliasing operands, dtypes, broadcasting, errors, lazy loading.
+// Calls through the skin: binding, keywords, out, aliasing operands, dtypes, broadcasting, errors,
+// lazy loading.
 #include <atomic>
 #include <thread>
 
@@ -29,16 +30,24 @@ TEST_SUITE("sdk/op") {
       CHECK(refused.kind == TENON_ERROR_TYPE);
       return refused.text;
     };
-    CHECK(text([&] { mean_op(3); }) == "mean(): argument 'input' (position 1) must be Tensor, not int");
-    CHECK(text([&] { mean_op("x"); }) == "mean(): argument 'input' (position 1) must be Tensor, not str");
-    CHECK(text([&] { mean_op(arg("input") = 1.5); }) == "mean(): argument 'input' must be Tensor, not float");
+    CHECK(text([&] { mean_op(3); }) ==
+          "mean(): argument 'input' (position 1) must be Tensor, not int");
+    CHECK(text([&] { mean_op("x"); }) ==
+          "mean(): argument 'input' (position 1) must be Tensor, not str");
+    CHECK(text([&] { mean_op(arg("input") = 1.5); }) ==
+          "mean(): argument 'input' must be Tensor, not float");
     CHECK(text([&] { add_op(x); }) == "add() missing 1 required positional argument: 'other'");
-    CHECK(text([&] { add_op(x, arg("alpha") = 2); }) == "add() missing 1 required positional argument: 'other'");
-    CHECK(text([&] { add_op(x, x, arg("alhpa") = 2); }) == "add() got an unexpected keyword argument 'alhpa' (did you mean 'alpha'?)");
-    CHECK(text([&] { add_op(x, x, arg("zzz") = 2); }) == "add() got an unexpected keyword argument 'zzz'");
-    CHECK(text([&] { add_op(x, x, arg("other") = x); }) == "add() got multiple values for argument 'other'");
-    CHECK(text([&] { Op("fx.seen")(1); }) == "seen() takes 0 positional arguments but 1 was given");
-    CHECK(text([&] { add_op(x, x, arg("alpha") = "two"); }) == "add(): argument 'alpha' must be Number, not str");
+    CHECK(text([&] { add_op(x, arg("alpha") = 2); }) ==
+          "add() missing 1 required positional argument: 'other'");
+    CHECK(text([&] { add_op(x, x, arg("alhpa") = 2); }) ==
+          "add() got an unexpected keyword argument 'alhpa' (did you mean 'alpha'?)");
+    CHECK(text([&] { add_op(x, x, arg("zzz") = 2); }) ==
+          "add() got an unexpected keyword argument 'zzz'");
+    CHECK(text([&] { add_op(x, x, arg("other") = x); }) ==
+          "add() got multiple values for argument 'other'");
+    CHECK(text([&] { fx("seen")(1); }) == "seen() takes 0 positional arguments but 1 was given");
+    CHECK(text([&] { add_op(x, x, arg("alpha") = "two"); }) ==
+          "add(): argument 'alpha' must be Number, not str");
     const Refusal refused = refusal([&] { add_op(x); });
     CHECK(refused.op == "add");
     CHECK(refused.provider == "math");
@@ -47,11 +56,12 @@ TEST_SUITE("sdk/op") {
   TEST_CASE("a call for the wrong number of results is refused, not written beyond its room") {
     const Tensor x = row({1, 3, 2});
     CHECK(has(refusal([&] { Op("max").call<Tensor>(x, 0); }).text, "2 results"));
-    CHECK(has(refusal([&] { Op("add").call<std::tuple<Tensor, Tensor>>(x, x); }).text, "1 results"));
+    CHECK(
+        has(refusal([&] { Op("add").call<std::tuple<Tensor, Tensor>>(x, x); }).text, "1 results"));
     const auto [values, indices] = Op("max").call<std::tuple<Tensor, Tensor>>(x, 0);
     CHECK(values.item() == 3);
     CHECK(indices.item<int64_t>() == 1);
-    CHECK(Op("fx.live_stashes").call<int64_t>() == 0);
+    CHECK(fx("live_stashes").call<int64_t>() == 0);
   }
 
   TEST_CASE("operands may be one tensor, and out may be or overlap an operand") {
@@ -78,7 +88,8 @@ TEST_SUITE("sdk/op") {
   TEST_CASE("operands with negative strides") {
     double memory[] = {1, 2, 3, 4, 5, 6};
     const std::vector<int64_t> shape = {3, 2}, strides = {-2, -1};
-    const Tensor backwards = wrap_buffer(memory + 5, IntList(shape.data(), 2), IntList(strides.data(), 2), f64, nullptr, nullptr);
+    const Tensor backwards = wrap_buffer(memory + 5, IntList(shape.data(), 2),
+                                         IntList(strides.data(), 2), f64, nullptr, nullptr);
     CHECK(numbers(backwards) == Numbers{6, 5, 4, 3, 2, 1});
     CHECK(numbers(backwards * 2 + row({0, 1})) == Numbers{12, 11, 8, 7, 4, 3});
     CHECK(numbers(sum(backwards, 0)) == Numbers{12, 9});
@@ -114,8 +125,15 @@ TEST_SUITE("sdk/op") {
     const auto zero_dim = [](DType dtype) { return ones(std::vector<int64_t>{}, dtype); };
     const struct {
       DType a, b, result;
-    } table[] = {{boolean, boolean, boolean}, {boolean, u8, u8}, {u8, i8, i16}, {i8, i16, i16}, {i32, i64, i64},
-                 {u8, i64, i64},              {i64, f32, f32},   {f32, f64, f64}, {boolean, f32, f32}};
+    } table[] = {{boolean, boolean, boolean},
+                 {boolean, u8, u8},
+                 {u8, i8, i16},
+                 {i8, i16, i16},
+                 {i32, i64, i64},
+                 {u8, i64, i64},
+                 {i64, f32, f32},
+                 {f32, f64, f64},
+                 {boolean, f32, f32}};
     for (const auto& [a, b, result] : table) {
       CAPTURE(dtype_text(a));
       CAPTURE(dtype_text(b));
@@ -191,7 +209,9 @@ TEST_SUITE("sdk/op") {
         try {
           const Op op(names[t % 4]);
           const Tensor x = ones({1, 1, 1}, f64);
-          const Tensor result = t % 4 == 1 ? op.call<Tensor>(x, x) : t % 4 == 3 ? op.call<Tensor>(x.view({1}), x.view({1})) : op.call<Tensor>(x);
+          const Tensor result = t % 4 == 1   ? op.call<Tensor>(x, x)
+                                : t % 4 == 3 ? op.call<Tensor>(x.view({1}), x.view({1}))
+                                             : op.call<Tensor>(x);
           if (result.numel() == 1 && apply("cube", x).item() == 1) ++right;
         } catch (const std::exception& error) {
           MESSAGE(error.what());

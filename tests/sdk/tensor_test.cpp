@@ -20,7 +20,8 @@ TEST_SUITE("sdk/tensor") {
     const Tensor x = zeros({2, 3, 4});
     CHECK(x.size(-1) == 4);
     CHECK(x.stride(0) == 12);
-    CHECK(has(refusal([&] { x.size(3); }).text, "dimension 3 is out of range for a tensor of 3 dimensions"));
+    CHECK(has(refusal([&] { x.size(3); }).text,
+              "dimension 3 is out of range for a tensor of 3 dimensions"));
     CHECK(refusal([&] { x.size(-4); }).kind == TENON_ERROR_INDEX);
   }
 
@@ -39,8 +40,9 @@ TEST_SUITE("sdk/tensor") {
       const std::vector<int64_t> shape = {2, 2}, strides = {1, 2};
       Tensor view;
       {
-        const Tensor x = wrap_buffer(memory, IntList(shape.data(), 2), IntList(strides.data(), 2), f64, &released,
-                                     [](void* count) { ++*static_cast<int*>(count); });
+        const Tensor x =
+            wrap_buffer(memory, IntList(shape.data(), 2), IntList(strides.data(), 2), f64,
+                        &released, [](void* count) { ++*static_cast<int*>(count); });
         view = x.select(0, 1);
         CHECK(numbers(x) == Numbers{1, 3, 2, 4});
       }
@@ -57,7 +59,10 @@ TEST_SUITE("sdk/tensor") {
     double memory[] = {1, 1};
     const std::vector<int64_t> shape = {2}, strides = {1};
     const Tensor x = leaf({1, 2});
-    const auto seed = [&] { return wrap_buffer(memory, IntList(shape.data(), 1), IntList(strides.data(), 1), f64, nullptr, nullptr); };
+    const auto seed = [&] {
+      return wrap_buffer(memory, IntList(shape.data(), 1), IntList(strides.data(), 1), f64, nullptr,
+                         nullptr);
+    };
     x.backward(seed());
     x.backward(seed());
     backward({x, x}, {{seed(), seed()}});
@@ -66,7 +71,9 @@ TEST_SUITE("sdk/tensor") {
   }
 
   TEST_CASE("versions count changes, and a new result starts at 0") {
-    for (const Tensor& fresh : {zeros({2}), ones({2}), row({1, 2}).clone(), row({1}) + 1, tensor({1, 2}).to(f64)}) CHECK(fresh.version() == 0);
+    for (const Tensor& fresh :
+         {zeros({2}), ones({2}), row({1, 2}).clone(), row({1}) + 1, tensor({1, 2}).to(f64)})
+      CHECK(fresh.version() == 0);
     Tensor x = zeros({2});
     const Tensor view = x.slice(0, 0, 1);
     view.add_(1);
@@ -81,7 +88,8 @@ TEST_SUITE("sdk/tensor") {
 
   TEST_CASE("an undefined tensor crosses as none") {
     CHECK_FALSE(Tensor().defined());
-    CHECK(refusal([] { add(Tensor(), row({1})); }).text == "add(): argument 'input' (position 1) must be Tensor or Number, not NoneType");
+    CHECK(refusal([] { add(Tensor(), row({1})); }).text ==
+          "add(): argument 'input' (position 1) must be Tensor or Number, not NoneType");
   }
 
   TEST_CASE("a gradient that is set by hand must fit") {

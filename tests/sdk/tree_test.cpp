@@ -7,7 +7,8 @@ TEST_SUITE("sdk/tree") {
   TEST_CASE("nodes keep the whole document alive and answer by kind") {
     Tree name;
     {
-      const Tree tree = Tree::parse(R"({"name": "digits", "sizes": [1, 2.5, true, null], "nested": {"deep": 7}})");
+      const Tree tree = Tree::parse(
+          R"({"name": "digits", "sizes": [1, 2.5, true, null], "nested": {"deep": 7}})");
       CHECK(tree.is_object());
       CHECK(tree.size() == 3);
       CHECK(tree.key(1) == "sizes");

@@ -1,10 +1,10 @@
 // What the benchmarks share.
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <chrono>
 #include <initializer_list>
+
+#include <benchmark/benchmark.h>
 
 #include <tenon/tenon.hpp>
 

@@ -75,23 +75,28 @@ void run_call(State& state, const Call& call, bool recorded) {
   for (auto _ : state) keep(call(a, b));
 }
 void call_add(State& state) {
-  run_call(state, [](const Tensor& a, const Tensor& b) { return tenon::add(a, b); }, false);
+  run_call(
+      state, [](const Tensor& a, const Tensor& b) { return tenon::add(a, b); }, false);
 }
 BENCHMARK(call_add);
 void call_add_number(State& state) {
-  run_call(state, [](const Tensor& a, const Tensor&) { return tenon::add(a, 2.0); }, false);
+  run_call(
+      state, [](const Tensor& a, const Tensor&) { return tenon::add(a, 2.0); }, false);
 }
 BENCHMARK(call_add_number);
 void call_mul_number(State& state) {
-  run_call(state, [](const Tensor& a, const Tensor&) { return tenon::mul(a, 2.0); }, false);
+  run_call(
+      state, [](const Tensor& a, const Tensor&) { return tenon::mul(a, 2.0); }, false);
 }
 BENCHMARK(call_mul_number);
 void call_sum(State& state) {
-  run_call(state, [](const Tensor& a, const Tensor&) { return tenon::sum(a); }, false);
+  run_call(
+      state, [](const Tensor& a, const Tensor&) { return tenon::sum(a); }, false);
 }
 BENCHMARK(call_sum);
 void call_add_recorded(State& state) {
-  run_call(state, [](const Tensor& a, const Tensor& b) { return tenon::add(a, b); }, true);
+  run_call(
+      state, [](const Tensor& a, const Tensor& b) { return tenon::add(a, b); }, true);
 }
 BENCHMARK(call_add_recorded);
 

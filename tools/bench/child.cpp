@@ -2,10 +2,10 @@
 #include "child.hpp"
 
 #include <spawn.h>
-#include <sys/wait.h>
+#include <stdexcept>
 #include <unistd.h>
 
-#include <stdexcept>
+#include <sys/wait.h>
 
 #include "bench.hpp"
 
@@ -31,7 +31,8 @@ ChildResult run_child(const std::vector<std::string>& command,
   ChildResult result;
   const Stopwatch watch;
   pid_t child = 0;
-  const int fault = posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), variables.data());
+  const int fault =
+      posix_spawn(&child, arguments[0], &actions, nullptr, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   char buffer[65536];

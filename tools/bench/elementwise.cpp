@@ -1,8 +1,9 @@
-// 16M elements, where memory is the limit: new results, given outputs, broadcast and transposed operands.
+// 16M elements, where memory is the limit: new results, given outputs, broadcast and transposed
+// operands.
 #include "bench.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define BENCH_WIDE __attribute__((noinline, target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define BENCH_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define BENCH_WIDE __attribute__((noinline))
 #endif
@@ -110,21 +111,23 @@ void run_binary(State& state, const Tensor& a, const Tensor& b, const Call& call
   for (auto _ : state) keep(call(a, b, out));
 }
 
-#define BENCH_UNARY(op)                                                                    \
-  void new_##op(State& state) {                                                            \
-    run_unary(state, [](const Tensor& a, const Tensor&) { return tenon::op(a); });         \
-  }                                                                                        \
-  void out_##op(State& state) {                                                            \
+#define BENCH_UNARY(op)                                                                     \
+  void new_##op(State& state) {                                                             \
+    run_unary(state, [](const Tensor& a, const Tensor&) { return tenon::op(a); });          \
+  }                                                                                         \
+  void out_##op(State& state) {                                                             \
     run_unary(state, [](const Tensor& a, const Tensor& out) { return tenon::op(a, out); }); \
-  }                                                                                        \
-  BENCHMARK(new_##op)->UseRealTime();                                                      \
+  }                                                                                         \
+  BENCHMARK(new_##op)->UseRealTime();                                                       \
   BENCHMARK(out_##op)->UseRealTime();
 BENCH_UNARY(relu)
 BENCH_UNARY(exp)
 BENCH_UNARY(tanh)
 BENCH_UNARY(sigmoid)
 
-const auto add_new = [](const Tensor& a, const Tensor& b, const Tensor&) { return tenon::add(a, b); };
+const auto add_new = [](const Tensor& a, const Tensor& b, const Tensor&) {
+  return tenon::add(a, b);
+};
 const auto add_out = [](const Tensor& a, const Tensor& b, const Tensor& out) {
   return tenon::add(a, b, 1, out);
 };
@@ -137,8 +140,9 @@ void new_mul(State& state) {
              [](const Tensor& a, const Tensor& b, const Tensor&) { return tenon::mul(a, b); });
 }
 void out_mul(State& state) {
-  run_binary(state, square(), square(),
-             [](const Tensor& a, const Tensor& b, const Tensor& out) { return tenon::mul(a, b, out); });
+  run_binary(state, square(), square(), [](const Tensor& a, const Tensor& b, const Tensor& out) {
+    return tenon::mul(a, b, out);
+  });
 }
 void out_add_row(State& state) { run_binary(state, square(), numbers({side}), add_out); }
 void out_add_column(State& state) { run_binary(state, square(), numbers({side, 1}), add_out); }

@@ -4,7 +4,8 @@
 #define ID "many_0000"
 #define SCHEMA ID ".first(Tensor input, Tensor other) -> Tensor"
 
-TENON_FACT(plugin, "{\"plugin\":{\"id\":\"" ID "\",\"version\":\"1.0.0\",\"abi\":[1,0],\"sdk\":\"0.1.0\","
+TENON_FACT(plugin, "{\"plugin\":{\"id\":\"" ID
+                   "\",\"version\":\"1.0.0\",\"abi\":[1,0],\"sdk\":\"0.1.0\","
                    "\"compiler\":\"C\"}}");
 TENON_FACT(op, "{\"op\":{\"schema\":\"" SCHEMA "\",\"doc\":\"The first operand.\"}}");
 
@@ -21,11 +22,16 @@ static tenon_status TENON_CALL run(void* self, tenon_context* context, const ten
 static const tenon_op_descriptor op = {
     .size = sizeof(tenon_op_descriptor), .schema = SCHEMA, .doc = "The first operand.", .run = run};
 
-TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given, const tenon_plugin** plugin,
+TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
+                                                        const tenon_plugin** plugin,
                                                         tenon_error** error) {
   static const tenon_op_descriptor* const ops[] = {&op};
-  static const tenon_plugin table = {.size = sizeof(tenon_plugin), .abi_major = TENON_ABI_MAJOR, .id = ID,
-                                     .version = "1.0.0", .ops = ops, .op_count = 1};
+  static const tenon_plugin table = {.size = sizeof(tenon_plugin),
+                                     .abi_major = TENON_ABI_MAJOR,
+                                     .id = ID,
+                                     .version = "1.0.0",
+                                     .ops = ops,
+                                     .op_count = 1};
   (void)error;
   host = given;
   *plugin = &table;

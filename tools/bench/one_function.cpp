@@ -7,7 +7,8 @@ using tenon::Context;
 using tenon::Tensor;
 
 struct MulConstant {
-  static constexpr auto schema = "one_function.mul_constant(Tensor input, float constant) -> Tensor";
+  static constexpr auto schema =
+      "one_function.mul_constant(Tensor input, float constant) -> Tensor";
   static constexpr auto doc = "The tensor times a number.";
   static Tensor forward(Context& context, const Tensor& input, double constant) {
     context.stash(constant);

@@ -1,10 +1,10 @@
-// What plugins cost before their first call: listing from facts, and loading. Each in a fresh process.
-#include <unistd.h>
-
+// What plugins cost before their first call: listing from facts, and loading. Each in a fresh
+// process.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <unistd.h>
 
 #include "bench.hpp"
 #include "child.hpp"
@@ -67,7 +67,8 @@ void write_thousand_plugins(const fs::path& folder) {
   std::string bytes((std::istreambuf_iterator<char>(file)), {});
   std::string id = "many_0000";
   std::vector<size_t> places;
-  for (size_t at = bytes.find(id); at != bytes.npos; at = bytes.find(id, at + 1)) places.push_back(at);
+  for (size_t at = bytes.find(id); at != bytes.npos; at = bytes.find(id, at + 1))
+    places.push_back(at);
   for (int i = 0; i < 1000; ++i) {
     char number[16];
     std::snprintf(number, sizeof number, "many_%04d", i);
@@ -81,8 +82,8 @@ void ops_of_thousand_plugins(State& state) {
   const Folder folder;
   write_thousand_plugins(folder.path());
   const bool built = access(BENCH_CLI, X_OK) == 0;
-  const std::vector<std::string> command =
-      built ? std::vector<std::string>{BENCH_CLI, "ops"} : std::vector<std::string>{BENCH_START, "list"};
+  const std::vector<std::string> command = built ? std::vector<std::string>{BENCH_CLI, "ops"}
+                                                 : std::vector<std::string>{BENCH_START, "list"};
   for (auto _ : state) {
     const bench::ChildResult child =
         bench::run_child(command, {"TENON_PLUGIN_PATH=" + folder.path().string()});

@@ -5,10 +5,9 @@
 //   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin whose facts are read
 //   tenon_bench_start read FILE     prints the nanoseconds of reading a file
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
-#include <dlfcn.h>
-
 #include <chrono>
 #include <cstdio>
+#include <dlfcn.h>
 #include <fstream>
 #include <string>
 #include <vector>

@@ -95,10 +95,11 @@ class Module {
     for (const Tensor& parameter : parameters()) Tensor(parameter).set_grad({});
   }
   std::vector<Module> children() const {
-    Value names, items;
+    Value items;
     int64_t count = 0;
-    detail::check(host().module_walk, handle_, 2, 0, &count, names.slot(), items.slot());
+    detail::check(host().module_walk, handle_, 2, 0, &count, static_cast<tenon_value*>(nullptr), items.slot());
     std::vector<Module> list;
+    list.reserve(static_cast<size_t>(count));
     tenon_module* const* handles = items.get().as.modules;
     for (int64_t i = 0; i < count; ++i) list.push_back(borrow(handles[i]));
     return list;

@@ -58,12 +58,19 @@ TEST_SUITE("parallel") {
   TEST_CASE("chunks are no smaller than the grain, but for the last") {
     const Threads threads(4);
     std::atomic<int> calls{0};
-    parallel_for(0, 100, 40, [&](int64_t begin, int64_t end) {
+    parallel_for(0, 100, 20, [&](int64_t begin, int64_t end) {
       ++calls;
-      const bool whole = end - begin >= 40 || end == 100;
+      const bool whole = end - begin >= 20 || end == 100;
       if (!whole) throw std::logic_error("chunk too small");
     });
     CHECK(calls == 2);
+  }
+
+  TEST_CASE("a range of a few grains is not worth waking the pool") {
+    const Threads threads(4);
+    int calls = 0;
+    parallel_for(0, 100, 40, [&](int64_t, int64_t) { ++calls; });
+    CHECK(calls == 1);
   }
 
   TEST_CASE("loops inside of loops run serially") {
@@ -89,13 +96,13 @@ TEST_SUITE("parallel") {
     for (int round = 0; round < 3; ++round) {
       std::string message;
       try {
-        parallel_for(0, 4, 1, [&](int64_t begin, int64_t) {
+        parallel_for(0, 8, 1, [&](int64_t begin, int64_t) {
           if (begin > 0) throw std::runtime_error("chunk at " + std::to_string(begin));
         });
       } catch (const std::runtime_error& error) {
         message = error.what();
       }
-      CHECK(message == "chunk at 1");
+      CHECK(message == "chunk at 2");
     }
     int64_t visited = 0;
     parallel_for(0, 10, 100, [&](int64_t begin, int64_t end) { visited += end - begin; });

@@ -1,6 +1,7 @@
 // The op call: binding, flags, versions, views, errors.
 #include "core/dispatch/call.hpp"
 
+#include "core/autograd/history.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;
@@ -8,27 +9,36 @@ using namespace tenon::core::test;
 
 namespace {
 
-tenon_status give_first(void*, tenon_context*, const tenon_value* arguments, tenon_value* results, tenon_error**) {
+tenon_status give_first(void*, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                        tenon_error**) {
   results[0] = arguments[0];
   arguments[0].as.tensor->retain();
   return TENON_OK;
 }
-tenon_status give_row(void*, tenon_context*, const tenon_value* arguments, tenon_value* results, tenon_error**) {
+tenon_status give_row(void*, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                      tenon_error**) {
   const Tensor& x = *arguments[0].as.tensor;
   const int64_t shape[] = {x.view.shape[1]}, strides[] = {x.view.strides[1]};
   results[0] = tensor_value(make_alias(x, shape, strides, 0).give());
   return TENON_OK;
 }
-tenon_status give_count(void*, tenon_context*, const tenon_value* arguments, tenon_value* results, tenon_error**) {
+tenon_status give_count(void*, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                        tenon_error**) {
   results[0] = integer(arguments[1].tag == TENON_VALUE_NONE ? -1 : arguments[1].length);
   return TENON_OK;
 }
-tenon_status give_half(void*, tenon_context*, const tenon_value* arguments, tenon_value* results, tenon_error**) {
+tenon_status give_half(void*, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                       tenon_error**) {
   arguments[0].as.tensor->retain();
   results[0] = arguments[0];
   return TENON_ERROR_INDEX;
 }
-tenon_status forget(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) { return TENON_OK; }
+tenon_status no_rule(void*, tenon_context*, tenon_tensor* const*, int64_t, tenon_error**) {
+  return TENON_OK;
+}
+tenon_status forget(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
+  return TENON_OK;
+}
 
 struct Ops {
   Ops() {
@@ -55,7 +65,9 @@ TEST_SUITE("dispatch/call") {
     const Ops ops;
     const TensorRef x = floats({1});
     for (const std::vector<tenon_value>& arguments :
-         {std::vector<tenon_value>{tensor_value(x.get())}, {tensor_value(x.get()), integer(3)}, {tensor_value(x.get()), number(3), integer(4)}}) {
+         {std::vector<tenon_value>{tensor_value(x.get())},
+          {tensor_value(x.get()), integer(3)},
+          {tensor_value(x.get()), number(3), integer(4)}}) {
       Outcome outcome;
       call(outcome, ops["t.first"], arguments);
       CHECK(outcome.tensor() == x.get());
@@ -75,8 +87,10 @@ TEST_SUITE("dispatch/call") {
       return outcome.message;
     };
     CHECK(refused("t.first", {}) == "first() missing 1 required positional argument: 'x'");
-    CHECK(refused("t.first", {integer(1)}) == "first(): argument 'x' (position 1) must be Tensor, not int");
-    CHECK(refused("t.first", std::vector<tenon_value>(4, tensor_value(x.get()))) == "first() takes from 1 to 2 positional arguments but 4 were given");
+    CHECK(refused("t.first", {integer(1)}) ==
+          "first(): argument 'x' (position 1) must be Tensor, not int");
+    CHECK(refused("t.first", std::vector<tenon_value>(4, tensor_value(x.get()))) ==
+          "first() takes from 1 to 2 positional arguments but 4 were given");
     tenon_value forged{};
     forged.tag = 32 + TENON_VALUE_TENSOR;
     CHECK(has(refused("t.first", {forged, number(1), integer(1)}), "unknown tag 38"));
@@ -97,7 +111,8 @@ TEST_SUITE("dispatch/call") {
     CHECK(spread.results[0].as.integer == 2);
     list.length = 3;
     call(wrong, ops["t.count"], {tensor_value(x.get()), list});
-    CHECK(wrong.message == "count(): argument 'size' (position 2) must be list of 2 ints, not list of 3 ints");
+    CHECK(wrong.message ==
+          "count(): argument 'size' (position 2) must be list of 2 ints, not list of 3 ints");
   }
 
   TEST_CASE("in-place changes raise the version and name the writer") {
@@ -146,11 +161,32 @@ TEST_SUITE("dispatch/call") {
     CHECK(has(half.message, "no message"));
     CHECK(x->references.load() == 1);
     tenon_value results[2];
-    std::fill_n(reinterpret_cast<unsigned char*>(results), sizeof(results), static_cast<unsigned char>(0xee));
+    std::fill_n(reinterpret_cast<unsigned char*>(results), sizeof(results),
+                static_cast<unsigned char>(0xee));
     const tenon_value argument = tensor_value(x.get());
     CHECK(call_op(ops["t.forget"], &argument, 1, results, nullptr) == TENON_OK);
     CHECK(results[0].tag == TENON_VALUE_NONE);
     CHECK(results[1].tag == TENON_VALUE_NONE);
+  }
+
+  TEST_CASE("a recorded call that is refused before it runs touches no result") {
+    tenon_op_descriptor op =
+        descriptor("t.ruled(Tensor x, *, Tensor(a!)? out=None) -> Tensor", give_first);
+    op.differentiable = TENON_DIFFERENTIABLE_FORMULA;
+    op.backward = no_rule;
+    const tenon_op_descriptor* pointer = &op;
+    Registry registry;
+    registry.commit("provider", {&pointer, 1});
+    const TensorRef x = floats({1}), out = floats({1});
+    set_requires_grad(*x, true);
+    tenon_value result;
+    std::fill_n(reinterpret_cast<unsigned char*>(&result), sizeof(result),
+                static_cast<unsigned char>(0));
+    result.tag = TENON_VALUE_TENSOR;
+    result.as.tensor = out.get();
+    const tenon_value arguments[] = {tensor_value(x.get()), tensor_value(out.get())};
+    CHECK(call_op(registry.find("t.ruled"), arguments, 2, &result, nullptr) == TENON_ERROR_RUNTIME);
+    CHECK(out->references.load() == 1);
   }
 
   TEST_CASE("an error that names another op becomes the cause") {

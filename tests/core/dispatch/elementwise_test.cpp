@@ -13,7 +13,8 @@ namespace {
 template <class T>
 void subtract(char* const* data, const int64_t* strides, int64_t count, const tenon_value*) {
   for (int64_t i = 0; i < count; ++i) {
-    const T a = *reinterpret_cast<const T*>(data[1] + i * strides[1]), b = *reinterpret_cast<const T*>(data[2] + i * strides[2]);
+    const T a = *reinterpret_cast<const T*>(data[1] + i * strides[1]),
+            b = *reinterpret_cast<const T*>(data[2] + i * strides[2]);
     *reinterpret_cast<T*>(data[0] + i * strides[0]) = static_cast<T>(a - b);
   }
 }
@@ -21,7 +22,8 @@ template <class T>
 void less(char* const* data, const int64_t* strides, int64_t count, const tenon_value*) {
   for (int64_t i = 0; i < count; ++i) {
     *reinterpret_cast<uint8_t*>(data[0] + i * strides[0]) =
-        *reinterpret_cast<const T*>(data[1] + i * strides[1]) < *reinterpret_cast<const T*>(data[2] + i * strides[2]);
+        *reinterpret_cast<const T*>(data[1] + i * strides[1]) <
+        *reinterpret_cast<const T*>(data[2] + i * strides[2]);
   }
 }
 
@@ -40,8 +42,10 @@ struct Ops {
       loops[TENON_I64] = less<int64_t>;
       return loops;
     }();
-    static const tenon_elementwise common{sizeof(tenon_elementwise), TENON_PROMOTE_COMMON, subtractions.data()};
-    static const tenon_elementwise compare{sizeof(tenon_elementwise), TENON_PROMOTE_COMPARE, comparisons.data()};
+    static const tenon_elementwise common{sizeof(tenon_elementwise), TENON_PROMOTE_COMMON,
+                                          subtractions.data()};
+    static const tenon_elementwise compare{sizeof(tenon_elementwise), TENON_PROMOTE_COMPARE,
+                                           comparisons.data()};
     tenon_op_descriptor ops[] = {
         descriptor("t.sub(Tensor|Scalar a, Tensor|Scalar b, *, Tensor(a!)? out=None) -> Tensor"),
         descriptor("t.sub_(Tensor(a!) a, Tensor|Scalar b) -> Tensor(a!)"),
@@ -56,7 +60,8 @@ struct Ops {
   Registry registry;
 };
 
-TensorRef view_of(const TensorRef& base, std::vector<int64_t> shape, std::vector<int64_t> strides, int64_t offset = 0) {
+TensorRef view_of(const TensorRef& base, std::vector<int64_t> shape, std::vector<int64_t> strides,
+                  int64_t offset = 0) {
   return make_alias(*base, shape, strides, offset);
 }
 std::vector<float> subtracted(const Ops& ops, const tenon_value& a, const tenon_value& b) {
@@ -73,7 +78,8 @@ TEST_SUITE("dispatch/elementwise") {
     const Ops ops;
     // Large enough for panels of transposed operands and for several threads.
     const int64_t rows = 65, columns = 70;
-    TensorRef a = make_empty(TENON_F32, std::vector<int64_t>{rows, columns}), b = make_empty(TENON_F32, std::vector<int64_t>{columns, rows});
+    TensorRef a = make_empty(TENON_F32, std::vector<int64_t>{rows, columns}),
+              b = make_empty(TENON_F32, std::vector<int64_t>{columns, rows});
     auto* pa = static_cast<float*>(a->view.data);
     auto* pb = static_cast<float*>(b->view.data);
     std::iota(pa, pa + rows * columns, 0.0f);
@@ -81,11 +87,13 @@ TEST_SUITE("dispatch/elementwise") {
     const TensorRef transposed = view_of(b, {rows, columns}, {1, rows});
     const TensorRef reversed = view_of(a, {rows, columns}, {-columns, -1}, rows * columns - 1);
     const TensorRef expanded = view_of(a, {rows, columns}, {0, 1});
-    const std::vector<const Tensor*> operands = {a.get(), transposed.get(), reversed.get(), expanded.get()};
+    const std::vector<const Tensor*> operands = {a.get(), transposed.get(), reversed.get(),
+                                                 expanded.get()};
     for (const Tensor* left : operands) {
       for (const Tensor* right : operands) {
         const Floats x = read(*left), y = read(*right);
-        const Floats got = subtracted(ops, tensor_value(const_cast<Tensor*>(left)), tensor_value(const_cast<Tensor*>(right)));
+        const Floats got = subtracted(ops, tensor_value(const_cast<Tensor*>(left)),
+                                      tensor_value(const_cast<Tensor*>(right)));
         bool same = got.size() == x.size();
         for (size_t i = 0; same && i < got.size(); ++i) same = got[i] == x[i] - y[i];
         CHECK(same);
@@ -95,7 +103,8 @@ TEST_SUITE("dispatch/elementwise") {
 
   TEST_CASE("numbers, 0-dim and empty tensors") {
     const Ops ops;
-    const TensorRef x = floats({5, 7}), zero_dim = make_empty(TENON_F32, {}), empty = make_empty(TENON_F32, std::vector<int64_t>{0, 2});
+    const TensorRef x = floats({5, 7}), zero_dim = make_empty(TENON_F32, {}),
+                    empty = make_empty(TENON_F32, std::vector<int64_t>{0, 2});
     fill(*zero_dim, integer(2));
     CHECK(subtracted(ops, tensor_value(x.get()), number(1.5)) == Floats{3.5, 5.5});
     CHECK(subtracted(ops, integer(10), tensor_value(x.get())) == Floats{5, 3});
@@ -124,7 +133,8 @@ TEST_SUITE("dispatch/elementwise") {
 
   TEST_CASE("targets are checked for shape and dtype") {
     const Ops ops;
-    const TensorRef x = floats({1, 2}), wrong = floats({0, 0, 0}), integers = make_empty(TENON_I64, std::vector<int64_t>{2});
+    const TensorRef x = floats({1, 2}), wrong = floats({0, 0, 0}),
+                    integers = make_empty(TENON_I64, std::vector<int64_t>{2});
     const TensorRef wide = make_empty(TENON_F64, std::vector<int64_t>{2});
     const auto run = [&](const TensorRef& out, Outcome& outcome) {
       call(outcome, ops["t.sub"], {tensor_value(x.get()), number(1), tensor_value(out.get())});

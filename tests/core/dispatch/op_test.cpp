@@ -8,8 +8,12 @@ using namespace tenon::core::test;
 
 namespace {
 
-tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) { return TENON_OK; }
-tenon_status rule(void*, tenon_context*, tenon_tensor* const*, int64_t, tenon_error**) { return TENON_OK; }
+tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
+  return TENON_OK;
+}
+tenon_status rule(void*, tenon_context*, tenon_tensor* const*, int64_t, tenon_error**) {
+  return TENON_OK;
+}
 
 tenon_op_descriptor with_rule(const char* schema, const char* saves = nullptr) {
   tenon_op_descriptor op = descriptor(schema, nothing);
@@ -34,7 +38,10 @@ TEST_SUITE("dispatch/op") {
 
   TEST_CASE("what calls read is worked out of the schema") {
     const auto made = make_implementation(
-        with_rule("t.f(Tensor(a!) x, Tensor[] more, int n=3, *, Tensor(b!)? out=None) -> Tensor(a!)", "x, shape(more) for x, result"), "p");
+        with_rule(
+            "t.f(Tensor(a!) x, Tensor[] more, int n=3, *, Tensor(b!)? out=None) -> Tensor(a!)",
+            "x, shape(more) for x, result"),
+        "p");
     CHECK(made->parameter_count == 4);
     CHECK(made->result_count == 1);
     CHECK(made->slot_parameters == 2);
@@ -72,10 +79,15 @@ TEST_SUITE("dispatch/op") {
     op.jvp_kind = TENON_JVP_RULE;
     CHECK(has(refused(op), "declares a jvp rule but has none"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "y")), "'y', which is no parameter"));
-    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "x for y")), "'y', which is no parameter"));
-    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "result1")), "'result1', which is no result"));
-    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "resulting")), "'resulting', which is no result"));
-    CHECK(has(refused(descriptor("t.f(Tensor x) -> (int, int, int, int, int, int, int, int, int)", nothing)), "at most 8"));
+    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "x for y")),
+              "'y', which is no parameter"));
+    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "result1")),
+              "'result1', which is no result"));
+    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "resulting")),
+              "'resulting', which is no result"));
+    CHECK(has(refused(descriptor("t.f(Tensor x) -> (int, int, int, int, int, int, int, int, int)",
+                                 nothing)),
+              "at most 8"));
   }
 
   TEST_CASE("a shorter descriptor of an older SDK reads as zero past its end") {

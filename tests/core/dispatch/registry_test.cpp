@@ -11,7 +11,9 @@ using namespace tenon::core::test;
 
 namespace {
 
-tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) { return TENON_OK; }
+tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
+  return TENON_OK;
+}
 
 void commit(Registry& registry, const std::string& provider, std::vector<tenon_op_descriptor> ops) {
   std::vector<const tenon_op_descriptor*> pointers;
@@ -40,9 +42,21 @@ TEST_SUITE("dispatch/registry") {
 
   TEST_CASE("a commit with one fault leaves nothing behind") {
     Registry registry;
-    refusal([&] { commit(registry, "one", {descriptor("t.good() -> int", nothing), descriptor("t.bad(", nothing)}); }, TENON_ERROR_VALUE);
+    refusal(
+        [&] {
+          commit(registry, "one",
+                 {descriptor("t.good() -> int", nothing), descriptor("t.bad(", nothing)});
+        },
+        TENON_ERROR_VALUE);
     CHECK(registry.find("t.good") == nullptr);
-    CHECK(has(refusal([&] { commit(registry, "one", {descriptor("t.x() -> int", nothing), descriptor("t.x() -> int", nothing)}); }, TENON_ERROR_PLUGIN), "'t.x' twice"));
+    CHECK(has(refusal(
+                  [&] {
+                    commit(
+                        registry, "one",
+                        {descriptor("t.x() -> int", nothing), descriptor("t.x() -> int", nothing)});
+                  },
+                  TENON_ERROR_PLUGIN),
+              "'t.x' twice"));
     CHECK(registry.find("t.x") == nullptr);
     CHECK(registry.list().empty());
   }
@@ -50,7 +64,9 @@ TEST_SUITE("dispatch/registry") {
   TEST_CASE("two providers are named, unless a rule ranks them") {
     Registry registry;
     commit(registry, "one", {descriptor("t.a() -> int", nothing)});
-    const std::string text = refusal([&] { commit(registry, "two", {descriptor("t.a() -> int", nothing)}); }, TENON_ERROR_PLUGIN);
+    const std::string text =
+        refusal([&] { commit(registry, "two", {descriptor("t.a() -> int", nothing)}); },
+                TENON_ERROR_PLUGIN);
     CHECK(has(text, "'one'"));
     CHECK(has(text, "'two'"));
     std::string preferred = "two";

@@ -1,11 +1,11 @@
 // Ops for the tests of dispatch, written against the boundary as a plugin in C would.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <initializer_list>
 #include <string>
 #include <vector>
+
+#include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
@@ -75,7 +75,8 @@ struct Outcome {
 };
 inline void call(Outcome& outcome, const tenon_op* op, const std::vector<tenon_value>& arguments) {
   tenon_error* error = nullptr;
-  outcome.status = call_op(op, arguments.data(), static_cast<int64_t>(arguments.size()), outcome.results, &error);
+  outcome.status = call_op(op, arguments.data(), static_cast<int64_t>(arguments.size()),
+                           outcome.results, &error);
   outcome.take(error);
 }
 

@@ -1,9 +1,9 @@
 // Result values own what they hold.
 #include "core/dispatch/value.hpp"
 
-#include <doctest/doctest.h>
-
 #include <string>
+
+#include <doctest/doctest.h>
 
 using namespace tenon::core;
 

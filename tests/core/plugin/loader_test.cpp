@@ -162,8 +162,8 @@ TEST_SUITE("loader") {
       load_file(host, fixture("init_fails"));
     } catch (const PluginError& error) {
       REQUIRE(error.cause != nullptr);
-      CHECK(error.cause->kind == TENON_ERROR_IO);
-      CHECK(error.cause->message == "cannot reach the device");
+      CHECK(error.cause->error.kind == TENON_ERROR_IO);
+      CHECK(error.cause->error.message == "cannot reach the device");
     }
     const Tree options = parse_tree("{}");
     CHECK(contains(refusal("init_fails", options.get()).problem, "(IOError) and no message"));

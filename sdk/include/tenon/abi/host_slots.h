@@ -224,7 +224,7 @@
                                    tenon_value* result, tenon_error** error))                       \
   X(0, int32_t, module_training, (const tenon_module* module))                                      \
   X(0, void, module_train, (tenon_module * module, int32_t training))                               \
-  /* Walks in registration order: names (dotted below) and values, both given.                      \
+  /* Walks in registration order: names (dotted below; null: not wanted) and values, both given.    \
    * `what`: 0 parameters, 1 buffers, 2 children, 3 modules (self first, name ""). */               \
   X(0, tenon_status, module_walk, (tenon_module * module, int32_t what, int32_t recurse,            \
                                    int64_t* count, tenon_value* names, tenon_value* items,          \
