@@ -57,32 +57,72 @@ void release_results(const Implementation& implementation, tenon_value* results)
   for (uint32_t r = 0; r < implementation.result_count; ++r) release_value(results[r]);
 }
 
+namespace {
+
+[[gnu::noinline, gnu::cold]] tenon_status fail_run(const Implementation& implementation,
+                                                   tenon_value* results, tenon_status status,
+                                                   tenon_error** error) noexcept {
+  release_results(implementation, results);
+  add_error_context(error, implementation, status);
+  return status;
+}
+
+[[gnu::always_inline]] inline tenon_status run_here(const Implementation& implementation,
+                                                    tenon_context& context,
+                                                    const tenon_value* arguments,
+                                                    tenon_value* results,
+                                                    tenon_error** error) noexcept {
+  // A run that fails halfway leaves what it has given; one that forgets a result gives none.
+  if (implementation.result_count == 1) [[likely]] {
+    results[0] = tenon_value{};
+  } else {
+    for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  }
+  const tenon_status status =
+      implementation.run(implementation.self, &context, arguments, results, error);
+  if (status != TENON_OK) [[unlikely]]
+    return fail_run(implementation, results, status, error);
+  return TENON_OK;
+}
+
+[[gnu::always_inline]] inline tenon_status run_and_settle(const Implementation& implementation,
+                                                          tenon_context& context,
+                                                          const tenon_value* arguments,
+                                                          tenon_value* results,
+                                                          tenon_error** error) noexcept {
+  const tenon_status status = run_here(implementation, context, arguments, results, error);
+  if (status != TENON_OK) [[unlikely]]
+    return status;
+  if (!implementation.leaves_traces) return TENON_OK;
+  if (implementation.viewed_parameter >= 0) {
+    Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
+    Tensor* view = results[0].as.tensor;
+    if (results[0].tag == TENON_VALUE_TENSOR && view != input && view->view_base == nullptr &&
+        view->storage == input->storage) {
+      set_view_base(*view, *input);
+    }
+  } else if (implementation.settles) {
+    settle(implementation, arguments, results);
+  }
+  if (implementation.out_parameter >= 0) {
+    const tenon_value& out = arguments[implementation.out_parameter];
+    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
+  }
+  return TENON_OK;
+}
+
+}  // namespace
+
 tenon_status run_only(const Implementation& implementation, tenon_context& context,
                       const tenon_value* arguments, tenon_value* results,
                       tenon_error** error) noexcept {
-  // A run that fails halfway leaves what it has given; one that forgets a result gives none.
-  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
-  const tenon_status status =
-      implementation.run(implementation.self, &context, arguments, results, error);
-  if (status != TENON_OK) [[unlikely]] {
-    release_results(implementation, results);
-    add_error_context(error, implementation, status);
-  }
-  return status;
+  return run_here(implementation, context, arguments, results, error);
 }
 
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
                        const tenon_value* arguments, tenon_value* results,
                        tenon_error** error) noexcept {
-  const tenon_status status = run_only(implementation, context, arguments, results, error);
-  if (status != TENON_OK) [[unlikely]]
-    return status;
-  if (implementation.out_parameter >= 0) {
-    const tenon_value& out = arguments[implementation.out_parameter];
-    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
-  }
-  if (implementation.settles) settle(implementation, arguments, results);
-  return TENON_OK;
+  return run_and_settle(implementation, context, arguments, results, error);
 }
 
 namespace {
@@ -99,6 +139,8 @@ namespace {
       return false;
     if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
   }
+  if (!implementation.lists) [[likely]]
+    return true;
   if (implementation.fixed_lists) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       const int32_t length = implementation.schema.parameters[i].type.length;
@@ -107,7 +149,7 @@ namespace {
         return false;
     }
   }
-  if (implementation.has_lists) [[unlikely]] {
+  if (implementation.has_lists) {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
       for (uint32_t k = 0; k < arguments[i].length; ++k) {
@@ -243,7 +285,7 @@ namespace {
   tenon_value filled[kMaxParameters];
   for (uint32_t i = 0; i < given; ++i) filled[i] = arguments[i];
   for (uint32_t i = given; i < implementation.parameter_count; ++i)
-    filled[i] = implementation.defaults[i];
+    filled[i] = implementation.schema.parameters[i].default_value.value;
   uint32_t flags = 0;
   if (!gather_flags(implementation, filled, flags))
     return call_unfitting(implementation, arguments, given, results, error);
@@ -267,7 +309,7 @@ tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t c
   if ((flags & kSpecialFlags) != 0) [[unlikely]]
     return call_bound(*implementation, arguments, results, flags, error);
   tenon_context context{implementation, arguments};
-  return run_plain(*implementation, context, arguments, results, error);
+  return run_and_settle(*implementation, context, arguments, results, error);
 }
 
 tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,

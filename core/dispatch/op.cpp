@@ -76,6 +76,10 @@ uint32_t list_tag(TypeKind kind) {
   }
 }
 
+bool accepts_only_tensors(const Parameter& parameter) {
+  return parameter.accept == 1u << TENON_VALUE_TENSOR;
+}
+
 bool holds_tensors(const Parameter& parameter) {
   return parameter.type.kind == TypeKind::tensor ||
          parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
@@ -152,9 +156,8 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     const Parameter& parameter = parameters[i];
     // A required parameter has no default: NONE never matches its mask, so binding reports it.
     implementation.accept[i] = parameter.accept;
-    implementation.defaults[i] = parameter.default_value.value;
     const bool out = parameter.name == "out" && parameter.keyword_only && parameter.type.mutates;
-    if (out) implementation.out_parameter = static_cast<int32_t>(i);
+    if (out) implementation.out_parameter = static_cast<int8_t>(i);
     if (holds_tensors(parameter) && !out)
       implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
     if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
@@ -181,7 +184,13 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
       implementation.aliases = true;
   }
+  implementation.lists = implementation.has_lists || implementation.fixed_lists;
   implementation.settles = implementation.mutates || implementation.aliases;
+  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0;
+  if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
+      !schema.returns[0].list && accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
+    implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
+  }
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   implementation.records_simply =
       formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&

@@ -36,13 +36,18 @@ struct Implementation {
   uint32_t flags = 0;
   bool has_lists = false;    // some parameter is a tensor list
   bool fixed_lists = false;  // some list parameter has a fixed length
+  bool lists = false;        // either of these
   bool mutates = false;      // some operand is changed in place
   bool aliases = false;      // some result is a view of an operand
   bool settles = false;      // versions of operands or view bases change after a run
+  bool leaves_traces = false;  // it settles, or may write into `out`
   bool composite = false;
   bool records_simply = false;  // formula, one new tensor, no lists, nothing changed, no notes
+  int8_t out_parameter = -1;
+  int8_t viewed_parameter = -1;     // the one result, a tensor, is a view of it, and nothing else settles
+  uint32_t slot_parameters = 0;     // leading parameters that can hold tensors other than `out`
+  uint32_t mutated_parameters = 0;  // bits
   uint32_t accept[kMaxParameters];
-  tenon_value defaults[kMaxParameters];
 
   // ---- read when recording, listing, failing ----
   Schema schema;
@@ -52,11 +57,8 @@ struct Implementation {
   std::string node_name;  // "AddBackward0"
   tenon_op_descriptor descriptor{};
   std::vector<SavedItem> saves;
-  uint32_t slot_parameters = 0;  // leading parameters that can hold tensors other than `out`
-  int32_t out_parameter = -1;
   // For each result: the parameter that it aliases or is, -1 when fresh.
   std::vector<int32_t> result_alias;
-  uint32_t mutated_parameters = 0;  // bits
   tenon_elementwise elementwise{};
   std::vector<uint8_t> operand_parameters;  // of elementwise ops
   std::vector<uint8_t> scalar_parameters;

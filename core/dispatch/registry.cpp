@@ -68,6 +68,8 @@ void Registry::commit(const std::string& provider,
   };
   std::vector<Staged> staged;
   std::unordered_map<std::string_view, bool> own_names;
+  staged.reserve(descriptors.size());
+  own_names.reserve(descriptors.size());
   for (const tenon_op_descriptor* descriptor : descriptors) {
     Staged stage;
     stage.implementation = make_implementation(*descriptor, provider);
@@ -103,6 +105,7 @@ void Registry::commit(const std::string& provider,
 
   // Publish.
   auto next = std::make_unique<Snapshot>(present);
+  next->ops.reserve(present.ops.size() + staged.size());
   for (Staged& stage : staged) {
     const std::string& name = stage.implementation->schema.name;
     tenon_op* op = stage.existing;

@@ -211,6 +211,7 @@ class Parser {
     size_t star = 0;
     const size_t open = at_ - 1;
     if (take(")")) return;
+    schema_.parameters.reserve(static_cast<size_t>(std::count(source_.begin(), source_.end(), ',')) + 1);
     while (true) {
       skip_space();
       const size_t begin = at_;

@@ -78,7 +78,22 @@ bool view_strides(IntList from, IntList from_strides, IntList to, Sizes& strides
   return true;
 }
 
+// The common case in one pass: dense, every size given, none of them 0.
+bool dense_strides(const Tensor& input, IntList wanted, Sizes& strides) {
+  if (!input.is_contiguous() || wanted.size() > TENON_MAX_RANK) return false;
+  strides.rank = wanted.size();
+  int64_t count = 1;
+  bool fits = true;
+  for (int64_t i = wanted.size() - 1; i >= 0; --i) {
+    strides[i] = count;
+    fits &= wanted[i] > 0 && !__builtin_mul_overflow(count, wanted[i], &count);
+  }
+  return fits && count == input.numel();
+}
+
 Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_copy) {
+  Sizes dense;
+  if (dense_strides(input, wanted, dense)) return alias_tensor(input, wanted, dense, 0);
   const Sizes shape = resolve(op, input, wanted);
   if (input.is_contiguous()) return alias_tensor(input, shape, row_major_strides(shape), 0);
   Sizes strides;

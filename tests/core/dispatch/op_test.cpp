@@ -51,7 +51,7 @@ TEST_SUITE("dispatch/op") {
     CHECK(made->has_lists);
     CHECK_FALSE(made->aliases);
     CHECK_FALSE(made->records_simply);
-    CHECK(made->defaults[2].as.integer == 3);
+    CHECK(made->schema.parameters[2].default_value.value.as.integer == 3);
     REQUIRE(made->saves.size() == 3);
     CHECK(made->saves[0].kind == SavedItem::Kind::Argument);
     CHECK(made->saves[1].kind == SavedItem::Kind::ShapeOnly);
