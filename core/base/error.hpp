@@ -19,16 +19,16 @@ class Error : public std::exception {
 
   tenon_status kind;
   std::string message;
-  std::string op;        // the op whose call failed
-  std::string provider;  // the plugin that brought its implementation
+  std::string op;                            // the op whose call failed
+  std::string provider;                      // the plugin that brought its implementation
   std::shared_ptr<const tenon_error> cause;  // boxed, as the boundary shows it
 };
 
 // The printed name of a kind ("TypeError").
 const char* error_kind_text(tenon_status kind) noexcept;
 
-// Runs `body`; turns whatever it throws into a status and, when `error` is not null, an error object.
-// Defined inline so that the success path costs nothing.
+// Runs `body`; turns whatever it throws into a status and, when `error` is not null, an error
+// object. Defined inline so that the success path costs nothing.
 tenon_status report_current_exception(tenon_error** error) noexcept;
 
 template <class Body>
@@ -41,7 +41,8 @@ tenon_status guarded(tenon_error** error, Body&& body) noexcept {
   }
 }
 
-// The reverse: throws the error that a callee left in `error` (taking it), or one made from the bare status.
+// The reverse: throws the error that a callee left in `error` (taking it), or one made from the
+// bare status.
 [[noreturn]] void throw_status(tenon_status status, tenon_error* error);
 
 }  // namespace tenon::core

@@ -119,8 +119,8 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
   const int64_t range = end - begin;
   grain = std::max<int64_t>(grain, 1);
   const int32_t threads = thread_count();
-  // Waking the team costs more than the few microseconds of one grain, and far more where other processes
-  // want the processors too: only several grains for each thread are worth it.
+  // Waking the team costs more than the few microseconds of one grain, and far more where other
+  // processes want the processors too: only several grains for each thread are worth it.
   constexpr int64_t kWorthwhile = 2;
   const int64_t wanted = std::min<int64_t>(threads, range / grain / kWorthwhile);
   if (wanted <= 1 || in_parallel_loop() || pool_taken.exchange(true, std::memory_order_acquire)) {

@@ -188,7 +188,8 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   implementation.settles = implementation.mutates || implementation.aliases;
   implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
-      !schema.returns[0].list && accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
+      !schema.returns[0].list &&
+      accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
     implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
   }
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);

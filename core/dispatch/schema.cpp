@@ -211,7 +211,8 @@ class Parser {
     size_t star = 0;
     const size_t open = at_ - 1;
     if (take(")")) return;
-    schema_.parameters.reserve(static_cast<size_t>(std::count(source_.begin(), source_.end(), ',')) + 1);
+    schema_.parameters.reserve(
+        static_cast<size_t>(std::count(source_.begin(), source_.end(), ',')) + 1);
     while (true) {
       skip_space();
       const size_t begin = at_;
@@ -238,12 +239,12 @@ class Parser {
     Parameter parameter;
     parameter.keyword_only = keyword_only;
     parameter.type = parse_type(true);
-    const std::string type = type_text(parameter.type);
     skip_space();
     const size_t name_at = at_;
     parameter.name = take_word();
     if (parameter.name.empty())
-      fail(at_, "wanted a name for the parameter of type " + quote(type) + ", found " + here());
+      fail(at_, "wanted a name for the parameter of type " + quote(type_text(parameter.type)) +
+                    ", found " + here());
     if (parameter.name == "None" || parameter.name == "True" || parameter.name == "False") {
       fail(name_at, quote(parameter.name) + " cannot name a parameter");
     }
@@ -744,14 +745,21 @@ class Parser {
   }
 
   void finish(bool arrow) {
-    std::string text = schema_.name + "(";
+    std::string text;
+    text.reserve(source_.size() + 16);
+    text += schema_.name;
+    text += '(';
     bool keyword_only = false;
     for (const Parameter& parameter : schema_.parameters) {
       if (&parameter != schema_.parameters.data()) text += ", ";
       if (parameter.keyword_only && !keyword_only) text += "*, ";
       keyword_only = parameter.keyword_only;
-      text += type_text(parameter.type) + " " + parameter.name;
-      if (parameter.has_default) text += "=" + parameter.default_value.text;
+      text += type_text(parameter.type);
+      text += ' ';
+      text += parameter.name;
+      if (!parameter.has_default) continue;
+      text += '=';
+      text += parameter.default_value.text;
     }
     text += ")";
     if (arrow) {

@@ -17,7 +17,8 @@
 
 void tenon_module::destroy(tenon_module* module) noexcept {
   const tenon_module_descriptor& descriptor = module->type->descriptor;
-  if (module->state != nullptr && descriptor.destroy != nullptr) descriptor.destroy(descriptor.self, module->state);
+  if (module->state != nullptr && descriptor.destroy != nullptr)
+    descriptor.destroy(descriptor.self, module->state);
   for (const Child& child : module->children) {
     if (child.module != nullptr) child.module->release();
   }
@@ -28,18 +29,24 @@ namespace tenon::core {
 
 namespace {
 
-std::string type_name(const tenon_module& module) { return std::string(module.type->schema.short_name()); }
+std::string type_name(const tenon_module& module) {
+  return std::string(module.type->schema.short_name());
+}
 
 void check_name(const tenon_module& module, const char* kind, const std::string& name) {
-  if (name.empty()) throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't be empty string \"\"");
+  if (name.empty())
+    throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't be empty string \"\"");
   if (name.find('.') != std::string::npos) {
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't contain \".\", got: " + quote(name));
+    throw Error(TENON_ERROR_VALUE,
+                std::string(kind) + " name can't contain \".\", got: " + quote(name));
   }
   const auto taken = [&](const auto& list) {
-    return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.name == name; });
+    return std::any_of(list.begin(), list.end(),
+                       [&](const auto& entry) { return entry.name == name; });
   };
   if (taken(module.parameters) || taken(module.buffers) || taken(module.children)) {
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " " + quote(name) + " is already defined in " + type_name(module));
+    throw Error(TENON_ERROR_VALUE, std::string(kind) + " " + quote(name) +
+                                       " is already defined in " + type_name(module));
   }
 }
 
@@ -65,12 +72,15 @@ std::string attribute_text(const tenon_value& value) {
   }
 }
 
-
-void walk_into(tenon_module& module, const std::string& prefix, Walk what, bool recurse, std::vector<WalkItem>& items) {
-  const auto full = [&](const std::string& name) { return prefix.empty() ? name : prefix + "." + name; };
+void walk_into(tenon_module& module, const std::string& prefix, Walk what, bool recurse,
+               std::vector<WalkItem>& items) {
+  const auto full = [&](const std::string& name) {
+    return prefix.empty() ? name : prefix + "." + name;
+  };
   if (what == Walk::Modules) items.push_back({prefix, nullptr, &module});
   if (what == Walk::Parameters || what == Walk::Buffers) {
-    for (const tenon_module::Entry& entry : what == Walk::Parameters ? module.parameters : module.buffers) {
+    for (const tenon_module::Entry& entry :
+         what == Walk::Parameters ? module.parameters : module.buffers) {
       if (entry.tensor) items.push_back({full(entry.name), entry.tensor.get(), nullptr});
     }
   }
@@ -95,19 +105,23 @@ ModuleTable& ModuleTable::process() {
 }
 
 std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
-    const std::string& provider, std::span<const tenon_module_descriptor* const> descriptors) const {
+    const std::string& provider,
+    std::span<const tenon_module_descriptor* const> descriptors) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::unique_ptr<ModuleType>> types;
   for (const tenon_module_descriptor* descriptor : descriptors) {
     auto type = std::make_unique<ModuleType>();
-    std::memcpy(&type->descriptor, descriptor, std::min<size_t>(descriptor->size, sizeof(type->descriptor)));
+    std::memcpy(&type->descriptor, descriptor,
+                std::min<size_t>(descriptor->size, sizeof(type->descriptor)));
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
     if (type->descriptor.forward == nullptr) {
-      throw Error(TENON_ERROR_VALUE, "module '" + type->schema.name + "' of plugin '" + provider + "' has no forward");
+      throw Error(TENON_ERROR_VALUE,
+                  "module '" + type->schema.name + "' of plugin '" + provider + "' has no forward");
     }
     if (const auto present = types_.find(type->schema.name); present != types_.end()) {
-      throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" + present->second->provider + "' and '" + provider + "'");
+      throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" +
+                                          present->second->provider + "' and '" + provider + "'");
     }
     types.push_back(std::move(type));
   }
@@ -145,11 +159,13 @@ void OwnedValues::add(const tenon_value& given) {
       value.as.string = texts_.back()->data();
       break;
     case TENON_VALUE_INT_LIST:
-      integers_.push_back(std::make_unique<std::vector<int64_t>>(value.as.integers, value.as.integers + value.length));
+      integers_.push_back(std::make_unique<std::vector<int64_t>>(value.as.integers,
+                                                                 value.as.integers + value.length));
       value.as.integers = integers_.back()->data();
       break;
     case TENON_VALUE_FLOAT_LIST:
-      numbers_.push_back(std::make_unique<std::vector<double>>(value.as.numbers, value.as.numbers + value.length));
+      numbers_.push_back(
+          std::make_unique<std::vector<double>>(value.as.numbers, value.as.numbers + value.length));
       value.as.numbers = numbers_.back()->data();
       break;
     case TENON_VALUE_TENSOR:
@@ -167,16 +183,18 @@ void OwnedValues::add(const tenon_value& given) {
 // ---- creation ----
 
 ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
-                        std::span<const tenon_string> keywords, std::span<const tenon_value> keyword_values) {
+                        std::span<const tenon_string> keywords,
+                        std::span<const tenon_value> keyword_values) {
   BoundArguments bound;
   bind_arguments(type.schema, positional, keywords, keyword_values, bound);
   ModuleRef module = ModuleRef::take(new tenon_module(type));
-  for (size_t i = 0; i < type.schema.parameters.size(); ++i) module->attributes.add(bound.values[i]);
+  for (size_t i = 0; i < type.schema.parameters.size(); ++i)
+    module->attributes.add(bound.values[i]);
   if (type.descriptor.create != nullptr) {
     const GradModeGuard guard(false);
     tenon_error* error = nullptr;
-    const tenon_status status =
-        type.descriptor.create(type.descriptor.self, module.get(), module->attributes.data(), &module->state, &error);
+    const tenon_status status = type.descriptor.create(
+        type.descriptor.self, module.get(), module->attributes.data(), &module->state, &error);
     if (status != TENON_OK) throw_status(status, error);
   }
   return module;
@@ -197,8 +215,10 @@ struct AttributeScratch {
 
   tenon_value convert(const tenon_tree& node) {
     if (!node.is_array()) return node.value();
-    const bool whole = std::all_of(node.children().begin(), node.children().end(), [](const tenon_tree& child) { return child.is_int(); });
-    const bool numeric = std::all_of(node.children().begin(), node.children().end(), [](const tenon_tree& child) { return child.is_number(); });
+    const bool whole = std::all_of(node.children().begin(), node.children().end(),
+                                   [](const tenon_tree& child) { return child.is_int(); });
+    const bool numeric = std::all_of(node.children().begin(), node.children().end(),
+                                     [](const tenon_tree& child) { return child.is_number(); });
     if (!numeric) return node.value();
     tenon_value value{};
     value.length = static_cast<uint32_t>(node.size());
@@ -223,9 +243,12 @@ ModuleRef create_module(const tenon_tree& tree) {
   if (tree.is_string()) {
     return create_module(ModuleTable::process().require(tree.as_string()), {}, {}, {});
   }
-  if (!tree.is_object()) throw Error(TENON_ERROR_CONFIG, located(tree, "a module is an object with a \"type\", or a type's name"));
+  if (!tree.is_object())
+    throw Error(TENON_ERROR_CONFIG,
+                located(tree, "a module is an object with a \"type\", or a type's name"));
   const tenon_tree* type_node = tree.find("type");
-  if (type_node == nullptr || !type_node->is_string()) throw Error(TENON_ERROR_CONFIG, located(tree, "a module needs a \"type\""));
+  if (type_node == nullptr || !type_node->is_string())
+    throw Error(TENON_ERROR_CONFIG, located(tree, "a module needs a \"type\""));
   const ModuleType* type = nullptr;
   ModuleRef module;
   const tenon_tree* layers = nullptr;
@@ -250,7 +273,8 @@ ModuleRef create_module(const tenon_tree& tree) {
     throw;
   }
   if (layers != nullptr) {
-    if (!layers->is_array()) throw Error(TENON_ERROR_CONFIG, located(*layers, "\"layers\" is an array of modules"));
+    if (!layers->is_array())
+      throw Error(TENON_ERROR_CONFIG, located(*layers, "\"layers\" is an array of modules"));
     size_t index = 0;
     for (const tenon_tree& layer : layers->children()) {
       const ModuleRef child = create_module(layer);
@@ -266,7 +290,8 @@ void register_parameter(tenon_module& module, const std::string& name, Tensor* t
   check_name(module, "parameter", name);
   if (tensor != nullptr) {
     if (!is_leaf(*tensor)) {
-      throw Error(TENON_ERROR_VALUE, "cannot assign a computed tensor as parameter " + quote(name) + ": parameters are leaves; use detach()");
+      throw Error(TENON_ERROR_VALUE, "cannot assign a computed tensor as parameter " + quote(name) +
+                                         ": parameters are leaves; use detach()");
     }
     // A parameter requires grad unless its maker has said otherwise by an integer dtype.
     if (dtype_floating(tensor->view.dtype)) set_requires_grad(*tensor, true);
@@ -274,15 +299,19 @@ void register_parameter(tenon_module& module, const std::string& name, Tensor* t
   module.parameters.push_back({name, TensorRef(tensor)});
 }
 
-void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor, bool persistent) {
+void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor,
+                     bool persistent) {
   check_name(module, "buffer", name);
   module.buffers.push_back({name, TensorRef(tensor), persistent});
 }
 
 void register_child(tenon_module& module, const std::string& name, tenon_module* child) {
   check_name(module, "module", name);
-  for (const WalkItem& item : child == nullptr ? std::vector<WalkItem>{} : walk(*child, Walk::Modules, true)) {
-    if (item.module == &module) throw Error(TENON_ERROR_VALUE, "module " + quote(name) + " contains the module that it is registered in");
+  for (const WalkItem& item :
+       child == nullptr ? std::vector<WalkItem>{} : walk(*child, Walk::Modules, true)) {
+    if (item.module == &module)
+      throw Error(TENON_ERROR_VALUE,
+                  "module " + quote(name) + " contains the module that it is registered in");
   }
   if (child != nullptr) child->retain();
   module.children.push_back({name, child});
@@ -305,7 +334,9 @@ tenon_module* find_child(tenon_module& module, std::string_view name) {
   const size_t dot = name.find('.');
   for (const tenon_module::Child& child : module.children) {
     if (child.name != name.substr(0, dot)) continue;
-    return dot == std::string_view::npos || child.module == nullptr ? child.module : find_child(*child.module, name.substr(dot + 1));
+    return dot == std::string_view::npos || child.module == nullptr
+               ? child.module
+               : find_child(*child.module, name.substr(dot + 1));
   }
   throw Error(TENON_ERROR_VALUE, type_name(module) + " has no child module " + quote(name));
 }
@@ -320,8 +351,9 @@ void set_training(tenon_module& module, bool training) {
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   tenon_error* error = nullptr;
-  const tenon_status status = descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
-                                                 static_cast<int64_t>(inputs.size()), &result, &error);
+  const tenon_status status =
+      descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
+                         static_cast<int64_t>(inputs.size()), &result, &error);
   if (status != TENON_OK) throw_status(status, error);
 }
 
@@ -334,11 +366,15 @@ std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse) {
 void convert(tenon_module& module, tenon_dtype dtype) {
   dtype_check(dtype);
   if (!dtype_floating(dtype)) {
-    throw Error(TENON_ERROR_TYPE, std::string("modules are converted to floating point dtypes only, not ") + dtype_text(dtype));
+    throw Error(TENON_ERROR_TYPE,
+                std::string("modules are converted to floating point dtypes only, not ") +
+                    dtype_text(dtype));
   }
   for (auto* list : {&module.parameters, &module.buffers}) {
     for (tenon_module::Entry& entry : *list) {
-      if (!entry.tensor || !dtype_floating(entry.tensor->view.dtype) || entry.tensor->view.dtype == dtype) continue;
+      if (!entry.tensor || !dtype_floating(entry.tensor->view.dtype) ||
+          entry.tensor->view.dtype == dtype)
+        continue;
       TensorRef converted = contiguous_copy(*entry.tensor, dtype);
       if (entry.tensor->requires_grad()) set_requires_grad(*converted, true);
       entry.tensor = std::move(converted);
@@ -355,14 +391,16 @@ std::string module_text(tenon_module& module) {
   if (descriptor.extra_repr != nullptr) {
     tenon_value text{};
     tenon_error* error = nullptr;
-    const tenon_status status = descriptor.extra_repr(descriptor.self, module.state, &module, &text, &error);
+    const tenon_status status =
+        descriptor.extra_repr(descriptor.self, module.state, &module, &text, &error);
     if (status != TENON_OK) throw_status(status, error);
     if (text.tag == TENON_VALUE_STRING) extra.assign(text.as.string, text.length);
     release_value(text);
   } else {
     for (size_t i = 0; i < module.attributes.size(); ++i) {
       if (!extra.empty()) extra += ", ";
-      extra += module.type->schema.parameters[i].name + "=" + attribute_text(module.attributes.data()[i]);
+      extra += module.type->schema.parameters[i].name + "=" +
+               attribute_text(module.attributes.data()[i]);
     }
   }
   std::string text = type_name(module) + "(" + extra;
@@ -370,7 +408,8 @@ std::string module_text(tenon_module& module) {
   if (!extra.empty()) text += "\n  " + extra;
   for (const tenon_module::Child& child : module.children) {
     std::string inner = child.module == nullptr ? "None" : module_text(*child.module);
-    for (size_t at = inner.find('\n'); at != std::string::npos; at = inner.find('\n', at + 3)) inner.insert(at + 1, "  ");
+    for (size_t at = inner.find('\n'); at != std::string::npos; at = inner.find('\n', at + 3))
+      inner.insert(at + 1, "  ");
     text += "\n  (" + child.name + "): " + inner;
   }
   return text + "\n)";

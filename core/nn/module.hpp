@@ -28,14 +28,17 @@ struct ModuleType {
 class ModuleTable {
  public:
   // Prepares descriptors without registering: throws for bad schemas and names that are taken.
-  std::vector<std::unique_ptr<ModuleType>> prepare(const std::string& provider,
-                                                   std::span<const tenon_module_descriptor* const> descriptors) const;
+  std::vector<std::unique_ptr<ModuleType>> prepare(
+      const std::string& provider,
+      std::span<const tenon_module_descriptor* const> descriptors) const;
   void commit(std::vector<std::unique_ptr<ModuleType>> types);
   // Null when there is none.
   const ModuleType* find(std::string_view name) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const ModuleType& require(std::string_view name) const;
-  void set_finder(std::function<void(std::string_view name)> finder) { finder_ = std::move(finder); }
+  void set_finder(std::function<void(std::string_view name)> finder) {
+    finder_ = std::move(finder);
+  }
 
   static ModuleTable& process();
 
@@ -135,16 +138,19 @@ class ModuleRef {
   tenon_module* module_ = nullptr;
 };
 
-// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's words.
+// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
+// words.
 ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
-                        std::span<const tenon_string> keywords, std::span<const tenon_value> keyword_values);
-// From {"type": "Linear", attribute: value, ...}; "layers" of a container become children "0", "1", ... Errors
-// name the place in the document.
+                        std::span<const tenon_string> keywords,
+                        std::span<const tenon_value> keyword_values);
+// From {"type": "Linear", attribute: value, ...}; "layers" of a container become children "0", "1",
+// ... Errors name the place in the document.
 ModuleRef create_module(const tenon_tree& tree);
 
 // Names must be non-empty, without dots, and new among parameters, buffers and children.
 void register_parameter(tenon_module& module, const std::string& name, Tensor* tensor);
-void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor, bool persistent);
+void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor,
+                     bool persistent);
 void register_child(tenon_module& module, const std::string& name, tenon_module* child);
 
 // By dotted name; throws ValueError when there is no such name. Null when it has no value.
@@ -168,7 +174,8 @@ void convert(tenon_module& module, tenon_dtype dtype);
 std::string module_text(tenon_module& module);
 
 void save_module(tenon_module& module, const std::string& path);
-// Strict: any missing or unexpected key is an error; a size that differs always is. Nothing is loaded then.
+// Strict: any missing or unexpected key is an error; a size that differs always is. Nothing is
+// loaded then.
 void load_module(tenon_module& module, const std::string& path, bool strict);
 
 }  // namespace tenon::core

@@ -48,21 +48,29 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
     const NamedTensor* saved = file.find(own.name);
     if (saved == nullptr) {
       report.missing.push_back(own.name);
-    } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(), saved->tensor->shape().begin(), saved->tensor->shape().end())) {
-      report.mismatched.push_back("size mismatch for " + own.name + ": copying a param with shape " + shape_text(saved->tensor->shape()) +
-                                  " from checkpoint, the shape in current model is " + shape_text(own.tensor->shape()) + ".");
+    } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(),
+                           saved->tensor->shape().begin(), saved->tensor->shape().end())) {
+      report.mismatched.push_back(
+          "size mismatch for " + own.name + ": copying a param with shape " +
+          shape_text(saved->tensor->shape()) + " from checkpoint, the shape in current model is " +
+          shape_text(own.tensor->shape()) + ".");
     }
   }
   for (const NamedTensor& saved : file.tensors) {
-    const bool known = std::any_of(state.begin(), state.end(), [&](const NamedTensor& own) { return own.name == saved.name; });
+    const bool known = std::any_of(state.begin(), state.end(),
+                                   [&](const NamedTensor& own) { return own.name == saved.name; });
     if (!known) report.unexpected.push_back(saved.name);
   }
   std::string faults;
-  if (strict && !report.missing.empty()) faults += "\n\tMissing key(s) in state_dict: " + key_list(report.missing) + ".";
-  if (strict && !report.unexpected.empty()) faults += "\n\tUnexpected key(s) in state_dict: " + key_list(report.unexpected) + ".";
+  if (strict && !report.missing.empty())
+    faults += "\n\tMissing key(s) in state_dict: " + key_list(report.missing) + ".";
+  if (strict && !report.unexpected.empty())
+    faults += "\n\tUnexpected key(s) in state_dict: " + key_list(report.unexpected) + ".";
   for (const std::string& mismatch : report.mismatched) faults += "\n\t" + mismatch;
   if (!faults.empty()) {
-    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for " + std::string(module.type->schema.short_name()) + ":" + faults);
+    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for " +
+                                         std::string(module.type->schema.short_name()) + ":" +
+                                         faults);
   }
   for (const NamedTensor& own : state) {
     if (const NamedTensor* saved = file.find(own.name)) copy(*own.tensor, *saved->tensor);

@@ -1,14 +1,14 @@
-// Listings as trees. All but an app's own state comes from plugin facts: nothing is loaded to be listed.
+// Listings as trees. All but an app's own state comes from plugin facts: nothing is loaded to be
+// listed.
 //
 //   runtime      {version, abi: [major, minor], isa, threads, folders: [{path, origin}]}
 //   plugins      [{id, version, state, path, origin, abi, ops, modules, compiler, reason?, stage?}]
 //   plugin       one of them, with ops: [signature...] and modules: [signature...]
-//   ops          [{name, namespace, signature, schema, provider, standing, differentiable, jvp, doc}]
-//   op           one of them, with overridable, reason?, providers: [{plugin, standing, reason?}]
-//   overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace
-//   ignored      [{name, reason}]
-//   modules      [{name, signature, schema, provider, doc}]
-//   module       one of them
+//   ops          [{name, namespace, signature, schema, provider, standing, differentiable, jvp,
+//   doc}] op           one of them, with overridable, reason?, providers: [{plugin, standing,
+//   reason?}] overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace ignored
+//   [{name, reason}] modules      [{name, signature, schema, provider, doc}] module       one of
+//   them
 #include <algorithm>
 #include <map>
 #include <string>
@@ -37,7 +37,8 @@ struct DeclaredModule {
 };
 
 bool counts(const PluginListing& plugin) {
-  return plugin.facts != nullptr && plugin.state != PluginState::Shadowed && plugin.state != PluginState::Failed;
+  return plugin.facts != nullptr && plugin.state != PluginState::Shadowed &&
+         plugin.state != PluginState::Failed;
 }
 
 // Everything that is declared by plugins which stand, sorted by name, then plugin.
@@ -56,7 +57,8 @@ struct Inventory {
       }
     }
     std::sort(list.begin(), list.end(), [](const DeclaredOp& a, const DeclaredOp& b) {
-      return a.schema.name != b.schema.name ? a.schema.name < b.schema.name : a.plugin->id < b.plugin->id;
+      return a.schema.name != b.schema.name ? a.schema.name < b.schema.name
+                                            : a.plugin->id < b.plugin->id;
     });
     return list;
   }
@@ -67,7 +69,8 @@ struct Inventory {
       for (const ModuleFacts& module : plugin.facts->modules) list.push_back({&module, &plugin});
     }
     std::sort(list.begin(), list.end(), [](const DeclaredModule& a, const DeclaredModule& b) {
-      return a.facts->name() != b.facts->name() ? a.facts->name() < b.facts->name() : a.plugin->id < b.plugin->id;
+      return a.facts->name() != b.facts->name() ? a.facts->name() < b.facts->name()
+                                                : a.plugin->id < b.plugin->id;
     });
     return list;
   }
@@ -76,13 +79,17 @@ struct Inventory {
 // Why an op cannot be overridden; empty when it can.
 std::string ignored_reason(const DeclaredOp& op) {
   if ((op.facts->flags & TENON_OP_NOT_OVERRIDABLE) != 0) {
-    return op.facts->not_overridable.empty() ? "its plugin declares it so" : op.facts->not_overridable;
+    return op.facts->not_overridable.empty() ? "its plugin declares it so"
+                                             : op.facts->not_overridable;
   }
   const auto holds = [](const Parameter& parameter) {
-    const bool operand = parameter.type.kind == TypeKind::tensor || parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
+    const bool operand = parameter.type.kind == TypeKind::tensor ||
+                         parameter.type.kind == TypeKind::tensor_or_scalar ||
+                         parameter.type.kind == TypeKind::any;
     return operand && !(parameter.keyword_only && parameter.name == "out");
   };
-  const bool has_operand = std::any_of(op.schema.parameters.begin(), op.schema.parameters.end(), holds);
+  const bool has_operand =
+      std::any_of(op.schema.parameters.begin(), op.schema.parameters.end(), holds);
   return has_operand ? "" : "it has no tensor operands whose type could be dispatched on";
 }
 
@@ -144,7 +151,8 @@ void put_plugin(TreeBuilder& tree, const PluginListing& plugin, bool in_full) {
 
 // The names that `name` can mean: itself, or those that end in it after a dot.
 bool names(std::string_view full, std::string_view name) {
-  return full == name || (full.size() > name.size() && full.ends_with(name) && full[full.size() - name.size() - 1] == '.');
+  return full == name || (full.size() > name.size() && full.ends_with(name) &&
+                          full[full.size() - name.size() - 1] == '.');
 }
 
 template <class List, class NameOf>
@@ -159,8 +167,12 @@ size_t find_one(const List& list, std::string_view name, const char* what, NameO
     if (matches.empty() || matches.back() != full) matches.push_back(full);
     if (found == list.size()) found = i;
   }
-  if (matches.size() > 1) throw Error(TENON_ERROR_VALUE, std::string(what) + " " + quote(name) + " is ambiguous: it may be " + quoted_list(matches, "or"));
-  if (matches.empty()) throw Error(TENON_ERROR_VALUE, std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
+  if (matches.size() > 1)
+    throw Error(TENON_ERROR_VALUE, std::string(what) + " " + quote(name) +
+                                       " is ambiguous: it may be " + quoted_list(matches, "or"));
+  if (matches.empty())
+    throw Error(TENON_ERROR_VALUE,
+                std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
   return found;
 }
 
@@ -168,12 +180,17 @@ Tree describe_runtime() {
   TreeBuilder tree;
   const char* const isas[] = {"baseline", "v3", "v4"};
   tree.begin_object();
-  tree.member("version", std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR) + "." + std::to_string(TENON_VERSION_PATCH));
+  tree.member("version", std::to_string(TENON_VERSION_MAJOR) + "." +
+                             std::to_string(TENON_VERSION_MINOR) + "." +
+                             std::to_string(TENON_VERSION_PATCH));
   tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
   tree.member("isa", isas[loop_isa()]).member("threads", thread_count());
   tree.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
-    tree.begin_object().member("path", folder.path).member("origin", plugin_origin_text(folder.origin)).end_object();
+    tree.begin_object()
+        .member("path", folder.path)
+        .member("origin", plugin_origin_text(folder.origin))
+        .end_object();
   }
   tree.end_array().end_object();
   return tree.finish();
@@ -192,7 +209,9 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
     for (const auto& [name, ops] : namespaces) {
       if (!name.empty()) known.push_back(name);
     }
-    throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(wanted) + suggestion(wanted, known) + "; there are " + quoted_list(known) + " and the root");
+    throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(wanted) +
+                                       suggestion(wanted, known) + "; there are " +
+                                       quoted_list(known) + " and the root");
   }
   TreeBuilder tree;
   tree.begin_array();
@@ -222,7 +241,9 @@ Tree describe(std::string_view what, std::string_view name) {
     }
     tree.end_array();
   } else if (what == "plugin") {
-    const size_t found = find_one(inventory.plugins, name, "plugin", [](const PluginListing& plugin) { return std::string_view(plugin.id); });
+    const size_t found =
+        find_one(inventory.plugins, name, "plugin",
+                 [](const PluginListing& plugin) { return std::string_view(plugin.id); });
     tree.begin_object();
     put_plugin(tree, inventory.plugins[found], true);
     tree.end_object();
@@ -237,7 +258,9 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.end_array();
   } else if (what == "op") {
     const std::vector<DeclaredOp> ops = inventory.ops();
-    const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) { return std::string_view(declared.schema.name); })];
+    const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
+      return std::string_view(declared.schema.name);
+    })];
     tree.begin_object();
     put_op(tree, op);
     tree.member("standing", standing_of(ItemKind::Op, op.schema.name, op.plugin->id));
@@ -245,8 +268,11 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.member("overridable", reason.empty());
     if (!reason.empty()) tree.member("reason", reason);
     tree.key("providers").begin_array();
-    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, op.schema.name)) {
-      tree.begin_object().member("plugin", provider.plugin).member("standing", provider_standing_text(provider.standing));
+    for (const ProviderListing& provider :
+         plugin_manager().providers(ItemKind::Op, op.schema.name)) {
+      tree.begin_object()
+          .member("plugin", provider.plugin)
+          .member("standing", provider_standing_text(provider.standing));
       if (!provider.reason.empty()) tree.member("reason", provider.reason);
       tree.end_object();
     }
@@ -255,7 +281,12 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.begin_array();
     for (const DeclaredOp& op : inventory.ops()) {
       const std::string reason = ignored_reason(op);
-      if (!reason.empty()) tree.begin_object().member("name", op.schema.name).member("provider", op.plugin->id).member("reason", reason).end_object();
+      if (!reason.empty())
+        tree.begin_object()
+            .member("name", op.schema.name)
+            .member("provider", op.plugin->id)
+            .member("reason", reason)
+            .end_object();
     }
     tree.end_array();
   } else if (what == "modules") {
@@ -268,13 +299,16 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.end_array();
   } else if (what == "module") {
     const std::vector<DeclaredModule> modules = inventory.modules();
-    const DeclaredModule& module = modules[find_one(modules, name, "module", [](const DeclaredModule& declared) { return declared.facts->name(); })];
+    const DeclaredModule& module =
+        modules[find_one(modules, name, "module",
+                         [](const DeclaredModule& declared) { return declared.facts->name(); })];
     tree.begin_object();
     put_module(tree, module);
     tree.end_object();
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
-                                          "; there are runtime, plugins, plugin, ops, op, overridable, ignored, modules and module");
+                                          "; there are runtime, plugins, plugin, ops, op, "
+                                          "overridable, ignored, modules and module");
   }
   return tree.finish();
 }
@@ -282,7 +316,9 @@ Tree describe(std::string_view what, std::string_view name) {
 std::string describe_signature(std::string_view name) {
   const Inventory inventory;
   const std::vector<DeclaredOp> ops = inventory.ops();
-  return signature_text(ops[find_one(ops, name, "op", [](const DeclaredOp& declared) { return std::string_view(declared.schema.name); })].schema);
+  return signature_text(ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
+                          return std::string_view(declared.schema.name);
+                        })].schema);
 }
 
 }  // namespace tenon::core

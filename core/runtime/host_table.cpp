@@ -565,7 +565,8 @@ int32_t module_training(const tenon_module* module) { return module->training ? 
 void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
 void list_children(const tenon_module& module, int64_t* count, tenon_value* items) {
   int64_t present = 0;
-  for (const tenon_module::Child& child : module.children) present += child.module != nullptr ? 1 : 0;
+  for (const tenon_module::Child& child : module.children)
+    present += child.module != nullptr ? 1 : 0;
   auto** modules = static_cast<tenon_module**>(allocate(present == 0 ? 1 : present * 8));
   tenon_module** next = modules;
   for (const tenon_module::Child& child : module.children) {

@@ -28,23 +28,27 @@ class TableRegistrar final : public Registrar {
   const char* what = kind == ItemKind::Op ? "op" : "module type";
   const std::vector<std::string> names = manager.declared_names(kind);
   std::vector<std::string_view> candidates(names.begin(), names.end());
-  std::string message = std::string("no ") + what + " is named " + quote(name) + suggestion(name, candidates);
+  std::string message =
+      std::string("no ") + what + " is named " + quote(name) + suggestion(name, candidates);
   // The last part alone is what people type.
   for (const std::string& known : names) {
-    if (known.size() > name.size() && known.ends_with(name) && known[known.size() - name.size() - 1] == '.') {
+    if (known.size() > name.size() && known.ends_with(name) &&
+        known[known.size() - name.size() - 1] == '.') {
       message += "; its full name is " + quote(known);
       break;
     }
   }
   std::string folders;
-  for (const SearchFolder& folder : manager.folders()) folders += (folders.empty() ? "" : ", ") + folder.path;
+  for (const SearchFolder& folder : manager.folders())
+    folders += (folders.empty() ? "" : ", ") + folder.path;
   message += ". Plugins were looked for in: " + (folders.empty() ? "(no folder)" : folders);
   throw Error(TENON_ERROR_VALUE, message);
 }
 
 PluginManager& start() {
   static TableRegistrar registrar;
-  auto* manager = new PluginManager(host_table(), registrar);  // never torn down: plugins outlive static destructors
+  auto* manager = new PluginManager(
+      host_table(), registrar);  // never torn down: plugins outlive static destructors
   Registry::process().set_finder([manager](std::string_view name) {
     if (!manager->ensure_op(name)) throw_unknown(*manager, ItemKind::Op, name);
   });
@@ -56,20 +60,24 @@ PluginManager& start() {
 
 PluginPolicy policy_of(const tenon_tree& config) {
   PluginPolicy policy;
-  policy.source = config.source().empty() ? "the config" : "config '" + std::string(config.source()) + "'";
+  policy.source =
+      config.source().empty() ? "the config" : "config '" + std::string(config.source()) + "'";
   const auto text = [](const tenon_tree& node, std::string_view key) {
     const tenon_tree* found = node.find(key);
     return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
   };
   if (const tenon_tree* paths = config.find("search_paths")) {
-    for (const tenon_tree& path : paths->children()) policy.search_paths.emplace_back(path.as_string());
+    for (const tenon_tree& path : paths->children())
+      policy.search_paths.emplace_back(path.as_string());
   }
   if (const tenon_tree* plugins = config.find("plugins")) {
     for (const tenon_tree& entry : plugins->children()) {
       PluginPolicy::Plugin plugin;
       plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
       const std::string mode = text(entry, "load");
-      plugin.mode = mode == "eager" ? LoadMode::Eager : mode == "never" ? LoadMode::Never : LoadMode::Lazy;
+      plugin.mode = mode == "eager"   ? LoadMode::Eager
+                    : mode == "never" ? LoadMode::Never
+                                      : LoadMode::Lazy;
       plugin.version = text(entry, "version");
       plugin.sha256 = text(entry, "sha256");
       if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
@@ -78,10 +86,12 @@ PluginPolicy policy_of(const tenon_tree& config) {
   }
   if (const tenon_tree* ops = config.find("ops")) {
     if (const tenon_tree* prefer = ops->find("prefer")) {
-      for (const tenon_tree& rule : prefer->children()) policy.prefer.push_back({std::string(rule.key()), std::string(rule.as_string())});
+      for (const tenon_tree& rule : prefer->children())
+        policy.prefer.push_back({std::string(rule.key()), std::string(rule.as_string())});
     }
     if (const tenon_tree* disable = ops->find("disable")) {
-      for (const tenon_tree& rule : disable->children()) policy.disable.push_back({text(rule, "op"), text(rule, "plugin")});
+      for (const tenon_tree& rule : disable->children())
+        policy.disable.push_back({text(rule, "op"), text(rule, "plugin")});
     }
   }
   return policy;

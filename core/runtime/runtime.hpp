@@ -21,7 +21,8 @@ Tree read_checked_config(const std::string& path);
 
 // Listings from facts: see describe.cpp for the shapes.
 Tree describe(std::string_view what, std::string_view name);
-// "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is unique.
+// "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
+// unique.
 std::string describe_signature(std::string_view name);
 
 }  // namespace tenon::core

@@ -1,11 +1,11 @@
-// A plugin of the example's own: the Swish activation as a Function with a hand-written gradient, and the
-// module that puts it into a model.
+// A plugin of the example's own: the Swish activation as a Function with a hand-written gradient,
+// and the module that puts it into a model.
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Module, tenon::Tensor;
 
-// x * sigmoid(x) (Ramachandran, Zoph and Le, 2017). Keeps x alone for backward, where the composition of the
-// two ops would keep three tensors.
+// x * sigmoid(x) (Ramachandran, Zoph and Le, 2017). Keeps x alone for backward, where the
+// composition of the two ops would keep three tensors.
 struct Swish {
   static constexpr auto schema = "digits.swish(Tensor input) -> Tensor";
   static constexpr auto doc = "x * sigmoid(x), element by element.";

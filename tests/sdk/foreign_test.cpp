@@ -1,14 +1,17 @@
 // Plugins of other compilers and languages in one process: plain C, and Clang with libc++.
+#include <string>
+
 #include <doctest/doctest.h>
 
-#include <string>
 #include <tenon/tenon.hpp>
 
 using tenon::Op, tenon::Tensor, tenon::tensor;
 
 namespace {
 
-void load_fixture(const std::string& name) { tenon::load_plugin(std::string(TENON_FIXTURES) + "/" + name + ".so"); }
+void load_fixture(const std::string& name) {
+  tenon::load_plugin(std::string(TENON_FIXTURES) + "/" + name + ".so");
+}
 
 std::string fail(const char* how, tenon_status& kind, std::string& op) {
   static const Op fail_op("foreign.fail");
@@ -33,7 +36,8 @@ TEST_SUITE("foreign") {
     CHECK(y.text() == "tensor([ 1.,  8., 27.], grad_fn=<CubeBackward>)");
     y.sum().backward();
     CHECK(x.grad().text() == "tensor([ 3., 12., 27.])");
-    CHECK(Op("foreign.shifted").call<Tensor>(tensor({1.0}), tenon::arg("by") = 4).text() == "tensor([5.])");
+    CHECK(Op("foreign.shifted").call<Tensor>(tensor({1.0}), tenon::arg("by") = 4).text() ==
+          "tensor([5.])");
   }
 
   TEST_CASE("its Function is differentiated twice") {

@@ -48,7 +48,8 @@ inline void backward(const std::vector<Tensor>& roots, const BackwardOptions& op
   }
   detail::check(host().backward, detail::handles(roots),
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
-                static_cast<int64_t>(roots.size()), inputs == nullptr ? nullptr : detail::handles(*inputs),
+                static_cast<int64_t>(roots.size()),
+                inputs == nullptr ? nullptr : detail::handles(*inputs),
                 inputs == nullptr ? int64_t{-1} : static_cast<int64_t>(inputs->size()),
                 options.retain_graph ? 1 : 0, options.create_graph ? 1 : 0);
 }
@@ -59,9 +60,10 @@ struct GradientOptions {
   bool create_graph = false;
   bool allow_unused = false;
 };
-// The gradients of the roots with respect to `inputs`; .grad is never touched. Unused inputs are an error,
-// or undefined when allowed.
-inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs,
+// The gradients of the roots with respect to `inputs`; .grad is never touched. Unused inputs are an
+// error, or undefined when allowed.
+inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
+                                     const std::vector<Tensor>& inputs,
                                      const GradientOptions& options = {}) {
   if (!options.seeds.empty() && options.seeds.size() != roots.size()) {
     throw ArgumentError("gradients(): got " + std::to_string(options.seeds.size()) + " seeds for " +
@@ -80,8 +82,9 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std
 inline void Tensor::backward(const Tensor& seed, bool retain_graph, bool create_graph) const {
   tenon_tensor* root = handle_;
   tenon_tensor* given = seed.handle();
-  detail::check(host().backward, &root, &given, int64_t{1}, static_cast<tenon_tensor* const*>(nullptr),
-                int64_t{-1}, retain_graph || create_graph ? 1 : 0, create_graph ? 1 : 0);
+  detail::check(host().backward, &root, &given, int64_t{1},
+                static_cast<tenon_tensor* const*>(nullptr), int64_t{-1},
+                retain_graph || create_graph ? 1 : 0, create_graph ? 1 : 0);
 }
 
 // Forward mode: tensors made dual inside a level carry tangents through ops until the level ends.

@@ -30,15 +30,21 @@ class Context {
   const Tensor& tensor(int64_t i) const {
     return reinterpret_cast<const Tensor&>(host().context_arguments(context_)[i].as.tensor);
   }
-  bool is_none(int64_t i) const { return host().context_arguments(context_)[i].tag == TENON_VALUE_NONE; }
+  bool is_none(int64_t i) const {
+    return host().context_arguments(context_)[i].tag == TENON_VALUE_NONE;
+  }
   // An operand that may be a tensor or a number.
   Argument operand(int64_t i) const { return Argument(host().context_arguments(context_)[i]); }
   Tensor result(int64_t i = 0) const { return Tensor::borrow(host().context_result(context_, i)); }
 
   // ---- for Functions: in forward ----
   // Keeps inputs, outputs or any tensor (undefined ones too) for backward and jvp, version-checked.
-  void save_for_backward(std::initializer_list<Tensor> tensors) { save(tensors.begin(), tensors.size()); }
-  void save_for_backward(const std::vector<Tensor>& tensors) { save(tensors.data(), tensors.size()); }
+  void save_for_backward(std::initializer_list<Tensor> tensors) {
+    save(tensors.begin(), tensors.size());
+  }
+  void save_for_backward(const std::vector<Tensor>& tensors) {
+    save(tensors.data(), tensors.size());
+  }
   void mark_dirty(std::initializer_list<Tensor> tensors) {
     detail::check(host().context_mark_dirty, context_, handles(tensors.begin()),
                   static_cast<int64_t>(tensors.size()));
@@ -56,8 +62,9 @@ class Context {
   T& stash(T value) {
     auto owner = std::make_unique<T>(std::move(value));
     T* stored = owner.get();
-    detail::check(host().context_set_stash, context_, static_cast<void*>(owner.release()),
-                  +[](void* stash) { delete static_cast<T*>(stash); });
+    detail::check(
+        host().context_set_stash, context_, static_cast<void*>(owner.release()),
+        +[](void* stash) { delete static_cast<T*>(stash); });
     return *stored;
   }
 
@@ -75,7 +82,9 @@ class Context {
     return Tensor::borrow(tensor);
   }
   // One per input slot: parameters in order, a tensor list as many as it has tensors.
-  bool needs_input_grad(int64_t slot) const { return host().context_needs_gradient(context_, slot) != 0; }
+  bool needs_input_grad(int64_t slot) const {
+    return host().context_needs_gradient(context_, slot) != 0;
+  }
   int64_t slot_count() const { return host().context_slot_count(context_); }
 
   tenon_context* handle() const { return context_; }

@@ -3,19 +3,25 @@
 //   struct Square {
 //     static constexpr auto schema = "hello.square(Tensor input) -> Tensor";
 //     static constexpr auto doc = "The square of each element.";
-//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`, see below
+//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`, see
+//     below
 //   };
 //   TENON_OP(Square)
 //
 // Members, all static; one of `element` and `forward` is required:
 //   schema, doc      the signature (see docs/ of the SDK) and a sentence for listings
-//   element          constexpr lambda over scalars: the op is elementwise. With `promotion`, `dtypes`, and
-//                    `costly` (default: of promote_float ops) where an element outweighs moving a few
-//   forward          plain C++ function of the schema's parameters. A first parameter `Context&` makes it a
+//   element          constexpr lambda over scalars: the op is elementwise. With `promotion`,
+//   `dtypes`, and
+//                    `costly` (default: of promote_float ops) where an element outweighs moving a
+//                    few
+//   forward          plain C++ function of the schema's parameters. A first parameter `Context&`
+//   makes it a
 //                    Function, which saves by itself what backward needs.
-//   backward (or vjp) (Context&, const Tensor& gradient of each result...) -> one gradient for each input
+//   backward (or vjp) (Context&, const Tensor& gradient of each result...) -> one gradient for each
+//   input
 //                    slot: a Tensor, a std::tuple or std::array of them, or Gradients
-//   jvp              (Context&, const Tensor& tangent of each slot...) -> tangents of the results; or one of
+//   jvp              (Context&, const Tensor& tangent of each slot...) -> tangents of the results;
+//   or one of
 //                    tenon::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   composite        true: no rule; gradients flow through the ops that forward calls
@@ -149,14 +155,15 @@ struct Signature<R (*)(Context&, P...)> {
   static constexpr size_t arity = sizeof...(P);
   static constexpr bool with_context = true;
   template <class F, size_t... I>
-  static R call(F function, Context& context, const tenon_value* values, std::index_sequence<I...>) {
+  static R call(F function, Context& context, const tenon_value* values,
+                std::index_sequence<I...>) {
     return function(context, from_value<P>(values[I])...);
   }
 };
 
 template <class Definition>
-tenon_status run_forward(void*, tenon_context* handle, const tenon_value* arguments, tenon_value* results,
-                         tenon_error** error) {
+tenon_status run_forward(void*, tenon_context* handle, const tenon_value* arguments,
+                         tenon_value* results, tenon_error** error) {
   try {
     using S = Signature<decltype(&Definition::forward)>;
     Context context(handle);
@@ -183,7 +190,8 @@ void give_rule(Context& context, R&& result) {
     std::apply(
         [&](auto&... parts) {
           tenon_tensor* given[] = {Tensor(std::move(parts)).give()...};
-          check(host().context_give, context.handle(), given, static_cast<int64_t>(sizeof...(parts)));
+          check(host().context_give, context.handle(), given,
+                static_cast<int64_t>(sizeof...(parts)));
         },
         result);
   } else if constexpr (IsArray<T>::value) {
@@ -201,19 +209,20 @@ void give_rule(Context& context, R&& result) {
 template <class R, class... P, size_t... I>
 R call_rule(R (*rule)(Context&, P...), Context& context, const Tensor* given, int64_t count,
             std::index_sequence<I...>) {
-  if constexpr (sizeof...(P) == 1 && (std::is_same_v<std::remove_cv_t<std::remove_reference_t<P>>, TensorList> && ...)) {
+  if constexpr (sizeof...(P) == 1 &&
+                (std::is_same_v<std::remove_cv_t<std::remove_reference_t<P>>, TensorList> && ...)) {
     return rule(context, TensorList(given, count));
   } else {
     if (count != static_cast<int64_t>(sizeof...(P))) {
-      throw RuntimeError("the rule takes " + std::to_string(sizeof...(P)) + " tensors, but the call has " +
-                         std::to_string(count));
+      throw RuntimeError("the rule takes " + std::to_string(sizeof...(P)) +
+                         " tensors, but the call has " + std::to_string(count));
     }
     return rule(context, given[I]...);
   }
 }
 template <auto Rule, class R, class... P>
-tenon_status run_rule_of(R (*)(Context&, P...), tenon_context* handle, tenon_tensor* const* given, int64_t count,
-                         tenon_error** error) {
+tenon_status run_rule_of(R (*)(Context&, P...), tenon_context* handle, tenon_tensor* const* given,
+                         int64_t count, tenon_error** error) {
   try {
     Context context(handle);
     give_rule(context, call_rule(Rule, context, reinterpret_cast<const Tensor*>(given), count,
@@ -230,10 +239,10 @@ tenon_status run_rule(void*, tenon_context* handle, tenon_tensor* const* given, 
 }
 
 // ---- which members a definition has ----
-#define TENON_DETECT(name)                                              \
-  template <class D, class = void>                                      \
-  struct Has_##name : std::false_type {};                               \
-  template <class D>                                                    \
+#define TENON_DETECT(name)                \
+  template <class D, class = void>        \
+  struct Has_##name : std::false_type {}; \
+  template <class D>                      \
   struct Has_##name<D, std::void_t<decltype(&D::name)>> : std::true_type {};
 TENON_DETECT(element)
 TENON_DETECT(forward)
@@ -253,20 +262,27 @@ TENON_DETECT(extra_repr)
 
 template <class D>
 constexpr const char* doc_of() {
-  if constexpr (Has_doc<D>::value) return D::doc;
-  else return "";
+  if constexpr (Has_doc<D>::value)
+    return D::doc;
+  else
+    return "";
 }
 template <class D>
 constexpr uint32_t differentiable_of() {
-  if constexpr (Has_backward<D>::value || Has_vjp<D>::value) return TENON_DIFFERENTIABLE_FORMULA;
-  else if constexpr (Has_composite<D>::value) return TENON_DIFFERENTIABLE_COMPOSITE;
-  else return TENON_DIFFERENTIABLE_NONE;
+  if constexpr (Has_backward<D>::value || Has_vjp<D>::value)
+    return TENON_DIFFERENTIABLE_FORMULA;
+  else if constexpr (Has_composite<D>::value)
+    return TENON_DIFFERENTIABLE_COMPOSITE;
+  else
+    return TENON_DIFFERENTIABLE_NONE;
 }
 template <class D>
 constexpr JvpKind jvp_kind_of() {
   if constexpr (Has_jvp<D>::value) {
-    if constexpr (std::is_same_v<std::remove_cv_t<decltype(D::jvp)>, JvpKind>) return D::jvp;
-    else return JvpKind{TENON_JVP_RULE};
+    if constexpr (std::is_same_v<std::remove_cv_t<decltype(D::jvp)>, JvpKind>)
+      return D::jvp;
+    else
+      return JvpKind{TENON_JVP_RULE};
   } else {
     return JvpKind{TENON_JVP_NONE};
   }
@@ -286,7 +302,8 @@ constexpr uint32_t flags_of() {
 template <class D>
 constexpr tenon_op_descriptor make_op() {
   static_assert(count_schema(D::schema).well_formed, "the schema has no closed parameter list");
-  static_assert(Has_element<D>::value != Has_forward<D>::value, "an op has one of `element` and `forward`");
+  static_assert(Has_element<D>::value != Has_forward<D>::value,
+                "an op has one of `element` and `forward`");
   static_assert(!(Has_backward<D>::value && Has_vjp<D>::value),
                 "both 'backward' and 'vjp' are given: they are the same rule, keep only one");
   tenon_op_descriptor op{};
@@ -299,7 +316,8 @@ constexpr tenon_op_descriptor make_op() {
   if constexpr (Has_element<D>::value) {
     op.elementwise = &ElementwiseOf<D>::value;
   } else {
-    static_assert(Signature<decltype(&D::forward)>::arity == static_cast<size_t>(count_schema(D::schema).parameters),
+    static_assert(Signature<decltype(&D::forward)>::arity ==
+                      static_cast<size_t>(count_schema(D::schema).parameters),
                   "forward must take exactly the schema's parameters (after the Context&, if any)");
     op.run = run_forward<D>;
   }
@@ -337,10 +355,11 @@ struct OpFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
-// Turns a definition into a descriptor and its facts. At global scope, once in the plugin; the name is
-// what TENON_PLUGIN's list says.
-#define TENON_OP(Definition)                                                                       \
-  TENON_FACTS_PLACE static constexpr auto tenon_fact_##Definition =                                \
-      ::tenon::detail::make_facts<::tenon::detail::OpFact<Definition>>();                          \
-  extern "C" __attribute__((visibility("hidden"))) const tenon_op_descriptor tenon_op_##Definition; \
+// Turns a definition into a descriptor and its facts. At global scope, once in the plugin; the name
+// is what TENON_PLUGIN's list says.
+#define TENON_OP(Definition)                                              \
+  TENON_FACTS_PLACE static constexpr auto tenon_fact_##Definition =       \
+      ::tenon::detail::make_facts<::tenon::detail::OpFact<Definition>>(); \
+  extern "C" __attribute__((visibility("hidden")))                        \
+  const tenon_op_descriptor tenon_op_##Definition;                        \
   const tenon_op_descriptor tenon_op_##Definition = ::tenon::detail::make_op<Definition>();

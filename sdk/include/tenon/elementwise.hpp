@@ -1,7 +1,7 @@
 // The kernel kit for elementwise ops: one lambda becomes loops for every dtype and instruction set.
 //
-// The loops are written so that compilers vectorize them; broadcasting, strides, promotion, threads and
-// output allocation are the host's.
+// The loops are written so that compilers vectorize them; broadcasting, strides, promotion, threads
+// and output allocation are the host's.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline constexpr uint32_t promote_common = TENON_PROMOTE_COMMON, promote_float = TENON_PROMOTE_FLOAT,
+inline constexpr uint32_t promote_common = TENON_PROMOTE_COMMON,
+                          promote_float = TENON_PROMOTE_FLOAT,
                           promote_compare = TENON_PROMOTE_COMPARE,
                           promote_condition = TENON_PROMOTE_CONDITION;
 
@@ -31,16 +32,18 @@ namespace detail {
 #if defined(__clang__)
 #define TENON_HAS_VECTOR_CALLS 0  // it calls functions for one element after the other
 #define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2")))
-#define TENON_TARGET_V4 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2")))
+#define TENON_TARGET_V4 \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2")))
 #define TENON_VECTORIZE
 #define TENON_INDEPENDENT
 #else
 #define TENON_HAS_VECTOR_CALLS 1
 #define TENON_OPTIMIZE optimize("O3", "no-math-errno", "no-trapping-math")
 #define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2"), TENON_OPTIMIZE))
-#define TENON_TARGET_V4                                                             \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,prefer-vector-width=512"), \
-                 TENON_OPTIMIZE))
+#define TENON_TARGET_V4                                                                       \
+  __attribute__((                                                                             \
+      target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,prefer-vector-width=512"), \
+      TENON_OPTIMIZE))
 #define TENON_VECTORIZE __attribute__((TENON_OPTIMIZE))
 #define TENON_INDEPENDENT _Pragma("GCC ivdep")
 #endif
@@ -53,7 +56,8 @@ namespace detail {
 
 template <class T>
 __attribute__((always_inline)) inline T parameter_as(const tenon_value& value) {
-  return value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number) : static_cast<T>(value.as.integer);
+  return value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
+                                        : static_cast<T>(value.as.integer);
 }
 
 // A bool lies in memory as a byte that is true when it is not 0.
@@ -61,8 +65,10 @@ template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 template <class T>
 __attribute__((always_inline)) inline T load(Stored<T> element) {
-  if constexpr (std::is_same_v<T, bool>) return element != 0;
-  else return element;
+  if constexpr (std::is_same_v<T, bool>)
+    return element != 0;
+  else
+    return element;
 }
 
 // Elements that fill the widest register.
@@ -70,22 +76,30 @@ template <class T>
 inline constexpr int64_t register_elements = 64 / static_cast<int64_t>(sizeof(T));
 
 template <size_t Size>
-inline void copy_row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) __builtin_memcpy(to + i * to_stride, from + i * from_stride, Size);
-}
-inline void copy_row(int64_t size, char* to, int64_t to_stride, const char* from, int64_t from_stride,
+inline void copy_row(char* to, int64_t to_stride, const char* from, int64_t from_stride,
                      int64_t count) {
-  if (size == 4) copy_row<4>(to, to_stride, from, from_stride, count);
-  else if (size == 8) copy_row<8>(to, to_stride, from, from_stride, count);
-  else if (size == 1) copy_row<1>(to, to_stride, from, from_stride, count);
-  else copy_row<2>(to, to_stride, from, from_stride, count);
+  for (int64_t i = 0; i < count; ++i)
+    __builtin_memcpy(to + i * to_stride, from + i * from_stride, Size);
+}
+inline void copy_row(int64_t size, char* to, int64_t to_stride, const char* from,
+                     int64_t from_stride, int64_t count) {
+  if (size == 4)
+    copy_row<4>(to, to_stride, from, from_stride, count);
+  else if (size == 8)
+    copy_row<8>(to, to_stride, from, from_stride, count);
+  else if (size == 1)
+    copy_row<1>(to, to_stride, from, from_stride, count);
+  else
+    copy_row<2>(to, to_stride, from, from_stride, count);
 }
 
-// Serves strides that `loop` has no code for: block by block through dense buffers, so that the arithmetic is
-// vectorized all the same. From element `start` on; `loop` is called with multiples of `multiple` elements.
-__attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t* sizes, int64_t rows,
-                                                 int64_t multiple, char* const* data, const int64_t* strides,
-                                                 int64_t start, int64_t count, const tenon_value* parameters) {
+// Serves strides that `loop` has no code for: block by block through dense buffers, so that the
+// arithmetic is vectorized all the same. From element `start` on; `loop` is called with multiples
+// of `multiple` elements.
+__attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t* sizes,
+                                                 int64_t rows, int64_t multiple, char* const* data,
+                                                 const int64_t* strides, int64_t start,
+                                                 int64_t count, const tenon_value* parameters) {
   constexpr int64_t block = 512;
   alignas(64) char buffers[4][block * 8];
   bool filled = false;
@@ -97,10 +111,12 @@ __attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t*
       char* const row = data[i] + start * strides[i];
       const bool direct = strides[i] == sizes[i] && padded == n;
       dense[i] = direct ? row : buffers[i];
-      // A repeated element fills its buffer once. What pads the last block must be valid: its last element.
+      // A repeated element fills its buffer once. What pads the last block must be valid: its last
+      // element.
       if (i == 0 || direct || (strides[i] == 0 && filled)) continue;
       copy_row(sizes[i], buffers[i], sizes[i], row, strides[i], n);
-      copy_row(sizes[i], buffers[i] + n * sizes[i], sizes[i], row + (n - 1) * strides[i], 0, padded - n);
+      copy_row(sizes[i], buffers[i] + n * sizes[i], sizes[i], row + (n - 1) * strides[i], 0,
+               padded - n);
     }
     filled = true;
     loop(dense, sizes, padded, parameters);
@@ -111,12 +127,15 @@ __attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t*
   }
 }
 
-// One inner loop, `self` by name. `First` is the type of the first input: bool for conditions, else T. Whole:
-// an element is costly, so it runs on full registers only; and no result depends on its place in the row.
+// One inner loop, `self` by name. `First` is the type of the first input: bool for conditions, else
+// T. Whole: an element is costly, so it runs on full registers only; and no result depends on its
+// place in the row.
 template <class Kernel, class Out, class T, class First, bool Whole, size_t... I, size_t... P>
-__attribute__((always_inline)) inline void run_loop(tenon_loop self, char* const* data, const int64_t* strides,
-                                                    int64_t count, const tenon_value* parameters,
-                                                    std::index_sequence<I...>, std::index_sequence<P...>) {
+__attribute__((always_inline)) inline void run_loop(tenon_loop self, char* const* data,
+                                                    const int64_t* strides, int64_t count,
+                                                    const tenon_value* parameters,
+                                                    std::index_sequence<I...>,
+                                                    std::index_sequence<P...>) {
   static constexpr int64_t sizes[] = {sizeof(Out), (I == 0 ? sizeof(First) : sizeof(T))...};
   constexpr int64_t multiple = Whole ? register_elements<T> : 1;
   const T p[sizeof...(P) + 1] = {parameter_as<T>(parameters[P])..., T{}};
@@ -134,10 +153,14 @@ __attribute__((always_inline)) inline void run_loop(tenon_loop self, char* const
       TENON_INDEPENDENT
       for (int64_t i = 0; i < done; ++i) out[i] = apply(load<First>(first[i]), load<T>(more[i])...);
     };
-    if constexpr (sizeof...(I) == 1) run();
-    else if constexpr (sizeof...(I) == 2) run(rest[0]);
-    else run(rest[0], rest[1]);
-  } else if constexpr (sizeof...(I) == 2 && !Whole && std::is_same_v<First, T> && std::is_floating_point_v<T>) {
+    if constexpr (sizeof...(I) == 1)
+      run();
+    else if constexpr (sizeof...(I) == 2)
+      run(rest[0]);
+    else
+      run(rest[0], rest[1]);
+  } else if constexpr (sizeof...(I) == 2 && !Whole && std::is_same_v<First, T> &&
+                       std::is_floating_point_v<T>) {
     const auto* second = reinterpret_cast<const T*>(data[2]);
     if (strides[0] == sizes[0] && strides[1] == sizes[1] && strides[2] == 0) {
       const T number = *second;
@@ -162,9 +185,9 @@ template <class Kernel>
 struct PromotionOf<Kernel, std::void_t<decltype(Kernel::promotion)>>
     : std::integral_constant<uint32_t, Kernel::promotion> {};
 template <class Kernel, class = void>
-struct DTypesOf
-    : std::integral_constant<uint32_t, PromotionOf<Kernel>::value == TENON_PROMOTE_FLOAT ? floating_dtypes
-                                                                                         : all_dtypes> {};
+struct DTypesOf : std::integral_constant<uint32_t, PromotionOf<Kernel>::value == TENON_PROMOTE_FLOAT
+                                                       ? floating_dtypes
+                                                       : all_dtypes> {};
 template <class Kernel>
 struct DTypesOf<Kernel, std::void_t<decltype(Kernel::dtypes)>>
     : std::integral_constant<uint32_t, Kernel::dtypes> {};
@@ -172,19 +195,22 @@ struct DTypesOf<Kernel, std::void_t<decltype(Kernel::dtypes)>>
 template <class Kernel, class = void>
 struct CostlyOf : std::bool_constant<PromotionOf<Kernel>::value == TENON_PROMOTE_FLOAT> {};
 template <class Kernel>
-struct CostlyOf<Kernel, std::void_t<decltype(Kernel::costly)>> : std::bool_constant<Kernel::costly> {};
+struct CostlyOf<Kernel, std::void_t<decltype(Kernel::costly)>>
+    : std::bool_constant<Kernel::costly> {};
 
 template <class Kernel, class T>
 struct Loops {
   static constexpr SchemaCounts counts = count_schema(Kernel::schema);
   static constexpr uint32_t promotion = PromotionOf<Kernel>::value;
   using First = std::conditional_t<promotion == TENON_PROMOTE_CONDITION, bool, T>;
-  static constexpr bool whole = TENON_HAS_VECTOR_CALLS && CostlyOf<Kernel>::value && std::is_floating_point_v<T>;
+  static constexpr bool whole =
+      TENON_HAS_VECTOR_CALLS && CostlyOf<Kernel>::value && std::is_floating_point_v<T>;
   using Out = std::conditional_t<promotion == TENON_PROMOTE_COMPARE, bool, T>;
   using Inputs = std::make_index_sequence<static_cast<size_t>(counts.operands)>;
-  using Parameters =
-      std::make_index_sequence<static_cast<size_t>(counts.parameters - counts.operands - counts.has_out)>;
-  static_assert(counts.operands >= 1 && counts.operands <= 3, "elementwise ops take one to three operands");
+  using Parameters = std::make_index_sequence<static_cast<size_t>(
+      counts.parameters - counts.operands - counts.has_out)>;
+  static_assert(counts.operands >= 1 && counts.operands <= 3,
+                "elementwise ops take one to three operands");
 
   TENON_VECTORIZE static void baseline(char* const* data, const int64_t* strides, int64_t count,
                                        const tenon_value* parameters) {
@@ -217,7 +243,8 @@ constexpr void add_loops(LoopTable& table) {
     table.loops[dtype] = Loops<Kernel, T>::baseline;
     // Wider loops where they pay for their size.
 #if TENON_HAS_ISA_LOOPS
-    if constexpr (sizeof(T) >= 4) table.loops[loop_index(TENON_ISA_V3, dtype)] = Loops<Kernel, T>::v3;
+    if constexpr (sizeof(T) >= 4)
+      table.loops[loop_index(TENON_ISA_V3, dtype)] = Loops<Kernel, T>::v3;
     if constexpr (std::is_floating_point_v<T>) {
       table.loops[loop_index(TENON_ISA_V4, dtype)] = Loops<Kernel, T>::v4;
     }
@@ -252,15 +279,17 @@ struct KernelOf<Definition, std::void_t<typename Definition::Kernel>> {
 };
 template <class Definition>
 struct ElementwiseOf {
-  static constexpr tenon_elementwise value{sizeof(tenon_elementwise), PromotionOf<Definition>::value,
-                                           LoopsOf<typename KernelOf<Definition>::Type>::table.loops};
+  static constexpr tenon_elementwise value{
+      sizeof(tenon_elementwise), PromotionOf<Definition>::value,
+      LoopsOf<typename KernelOf<Definition>::Type>::table.loops};
 };
 
 }  // namespace detail
 
 // The in-place form of an elementwise op: other schema and doc, same loops and rules.
 //
-//   struct Add_ : InPlace<Add> { static constexpr auto schema = "add_(Tensor(a!) input, ..."; ... };
+//   struct Add_ : InPlace<Add> { static constexpr auto schema = "add_(Tensor(a!) input, ..."; ...
+//   };
 template <class Definition>
 struct InPlace : Definition {
   using Kernel = Definition;

@@ -12,8 +12,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// Base of all. Keeps the host's error object, so that op, provider and cause survive a passage through
-// plugins. Copyable; any thread.
+// Base of all. Keeps the host's error object, so that op, provider and cause survive a passage
+// through plugins. Copyable; any thread.
 class Error : public std::exception {
  public:
   Error(tenon_status kind, std::string_view message) : kind_(kind) {
@@ -31,8 +31,8 @@ class Error : public std::exception {
   tenon_status kind() const noexcept { return kind_; }
   const char* op() const noexcept { return host().error_op(error_.get()); }
   const char* provider() const noexcept { return host().error_provider(error_.get()); }
-  // What led to it: the failure of another op that the op called, or why its plugin would not load. Kind 0 when
-  // nothing is known.
+  // What led to it: the failure of another op that the op called, or why its plugin would not load.
+  // Kind 0 when nothing is known.
   Error cause() const {
     tenon_error* copy = nullptr;
     host().error_pass(&copy, host().error_cause(error_.get()));
@@ -52,11 +52,11 @@ class Error : public std::exception {
   std::shared_ptr<tenon_error> error_;
 };
 
-#define TENON_EXCEPTION(name, code)                                       \
-  class name : public Error {                                             \
-   public:                                                                \
-    explicit name(std::string_view message) : Error(code, message) {}     \
-    explicit name(tenon_error* taken) : Error(code, taken) {}             \
+#define TENON_EXCEPTION(name, code)                                   \
+  class name : public Error {                                         \
+   public:                                                            \
+    explicit name(std::string_view message) : Error(code, message) {} \
+    explicit name(tenon_error* taken) : Error(code, taken) {}         \
   };
 TENON_EXCEPTION(TypeError, TENON_ERROR_TYPE)
 TENON_EXCEPTION(ValueError, TENON_ERROR_VALUE)
@@ -78,20 +78,34 @@ namespace detail {
 [[noreturn]] __attribute__((cold, noinline)) inline void throw_error(tenon_status status,
                                                                      tenon_error* error) {
   switch (status) {
-    case TENON_ERROR_TYPE: throw TypeError(error);
-    case TENON_ERROR_VALUE: throw ValueError(error);
-    case TENON_ERROR_INDEX: throw IndexError(error);
-    case TENON_ERROR_ARGUMENT: throw ArgumentError(error);
-    case TENON_ERROR_NOT_IMPLEMENTED: throw NotImplementedError(error);
-    case TENON_ERROR_GRAPH: throw GraphError(error);
-    case TENON_ERROR_INPLACE: throw InplaceError(error);
-    case TENON_ERROR_GRADCHECK: throw GradcheckError(error);
-    case TENON_ERROR_PLUGIN: throw PluginError(error);
-    case TENON_ERROR_CONFIG: throw ConfigError(error);
-    case TENON_ERROR_IO: throw IOError(error);
-    case TENON_ERROR_MEMORY: throw MemoryError(error);
-    case TENON_ERROR_RUNTIME: throw RuntimeError(error);
-    default: throw Error(status, error);
+    case TENON_ERROR_TYPE:
+      throw TypeError(error);
+    case TENON_ERROR_VALUE:
+      throw ValueError(error);
+    case TENON_ERROR_INDEX:
+      throw IndexError(error);
+    case TENON_ERROR_ARGUMENT:
+      throw ArgumentError(error);
+    case TENON_ERROR_NOT_IMPLEMENTED:
+      throw NotImplementedError(error);
+    case TENON_ERROR_GRAPH:
+      throw GraphError(error);
+    case TENON_ERROR_INPLACE:
+      throw InplaceError(error);
+    case TENON_ERROR_GRADCHECK:
+      throw GradcheckError(error);
+    case TENON_ERROR_PLUGIN:
+      throw PluginError(error);
+    case TENON_ERROR_CONFIG:
+      throw ConfigError(error);
+    case TENON_ERROR_IO:
+      throw IOError(error);
+    case TENON_ERROR_MEMORY:
+      throw MemoryError(error);
+    case TENON_ERROR_RUNTIME:
+      throw RuntimeError(error);
+    default:
+      throw Error(status, error);
   }
 }
 

@@ -5,8 +5,8 @@
 
 #include "tenon/abi/abi.h"
 
-// Everything of the skin is in a namespace of its version, and hidden in plugins, so that two plugins built
-// with different SDKs never share a symbol.
+// Everything of the skin is in a namespace of its version, and hidden in plugins, so that two
+// plugins built with different SDKs never share a symbol.
 #ifdef TENON_PLUGIN_BUILD
 #define TENON_SKIN_VISIBILITY __attribute__((visibility("hidden")))
 #else

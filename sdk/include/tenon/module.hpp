@@ -22,15 +22,17 @@ class Module {
     if (handle != nullptr) host().module_retain(handle);
     return take(handle);
   }
-  // By type name and attributes: Module::create("Linear", arg("in_features") = 64, arg("out_features") = 10).
+  // By type name and attributes: Module::create("Linear", arg("in_features") = 64,
+  // arg("out_features") = 10).
   template <class... Keywords>
   static Module create(const std::string& type, const Keywords&... keywords) {
     constexpr size_t count = sizeof...(Keywords);
-    std::array<tenon_string, count + 1> names{tenon_string{keywords.name.data(), static_cast<int64_t>(keywords.name.size())}...};
+    std::array<tenon_string, count + 1> names{
+        tenon_string{keywords.name.data(), static_cast<int64_t>(keywords.name.size())}...};
     std::array<tenon_value, count + 1> values{keywords.value.value()...};
     tenon_module* handle = nullptr;
-    detail::check(host().module_create, type.c_str(), static_cast<const tenon_value*>(nullptr), int64_t{0},
-                  names.data(), values.data(), static_cast<int64_t>(count), &handle);
+    detail::check(host().module_create, type.c_str(), static_cast<const tenon_value*>(nullptr),
+                  int64_t{0}, names.data(), values.data(), static_cast<int64_t>(count), &handle);
     return take(handle);
   }
   Module(const Module& other) noexcept : handle_(other.handle_) {
@@ -58,7 +60,8 @@ class Module {
     detail::check(host().module_register_parameter, handle_, name, tensor.handle());
   }
   void register_buffer(const char* name, const Tensor& tensor, bool persistent = true) {
-    detail::check(host().module_register_buffer, handle_, name, tensor.handle(), persistent ? 1 : 0);
+    detail::check(host().module_register_buffer, handle_, name, tensor.handle(),
+                  persistent ? 1 : 0);
   }
   void register_child(const char* name, const Module& child) {
     detail::check(host().module_register_child, handle_, name, child.handle());
@@ -83,8 +86,12 @@ class Module {
   void train(bool training = true) { host().module_train(handle_, training ? 1 : 0); }
   void eval() { train(false); }
 
-  std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true) const { return walk(0, recurse); }
-  std::vector<std::pair<std::string, Tensor>> named_buffers(bool recurse = true) const { return walk(1, recurse); }
+  std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true) const {
+    return walk(0, recurse);
+  }
+  std::vector<std::pair<std::string, Tensor>> named_buffers(bool recurse = true) const {
+    return walk(1, recurse);
+  }
   std::vector<Tensor> parameters() const {
     std::vector<Tensor> list;
     for (auto& item : named_parameters()) list.push_back(std::move(item.second));
@@ -97,20 +104,25 @@ class Module {
   std::vector<Module> children() const {
     Value items;
     int64_t count = 0;
-    detail::check(host().module_walk, handle_, 2, 0, &count, static_cast<tenon_value*>(nullptr), items.slot());
+    detail::check(host().module_walk, handle_, 2, 0, &count, static_cast<tenon_value*>(nullptr),
+                  items.slot());
     std::vector<Module> list;
     list.reserve(static_cast<size_t>(count));
     tenon_module* const* handles = items.get().as.modules;
     for (int64_t i = 0; i < count; ++i) list.push_back(borrow(handles[i]));
     return list;
   }
-  void to(DType dtype) { detail::check(host().module_to, handle_, static_cast<tenon_dtype>(dtype)); }
+  void to(DType dtype) {
+    detail::check(host().module_to, handle_, static_cast<tenon_dtype>(dtype));
+  }
   std::string text() const {
     Value text;
     detail::check(host().module_text, handle_, text.slot());
     return text.text();
   }
-  void save(const std::string& path) const { detail::check(host().module_save, handle_, path.c_str()); }
+  void save(const std::string& path) const {
+    detail::check(host().module_save, handle_, path.c_str());
+  }
   void load(const std::string& path, bool strict = true) {
     detail::check(host().module_load, handle_, path.c_str(), strict ? 1 : 0);
   }
@@ -119,7 +131,8 @@ class Module {
   std::vector<std::pair<std::string, Tensor>> walk(int32_t what, bool recurse) const {
     Value names, items;
     int64_t count = 0;
-    detail::check(host().module_walk, handle_, what, recurse ? 1 : 0, &count, names.slot(), items.slot());
+    detail::check(host().module_walk, handle_, what, recurse ? 1 : 0, &count, names.slot(),
+                  items.slot());
     const std::vector<std::string> texts = names.texts();
     std::vector<std::pair<std::string, Tensor>> list;
     for (size_t i = 0; i < texts.size(); ++i) {
@@ -137,7 +150,8 @@ namespace detail {
 //   static void create(Module& self, int64_t in_features, int64_t out_features, bool bias);
 //   static Tensor forward(const Module& self, const Tensor& input);
 template <class D, class R, class... P, size_t... I>
-void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes, std::index_sequence<I...>) {
+void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes,
+                 std::index_sequence<I...>) {
   static_assert(sizeof...(P) == static_cast<size_t>(count_schema(D::schema).parameters),
                 "create must take the module and exactly the schema's attributes");
   create(self, from_value<P>(attributes[I])...);
@@ -147,15 +161,16 @@ void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* at
   call_create<D>(create, self, attributes, std::index_sequence_for<P...>{});
 }
 template <class D>
-tenon_status run_create(void*, tenon_module* handle, const tenon_value* attributes, void**, tenon_error** error) {
+tenon_status run_create(void*, tenon_module* handle, const tenon_value* attributes, void**,
+                        tenon_error** error) {
   return guarded(error, [&] {
     Module self = Module::borrow(handle);
     if constexpr (Has_create<D>::value) call_create<D>(&D::create, self, attributes);
   });
 }
 template <class R, class... P, size_t... I>
-R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs, int64_t count,
-              std::index_sequence<I...>) {
+R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs,
+              int64_t count, std::index_sequence<I...>) {
   if (count != static_cast<int64_t>(sizeof...(P))) {
     throw TypeError(self.type() + "() takes " + std::to_string(sizeof...(P)) + " inputs but " +
                     std::to_string(count) + " were given");
@@ -163,20 +178,23 @@ R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon
   return forward(self, from_value<P>(inputs[I])...);
 }
 template <class R, class... P>
-R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs, int64_t count) {
+R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs,
+              int64_t count) {
   return call_module(forward, self, inputs, count, std::index_sequence_for<P...>{});
 }
 template <class D>
-tenon_status run_module(void*, void*, tenon_module* handle, const tenon_value* inputs, int64_t count,
-                        tenon_value* result, tenon_error** error) {
+tenon_status run_module(void*, void*, tenon_module* handle, const tenon_value* inputs,
+                        int64_t count, tenon_value* result, tenon_error** error) {
   return guarded(error, [&] {
     const Module self = Module::borrow(handle);
     give_result(call_module(&D::forward, self, inputs, count), result);
   });
 }
 template <class D>
-tenon_status run_extra_repr(void*, void*, tenon_module* handle, tenon_value* text, tenon_error** error) {
-  return guarded(error, [&] { give_result(std::string(D::extra_repr(Module::borrow(handle))), text); });
+tenon_status run_extra_repr(void*, void*, tenon_module* handle, tenon_value* text,
+                            tenon_error** error) {
+  return guarded(error,
+                 [&] { give_result(std::string(D::extra_repr(Module::borrow(handle))), text); });
 }
 template <class D>
 constexpr tenon_module_descriptor make_module() {
@@ -205,8 +223,10 @@ struct ModuleFact {
 TENON_NAMESPACE_END
 
 // Turns a module definition into a descriptor and its facts. At global scope, once in the plugin.
-#define TENON_MODULE(Definition)                                                                           \
-  TENON_FACTS_PLACE static constexpr auto tenon_module_fact_##Definition =                                 \
-      ::tenon::detail::make_facts<::tenon::detail::ModuleFact<Definition>>();                              \
-  extern "C" __attribute__((visibility("hidden"))) const tenon_module_descriptor tenon_module_##Definition; \
-  const tenon_module_descriptor tenon_module_##Definition = ::tenon::detail::make_module<Definition>();
+#define TENON_MODULE(Definition)                                              \
+  TENON_FACTS_PLACE static constexpr auto tenon_module_fact_##Definition =    \
+      ::tenon::detail::make_facts<::tenon::detail::ModuleFact<Definition>>(); \
+  extern "C" __attribute__((visibility("hidden")))                            \
+  const tenon_module_descriptor tenon_module_##Definition;                    \
+  const tenon_module_descriptor tenon_module_##Definition =                   \
+      ::tenon::detail::make_module<Definition>();

@@ -21,16 +21,20 @@ struct FromResults {
   static constexpr int64_t count = 1;
   static Result make(tenon_value* results) {
     Value value(results[0]);
-    if constexpr (std::is_same_v<Result, Value>) return value;
-    else if constexpr (std::is_same_v<Result, std::vector<Tensor>>) return value.tensors();
-    else return value.scalar().template to<Result>();
+    if constexpr (std::is_same_v<Result, Value>)
+      return value;
+    else if constexpr (std::is_same_v<Result, std::vector<Tensor>>)
+      return value.tensors();
+    else
+      return value.scalar().template to<Result>();
   }
 };
 template <>
 struct FromResults<Tensor> {
   static constexpr int64_t count = 1;
   static Tensor make(tenon_value* results) {
-    if (__builtin_expect(results[0].tag == TENON_VALUE_TENSOR, 1)) return Tensor::take(results[0].as.tensor);
+    if (__builtin_expect(results[0].tag == TENON_VALUE_TENSOR, 1))
+      return Tensor::take(results[0].as.tensor);
     return Value(results[0]).tensor();
   }
 };
@@ -84,14 +88,16 @@ class Op {
   Value operator()(const Arguments&... arguments) const {
     return call<Value>(arguments...);
   }
-  // With the result type named: Tensor, double, std::vector<Tensor>, std::tuple<Tensor, Tensor>, void.
+  // With the result type named: Tensor, double, std::vector<Tensor>, std::tuple<Tensor, Tensor>,
+  // void.
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     constexpr size_t keywords = (0 + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
     if (__builtin_expect(result_count_ != detail::FromResults<Result>::count, 0)) {
-      throw TypeError(name() + "() has " + std::to_string(result_count_) + " results, and is called for " +
-                      std::to_string(detail::FromResults<Result>::count) + ": name a result type that fits, such as " +
-                      "std::tuple<Tensor, Tensor>");
+      throw TypeError(name() + "() has " + std::to_string(result_count_) +
+                      " results, and is called for " +
+                      std::to_string(detail::FromResults<Result>::count) +
+                      ": name a result type that fits, such as " + "std::tuple<Tensor, Tensor>");
     }
     if constexpr (keywords == 0) {
       return detail::call_values<Result>(

@@ -1,4 +1,5 @@
-// Typed wrappers of the shipped ops. Generated from their schemas by tools/generate_ops: do not edit.
+// Typed wrappers of the shipped ops. Generated from their schemas by tools/generate_ops: do not
+// edit.
 #pragma once
 
 #include "tenon/op.hpp"

@@ -7,15 +7,16 @@
 
 TENON_NAMESPACE_BEGIN
 
-// Runs body(begin, end) over [begin, end) in chunks of at least `grain`; nested calls run serially. What a
-// chunk throws is thrown here.
+// Runs body(begin, end) over [begin, end) in chunks of at least `grain`; nested calls run serially.
+// What a chunk throws is thrown here.
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
   if (end - begin <= grain) {
     if (end > begin) body(begin, end);
     return;
   }
-  const auto chunk = [](void* state, int64_t from, int64_t to, tenon_error** error) -> tenon_status {
+  const auto chunk = [](void* state, int64_t from, int64_t to,
+                        tenon_error** error) -> tenon_status {
     return detail::guarded(error, [&] { (*static_cast<const Body*>(state))(from, to); });
   };
   detail::check(host().parallel_for, begin, end, grain,
@@ -26,7 +27,8 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
 inline int32_t thread_count() { return host().thread_count(); }
 inline void set_thread_count(int32_t count) { host().thread_count_set(count); }
 
-// Draw i is a pure function of `seed` and `offset + i`, so kernels may draw in parallel and in any order.
+// Draw i is a pure function of `seed` and `offset + i`, so kernels may draw in parallel and in any
+// order.
 struct Draws {
   uint64_t seed = 0, offset = 0;
   // 64 random bits: the SplitMix64 finalizer over a counter (Steele, Lea and Flood, 2014).

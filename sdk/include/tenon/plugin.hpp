@@ -46,8 +46,8 @@ struct PluginFact {
   }
 };
 
-inline tenon_status enter(const tenon_host* host, const tenon_plugin* table, const tenon_plugin** plugin,
-                          tenon_error** error) noexcept {
+inline tenon_status enter(const tenon_host* host, const tenon_plugin* table,
+                          const tenon_plugin** plugin, tenon_error** error) noexcept {
   if (host->magic != TENON_HOST_MAGIC || host->abi_major != TENON_ABI_MAJOR ||
       host->abi_minor + 1 < TENON_TARGET_MINOR + 1) {
     constexpr char text[] = "the host's boundary is older than the one this plugin was built for";
@@ -66,46 +66,49 @@ TENON_NAMESPACE_END
 //   #define HELLO(op, module) op(Square) op(Cube) module(Doubler)
 //   TENON_PLUGIN(hello, "0.1.0", HELLO)
 //
-// The names are those given to TENON_OP and TENON_MODULE, in any file of the plugin. TENON_PLUGIN_WITH takes
-// flags and an init function `tenon_status (const tenon_tree* options, tenon_error**)` (or nullptr).
-#define TENON_PLUGIN(name, version_text, LIST) TENON_PLUGIN_WITH(name, version_text, LIST, 0, nullptr)
+// The names are those given to TENON_OP and TENON_MODULE, in any file of the plugin.
+// TENON_PLUGIN_WITH takes flags and an init function `tenon_status (const tenon_tree* options,
+// tenon_error**)` (or nullptr).
+#define TENON_PLUGIN(name, version_text, LIST) \
+  TENON_PLUGIN_WITH(name, version_text, LIST, 0, nullptr)
 
 #define TENON_DECLARE_OP(Definition) \
   extern "C" __attribute__((visibility("hidden"))) const tenon_op_descriptor tenon_op_##Definition;
-#define TENON_DECLARE_MODULE(Definition) \
-  extern "C" __attribute__((visibility("hidden"))) const tenon_module_descriptor tenon_module_##Definition;
+#define TENON_DECLARE_MODULE(Definition)           \
+  extern "C" __attribute__((visibility("hidden"))) \
+  const tenon_module_descriptor tenon_module_##Definition;
 #define TENON_LIST_OP(Definition) &tenon_op_##Definition,
 #define TENON_LIST_MODULE(Definition) &tenon_module_##Definition,
 #define TENON_LIST_NOTHING(Definition)
 
-#define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function)                        \
-  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                                          \
-  namespace {                                                                                           \
-  struct tenon_plugin_##name {                                                                          \
-    static constexpr auto id = #name;                                                                   \
-    static constexpr auto version = version_text;                                                       \
-  };                                                                                                    \
-  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {LIST(TENON_LIST_OP, TENON_LIST_NOTHING) \
-                                                                    nullptr};                           \
-  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {                                \
-      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                                             \
-  constexpr tenon_plugin tenon_table_of_##name = {                                                      \
-      sizeof(tenon_plugin),                                                                             \
-      plugin_flags,                                                                                     \
-      TENON_ABI_MAJOR,                                                                                  \
-      TENON_TARGET_MINOR,                                                                               \
-      #name,                                                                                            \
-      version_text,                                                                                     \
-      tenon_ops_of_##name,                                                                              \
-      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                                  \
-      tenon_modules_of_##name,                                                                          \
-      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                                              \
-      init_function,                                                                                    \
-      nullptr};                                                                                         \
-  }                                                                                                     \
-  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                                    \
-      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>();                  \
-  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                                              \
-      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {                       \
-    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);                         \
+#define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function)       \
+  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                         \
+  namespace {                                                                          \
+  struct tenon_plugin_##name {                                                         \
+    static constexpr auto id = #name;                                                  \
+    static constexpr auto version = version_text;                                      \
+  };                                                                                   \
+  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                       \
+      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                \
+  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {               \
+      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                            \
+  constexpr tenon_plugin tenon_table_of_##name = {                                     \
+      sizeof(tenon_plugin),                                                            \
+      plugin_flags,                                                                    \
+      TENON_ABI_MAJOR,                                                                 \
+      TENON_TARGET_MINOR,                                                              \
+      #name,                                                                           \
+      version_text,                                                                    \
+      tenon_ops_of_##name,                                                             \
+      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                 \
+      tenon_modules_of_##name,                                                         \
+      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                             \
+      init_function,                                                                   \
+      nullptr};                                                                        \
+  }                                                                                    \
+  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                   \
+      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>(); \
+  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                             \
+      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {      \
+    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);        \
   }

@@ -10,8 +10,12 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline void add_plugin_path(const std::string& folder) { detail::check(host().plugin_path_add, folder.c_str()); }
-inline void load_plugin(const std::string& id_or_path) { detail::check(host().plugin_load, id_or_path.c_str()); }
+inline void add_plugin_path(const std::string& folder) {
+  detail::check(host().plugin_path_add, folder.c_str());
+}
+inline void load_plugin(const std::string& id_or_path) {
+  detail::check(host().plugin_load, id_or_path.c_str());
+}
 
 // Reads and checks a config file; every fault is in the one error. Runs no plugin code.
 inline Tree read_config(const std::string& path) {
@@ -20,9 +24,12 @@ inline Tree read_config(const std::string& path) {
   return config;
 }
 // Applies its plugins, search paths and op rules.
-inline void apply_config(const Tree& config) { detail::check(host().config_apply, config.handle()); }
+inline void apply_config(const Tree& config) {
+  detail::check(host().config_apply, config.handle());
+}
 
-// Listings, from facts alone: "plugins", "ops", "overridable", "ignored", "modules", "op", "plugin", "module".
+// Listings, from facts alone: "plugins", "ops", "overridable", "ignored", "modules", "op",
+// "plugin", "module".
 inline Tree describe(const std::string& what, const std::string& name = "") {
   Tree tree;
   detail::check(host().describe, what.c_str(), name.c_str(), tree.slot());
@@ -42,21 +49,24 @@ inline Module create_module(const Tree& tree) {
 }
 
 // safetensors files. Saving replaces the file as a whole or leaves the old one.
-inline void save_tensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors) {
+inline void save_tensors(const std::string& path,
+                         const std::vector<std::pair<std::string, Tensor>>& tensors) {
   std::vector<tenon_string> names;
   std::vector<tenon_tensor*> handles;
   for (const auto& [name, tensor] : tensors) {
     names.push_back({name.data(), static_cast<int64_t>(name.size())});
     handles.push_back(tensor.handle());
   }
-  detail::check(host().tensors_save, path.c_str(), names.data(), handles.data(), static_cast<int64_t>(names.size()));
+  detail::check(host().tensors_save, path.c_str(), names.data(), handles.data(),
+                static_cast<int64_t>(names.size()));
 }
 inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
   Value names, tensors;
   detail::check(host().tensors_load, path.c_str(), names.slot(), tensors.slot());
   const std::vector<std::string> texts = names.texts();
   std::vector<std::pair<std::string, Tensor>> list;
-  for (size_t i = 0; i < texts.size(); ++i) list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));
+  for (size_t i = 0; i < texts.size(); ++i)
+    list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));
   return list;
 }
 inline void write_file(const std::string& path, std::string_view data) {
@@ -64,6 +74,8 @@ inline void write_file(const std::string& path, std::string_view data) {
 }
 
 // Large blocks that the allocator keeps for reuse: hand them back; set the bound (< 0: leave it).
-inline void release_cached_memory(int64_t keep_limit = -1) { host().memory_release_cached(keep_limit); }
+inline void release_cached_memory(int64_t keep_limit = -1) {
+  host().memory_release_cached(keep_limit);
+}
 
 TENON_NAMESPACE_END

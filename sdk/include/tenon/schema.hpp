@@ -47,7 +47,8 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
       if (!part.empty() && part != "*") {
         ++counts.parameters;
         const size_t space = part.find(' ');
-        const std::string_view rest = space == std::string_view::npos ? part : trim(part.substr(space));
+        const std::string_view rest =
+            space == std::string_view::npos ? part : trim(part.substr(space));
         const bool out = starts_with(rest, "out=") || rest == "out";
         if (out) counts.has_out = true;
         if (starts_with(part, "Tensor") && !out) ++counts.operands;

@@ -13,8 +13,8 @@
 TENON_NAMESPACE_BEGIN
 
 // A counted reference to a tensor; copying shares it. Default-constructed: undefined ("none").
-// One pointer in size, so that lists of Tensor are lists of handles. Reading is safe from any thread;
-// changing a tensor needs outside ordering.
+// One pointer in size, so that lists of Tensor are lists of handles. Reading is safe from any
+// thread; changing a tensor needs outside ordering.
 class Tensor {
  public:
   Tensor() noexcept : handle_(nullptr) {}
@@ -62,9 +62,10 @@ class Tensor {
   int64_t wrap_dimension(int64_t dimension) const {
     const int64_t rank = dim() == 0 ? 1 : dim();
     if (dimension < -rank || dimension >= rank) {
-      throw IndexError("dimension " + std::to_string(dimension) + " is out of range for a tensor of " +
-                       std::to_string(dim()) + " dimensions (expected " + std::to_string(-rank) +
-                       " to " + std::to_string(rank - 1) + ")");
+      throw IndexError("dimension " + std::to_string(dimension) +
+                       " is out of range for a tensor of " + std::to_string(dim()) +
+                       " dimensions (expected " + std::to_string(-rank) + " to " +
+                       std::to_string(rank - 1) + ")");
     }
     return dimension < 0 ? dimension + rank : dimension;
   }
@@ -103,7 +104,9 @@ class Tensor {
   }
   bool is_leaf() const { return host().tensor_is_leaf(handle_) != 0; }
   Tensor grad() const { return take(host().tensor_grad(handle_)); }
-  void set_grad(const Tensor& grad) { detail::check(host().tensor_set_grad, handle_, grad.handle_); }
+  void set_grad(const Tensor& grad) {
+    detail::check(host().tensor_set_grad, handle_, grad.handle_);
+  }
   void retain_grad() { detail::check(host().tensor_retain_grad, handle_); }
   std::string grad_fn() const {
     const char* name = host().tensor_node_name(handle_);
@@ -116,7 +119,8 @@ class Tensor {
   }
   int64_t version() const { return host().tensor_version(handle_); }
   // Accumulates into the leaves' .grad. Without a seed the tensor must have one element.
-  inline void backward(const Tensor& seed = {}, bool retain_graph = false, bool create_graph = false) const;
+  inline void backward(const Tensor& seed = {}, bool retain_graph = false,
+                       bool create_graph = false) const;
 
   // ---- ops as methods: the same ops as the functions ----
 #include "tenon/ops_methods.inc"
@@ -152,16 +156,19 @@ inline std::vector<Tensor> Value::tensors() const {
 // Uninitialized, contiguous.
 inline Tensor empty_tensor(IntList shape, DType dtype = f32) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_empty, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(), &result);
+  detail::check(host().tensor_empty, static_cast<tenon_dtype>(dtype), shape.size(), shape.data(),
+                &result);
   return Tensor::take(result);
 }
 inline Tensor empty_tensor(std::initializer_list<int64_t> shape, DType dtype = f32) {
   return empty_tensor(IntList(shape.begin(), static_cast<int64_t>(shape.size())), dtype);
 }
-// A view of `base`'s storage; offset in elements from base's first element. Not recorded: for kernels.
+// A view of `base`'s storage; offset in elements from base's first element. Not recorded: for
+// kernels.
 inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, int64_t offset) {
   tenon_tensor* result = nullptr;
-  detail::check(host().tensor_alias, base.handle(), shape.size(), shape.data(), strides.data(), offset, &result);
+  detail::check(host().tensor_alias, base.handle(), shape.size(), shape.data(), strides.data(),
+                offset, &result);
   return Tensor::take(result);
 }
 // Wraps memory without copying; `release(owner)` runs once when the last view is gone.
@@ -179,7 +186,8 @@ inline void copy_elements(const Tensor& destination, const Tensor& source) {
 inline void fill_elements(const Tensor& destination, const Scalar& number) {
   detail::check(host().tensor_fill, destination.handle(), &number.value());
 }
-// `source` converted to `dtype` and contiguous: itself when it is so already. Not recorded: for kernels.
+// `source` converted to `dtype` and contiguous: itself when it is so already. Not recorded: for
+// kernels.
 inline Tensor contiguous_as(const Tensor& source, DType dtype) {
   if (source.dtype() == dtype && source.is_contiguous()) return source;
   Tensor result = empty_tensor(source.shape(), dtype);
@@ -231,7 +239,9 @@ class Nested {
     }
     for (const Nested& item : items_) item.measure(depth + 1, shape, kind);
   }
-  static bool leaf_seen(const std::vector<int64_t>& shape, int kind) { return kind >= 0 && !shape.empty(); }
+  static bool leaf_seen(const std::vector<int64_t>& shape, int kind) {
+    return kind >= 0 && !shape.empty();
+  }
   template <class T>
   void write(T*& to) const {
     if (leaf_) *to++ = number_.to<T>();

@@ -8,8 +8,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// A node of an immutable document, keeping the whole document alive. Undefined where nothing was found:
-// every question may be asked of it and answers emptily. Any thread.
+// A node of an immutable document, keeping the whole document alive. Undefined where nothing was
+// found: every question may be asked of it and answers emptily. Any thread.
 class Tree {
  public:
   Tree() = default;
@@ -53,9 +53,13 @@ class Tree {
     return node_ != nullptr && (value().tag == TENON_VALUE_INT || value().tag == TENON_VALUE_FLOAT);
   }
   int64_t size() const { return node_ == nullptr ? 0 : host().tree_size(node_); }
-  Tree operator[](int64_t i) const { return node_ == nullptr ? Tree() : borrow(host().tree_at(node_, i)); }
+  Tree operator[](int64_t i) const {
+    return node_ == nullptr ? Tree() : borrow(host().tree_at(node_, i));
+  }
   Tree operator[](std::string_view key) const {
-    return node_ == nullptr ? Tree() : borrow(host().tree_find(node_, key.data(), static_cast<int64_t>(key.size())));
+    return node_ == nullptr
+               ? Tree()
+               : borrow(host().tree_find(node_, key.data(), static_cast<int64_t>(key.size())));
   }
   std::string key(int64_t i) const {
     const tenon_string key = host().tree_key(node_, i);
@@ -68,8 +72,12 @@ class Tree {
     const tenon_value v = value();
     return std::string(v.as.string, v.length);
   }
-  int64_t integer(int64_t fallback = 0) const { return is_null() ? fallback : Scalar(value()).to<int64_t>(); }
-  double number(double fallback = 0) const { return is_null() ? fallback : Scalar(value()).to<double>(); }
+  int64_t integer(int64_t fallback = 0) const {
+    return is_null() ? fallback : Scalar(value()).to<int64_t>();
+  }
+  double number(double fallback = 0) const {
+    return is_null() ? fallback : Scalar(value()).to<double>();
+  }
   bool truth(bool fallback = false) const { return is_null() ? fallback : value().as.integer != 0; }
   std::string json(int32_t indent = 0) const {
     Value text;

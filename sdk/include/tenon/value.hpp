@@ -57,49 +57,77 @@ using TensorList = Span<const Tensor>;
 // The dtype of a C++ element type.
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return boolean;
-  else if constexpr (std::is_same_v<T, float>) return f32;
-  else if constexpr (std::is_same_v<T, double>) return f64;
-  else if constexpr (std::is_integral_v<T> && sizeof(T) == 8 && std::is_signed_v<T>) return i64;
-  else if constexpr (std::is_integral_v<T> && sizeof(T) == 4 && std::is_signed_v<T>) return i32;
-  else if constexpr (std::is_integral_v<T> && sizeof(T) == 2 && std::is_signed_v<T>) return i16;
-  else if constexpr (std::is_same_v<T, unsigned char>) return u8;
-  else if constexpr (std::is_integral_v<T> && sizeof(T) == 1) return i8;
-  else static_assert(!sizeof(T), "no dtype for this element type");
+  if constexpr (std::is_same_v<T, bool>)
+    return boolean;
+  else if constexpr (std::is_same_v<T, float>)
+    return f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return f64;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 8 && std::is_signed_v<T>)
+    return i64;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 4 && std::is_signed_v<T>)
+    return i32;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 2 && std::is_signed_v<T>)
+    return i16;
+  else if constexpr (std::is_same_v<T, unsigned char>)
+    return u8;
+  else if constexpr (std::is_integral_v<T> && sizeof(T) == 1)
+    return i8;
+  else
+    static_assert(!sizeof(T), "no dtype for this element type");
 }
 
-// Calls `body` with a value of the C++ type of `dtype`: visit(t.dtype(), [&](auto zero) { using T = decltype(zero); }).
+// Calls `body` with a value of the C++ type of `dtype`: visit(t.dtype(), [&](auto zero) { using T =
+// decltype(zero); }).
 template <class Body>
 decltype(auto) visit(DType dtype, Body&& body) {
   switch (dtype) {
-    case DType::boolean: return body(bool{});
-    case DType::u8: return body(uint8_t{});
-    case DType::i8: return body(int8_t{});
-    case DType::i16: return body(int16_t{});
-    case DType::i32: return body(int32_t{});
-    case DType::i64: return body(int64_t{});
-    case DType::f32: return body(float{});
-    case DType::f64: return body(double{});
-    default: throw TypeError("an undefined tensor has no dtype");
+    case DType::boolean:
+      return body(bool{});
+    case DType::u8:
+      return body(uint8_t{});
+    case DType::i8:
+      return body(int8_t{});
+    case DType::i16:
+      return body(int16_t{});
+    case DType::i32:
+      return body(int32_t{});
+    case DType::i64:
+      return body(int64_t{});
+    case DType::f32:
+      return body(float{});
+    case DType::f64:
+      return body(double{});
+    default:
+      throw TypeError("an undefined tensor has no dtype");
   }
 }
 constexpr bool is_floating(DType dtype) { return dtype == f32 || dtype == f64; }
 constexpr int64_t element_size(DType dtype) {
   switch (dtype) {
-    case DType::i16: return 2;
-    case DType::i32: case DType::f32: return 4;
-    case DType::i64: case DType::f64: return 8;
-    case DType::none: return 0;
-    default: return 1;
+    case DType::i16:
+      return 2;
+    case DType::i32:
+    case DType::f32:
+      return 4;
+    case DType::i64:
+    case DType::f64:
+      return 8;
+    case DType::none:
+      return 0;
+    default:
+      return 1;
   }
 }
 constexpr const char* dtype_text(DType dtype) {
   switch (dtype) {
 #define TENON_CASE(name, code, bytes, type, text) \
-  case static_cast<DType>(code): return text;
+  case static_cast<DType>(code):                  \
+    return text;
     TENON_DTYPES(TENON_CASE)
 #undef TENON_CASE
-    default: return "none";
+    default:
+      return "none";
   }
 }
 
@@ -201,9 +229,12 @@ class Value {
 
   bool is_none() const { return value_.tag == TENON_VALUE_NONE; }
   bool is_tensor() const { return value_.tag == TENON_VALUE_TENSOR; }
-  bool is_number() const { return value_.tag >= TENON_VALUE_BOOL && value_.tag <= TENON_VALUE_FLOAT; }
+  bool is_number() const {
+    return value_.tag >= TENON_VALUE_BOOL && value_.tag <= TENON_VALUE_FLOAT;
+  }
   std::string text() const {
-    return value_.tag == TENON_VALUE_STRING ? std::string(value_.as.string, value_.length) : std::string();
+    return value_.tag == TENON_VALUE_STRING ? std::string(value_.as.string, value_.length)
+                                            : std::string();
   }
   Scalar scalar() const {
     if (!is_number()) throw TypeError("the value is not a number");
@@ -215,7 +246,8 @@ class Value {
     std::vector<std::string> list;
     if (value_.tag != TENON_VALUE_STRING_LIST) return list;
     for (uint32_t i = 0; i < value_.length; ++i) {
-      list.emplace_back(value_.as.strings[i].data, static_cast<size_t>(value_.as.strings[i].length));
+      list.emplace_back(value_.as.strings[i].data,
+                        static_cast<size_t>(value_.as.strings[i].length));
     }
     return list;
   }

@@ -5,14 +5,14 @@
 #include <stdint.h>
 
 /* X(name, code, bytes, C type, text): text is what config files, listings and messages use. */
-#define TENON_DTYPES(X)            \
-  X(BOOL, 1, 1, uint8_t, "bool")   \
-  X(U8, 2, 1, uint8_t, "u8")       \
-  X(I8, 3, 1, int8_t, "i8")        \
-  X(I16, 4, 2, int16_t, "i16")     \
-  X(I32, 5, 4, int32_t, "i32")     \
-  X(I64, 6, 8, int64_t, "i64")     \
-  X(F32, 7, 4, float, "f32")       \
+#define TENON_DTYPES(X)          \
+  X(BOOL, 1, 1, uint8_t, "bool") \
+  X(U8, 2, 1, uint8_t, "u8")     \
+  X(I8, 3, 1, int8_t, "i8")      \
+  X(I16, 4, 2, int16_t, "i16")   \
+  X(I32, 5, 4, int32_t, "i32")   \
+  X(I64, 6, 8, int64_t, "i64")   \
+  X(F32, 7, 4, float, "f32")     \
   X(F64, 8, 8, double, "f64")
 
 #define TENON_DTYPE_CONSTANT(name, code, bytes, type, text) TENON_##name = code,

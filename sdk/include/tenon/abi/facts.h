@@ -1,11 +1,13 @@
 /* Plugin facts: what a plugin declares, readable from the file without running it.
  *
- * Facts are ELF notes in sections named .note.tenon, so that they reach a loaded segment and survive
- * strip, section garbage collection and link-time optimization. A plugin has any number of them, one for
- * the plugin and one for each op and module, in any order and from any translation unit. Each is:
+ * Facts are ELF notes in sections named .note.tenon, so that they reach a loaded segment and
+ * survive strip, section garbage collection and link-time optimization. A plugin has any number of
+ * them, one for the plugin and one for each op and module, in any order and from any translation
+ * unit. Each is:
  *
  *   uint32 name size = 6 | uint32 descriptor size | uint32 type | "Tenon\0" padded to 8 bytes |
- *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) | payload, padded to 4
+ *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) | payload,
+ * padded to 4
  *
  * The payload is one JSON object in UTF-8:
  *   {"plugin":{"id","version","abi":[major,minor],"sdk","compiler","license"}}
@@ -40,13 +42,13 @@ typedef struct tenon_facts_header {
 #define TENON_FACTS_PLACE __attribute__((section(TENON_FACTS_SECTION), used, aligned(4)))
 
 /* A fact from a JSON string literal, without the C++ skin: TENON_FACT(name, "{\"op\":{...}}"); */
-#define TENON_FACT(name, json)                                                               \
-  static const struct {                                                                      \
-    tenon_facts_header header;                                                               \
-    char payload[(sizeof(json) + 3) / 4 * 4];                                                \
-  } tenon_fact_##name TENON_FACTS_PLACE = {                                                  \
-      {6, 12 + (uint32_t)((sizeof(json) + 3) / 4 * 4), TENON_FACTS_TYPE,                     \
-       TENON_FACTS_OWNER, TENON_FACTS_FORMAT, (uint32_t)(sizeof(json) - 1), 0},              \
+#define TENON_FACT(name, json)                                                              \
+  static const struct {                                                                     \
+    tenon_facts_header header;                                                              \
+    char payload[(sizeof(json) + 3) / 4 * 4];                                               \
+  } tenon_fact_##name TENON_FACTS_PLACE = {                                                 \
+      {6, 12 + (uint32_t)((sizeof(json) + 3) / 4 * 4), TENON_FACTS_TYPE, TENON_FACTS_OWNER, \
+       TENON_FACTS_FORMAT, (uint32_t)(sizeof(json) - 1), 0},                                \
       json}
 
 #endif

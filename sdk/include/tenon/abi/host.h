@@ -40,8 +40,8 @@ typedef struct tenon_host {
 extern "C" {
 #endif
 
-/* For applications, which link libtenon: the process's host. Plugins get it through their entry. Starts
- * the runtime at the first call. Never null. [any-thread] */
+/* For applications, which link libtenon: the process's host. Plugins get it through their entry.
+ * Starts the runtime at the first call. Never null. [any-thread] */
 TENON_EXPORT const tenon_host* tenon_host_get(void);
 
 #ifdef __cplusplus

@@ -1,250 +1,259 @@
-/* Every host function, once: TENON_HOST_SLOTS(X) calls X(since, result, name, parameters) in slot order.
+/* Every host function, once: TENON_HOST_SLOTS(X) calls X(since, result, name, parameters) in slot
+ * order.
  *
- * Rules: slots are appended at the end, never removed, retyped or reordered; each carries the ABI minor
- * that brought it. Fallible slots return a status and fill `error` when it is not null. Pointers returned
- * as `const` are borrowed; a tensor, string, list or tree put in an out parameter is given: the caller
- * releases it. "take" in a comment: the callee takes over the caller's reference, on failure too.
- * [any-thread] unless a comment says otherwise. */
+ * Rules: slots are appended at the end, never removed, retyped or reordered; each carries the ABI
+ * minor that brought it. Fallible slots return a status and fill `error` when it is not null.
+ * Pointers returned as `const` are borrowed; a tensor, string, list or tree put in an out parameter
+ * is given: the caller releases it. "take" in a comment: the callee takes over the caller's
+ * reference, on failure too. [any-thread] unless a comment says otherwise. */
 #ifndef TENON_ABI_HOST_SLOTS_H
 #define TENON_ABI_HOST_SLOTS_H
 
-#define TENON_HOST_SLOTS(X)                                                                         \
-  /* ---- errors ---- */                                                                            \
-  /* Fills a slot (replacing what is in it) with kind and UTF-8 message; returns kind. */           \
-  X(0, tenon_status, error_set, (tenon_error * *error, tenon_status kind, const char* message,      \
-                                 int64_t length))                                                   \
-  X(0, tenon_status, error_kind, (const tenon_error* error))                                        \
-  /* NUL-terminated, valid as long as the error. Empty string where the part is not known. */       \
-  X(0, const char*, error_message, (const tenon_error* error))                                      \
-  X(0, const char*, error_op, (const tenon_error* error))                                           \
-  X(0, const char*, error_provider, (const tenon_error* error))                                     \
-  /* The error that caused this one, or null. */                                                    \
-  X(0, const tenon_error*, error_cause, (const tenon_error* error))                                 \
-  X(0, void, error_release, (tenon_error * error))                                                  \
-  /* Fills a slot with a copy of `error`, its op, provider and cause included. */                   \
-  X(0, void, error_pass, (tenon_error * *slot, const tenon_error* error))                           \
-  /* ---- memory and values ---- */                                                                 \
-  /* 64-byte aligned; null when there is none left. Freed by free_memory with the same size. */     \
-  X(0, void*, allocate, (int64_t bytes))                                                            \
-  X(0, void, free_memory, (void* memory, int64_t bytes))                                            \
-  /* Releases what a result value owns and sets it to none. */                                      \
-  X(0, void, value_release, (tenon_value * value))                                                  \
-  /* Copies bytes into a given string value. */                                                     \
-  X(0, tenon_status, string_create, (const char* data, int64_t length, tenon_value* result,         \
-                                     tenon_error** error))                                          \
-  /* Frees blocks that the allocator keeps for reuse; sets the bytes that it may keep (< 0: same). */ \
-  X(0, void, memory_release_cached, (int64_t keep_limit))                                           \
-  /* ---- tensors ---- */                                                                           \
-  /* Uninitialized, contiguous. */                                                                  \
-  X(0, tenon_status, tensor_empty, (tenon_dtype dtype, int64_t rank, const int64_t* shape,          \
-                                    tenon_tensor** result, tenon_error** error))                    \
-  /* Wraps memory of the caller; `release(owner)` runs once when the last view is gone. */          \
-  X(0, tenon_status, tensor_wrap, (tenon_dtype dtype, int64_t rank, const int64_t* shape,           \
-                                   const int64_t* strides, void* data, void* owner,                 \
-                                   void (*release)(void* owner), tenon_tensor** result,             \
-                                   tenon_error** error))                                            \
-  /* A view that shares storage: `offset` in elements from base's first element. Bounds-checked. */ \
-  X(0, tenon_status, tensor_alias, (tenon_tensor * base, int64_t rank, const int64_t* shape,        \
-                                    const int64_t* strides, int64_t offset, tenon_tensor** result,  \
-                                    tenon_error** error))                                           \
-  X(0, void, tensor_retain, (tenon_tensor * tensor))                                                \
-  X(0, void, tensor_release, (tenon_tensor * tensor))                                               \
-  /* References to this handle. */                                                                  \
-  X(0, int64_t, tensor_use_count, (const tenon_tensor* tensor))                                     \
-  X(0, int64_t, tensor_version, (const tenon_tensor* tensor))                                       \
-  X(0, int32_t, tensor_shares_storage, (const tenon_tensor* a, const tenon_tensor* b))              \
-  /* Elementwise copy with dtype conversion and broadcasting; not recorded. */                      \
-  X(0, tenon_status, tensor_copy, (tenon_tensor * destination, const tenon_tensor* source,          \
-                                   tenon_error** error))                                            \
-  /* Every element becomes the number; not recorded. */                                             \
-  X(0, tenon_status, tensor_fill, (tenon_tensor * destination, const tenon_value* number,           \
-                                   tenon_error** error))                                            \
-  /* The single element as BOOL, INT or FLOAT. */                                                   \
-  X(0, tenon_status, tensor_item, (const tenon_tensor* tensor, tenon_value* result,                 \
-                                   tenon_error** error))                                            \
-  /* The text form, given as a string. */                                                           \
-  X(0, tenon_status, tensor_text, (const tenon_tensor* tensor, tenon_value* result,                 \
-                                   tenon_error** error))                                            \
-  /* Common shape under broadcasting, into `shape` (TENON_MAX_RANK entries). */                     \
-  X(0, tenon_status, broadcast_shapes, (const tenon_tensor* const* tensors, int64_t count,          \
-                                        int64_t* shape, int64_t* rank, tenon_error** error))        \
-  /* The dtype that results from mixing two. */                                                     \
-  X(0, tenon_dtype, promote_dtypes, (tenon_dtype a, tenon_dtype b))                                 \
-  /* ---- autograd: tensors ---- */                                                                 \
-  X(0, tenon_status, tensor_set_requires_grad, (tenon_tensor * tensor, int32_t requires_grad,       \
-                                                tenon_error** error))                               \
-  /* The accumulated gradient, given; null when there is none. */                                   \
-  X(0, tenon_tensor*, tensor_grad, (tenon_tensor * tensor))                                         \
-  X(0, tenon_status, tensor_set_grad, (tenon_tensor * tensor, tenon_tensor* grad,                   \
-                                       tenon_error** error))                                        \
-  X(0, int32_t, tensor_is_leaf, (const tenon_tensor* tensor))                                       \
-  /* Name of the node that made it ("AddBackward0"), valid as long as the tensor; null on leaves. */ \
-  X(0, const char*, tensor_node_name, (const tenon_tensor* tensor))                                 \
-  X(0, tenon_status, tensor_retain_grad, (tenon_tensor * tensor, tenon_error** error))              \
-  /* Same storage, no history. */                                                                   \
-  X(0, tenon_status, tensor_detach, (tenon_tensor * tensor, tenon_tensor** result,                  \
-                                     tenon_error** error))                                          \
-  /* ---- autograd: engine ---- */                                                                  \
-  /* Turns recording on or off for this thread; returns the previous setting. */                    \
-  X(0, int32_t, grad_mode_set, (int32_t enabled))                                                   \
-  X(0, int32_t, grad_mode, (void))                                                                  \
-  /* Accumulates into leaves, or only into `inputs` when `input_count` >= 0. `seeds` may be null or \
-   * hold nulls where the root is a scalar. */                                                      \
-  X(0, tenon_status, backward, (tenon_tensor* const* roots, tenon_tensor* const* seeds,             \
-                                int64_t root_count, tenon_tensor* const* inputs,                    \
-                                int64_t input_count, int32_t retain_graph, int32_t create_graph,    \
-                                tenon_error** error))                                               \
-  /* Gives one gradient for each input, never touching .grad; null where unused and allowed. */     \
-  X(0, tenon_status, gradients, (tenon_tensor* const* roots, tenon_tensor* const* seeds,            \
-                                 int64_t root_count, tenon_tensor* const* inputs,                   \
-                                 int64_t input_count, int32_t retain_graph, int32_t create_graph,   \
-                                 int32_t allow_unused, tenon_tensor** results, tenon_error** error)) \
-  /* ---- autograd: forward mode ---- */                                                            \
-  X(0, tenon_status, dual_level_enter, (tenon_error * *error))                                      \
-  X(0, tenon_status, dual_level_exit, (tenon_error * *error))                                       \
-  X(0, tenon_status, dual_make, (tenon_tensor * primal, tenon_tensor* tangent,                      \
-                                 tenon_tensor** result, tenon_error** error))                       \
-  /* Both given; tangent null when there is none. */                                                \
-  X(0, tenon_status, dual_unpack, (tenon_tensor * dual, tenon_tensor** primal,                      \
-                                   tenon_tensor** tangent, tenon_error** error))                    \
-  /* ---- contexts, in run, backward and jvp [this thread, during the callback] ---- */             \
-  /* The call's arguments as bound; in rules tensors that were not saved read as none. */           \
-  X(0, const tenon_value*, context_arguments, (const tenon_context* context))                       \
-  /* A result that the op's `saves` keeps, borrowed; null otherwise. */                             \
-  X(0, tenon_tensor*, context_result, (const tenon_context* context, int64_t index))                \
-  X(0, int64_t, context_slot_count, (const tenon_context* context))                                 \
-  X(0, int32_t, context_needs_gradient, (const tenon_context* context, int64_t slot))               \
-  /* Keeps tensors (nulls allowed) for the rules; in run only. */                                   \
-  X(0, tenon_status, context_save, (tenon_context * context, tenon_tensor* const* tensors,          \
-                                    int64_t count, tenon_error** error))                            \
-  X(0, int64_t, context_saved_count, (const tenon_context* context))                                \
-  /* Borrowed until the callback returns; null where nothing was saved. Checks the version. */      \
-  X(0, tenon_status, context_saved, (tenon_context * context, int64_t index,                        \
-                                     tenon_tensor** result, tenon_error** error))                   \
-  X(0, tenon_status, context_mark_dirty, (tenon_context * context, tenon_tensor* const* tensors,    \
-                                          int64_t count, tenon_error** error))                      \
-  X(0, tenon_status, context_mark_non_differentiable, (tenon_context * context,                     \
-                                                       tenon_tensor* const* tensors, int64_t count, \
-                                                       tenon_error** error))                        \
-  X(0, void, context_set_materialize_grads, (tenon_context * context, int32_t enabled))             \
-  /* Plugin memory that lives as long as the node; in run only. Taken. */                           \
-  X(0, tenon_status, context_set_stash, (tenon_context * context, void* stash,                      \
-                                         void (*destroy)(void* stash), tenon_error** error))        \
-  X(0, void*, context_stash, (const tenon_context* context))                                        \
-  /* The answer of a backward or jvp rule. Takes the tensors. */                                    \
-  X(0, tenon_status, context_give, (tenon_context * context, tenon_tensor* const* tensors,          \
-                                    int64_t count, tenon_error** error))                            \
-  /* ---- ops ---- */                                                                               \
-  /* By name; loads the plugin that declares it when need be. */                                    \
-  X(0, tenon_status, op_find, (const char* name, int64_t length, const tenon_op** op,               \
-                               tenon_error** error))                                                \
-  X(0, const char*, op_name, (const tenon_op* op))                                                  \
-  /* Calls with the first `count` parameters in schema order; the rest take their defaults.         \
-   * `results` has as many slots as the schema has returns. */                                      \
-  X(0, tenon_status, op_call, (const tenon_op* op, const tenon_value* arguments, int64_t count,     \
-                               tenon_value* results, tenon_error** error))                          \
-  /* The same with keyword arguments, bound and checked in Python's way. */                         \
-  X(0, tenon_status, op_call_keywords, (const tenon_op* op, const tenon_value* arguments,           \
-                                        int64_t count, const tenon_string* keywords,                \
-                                        const tenon_value* keyword_values, int64_t keyword_count,   \
-                                        tenon_value* results, tenon_error** error))                 \
-  X(0, int64_t, op_result_count, (const tenon_op* op))                                              \
-  /* ---- threads, randomness, log ---- */                                                          \
-  /* Runs body over [begin, end) in chunks of at least `grain`; returns when all are done. The      \
-   * first failing chunk's status and error are returned. Nested calls run serially. */             \
-  X(0, tenon_status, parallel_for, (int64_t begin, int64_t end, int64_t grain,                      \
-                                    tenon_status (*body)(void* state, int64_t begin, int64_t end,   \
-                                                         tenon_error** error),                      \
-                                    void* state, tenon_error** error))                              \
-  X(0, int32_t, thread_count, (void))                                                               \
-  X(0, void, thread_count_set, (int32_t count))                                                     \
-  /* Reserves `count` 64-bit draws of the process's counter-based generator: draw i of the caller   \
-   * is a pure function of *seed and *offset + i. */                                                \
-  X(0, void, generator_reserve, (int64_t count, uint64_t* seed, uint64_t* offset))                  \
-  X(0, void, generator_seed, (uint64_t seed))                                                       \
-  /* level: 0 trace, 1 debug, 2 info, 3 warning, 4 error; `source` names the logger. */             \
-  X(0, void, log, (int32_t level, const char* source, const char* message, int64_t length))         \
-  /* ---- trees: JSON-like documents, immutable ---- */                                             \
-  X(0, tenon_status, tree_parse, (const char* json, int64_t length, tenon_tree** tree,              \
-                                  tenon_error** error))                                             \
-  /* indent 0: one line. Given as a string. */                                                      \
-  X(0, tenon_status, tree_json, (const tenon_tree* tree, int32_t indent, tenon_value* text,         \
-                                 tenon_error** error))                                              \
-  X(0, void, tree_retain, (tenon_tree * tree))                                                      \
-  X(0, void, tree_release, (tenon_tree * tree))                                                     \
-  /* Scalars as NONE, BOOL, INT, FLOAT or STRING (borrowed); arrays and objects as TREE. */         \
-  X(0, tenon_value, tree_value, (const tenon_tree* tree))                                           \
-  X(0, int32_t, tree_is_object, (const tenon_tree* tree))                                           \
-  X(0, int64_t, tree_size, (const tenon_tree* tree))                                                \
-  /* Child by position or key, borrowed from the tree; null when there is none. */                  \
-  X(0, const tenon_tree*, tree_at, (const tenon_tree* tree, int64_t index))                         \
-  X(0, const tenon_tree*, tree_find, (const tenon_tree* tree, const char* key, int64_t length))     \
-  X(0, tenon_string, tree_key, (const tenon_tree* tree, int64_t index))                             \
-  /* ---- listings and configuration ---- */                                                        \
-  /* What is known, from facts alone: `what` is "plugins", "ops", "overridable", "ignored",         \
-   * "modules", "op", "plugin", "module", "runtime"; `name` filters. tools/README has the shapes. */ \
-  X(0, tenon_status, describe, (const char* what, const char* name, tenon_tree** tree,              \
-                                tenon_error** error))                                               \
-  /* (input, other, *, alpha=1, out=None): given as a string. */                                    \
-  X(0, tenon_status, op_signature, (const char* name, tenon_value* text, tenon_error** error))      \
-  /* Adds a folder in front of the search order. */                                                 \
-  X(0, tenon_status, plugin_path_add, (const char* folder, tenon_error** error))                    \
-  /* Loads by id or path now. */                                                                    \
-  X(0, tenon_status, plugin_load, (const char* id_or_path, tenon_error** error))                    \
-  /* Reads and checks a config, reporting every fault; gives it normalized. Runs no plugin code. */ \
-  X(0, tenon_status, config_read, (const char* path, tenon_tree** config, tenon_error** error))     \
-  /* Applies the plugin part of a config that config_read gave. */                                  \
-  X(0, tenon_status, config_apply, (const tenon_tree* config, tenon_error** error))                 \
-  /* ---- modules ---- */                                                                           \
-  X(0, tenon_status, module_create, (const char* type, const tenon_value* attributes,               \
-                                     int64_t count, const tenon_string* keywords,                   \
-                                     const tenon_value* keyword_values, int64_t keyword_count,      \
-                                     tenon_module** module, tenon_error** error))                   \
-  /* From {"type": "Linear", attribute: value, ...}; containers take "layers": [...]. */            \
-  X(0, tenon_status, module_create_tree, (const tenon_tree* tree, tenon_module** module,            \
-                                          tenon_error** error))                                     \
-  X(0, void, module_retain, (tenon_module * module))                                                \
-  X(0, void, module_release, (tenon_module * module))                                               \
-  X(0, const char*, module_type, (const tenon_module* module))                                      \
-  X(0, const tenon_value*, module_attributes, (const tenon_module* module))                         \
-  /* Null tensors and modules register a known name without a value. */                             \
-  X(0, tenon_status, module_register_parameter, (tenon_module * module, const char* name,           \
-                                                 tenon_tensor* tensor, tenon_error** error))        \
-  X(0, tenon_status, module_register_buffer, (tenon_module * module, const char* name,              \
-                                              tenon_tensor* tensor, int32_t persistent,             \
-                                              tenon_error** error))                                 \
-  X(0, tenon_status, module_register_child, (tenon_module * module, const char* name,               \
-                                             tenon_module* child, tenon_error** error))             \
-  /* Own parameter or buffer, or by dotted name below; borrowed; null when it has no value. */      \
-  X(0, tenon_status, module_tensor, (tenon_module * module, const char* name,                       \
-                                     tenon_tensor** tensor, tenon_error** error))                   \
-  X(0, tenon_status, module_child, (tenon_module * module, const char* name, tenon_module** child,  \
-                                    tenon_error** error))                                           \
-  X(0, tenon_status, module_call, (tenon_module * module, const tenon_value* inputs, int64_t count, \
-                                   tenon_value* result, tenon_error** error))                       \
-  X(0, int32_t, module_training, (const tenon_module* module))                                      \
-  X(0, void, module_train, (tenon_module * module, int32_t training))                               \
-  /* Walks in registration order: names (dotted below; null: not wanted) and values, both given.    \
-   * `what`: 0 parameters, 1 buffers, 2 children, 3 modules (self first, name ""). */               \
-  X(0, tenon_status, module_walk, (tenon_module * module, int32_t what, int32_t recurse,            \
-                                   int64_t* count, tenon_value* names, tenon_value* items,          \
-                                   tenon_error** error))                                            \
-  X(0, tenon_status, module_to, (tenon_module * module, tenon_dtype dtype, tenon_error** error))    \
-  X(0, tenon_status, module_text, (tenon_module * module, tenon_value* text, tenon_error** error))  \
-  /* safetensors; save replaces the file as a whole or leaves the old one. */                       \
-  X(0, tenon_status, module_save, (tenon_module * module, const char* path, tenon_error** error))   \
-  /* strict 0: missing and unexpected keys are tolerated; sizes never. */                           \
-  X(0, tenon_status, module_load, (tenon_module * module, const char* path, int32_t strict,         \
-                                   tenon_error** error))                                            \
-  /* ---- tensor files ---- */                                                                      \
-  X(0, tenon_status, tensors_save, (const char* path, const tenon_string* names,                    \
-                                    tenon_tensor* const* tensors, int64_t count,                    \
-                                    tenon_error** error))                                           \
-  /* Names as a string list, tensors as a tensor list, both given. */                               \
-  X(0, tenon_status, tensors_load, (const char* path, tenon_value* names, tenon_value* tensors,     \
-                                    tenon_error** error))                                           \
-  /* Writes a whole file or leaves the old one. */                                                  \
-  X(0, tenon_status, file_write, (const char* path, const char* data, int64_t length,               \
-                                  tenon_error** error))
+#define TENON_HOST_SLOTS(X)                                                                        \
+  /* ---- errors ---- */                                                                           \
+  /* Fills a slot (replacing what is in it) with kind and UTF-8 message; returns kind. */          \
+  X(0, tenon_status, error_set,                                                                    \
+    (tenon_error * *error, tenon_status kind, const char* message, int64_t length))                \
+  X(0, tenon_status, error_kind, (const tenon_error* error))                                       \
+  /* NUL-terminated, valid as long as the error. Empty string where the part is not known. */      \
+  X(0, const char*, error_message, (const tenon_error* error))                                     \
+  X(0, const char*, error_op, (const tenon_error* error))                                          \
+  X(0, const char*, error_provider, (const tenon_error* error))                                    \
+  /* The error that caused this one, or null. */                                                   \
+  X(0, const tenon_error*, error_cause, (const tenon_error* error))                                \
+  X(0, void, error_release, (tenon_error * error))                                                 \
+  /* Fills a slot with a copy of `error`, its op, provider and cause included. */                  \
+  X(0, void, error_pass, (tenon_error * *slot, const tenon_error* error))                          \
+  /* ---- memory and values ---- */                                                                \
+  /* 64-byte aligned; null when there is none left. Freed by free_memory with the same size. */    \
+  X(0, void*, allocate, (int64_t bytes))                                                           \
+  X(0, void, free_memory, (void* memory, int64_t bytes))                                           \
+  /* Releases what a result value owns and sets it to none. */                                     \
+  X(0, void, value_release, (tenon_value * value))                                                 \
+  /* Copies bytes into a given string value. */                                                    \
+  X(0, tenon_status, string_create,                                                                \
+    (const char* data, int64_t length, tenon_value* result, tenon_error** error))                  \
+  /* Frees blocks that the allocator keeps for reuse; sets the bytes that it may keep (< 0: same). \
+   */                                                                                              \
+  X(0, void, memory_release_cached, (int64_t keep_limit))                                          \
+  /* ---- tensors ---- */                                                                          \
+  /* Uninitialized, contiguous. */                                                                 \
+  X(0, tenon_status, tensor_empty,                                                                 \
+    (tenon_dtype dtype, int64_t rank, const int64_t* shape, tenon_tensor** result,                 \
+     tenon_error** error))                                                                         \
+  /* Wraps memory of the caller; `release(owner)` runs once when the last view is gone. */         \
+  X(0, tenon_status, tensor_wrap,                                                                  \
+    (tenon_dtype dtype, int64_t rank, const int64_t* shape, const int64_t* strides, void* data,    \
+     void* owner, void (*release)(void* owner), tenon_tensor** result, tenon_error** error))       \
+  /* A view that shares storage: `offset` in elements from base's first element. Bounds-checked.   \
+   */                                                                                              \
+  X(0, tenon_status, tensor_alias,                                                                 \
+    (tenon_tensor * base, int64_t rank, const int64_t* shape, const int64_t* strides,              \
+     int64_t offset, tenon_tensor** result, tenon_error** error))                                  \
+  X(0, void, tensor_retain, (tenon_tensor * tensor))                                               \
+  X(0, void, tensor_release, (tenon_tensor * tensor))                                              \
+  /* References to this handle. */                                                                 \
+  X(0, int64_t, tensor_use_count, (const tenon_tensor* tensor))                                    \
+  X(0, int64_t, tensor_version, (const tenon_tensor* tensor))                                      \
+  X(0, int32_t, tensor_shares_storage, (const tenon_tensor* a, const tenon_tensor* b))             \
+  /* Elementwise copy with dtype conversion and broadcasting; not recorded. */                     \
+  X(0, tenon_status, tensor_copy,                                                                  \
+    (tenon_tensor * destination, const tenon_tensor* source, tenon_error** error))                 \
+  /* Every element becomes the number; not recorded. */                                            \
+  X(0, tenon_status, tensor_fill,                                                                  \
+    (tenon_tensor * destination, const tenon_value* number, tenon_error** error))                  \
+  /* The single element as BOOL, INT or FLOAT. */                                                  \
+  X(0, tenon_status, tensor_item,                                                                  \
+    (const tenon_tensor* tensor, tenon_value* result, tenon_error** error))                        \
+  /* The text form, given as a string. */                                                          \
+  X(0, tenon_status, tensor_text,                                                                  \
+    (const tenon_tensor* tensor, tenon_value* result, tenon_error** error))                        \
+  /* Common shape under broadcasting, into `shape` (TENON_MAX_RANK entries). */                    \
+  X(0, tenon_status, broadcast_shapes,                                                             \
+    (const tenon_tensor* const* tensors, int64_t count, int64_t* shape, int64_t* rank,             \
+     tenon_error** error))                                                                         \
+  /* The dtype that results from mixing two. */                                                    \
+  X(0, tenon_dtype, promote_dtypes, (tenon_dtype a, tenon_dtype b))                                \
+  /* ---- autograd: tensors ---- */                                                                \
+  X(0, tenon_status, tensor_set_requires_grad,                                                     \
+    (tenon_tensor * tensor, int32_t requires_grad, tenon_error * *error))                          \
+  /* The accumulated gradient, given; null when there is none. */                                  \
+  X(0, tenon_tensor*, tensor_grad, (tenon_tensor * tensor))                                        \
+  X(0, tenon_status, tensor_set_grad,                                                              \
+    (tenon_tensor * tensor, tenon_tensor * grad, tenon_error * *error))                            \
+  X(0, int32_t, tensor_is_leaf, (const tenon_tensor* tensor))                                      \
+  /* Name of the node that made it ("AddBackward0"), valid as long as the tensor; null on leaves.  \
+   */                                                                                              \
+  X(0, const char*, tensor_node_name, (const tenon_tensor* tensor))                                \
+  X(0, tenon_status, tensor_retain_grad, (tenon_tensor * tensor, tenon_error * *error))            \
+  /* Same storage, no history. */                                                                  \
+  X(0, tenon_status, tensor_detach,                                                                \
+    (tenon_tensor * tensor, tenon_tensor * *result, tenon_error * *error))                         \
+  /* ---- autograd: engine ---- */                                                                 \
+  /* Turns recording on or off for this thread; returns the previous setting. */                   \
+  X(0, int32_t, grad_mode_set, (int32_t enabled))                                                  \
+  X(0, int32_t, grad_mode, (void))                                                                 \
+  /* Accumulates into leaves, or only into `inputs` when `input_count` >= 0. `seeds` may be null   \
+   * or hold nulls where the root is a scalar. */                                                         \
+  X(0, tenon_status, backward,                                                                     \
+    (tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,                   \
+     tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph, \
+     tenon_error** error))                                                                         \
+  /* Gives one gradient for each input, never touching .grad; null where unused and allowed. */    \
+  X(0, tenon_status, gradients,                                                                    \
+    (tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,                   \
+     tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph, \
+     int32_t allow_unused, tenon_tensor** results, tenon_error** error))                           \
+  /* ---- autograd: forward mode ---- */                                                           \
+  X(0, tenon_status, dual_level_enter, (tenon_error * *error))                                     \
+  X(0, tenon_status, dual_level_exit, (tenon_error * *error))                                      \
+  X(0, tenon_status, dual_make,                                                                    \
+    (tenon_tensor * primal, tenon_tensor * tangent, tenon_tensor * *result, tenon_error * *error)) \
+  /* Both given; tangent null when there is none. */                                               \
+  X(0, tenon_status, dual_unpack,                                                                  \
+    (tenon_tensor * dual, tenon_tensor * *primal, tenon_tensor * *tangent, tenon_error * *error))  \
+  /* ---- contexts, in run, backward and jvp [this thread, during the callback] ---- */            \
+  /* The call's arguments as bound; in rules tensors that were not saved read as none. */          \
+  X(0, const tenon_value*, context_arguments, (const tenon_context* context))                      \
+  /* A result that the op's `saves` keeps, borrowed; null otherwise. */                            \
+  X(0, tenon_tensor*, context_result, (const tenon_context* context, int64_t index))               \
+  X(0, int64_t, context_slot_count, (const tenon_context* context))                                \
+  X(0, int32_t, context_needs_gradient, (const tenon_context* context, int64_t slot))              \
+  /* Keeps tensors (nulls allowed) for the rules; in run only. */                                  \
+  X(0, tenon_status, context_save,                                                                 \
+    (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
+  X(0, int64_t, context_saved_count, (const tenon_context* context))                               \
+  /* Borrowed until the callback returns; null where nothing was saved. Checks the version. */     \
+  X(0, tenon_status, context_saved,                                                                \
+    (tenon_context * context, int64_t index, tenon_tensor * *result, tenon_error * *error))        \
+  X(0, tenon_status, context_mark_dirty,                                                           \
+    (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
+  X(0, tenon_status, context_mark_non_differentiable,                                              \
+    (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
+  X(0, void, context_set_materialize_grads, (tenon_context * context, int32_t enabled))            \
+  /* Plugin memory that lives as long as the node; in run only. Taken. */                          \
+  X(0, tenon_status, context_set_stash,                                                            \
+    (tenon_context * context, void* stash, void (*destroy)(void* stash), tenon_error** error))     \
+  X(0, void*, context_stash, (const tenon_context* context))                                       \
+  /* The answer of a backward or jvp rule. Takes the tensors. */                                   \
+  X(0, tenon_status, context_give,                                                                 \
+    (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
+  /* ---- ops ---- */                                                                              \
+  /* By name; loads the plugin that declares it when need be. */                                   \
+  X(0, tenon_status, op_find,                                                                      \
+    (const char* name, int64_t length, const tenon_op** op, tenon_error** error))                  \
+  X(0, const char*, op_name, (const tenon_op* op))                                                 \
+  /* Calls with the first `count` parameters in schema order; the rest take their defaults.        \
+   * `results` has as many slots as the schema has returns. */                                     \
+  X(0, tenon_status, op_call,                                                                      \
+    (const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,        \
+     tenon_error** error))                                                                         \
+  /* The same with keyword arguments, bound and checked in Python's way. */                        \
+  X(0, tenon_status, op_call_keywords,                                                             \
+    (const tenon_op* op, const tenon_value* arguments, int64_t count,                              \
+     const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
+     tenon_value* results, tenon_error** error))                                                   \
+  X(0, int64_t, op_result_count, (const tenon_op* op))                                             \
+  /* ---- threads, randomness, log ---- */                                                         \
+  /* Runs body over [begin, end) in chunks of at least `grain`; returns when all are done. The     \
+   * first failing chunk's status and error are returned. Nested calls run serially. */            \
+  X(0, tenon_status, parallel_for,                                                                 \
+    (int64_t begin, int64_t end, int64_t grain,                                                    \
+     tenon_status(*body)(void* state, int64_t begin, int64_t end, tenon_error** error),            \
+     void* state, tenon_error** error))                                                            \
+  X(0, int32_t, thread_count, (void))                                                              \
+  X(0, void, thread_count_set, (int32_t count))                                                    \
+  /* Reserves `count` 64-bit draws of the process's counter-based generator: draw i of the caller  \
+   * is a pure function of *seed and *offset + i. */                                               \
+  X(0, void, generator_reserve, (int64_t count, uint64_t * seed, uint64_t * offset))               \
+  X(0, void, generator_seed, (uint64_t seed))                                                      \
+  /* level: 0 trace, 1 debug, 2 info, 3 warning, 4 error; `source` names the logger. */            \
+  X(0, void, log, (int32_t level, const char* source, const char* message, int64_t length))        \
+  /* ---- trees: JSON-like documents, immutable ---- */                                            \
+  X(0, tenon_status, tree_parse,                                                                   \
+    (const char* json, int64_t length, tenon_tree** tree, tenon_error** error))                    \
+  /* indent 0: one line. Given as a string. */                                                     \
+  X(0, tenon_status, tree_json,                                                                    \
+    (const tenon_tree* tree, int32_t indent, tenon_value* text, tenon_error** error))              \
+  X(0, void, tree_retain, (tenon_tree * tree))                                                     \
+  X(0, void, tree_release, (tenon_tree * tree))                                                    \
+  /* Scalars as NONE, BOOL, INT, FLOAT or STRING (borrowed); arrays and objects as TREE. */        \
+  X(0, tenon_value, tree_value, (const tenon_tree* tree))                                          \
+  X(0, int32_t, tree_is_object, (const tenon_tree* tree))                                          \
+  X(0, int64_t, tree_size, (const tenon_tree* tree))                                               \
+  /* Child by position or key, borrowed from the tree; null when there is none. */                 \
+  X(0, const tenon_tree*, tree_at, (const tenon_tree* tree, int64_t index))                        \
+  X(0, const tenon_tree*, tree_find, (const tenon_tree* tree, const char* key, int64_t length))    \
+  X(0, tenon_string, tree_key, (const tenon_tree* tree, int64_t index))                            \
+  /* ---- listings and configuration ---- */                                                       \
+  /* What is known, from facts alone: `what` is "plugins", "ops", "overridable", "ignored",        \
+   * "modules", "op", "plugin", "module", "runtime"; `name` filters. tools/README has the shapes.  \
+   */                                                                                              \
+  X(0, tenon_status, describe,                                                                     \
+    (const char* what, const char* name, tenon_tree** tree, tenon_error** error))                  \
+  /* (input, other, *, alpha=1, out=None): given as a string. */                                   \
+  X(0, tenon_status, op_signature, (const char* name, tenon_value* text, tenon_error** error))     \
+  /* Adds a folder in front of the search order. */                                                \
+  X(0, tenon_status, plugin_path_add, (const char* folder, tenon_error** error))                   \
+  /* Loads by id or path now. */                                                                   \
+  X(0, tenon_status, plugin_load, (const char* id_or_path, tenon_error** error))                   \
+  /* Reads and checks a config, reporting every fault; gives it normalized. Runs no plugin code.   \
+   */                                                                                              \
+  X(0, tenon_status, config_read, (const char* path, tenon_tree** config, tenon_error** error))    \
+  /* Applies the plugin part of a config that config_read gave. */                                 \
+  X(0, tenon_status, config_apply, (const tenon_tree* config, tenon_error** error))                \
+  /* ---- modules ---- */                                                                          \
+  X(0, tenon_status, module_create,                                                                \
+    (const char* type, const tenon_value* attributes, int64_t count, const tenon_string* keywords, \
+     const tenon_value* keyword_values, int64_t keyword_count, tenon_module** module,              \
+     tenon_error** error))                                                                         \
+  /* From {"type": "Linear", attribute: value, ...}; containers take "layers": [...]. */           \
+  X(0, tenon_status, module_create_tree,                                                           \
+    (const tenon_tree* tree, tenon_module** module, tenon_error** error))                          \
+  X(0, void, module_retain, (tenon_module * module))                                               \
+  X(0, void, module_release, (tenon_module * module))                                              \
+  X(0, const char*, module_type, (const tenon_module* module))                                     \
+  X(0, const tenon_value*, module_attributes, (const tenon_module* module))                        \
+  /* Null tensors and modules register a known name without a value. */                            \
+  X(0, tenon_status, module_register_parameter,                                                    \
+    (tenon_module * module, const char* name, tenon_tensor* tensor, tenon_error** error))          \
+  X(0, tenon_status, module_register_buffer,                                                       \
+    (tenon_module * module, const char* name, tenon_tensor* tensor, int32_t persistent,            \
+     tenon_error** error))                                                                         \
+  X(0, tenon_status, module_register_child,                                                        \
+    (tenon_module * module, const char* name, tenon_module* child, tenon_error** error))           \
+  /* Own parameter or buffer, or by dotted name below; borrowed; null when it has no value. */     \
+  X(0, tenon_status, module_tensor,                                                                \
+    (tenon_module * module, const char* name, tenon_tensor** tensor, tenon_error** error))         \
+  X(0, tenon_status, module_child,                                                                 \
+    (tenon_module * module, const char* name, tenon_module** child, tenon_error** error))          \
+  X(0, tenon_status, module_call,                                                                  \
+    (tenon_module * module, const tenon_value* inputs, int64_t count, tenon_value* result,         \
+     tenon_error** error))                                                                         \
+  X(0, int32_t, module_training, (const tenon_module* module))                                     \
+  X(0, void, module_train, (tenon_module * module, int32_t training))                              \
+  /* Walks in registration order: names (dotted below; null: not wanted) and values, both given.   \
+   * `what`: 0 parameters, 1 buffers, 2 children, 3 modules (self first, name ""). */              \
+  X(0, tenon_status, module_walk,                                                                  \
+    (tenon_module * module, int32_t what, int32_t recurse, int64_t * count, tenon_value * names,   \
+     tenon_value * items, tenon_error * *error))                                                   \
+  X(0, tenon_status, module_to, (tenon_module * module, tenon_dtype dtype, tenon_error * *error))  \
+  X(0, tenon_status, module_text,                                                                  \
+    (tenon_module * module, tenon_value * text, tenon_error * *error))                             \
+  /* safetensors; save replaces the file as a whole or leaves the old one. */                      \
+  X(0, tenon_status, module_save, (tenon_module * module, const char* path, tenon_error** error))  \
+  /* strict 0: missing and unexpected keys are tolerated; sizes never. */                          \
+  X(0, tenon_status, module_load,                                                                  \
+    (tenon_module * module, const char* path, int32_t strict, tenon_error** error))                \
+  /* ---- tensor files ---- */                                                                     \
+  X(0, tenon_status, tensors_save,                                                                 \
+    (const char* path, const tenon_string* names, tenon_tensor* const* tensors, int64_t count,     \
+     tenon_error** error))                                                                         \
+  /* Names as a string list, tensors as a tensor list, both given. */                              \
+  X(0, tenon_status, tensors_load,                                                                 \
+    (const char* path, tenon_value* names, tenon_value* tensors, tenon_error** error))             \
+  /* Writes a whole file or leaves the old one. */                                                 \
+  X(0, tenon_status, file_write,                                                                   \
+    (const char* path, const char* data, int64_t length, tenon_error** error))
 
 #endif

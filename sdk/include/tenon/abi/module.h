@@ -8,20 +8,21 @@
 #include "error.h"
 #include "value.h"
 
-/* Growable: begins with its size. The host owns parameters, buffers, children, attributes, the training
- * flag, saving and loading; the plugin owns `state`. */
+/* Growable: begins with its size. The host owns parameters, buffers, children, attributes, the
+ * training flag, saving and loading; the plugin owns `state`. */
 typedef struct tenon_module_descriptor {
   uint32_t size;
   uint32_t flags;
   const char* schema; /* Linear(int in_features, int out_features, bool bias=True) */
   const char* doc;
   void* self;
-  /* Registers parameters, buffers and children on `module` through the module_ slots. `attributes` has one
-   * value for each schema parameter, borrowed. *state is handed to forward and destroy; may stay null.
-   * [any-thread, once per instance] */
+  /* Registers parameters, buffers and children on `module` through the module_ slots. `attributes`
+   * has one value for each schema parameter, borrowed. *state is handed to forward and destroy; may
+   * stay null. [any-thread, once per instance] */
   tenon_status(TENON_CALL* create)(void* self, tenon_module* module, const tenon_value* attributes,
                                    void** state, tenon_error** error);
-  /* Computes one result from `count` inputs; recorded through the ops that it calls. [any-thread] */
+  /* Computes one result from `count` inputs; recorded through the ops that it calls. [any-thread]
+   */
   tenon_status(TENON_CALL* forward)(void* self, void* state, tenon_module* module,
                                     const tenon_value* inputs, int64_t count, tenon_value* result,
                                     tenon_error** error);

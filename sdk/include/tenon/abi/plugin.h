@@ -26,16 +26,16 @@ typedef struct tenon_plugin {
   int64_t op_count;
   const tenon_module_descriptor* const* modules;
   int64_t module_count;
-  /* Both may be null. init is called once, before anything of the plugin is visible; `options` is the
-   * config's object for this plugin, or null. shutdown is called before unloading. [load] */
+  /* Both may be null. init is called once, before anything of the plugin is visible; `options` is
+   * the config's object for this plugin, or null. shutdown is called before unloading. [load] */
   tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
   void(TENON_CALL* shutdown)(void);
 } tenon_plugin;
 
 #define TENON_PLUGIN_ENTRY "tenon_plugin_entry"
 
-/* The only symbol that a plugin exports. Keeps `host` (it outlives the plugin) and points *plugin at its
- * table. [load] */
+/* The only symbol that a plugin exports. Keeps `host` (it outlives the plugin) and points *plugin
+ * at its table. [load] */
 typedef tenon_status(TENON_CALL* tenon_plugin_entry_function)(const tenon_host* host,
                                                               const tenon_plugin** plugin,
                                                               tenon_error** error);

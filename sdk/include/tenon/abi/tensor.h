@@ -1,4 +1,5 @@
-/* Tensors as both sides see them: an opaque handle whose address is that of a frozen view record. */
+/* Tensors as both sides see them: an opaque handle whose address is that of a frozen view record.
+ */
 #ifndef TENON_ABI_TENSOR_H
 #define TENON_ABI_TENSOR_H
 
@@ -20,9 +21,10 @@ enum {
   TENON_TENSOR_VIEW = 1 << 7           /* made by an op as a view of another tensor */
 };
 
-/* Frozen: 48 bytes, read by kernels without a call. Valid as long as a reference to the tensor is held.
- * `shape` and `strides` have `rank` entries; strides count elements, not bytes, and may be 0 (expanded)
- * or negative. `data` is the first element, null when `count` is 0 or the tensor has no data. */
+/* Frozen: 48 bytes, read by kernels without a call. Valid as long as a reference to the tensor is
+ * held. `shape` and `strides` have `rank` entries; strides count elements, not bytes, and may be 0
+ * (expanded) or negative. `data` is the first element, null when `count` is 0 or the tensor has no
+ * data. */
 typedef struct tenon_tensor_view {
   void* data;
   const int64_t* shape;
@@ -38,7 +40,8 @@ typedef struct tenon_tensor_view {
 
 typedef struct tenon_tensor tenon_tensor;
 
-/* A handle's address is its view's address: a promise of the boundary, for any thread, at no cost. */
+/* A handle's address is its view's address: a promise of the boundary, for any thread, at no cost.
+ */
 static inline const tenon_tensor_view* tenon_tensor_get_view(const tenon_tensor* tensor) {
   return (const tenon_tensor_view*)(const void*)tensor;
 }
