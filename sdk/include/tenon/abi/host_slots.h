@@ -94,7 +94,7 @@
   X(0, int32_t, grad_mode_set, (int32_t enabled))                                                  \
   X(0, int32_t, grad_mode, (void))                                                                 \
   /* Accumulates into leaves, or only into `inputs` when `input_count` >= 0. `seeds` may be null   \
-   * or hold nulls where the root is a scalar. */                                                         \
+   * or hold nulls where the root is a scalar. */                                                  \
   X(0, tenon_status, backward,                                                                     \
     (tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,                   \
      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph, \
