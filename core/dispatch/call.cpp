@@ -153,11 +153,30 @@ namespace {
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
       for (uint32_t k = 0; k < arguments[i].length; ++k) {
-        if (const Tensor* tensor = arguments[i].as.tensors[k]) flags |= tensor->view.flags;
+        const Tensor* tensor = arguments[i].as.tensors[k];
+        if (tensor == nullptr) [[unlikely]]
+          return false;
+        flags |= tensor->view.flags;
       }
     }
   }
   return true;
+}
+
+// Why bound arguments do not fit after all.
+[[noreturn, gnu::cold]] void throw_unfit(const Implementation& implementation,
+                                         const tenon_value* arguments) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
+    for (uint32_t k = 0; k < arguments[i].length; ++k) {
+      if (arguments[i].as.tensors[k] != nullptr) continue;
+      throw Error(TENON_ERROR_TYPE,
+                  std::string(implementation.schema.short_name()) + "(): argument '" +
+                      implementation.schema.parameters[i].name + "': element " + std::to_string(k) +
+                      " is undefined; every tensor of the list must be defined");
+    }
+  }
+  throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
 }
 
 [[gnu::noinline, gnu::cold]] tenon_status refuse_read_only(const Implementation& implementation,
@@ -231,7 +250,7 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
   const tenon_status status = guarded(error, [&] {
     bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
     if (!gather_flags(implementation, bound.values, flags)) {
-      throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
+      throw_unfit(implementation, bound.values);
     }
   });
   if (status != TENON_OK) {

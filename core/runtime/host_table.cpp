@@ -128,7 +128,9 @@ void tensor_release(tenon_tensor* tensor) {
 int64_t tensor_use_count(const tenon_tensor* tensor) {
   return tensor->references.load(std::memory_order_relaxed);
 }
-int64_t tensor_version(const tenon_tensor* tensor) { return tensor->version(); }
+int64_t tensor_version(const tenon_tensor* tensor) {
+  return tensor == nullptr ? 0 : tensor->version();
+}
 int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
   return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
 }
@@ -194,14 +196,18 @@ tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_gra
     set_requires_grad(*tensor, requires_grad != 0);
   });
 }
-tenon_tensor* tensor_grad(tenon_tensor* tensor) { return grad_of(*tensor).give(); }
+tenon_tensor* tensor_grad(tenon_tensor* tensor) {
+  return tensor == nullptr ? nullptr : grad_of(*tensor).give();
+}
 tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
     set_grad(*tensor, grad);
   });
 }
-int32_t tensor_is_leaf(const tenon_tensor* tensor) { return is_leaf(*tensor) ? 1 : 0; }
+int32_t tensor_is_leaf(const tenon_tensor* tensor) {
+  return tensor == nullptr || is_leaf(*tensor) ? 1 : 0;
+}
 const char* tensor_node_name(const tenon_tensor* tensor) { return node_name_of(tensor); }
 tenon_status tensor_retain_grad(tenon_tensor* tensor, tenon_error** error) {
   return guarded(error, [&] {

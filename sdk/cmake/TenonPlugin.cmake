@@ -28,7 +28,7 @@ function(tenon_add_plugin)
   target_compile_options(${arg_NAME} PRIVATE
     -fno-math-errno
     -fno-trapping-math
-    $<$<CONFIG:Release,RelWithDebInfo>:-O3>
+    $<$<OR:$<CONFIG:Release,RelWithDebInfo>,$<STREQUAL:$<CONFIG>,>>:-O3>
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 
   # What is missing is told here by the linker, not at load by the host.

@@ -154,6 +154,13 @@ TEST_SUITE("sdk/op") {
     CHECK(refusal([&] { add(of(i64), of(i64), 0.5); }).kind == TENON_ERROR_TYPE);
   }
 
+  TEST_CASE("an undefined tensor in a list is refused, naming its place") {
+    const std::vector<Tensor> list = {ones({2}), Tensor()};
+    CHECK(text([&] { Op("cat")(list); }) ==
+          "cat(): argument 'tensors': element 1 is undefined; every tensor of the list must be "
+          "defined");
+  }
+
   TEST_CASE("shapes broadcast from the right, empty and 0-dim ones too") {
     CHECK((zeros({3, 1}) + zeros({2})).sizes() == std::vector<int64_t>{3, 2});
     CHECK((zeros({0, 3}) + zeros({1})).sizes() == std::vector<int64_t>{0, 3});

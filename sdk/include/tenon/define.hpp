@@ -9,7 +9,7 @@
 //   TENON_OP(Square)
 //
 // Members, all static; one of `element` and `forward` is required:
-//   schema, doc      the signature (see docs/ of the SDK) and a sentence for listings
+//   schema, doc      the signature (see sdk/README.md) and a sentence for listings
 //   element          constexpr lambda over scalars: the op is elementwise. With `promotion`,
 //   `dtypes`, and
 //                    `costly` (default: of promote_float ops) where an element outweighs moving a
@@ -95,6 +95,57 @@ decltype(auto) from_value(const tenon_value& value) {
   }
 }
 
+// Whether a C++ parameter can stand for a schema type.
+template <class P>
+constexpr bool takes(std::string_view type) {
+  using T = std::remove_cv_t<std::remove_reference_t<P>>;
+  const bool optional = !type.empty() && type.back() == '?';
+  const bool list = type.find('[') != std::string_view::npos;
+  const bool either = type.find('|') != std::string_view::npos;
+  const std::string_view base = type.substr(0, type.find_first_of("([?|"));
+  if constexpr (std::is_same_v<T, Argument>)
+    return true;
+  else if constexpr (IsOptional<T>::value)
+    return optional && takes<typename T::value_type>(type.substr(0, type.size() - 1));
+  else if constexpr (std::is_same_v<T, Tensor>)
+    return base == "Tensor" && !list && !either;
+  else if constexpr (std::is_same_v<T, TensorList>)
+    return base == "Tensor" && list;
+  else if constexpr (std::is_same_v<T, IntList>)
+    return base == "int" && list;
+  else if constexpr (std::is_same_v<T, FloatList>)
+    return base == "float" && list;
+  else if constexpr (std::is_same_v<T, DType>)
+    return base == "dtype" && !list;
+  else if constexpr (std::is_same_v<T, std::string_view> || std::is_same_v<T, std::string>)
+    return base == "str" && !list;
+  else if constexpr (std::is_same_v<T, bool>)
+    return base == "bool" && !list && !optional;
+  else if constexpr (std::is_integral_v<T>)
+    return base == "int" && !list && !optional;
+  else if constexpr (std::is_floating_point_v<T>)
+    return (base == "float" || base == "Scalar") && !list && !optional && !either;
+  else if constexpr (std::is_same_v<T, Scalar>)
+    return (base == "Scalar" || base == "int" || base == "float" || base == "bool") && !list &&
+           !optional && !either;
+  else
+    return false;
+}
+template <class... P, size_t... I>
+constexpr bool takes_all(const SchemaCounts& counts, std::index_sequence<I...>) {
+  return (takes<P>(counts.types[I]) && ...);
+}
+
+template <class R>
+constexpr int count_results() {
+  if constexpr (std::is_void_v<R>)
+    return 0;
+  else if constexpr (IsTuple<R>::value)
+    return static_cast<int>(std::tuple_size_v<R>);
+  else
+    return 1;
+}
+
 // Writes one C++ result into a result slot, giving it away.
 template <class R>
 void give_result(R&& result, tenon_value* slot) {
@@ -143,6 +194,9 @@ template <class R, class... P>
 struct Signature<R (*)(P...)> {
   using Result = R;
   static constexpr size_t arity = sizeof...(P);
+  static constexpr bool fits(const SchemaCounts& counts) {
+    return takes_all<P...>(counts, std::index_sequence_for<P...>{});
+  }
   static constexpr bool with_context = false;
   template <class F, size_t... I>
   static R call(F function, Context&, const tenon_value* values, std::index_sequence<I...>) {
@@ -153,6 +207,9 @@ template <class R, class... P>
 struct Signature<R (*)(Context&, P...)> {
   using Result = R;
   static constexpr size_t arity = sizeof...(P);
+  static constexpr bool fits(const SchemaCounts& counts) {
+    return takes_all<P...>(counts, std::index_sequence_for<P...>{});
+  }
   static constexpr bool with_context = true;
   template <class F, size_t... I>
   static R call(F function, Context& context, const tenon_value* values,
@@ -319,6 +376,12 @@ constexpr tenon_op_descriptor make_op() {
     static_assert(Signature<decltype(&D::forward)>::arity ==
                       static_cast<size_t>(count_schema(D::schema).parameters),
                   "forward must take exactly the schema's parameters (after the Context&, if any)");
+    static_assert(Signature<decltype(&D::forward)>::fits(count_schema(D::schema)),
+                  "a parameter of forward has a type that the schema's does not arrive as; "
+                  "sdk/README.md has the table");
+    static_assert(count_results<typename Signature<decltype(&D::forward)>::Result>() ==
+                      count_schema(D::schema).returns,
+                  "forward must return as many results as the schema: a std::tuple for several");
     op.run = run_forward<D>;
   }
   if constexpr (Has_backward<D>::value) op.backward = run_rule<&D::backward>;

@@ -154,6 +154,9 @@ void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* at
                  std::index_sequence<I...>) {
   static_assert(sizeof...(P) == static_cast<size_t>(count_schema(D::schema).parameters),
                 "create must take the module and exactly the schema's attributes");
+  static_assert((takes<P>(count_schema(D::schema).types[I]) && ...),
+                "a parameter of create has a type that the schema's does not arrive as; "
+                "sdk/README.md has the table");
   create(self, from_value<P>(attributes[I])...);
 }
 template <class D, class R, class... P>

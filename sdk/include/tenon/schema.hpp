@@ -15,6 +15,8 @@ struct SchemaCounts {
   int returns = 0;
   bool has_out = false;
   bool well_formed = false;
+  bool plain_parameters = true;  // all but the operands are Scalar, int, float or bool
+  std::string_view types[32]{};  // of the parameters: "Tensor(a!)?", "int[2]"
 };
 
 constexpr bool starts_with(std::string_view text, std::string_view prefix) {
@@ -45,13 +47,19 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
       const std::string_view part = trim(schema.substr(start, i - start));
       start = i + 1;
       if (!part.empty() && part != "*") {
-        ++counts.parameters;
         const size_t space = part.find(' ');
+        const std::string_view type = part.substr(0, space);
+        if (counts.parameters < 32) counts.types[counts.parameters] = type;
+        ++counts.parameters;
         const std::string_view rest =
             space == std::string_view::npos ? part : trim(part.substr(space));
         const bool out = starts_with(rest, "out=") || rest == "out";
         if (out) counts.has_out = true;
         if (starts_with(part, "Tensor") && !out) ++counts.operands;
+        if (!starts_with(part, "Tensor") && type != "Scalar" && type != "int" && type != "float" &&
+            type != "bool") {
+          counts.plain_parameters = false;
+        }
       }
       if (end) break;
     }

@@ -174,7 +174,9 @@ class Argument {
       : value_{TENON_VALUE_STRING, static_cast<uint32_t>(text.size()), {0}} {
     value_.as.string = text.data();
   }
-  Argument(const char* text) : Argument(std::string_view(text)) {}
+  Argument(const char* text) : Argument(std::string_view(text == nullptr ? "" : text)) {
+    if (text == nullptr) *this = Argument(none);
+  }
   Argument(const std::string& text) : Argument(std::string_view(text)) {}
   Argument(std::initializer_list<int64_t> list) : Argument(list.begin(), list.size()) {}
   Argument(IntList list) : Argument(list.data(), static_cast<size_t>(list.size())) {}
