@@ -156,7 +156,7 @@ TEST_SUITE("sdk/op") {
 
   TEST_CASE("an undefined tensor in a list is refused, naming its place") {
     const std::vector<Tensor> list = {ones({2}), Tensor()};
-    CHECK(text([&] { Op("cat")(list); }) ==
+    CHECK(refusal([&] { Op("cat")(list); }).text ==
           "cat(): argument 'tensors': element 1 is undefined; every tensor of the list must be "
           "defined");
   }
