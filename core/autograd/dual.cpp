@@ -50,7 +50,7 @@ class JvpRule final : public RuleState {
 
   Tensor* result(int64_t index) override {
     return index >= 0 && index < static_cast<int64_t>(results->size())
-               ? *(*results)[static_cast<size_t>(index)]
+               ? alias_result(*(*results)[static_cast<size_t>(index)])
                : nullptr;
   }
   bool needs_gradient(int64_t slot) override { return only_slot < 0 || slot == only_slot; }
@@ -61,9 +61,22 @@ class JvpRule final : public RuleState {
   Tensor* saved(int64_t index) override {
     if (index < 0 || index >= saved_count())
       throw Error(TENON_ERROR_INDEX, "fewer tensors were saved than are asked for");
-    return notes->saved[static_cast<size_t>(index)].get();
+    return alias_result(notes->saved[static_cast<size_t>(index)].get());
   }
   void* stash() override { return notes == nullptr ? nullptr : notes->stash; }
+
+ private:
+  // The tangent may keep what it is computed from, and the result keeps its tangent: a result is
+  // handed out as another tensor, so that it does not keep itself.
+  Tensor* alias_result(Tensor* tensor) {
+    const bool own =
+        tensor != nullptr && std::any_of(results->begin(), results->end(),
+                                         [&](Tensor** place) { return *place == tensor; });
+    if (!own) return tensor;
+    held_.push_back(make_detached(*tensor));
+    return held_.back().get();
+  }
+  std::vector<TensorRef> held_;
 };
 
 void run_rule(const Implementation& implementation, tenon_rule_function rule,
