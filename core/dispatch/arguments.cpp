@@ -127,21 +127,6 @@ tenon_value make_float(double number) {
   return value;
 }
 
-uint32_t list_tag(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::tensor:
-      return TENON_VALUE_TENSOR_LIST;
-    case TypeKind::floating:
-      return TENON_VALUE_FLOAT_LIST;
-    case TypeKind::boolean:
-      return TENON_VALUE_BOOL_LIST;
-    case TypeKind::string:
-      return TENON_VALUE_STRING_LIST;
-    default:
-      return TENON_VALUE_INT_LIST;
-  }
-}
-
 // Binds one value to one parameter.
 class Conversion {
  public:
@@ -509,6 +494,21 @@ std::string value_type_text(const tenon_value& value) {
 
 void set_tensor_type_name(TensorTypeName name) noexcept {
   tensor_type_name.store(name, std::memory_order_release);
+}
+
+uint32_t list_tag(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::tensor:
+      return TENON_VALUE_TENSOR_LIST;
+    case TypeKind::floating:
+      return TENON_VALUE_FLOAT_LIST;
+    case TypeKind::boolean:
+      return TENON_VALUE_BOOL_LIST;
+    case TypeKind::string:
+      return TENON_VALUE_STRING_LIST;
+    default:
+      return TENON_VALUE_INT_LIST;
+  }
 }
 
 }  // namespace tenon::core

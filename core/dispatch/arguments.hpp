@@ -53,6 +53,9 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 // counts from 0; negative: passed by keyword.
 [[noreturn]] void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                                       const std::string& found);
+// The tag of a flat list of such elements.
+uint32_t list_tag(TypeKind kind);
+
 // What such a message says is wanted: "Tensor", "Tensor or Number", "list of 2 ints", ...
 std::string wanted_text(const SchemaType& type);
 

@@ -60,22 +60,6 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
   return items;
 }
 
-uint32_t list_tag(TypeKind kind) {
-  switch (kind) {
-    case TypeKind::integer:
-      return TENON_VALUE_INT_LIST;
-    case TypeKind::floating:
-    case TypeKind::scalar:
-      return TENON_VALUE_FLOAT_LIST;
-    case TypeKind::boolean:
-      return TENON_VALUE_BOOL_LIST;
-    case TypeKind::string:
-      return TENON_VALUE_STRING_LIST;
-    default:
-      return TENON_VALUE_TENSOR_LIST;
-  }
-}
-
 bool accepts_only_tensors(const Parameter& parameter) {
   return parameter.accept == 1u << TENON_VALUE_TENSOR;
 }
@@ -166,6 +150,9 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
       // instead.
       implementation.fixed_lists = true;
       implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
+      if (parameter.type.kind == TypeKind::scalar) {
+        implementation.accept[i] |= 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
+      }
     }
     if (parameter.type.mutates && !out) {
       implementation.mutates = true;
