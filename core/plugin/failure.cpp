@@ -26,9 +26,12 @@ const char* plugin_stage_text(PluginStage stage) noexcept {
 }
 
 std::string PluginFailure::text() const {
-  std::string text = "cannot load plugin ";
-  text += "'" + (plugin.empty() ? path : plugin) + "'";
-  text += std::string(" at stage ") + plugin_stage_text(stage) + ": " + problem;
+  std::string text;
+  if (!plugin.empty() || !path.empty()) {  // a rule of a config is about no plugin in particular
+    text += "cannot load plugin '" + (plugin.empty() ? path : plugin) + "'";
+    text += std::string(" at stage ") + plugin_stage_text(stage) + ": ";
+  }
+  text += problem;
   if (!wanted.empty()) text += "; wanted " + wanted;
   if (!found.empty()) text += (wanted.empty() ? "; found " : ", found ") + found;
   if (!path.empty() && !plugin.empty()) text += "; file '" + path + "'";

@@ -789,7 +789,29 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     }
     if (auto failure = conflict(*record)) refuse(std::move(*failure));
   }
+  // A rule that names nothing is a mistyped rule. What failed or is disabled still counts.
+  const auto matched = [&](const PluginPolicy::Rule& rule, std::vector<std::string_view>& names) {
+    for (const auto& record : records_) {
+      if (record->found.facts == nullptr) continue;
+      if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
+      for (const OpFacts& op : record->found.facts->ops) names.push_back(op.name());
+      for (const ModuleFacts& module : record->found.facts->modules) names.push_back(module.name());
+    }
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return matches(rule.pattern, name); });
+  };
+  const auto check_matches = [&](const PluginPolicy::Rule& rule, const char* list) {
+    std::vector<std::string_view> names;
+    if (matched(rule, names)) return;
+    refuse(make_failure(
+        PluginStage::Find, "", "",
+        std::string(list) + ": " + quote(rule.pattern) + " matches no op or module" +
+            (rule.plugin.empty() ? " of any plugin" : " of plugin " + quote(rule.plugin)) +
+            suggestion(rule.pattern, names),
+        "correct the name, or remove the rule"));
+  };
   for (const PluginPolicy::Rule& rule : policy.disable) {
+    check_matches(rule, "ops.disable");
     for (const auto& provided : provided_) {
       for (const auto& [name, record] : provided) {
         if (!matches(rule.pattern, name)) continue;
@@ -808,6 +830,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
                           "it is preferred for " + quote(rule.pattern) +
                               " but no plugin has this id; " + searched_text(folders_),
                           "correct the id, or remove the rule"));
+    } else {
+      check_matches(rule, "ops.prefer");
     }
   }
   if (!failures.empty() || !keep) {

@@ -361,6 +361,23 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(providers[1].reason, "config 'test.json'"));
   }
 
+  TEST_CASE("policy: a rule that matches nothing is refused, with the name that was meant") {
+    World world;
+    world.folder.add("plain");
+    const auto refused = [&](const PluginPolicy& policy) {
+      const auto failures = world.manager->check(policy);
+      REQUIRE(failures.size() == 1);
+      return failures[0].text();
+    };
+    CHECK(refused(rules({}, {{"plain.add_onee", ""}})) ==
+          "ops.disable: 'plain.add_onee' matches no op or module of any plugin (did you mean "
+          "'plain.add_one'?); asked for by config 'test.json'; correct the name, or remove the "
+          "rule");
+    CHECK(contains(refused(rules({{"other.*", "plain"}}, {})),
+                   "ops.prefer: 'other.*' matches no op or module of plugin 'plain'"));
+    CHECK(contains(refused(rules({}, {{"plain.*", "slow"}})), "of plugin 'slow'"));
+  }
+
   TEST_CASE("policy: an op that is disabled everywhere is told so") {
     World world;
     world.folder.add("plain");
