@@ -542,23 +542,38 @@ const tenon_value* module_attributes(const tenon_module* module) {
 }
 tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
                                        tenon_error** error) {
-  return guarded(error, [&] { register_parameter(*module, name, tensor); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_parameter(*module, name, tensor);
+  });
 }
 tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor,
                                     int32_t persistent, tenon_error** error) {
-  return guarded(error, [&] { register_buffer(*module, name, tensor, persistent != 0); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_buffer(*module, name, tensor, persistent != 0);
+  });
 }
 tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child,
                                    tenon_error** error) {
-  return guarded(error, [&] { register_child(*module, name, child); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_child(*module, name, child);
+  });
 }
 tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor,
                            tenon_error** error) {
-  return guarded(error, [&] { *tensor = find_tensor(*module, name); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *tensor = find_tensor(*module, name);
+  });
 }
 tenon_status module_child(tenon_module* module, const char* name, tenon_module** child,
                           tenon_error** error) {
-  return guarded(error, [&] { *child = find_child(*module, name); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *child = find_child(*module, name);
+  });
 }
 tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count,
                          tenon_value* result, tenon_error** error) {
@@ -589,6 +604,7 @@ void list_children(const tenon_module& module, int64_t* count, tenon_value* item
 tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count,
                          tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
+    require_not_null(module, "the module");
     if (what < 0 || what > 3)
       throw Error(TENON_ERROR_ARGUMENT,
                   "walks are of parameters, buffers, children or modules (0 to 3), not " +
@@ -622,17 +638,29 @@ tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, in
   });
 }
 tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** error) {
-  return guarded(error, [&] { convert(*module, dtype); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    convert(*module, dtype);
+  });
 }
 tenon_status module_text_slot(tenon_module* module, tenon_value* text, tenon_error** error) {
-  return guarded(error, [&] { *text = make_string(module_text(*module)); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *text = make_string(module_text(*module));
+  });
 }
 tenon_status module_save(tenon_module* module, const char* path, tenon_error** error) {
-  return guarded(error, [&] { save_module(*module, path); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    save_module(*module, path);
+  });
 }
 tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
                          tenon_error** error) {
-  return guarded(error, [&] { load_module(*module, path, strict != 0); });
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    load_module(*module, path, strict != 0);
+  });
 }
 
 // ---- tensor files ----

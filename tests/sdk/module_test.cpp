@@ -50,6 +50,20 @@ struct TemporaryFile {
 }  // namespace
 
 TEST_SUITE("sdk/module") {
+  TEST_CASE("every method of an undefined Module says that it is undefined") {
+    Module none;
+    const auto* undefined = "the module is undefined: assign one before using it";
+    CHECK_THROWS_WITH_AS(none(ones({1})), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(none.type(), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(none.train(), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(none.parameters(), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(none.tensor("weight"), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(none.load("nowhere"), undefined, TypeError);
+    CHECK_THROWS_WITH_AS(
+        detail::check(host().module_to, nullptr, static_cast<tenon_dtype>(DType::f32)),
+        "the module is null", ArgumentError);
+  }
+
   TEST_CASE("MOD-01 train and eval reach all descendants") {
     Module family = module_of("fx.Family");
     CHECK(family.training());

@@ -50,40 +50,41 @@ class Module {
   tenon_module* handle() const { return handle_; }
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
 
-  std::string type() const { return host().module_type(handle_); }
+  std::string type() const { return host().module_type(required()); }
   template <class T>
   T attribute(int64_t i) const {
-    return detail::from_value<T>(host().module_attributes(handle_)[i]);
+    return detail::from_value<T>(host().module_attributes(required())[i]);
   }
   // Registration, in a definition's create. Undefined: a known name without a value.
   void register_parameter(const char* name, const Tensor& tensor) {
-    detail::check(host().module_register_parameter, handle_, name, tensor.handle());
+    detail::check(host().module_register_parameter, required(), name, tensor.handle());
   }
   void register_buffer(const char* name, const Tensor& tensor, bool persistent = true) {
-    detail::check(host().module_register_buffer, handle_, name, tensor.handle(),
+    detail::check(host().module_register_buffer, required(), name, tensor.handle(),
                   persistent ? 1 : 0);
   }
   void register_child(const char* name, const Module& child) {
-    detail::check(host().module_register_child, handle_, name, child.handle());
+    detail::check(host().module_register_child, required(), name, child.handle());
   }
   // A parameter or buffer by (dotted) name; undefined when it has no value.
   Tensor tensor(const char* name) const {
     tenon_tensor* tensor = nullptr;
-    detail::check(host().module_tensor, handle_, name, &tensor);
+    detail::check(host().module_tensor, required(), name, &tensor);
     return Tensor::borrow(tensor);
   }
   Module child(const char* name) const {
     tenon_module* child = nullptr;
-    detail::check(host().module_child, handle_, name, &child);
+    detail::check(host().module_child, required(), name, &child);
     return borrow(child);
   }
   Tensor operator()(const Tensor& input) const {
     Value result;
-    detail::check(host().module_call, handle_, &Argument(input).value(), int64_t{1}, result.slot());
+    detail::check(host().module_call, required(), &Argument(input).value(), int64_t{1},
+                  result.slot());
     return result.tensor();
   }
-  bool training() const { return host().module_training(handle_) != 0; }
-  void train(bool training = true) { host().module_train(handle_, training ? 1 : 0); }
+  bool training() const { return host().module_training(required()) != 0; }
+  void train(bool training = true) { host().module_train(required(), training ? 1 : 0); }
   void eval() { train(false); }
 
   std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true) const {
@@ -104,7 +105,7 @@ class Module {
   std::vector<Module> children() const {
     Value items;
     int64_t count = 0;
-    detail::check(host().module_walk, handle_, 2, 0, &count, static_cast<tenon_value*>(nullptr),
+    detail::check(host().module_walk, required(), 2, 0, &count, static_cast<tenon_value*>(nullptr),
                   items.slot());
     std::vector<Module> list;
     list.reserve(static_cast<size_t>(count));
@@ -113,25 +114,29 @@ class Module {
     return list;
   }
   void to(DType dtype) {
-    detail::check(host().module_to, handle_, static_cast<tenon_dtype>(dtype));
+    detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
   }
   std::string text() const {
     Value text;
-    detail::check(host().module_text, handle_, text.slot());
+    detail::check(host().module_text, required(), text.slot());
     return text.text();
   }
   void save(const std::string& path) const {
-    detail::check(host().module_save, handle_, path.c_str());
+    detail::check(host().module_save, required(), path.c_str());
   }
   void load(const std::string& path, bool strict = true) {
-    detail::check(host().module_load, handle_, path.c_str(), strict ? 1 : 0);
+    detail::check(host().module_load, required(), path.c_str(), strict ? 1 : 0);
   }
 
  private:
+  tenon_module* required() const {
+    if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
+    return handle_;
+  }
   std::vector<std::pair<std::string, Tensor>> walk(int32_t what, bool recurse) const {
     Value names, items;
     int64_t count = 0;
-    detail::check(host().module_walk, handle_, what, recurse ? 1 : 0, &count, names.slot(),
+    detail::check(host().module_walk, required(), what, recurse ? 1 : 0, &count, names.slot(),
                   items.slot());
     const std::vector<std::string> texts = names.texts();
     std::vector<std::pair<std::string, Tensor>> list;
