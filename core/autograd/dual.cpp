@@ -1,4 +1,8 @@
 // Forward mode.
+//
+// A tangent has the strides of its primal and shares memory with other tangents exactly where the
+// primals do. So a change in place can be made in place of the tangent as well, and every view sees
+// it.
 #include "core/autograd/dual.hpp"
 
 #include <algorithm>
@@ -9,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
+#include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -19,132 +24,553 @@ namespace tenon::core {
 namespace {
 
 std::atomic<uint64_t> level_counter{1};
-thread_local uint64_t open_level = 0;  // 0: none
+// What saved results hold of the present level.
+thread_local std::shared_ptr<SharedTangents> shared_tangents;
 
-std::string name_of(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name());
+const tenon_op* core_op(const char* name) { return Registry::process().require(name); }
+
+bool same_shape(const Tensor& a, const Tensor& b) {
+  return std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end());
+}
+bool same_layout(const Tensor& a, const Tensor& b) {
+  if (a.contiguous() && b.contiguous()) return true;
+  for (size_t d = 0; d < a.view.rank; ++d) {
+    if (a.view.shape[d] > 1 && a.view.strides[d] != b.view.strides[d]) return false;
+  }
+  return true;
+}
+bool share_memory(const Tensor* a, const Tensor* b) {
+  return a != nullptr && b != nullptr && a->storage != nullptr && a->storage == b->storage;
 }
 
 void attach(Tensor& tensor, TensorRef tangent) {
   TensorMeta& meta = meta_of(tensor);
   meta.tangent = std::move(tangent);
-  meta.tangent_level = open_level;
+  meta.tangent_level = thread_state.dual_level;
   tensor.view.flags |= TENON_TENSOR_HAS_TANGENT;
+}
+
+Tensor* attached(const Tensor& tensor) {
+  if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT)) return nullptr;
+  const TensorMeta* meta = meta_if_any(tensor);
+  return meta != nullptr && meta->tangent_level == thread_state.dual_level ? meta->tangent.get()
+                                                                           : nullptr;
+}
+
+tenon_value int_list(Shape values) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT_LIST;
+  value.length = static_cast<uint32_t>(values.size());
+  value.as.integers = values.data();
+  return value;
+}
+tenon_value integer(int64_t number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT;
+  value.as.integer = number;
+  return value;
 }
 
 TensorRef zeros_like(const Tensor& tensor) {
   TensorRef zeros = make_empty(tensor.view.dtype, tensor.shape());
-  tenon_value zero{};
-  zero.tag = TENON_VALUE_INT;
-  fill(*zeros, zero);
+  fill(*zeros, integer(0));
   return zeros;
 }
 
-// What a rule sees right after forward: the call itself.
-class JvpRule final : public RuleState {
- public:
-  std::vector<Tensor**> const* results = nullptr;
-  FunctionNotes* notes = nullptr;
-  int64_t slots = 0;
-  int64_t only_slot = -1;  // pointwise: the one input that is asked for
+// Memory of its own with the strides of `tensor`.
+TensorRef empty_in_layout(const Tensor& tensor) {
+  if (tensor.contiguous()) return make_empty(tensor.view.dtype, tensor.shape());
+  int64_t lowest = 0;
+  int64_t highest = 0;
+  for (size_t d = 0; d < tensor.view.rank; ++d) {
+    const int64_t reach = (tensor.view.shape[d] - 1) * tensor.view.strides[d];
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  const int64_t extent = highest - lowest + 1;
+  const TensorRef memory = make_empty(tensor.view.dtype, {&extent, 1});
+  return make_alias(*memory, tensor.shape(), tensor.strides(), -lowest);
+}
+TensorRef zeros_in_layout(const Tensor& tensor) {
+  TensorRef zeros = empty_in_layout(tensor);
+  fill(*zeros, integer(0));
+  return zeros;
+}
 
-  Tensor* result(int64_t index) override {
-    return index >= 0 && index < static_cast<int64_t>(results->size())
-               ? alias_result(*(*results)[static_cast<size_t>(index)])
-               : nullptr;
-  }
-  bool needs_gradient(int64_t slot) override { return only_slot < 0 || slot == only_slot; }
-  int64_t slot_count() override { return slots; }
-  int64_t saved_count() override {
-    return notes == nullptr ? 0 : static_cast<int64_t>(notes->saved.size());
-  }
-  Tensor* saved(int64_t index) override {
-    if (index < 0 || index >= saved_count())
-      throw Error(TENON_ERROR_INDEX, "fewer tensors were saved than are asked for");
-    return alias_result(notes->saved[static_cast<size_t>(index)].get());
-  }
-  void* stash() override { return notes == nullptr ? nullptr : notes->stash; }
-
- private:
-  // The tangent may keep what it is computed from, and the result keeps its tangent: a result is
-  // handed out as another tensor, so that it does not keep itself.
-  Tensor* alias_result(Tensor* tensor) {
-    const bool own =
-        tensor != nullptr && std::any_of(results->begin(), results->end(),
-                                         [&](Tensor** place) { return *place == tensor; });
-    if (!own) return tensor;
-    held_.push_back(make_detached(*tensor));
-    return held_.back().get();
-  }
-  std::vector<TensorRef> held_;
-};
-
-void run_rule(const Implementation& implementation, tenon_rule_function rule,
-              const tenon_value* arguments, JvpRule& state, std::span<Tensor* const> given,
-              std::vector<TensorRef>& answer) {
-  state.answer = &answer;
-  state.answered = false;
-  tenon_context context{&implementation, arguments, nullptr, &state};
-  tenon_error* error = nullptr;
-  const tenon_status status = rule(implementation.descriptor.self, &context, given.data(),
-                                   static_cast<int64_t>(given.size()), &error);
-  if (status != TENON_OK) {
-    add_error_context(&error, implementation, status);
-    throw_status(status, error);
-  }
+TensorRef clone(Tensor& tensor) {
+  static const tenon_op* const op = core_op("clone");
+  const tenon_value argument = tensor_value(&tensor);
+  return call_tensor(op, {&argument, 1});
+}
+TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
+  if (like.contiguous()) return clone(tensor);
+  static const tenon_op* const copy = core_op("copy_");
+  const TensorRef result = empty_in_layout(like);
+  const tenon_value arguments[] = {tensor_value(result.get()), tensor_value(&tensor)};
+  return call_tensor(copy, arguments);
 }
 
 TensorRef add(TensorRef a, TensorRef b) {
   if (!a) return b;
   if (!b) return a;
-  static const tenon_op* const op = Registry::process().require("add");
-  const tenon_value arguments[] = {tensor_value(a.get()), tensor_value(b.get())};
-  return call_tensor(op, arguments);
+  return add_gradients(std::move(a), b.get(), thread_state.grad_enabled);
 }
 
 // The tangent at the shape of the result: operands may have been broadcast.
-TensorRef expanded(const TensorRef& tangent, const Tensor& like) {
-  if (std::equal(tangent->shape().begin(), tangent->shape().end(), like.shape().begin(),
-                 like.shape().end()))
-    return tangent;
-  static const tenon_op* const op = Registry::process().require("expand");
-  tenon_value shape{};
-  shape.tag = TENON_VALUE_INT_LIST;
-  shape.length = like.view.rank;
-  shape.as.integers = like.view.shape;
-  const tenon_value arguments[] = {tensor_value(tangent.get()), shape};
+TensorRef expanded(Tensor& tangent, const Tensor& like) {
+  if (same_shape(tangent, like)) return TensorRef(&tangent);
+  static const tenon_op* const op = core_op("expand");
+  const tenon_value arguments[] = {tensor_value(&tangent), int_list(like.shape())};
   return call_tensor(op, arguments);
 }
 
+Tensor* entry(const tenon_value& value, uint32_t at) {
+  if (value.tag == TENON_VALUE_TENSOR) return value.as.tensor;
+  return value.tag == TENON_VALUE_TENSOR_LIST ? value.as.tensors[at] : nullptr;
+}
+
+std::string short_name(const Implementation& implementation) {
+  return std::string(implementation.schema.short_name());
+}
+
+[[noreturn, gnu::cold]] void fail_no_jvp(const Implementation& implementation) {
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "[" + implementation.schema.name + "::jvp] not implemented: op '" +
+                  implementation.schema.name + "' of plugin '" + implementation.provider +
+                  "' was given a dual tensor; you should implement its jvp");
+}
+
+[[noreturn, gnu::cold]] void fail_count(const Implementation& implementation, const char* what,
+                                        size_t expected, size_t got) {
+  throw Error(TENON_ERROR_RUNTIME,
+              "function " + implementation.node_name + " returned an incorrect number of " + what +
+                  " (expected " + std::to_string(expected) + ", got " + std::to_string(got) + ")");
+}
+
+// What a rule sees right after forward: the call itself, without tangents, since it must not
+// differentiate itself at this level.
+class JvpRule final : public RuleState {
+ public:
+  explicit JvpRule(const DualCall& call) : call_(call) {}
+  int64_t slots = 0;
+  int64_t only_slot = -1;  // pointwise: the one input that is asked for
+
+  // Another handle on the result, with its history: the tangent may keep what it is computed from,
+  // and the result keeps its tangent, but nothing may keep itself.
+  Tensor* result(int64_t index) override {
+    if (index < 0 || index >= static_cast<int64_t>(call_.results.size())) return nullptr;
+    Tensor* tensor = *call_.results[static_cast<size_t>(index)];
+    return tensor == nullptr ? nullptr : hold(without_tangent(*tensor));
+  }
+  bool needs_gradient(int64_t slot) override { return only_slot < 0 || slot == only_slot; }
+  int64_t slot_count() override { return slots; }
+  int64_t saved_count() override { return static_cast<int64_t>(call_.saved.size()); }
+  Tensor* saved(int64_t index) override {
+    if (index < 0 || index >= saved_count())
+      throw Error(TENON_ERROR_INDEX, "fewer tensors were saved than are asked for");
+    Tensor* tensor = call_.saved[static_cast<size_t>(index)].get();
+    if (tensor == nullptr) return nullptr;
+    const bool result = std::any_of(call_.results.begin(), call_.results.end(),
+                                    [&](Tensor** place) { return *place == tensor; });
+    return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
+  }
+  void* stash() override { return call_.notes == nullptr ? nullptr : call_.notes->stash; }
+
+ private:
+  Tensor* hold(TensorRef tensor) {
+    held_.push_back(std::move(tensor));
+    return held_.back().get();
+  }
+  const DualCall& call_;
+  std::vector<TensorRef> held_;
+};
+
+class Propagation {
+ public:
+  explicit Propagation(const DualCall& call)
+      : call_(call), implementation_(call.implementation), rule_(call) {}
+
+  void run() {
+    read_operands();
+    keep_changing_tangents();
+    compute();
+    for (size_t i = 0; i < answer_.size(); ++i) {
+      Tensor* result = *call_.results[i];
+      if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
+      if (answer_[i]) check_fit(*answer_[i], *result, i);
+      if (is_operand(result))
+        change(*result, i);
+      else if (answer_[i])
+        give(*result, i);
+    }
+  }
+
+ private:
+  struct Slot {
+    uint32_t parameter;
+    uint32_t entry;
+    Tensor* operand;  // the caller's; null for none
+    TensorRef tangent;
+  };
+
+  // The arguments without tangents, as they were before the call, and the tangents by slot.
+  void read_operands() {
+    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+      const tenon_value& value = call_.arguments[i];
+      plain_[i] = value;
+      const bool slot = i < implementation_.slot_parameters;
+      if (value.tag == TENON_VALUE_TENSOR_LIST) {
+        std::vector<Tensor*>& list = lists_.emplace_back();
+        for (uint32_t k = 0; k < value.length; ++k) {
+          Tensor* tensor = value.as.tensors[k];
+          if (slot) add_slot(i, k, tensor);
+          list.push_back(tensor == nullptr ? nullptr : strip(*tensor));
+        }
+        plain_[i].as.tensors = list.data();
+        continue;
+      }
+      Tensor* tensor = value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr;
+      if (slot) add_slot(i, 0, tensor);
+      if (tensor == nullptr) continue;
+      const bool original = i < call_.originals.size() && call_.originals[i];
+      plain_[i].as.tensor = strip(original ? *call_.originals[i] : *tensor);
+    }
+    rule_.slots = static_cast<int64_t>(slots_.size());
+  }
+  void add_slot(uint32_t parameter, uint32_t at, Tensor* operand) {
+    slots_.push_back(
+        {parameter, at, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
+  }
+  Tensor* strip(Tensor& tensor) {
+    if (tangent_of(tensor) == nullptr) return &tensor;
+    held_.push_back(without_tangent(tensor));
+    return held_.back().get();
+  }
+
+  bool is_operand(const Tensor* result) const {
+    return std::any_of(slots_.begin(), slots_.end(),
+                       [&](const Slot& slot) { return slot.operand == result; });
+  }
+  bool is_changed(const Slot& slot) const {
+    return slot.operand != nullptr &&
+           std::any_of(call_.results.begin(), call_.results.end(),
+                       [&](Tensor** place) { return *place == slot.operand; });
+  }
+
+  // A recorded rule may keep the tangents that it is given: what will change is handed over as a
+  // copy.
+  void keep_changing_tangents() {
+    if (!thread_state.grad_enabled) return;
+    const bool recorded =
+        call_.node != nullptr || std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+          return slot.tangent && slot.tangent->requires_grad();
+        });
+    if (!recorded) return;
+    for (Slot& slot : slots_) {
+      if (slot.tangent && is_changed(slot)) slot.tangent = clone(*slot.tangent);
+    }
+  }
+
+  void compute() {
+    answer_.reserve(call_.results.size());
+    compute_by_kind();
+    if (implementation_.descriptor.jvp_kind != TENON_JVP_RULE) answer_.resize(call_.results.size());
+    if (answer_.size() != call_.results.size())
+      fail_count(implementation_, "tangents from its jvp", call_.results.size(), answer_.size());
+  }
+  void compute_by_kind() {
+    switch (implementation_.descriptor.jvp_kind) {
+      case TENON_JVP_RULE:
+        return compute_by_rule();
+      case TENON_JVP_POINTWISE:
+        return compute_pointwise();
+      case TENON_JVP_LINEAR:
+      case TENON_JVP_MULTILINEAR:
+        return compute_linear();
+      default:
+        break;
+    }
+    const bool floating = std::any_of(
+        call_.results.begin(), call_.results.end(),
+        [](Tensor** place) { return *place != nullptr && dtype_floating((*place)->view.dtype); });
+    if (floating && (implementation_.flags & TENON_OP_ZERO_GRADIENT) == 0)
+      fail_no_jvp(implementation_);
+  }
+
+  void run_rule(tenon_rule_function rule, std::span<Tensor* const> given,
+                std::vector<TensorRef>& answer) {
+    rule_.answer = &answer;
+    rule_.answered = false;
+    tenon_context context{&implementation_, plain_, nullptr, &rule_};
+    tenon_error* error = nullptr;
+    const tenon_status status = rule(implementation_.descriptor.self, &context, given.data(),
+                                     static_cast<int64_t>(given.size()), &error);
+    if (status == TENON_OK) return;
+    add_error_context(&error, implementation_, status);
+    throw_status(status, error);
+  }
+
+  void compute_by_rule() {
+    // A Function is handed zeros for tensors without a tangent, unless it declined.
+    const bool zeros = call_.notes != nullptr && call_.notes->materialize;
+    std::vector<Tensor*> given;
+    for (Slot& slot : slots_) {
+      if (zeros && !slot.tangent && slot.operand != nullptr &&
+          dtype_floating(slot.operand->view.dtype)) {
+        held_.push_back(zeros_like(*slot.operand));
+        given.push_back(held_.back().get());
+      } else {
+        given.push_back(slot.tangent.get());
+      }
+    }
+    if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
+      run_rule(implementation_.descriptor.jvp, given, answer_);
+      return;
+    }
+    for (const Slot& slot : slots_) {
+      if (slot.tangent && slot.tangent->requires_grad()) fail_once(slot);
+    }
+    {
+      const GradModeGuard guard(false);
+      run_rule(implementation_.descriptor.jvp, given, answer_);
+    }
+    if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, "jvp");
+  }
+
+  [[noreturn]] void fail_once(const Slot& slot) const {
+    throw Error(TENON_ERROR_RUNTIME,
+                "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
+                    implementation_.provider +
+                    "' is declared as not differentiable, but the tangent of '" +
+                    implementation_.schema.parameters[slot.parameter].name +
+                    "' requires grad: detach the tangent, or call the op under no_grad");
+  }
+
+  void compute_pointwise() {
+    TensorRef total;
+    Tensor* like = call_.results.empty() ? nullptr : *call_.results[0];
+    for (size_t slot = 0; slot < slots_.size() && like != nullptr; ++slot) {
+      if (!slots_[slot].tangent) continue;
+      const TensorRef wide = expanded(*slots_[slot].tangent, *like);
+      Tensor* given = wide.get();
+      std::vector<TensorRef> part;
+      rule_.only_slot = static_cast<int64_t>(slot);
+      run_rule(implementation_.descriptor.backward, {&given, 1}, part);
+      if (slot >= part.size()) fail_count(implementation_, "gradients", slots_.size(), part.size());
+      total = add(std::move(total), std::move(part[slot]));
+    }
+    answer_.push_back(std::move(total));
+  }
+
+  // The op itself maps tangents: all at once, or one at a time where it is linear in each.
+  void compute_linear() {
+    if (implementation_.descriptor.jvp_kind == TENON_JVP_LINEAR) {
+      call_with_tangents(slots_.size());
+      return;
+    }
+    for (size_t slot = 0; slot < slots_.size(); ++slot) {
+      if (slots_[slot].tangent) call_with_tangents(slot);
+    }
+  }
+  // `only` beyond the slots: every one.
+  void call_with_tangents(size_t only) {
+    tenon_value arguments[kMaxParameters];
+    std::copy_n(plain_, implementation_.parameter_count, arguments);
+    std::vector<std::vector<Tensor*>> lists = lists_;
+    size_t list = 0;
+    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+      if (arguments[i].tag == TENON_VALUE_TENSOR_LIST)
+        arguments[i].as.tensors = lists[list++].data();
+    }
+    std::vector<TensorRef> made_here;
+    for (size_t s = 0; s < slots_.size(); ++s) {
+      const Slot& slot = slots_[s];
+      tenon_value& value = arguments[slot.parameter];
+      Tensor* operand = entry(value, slot.entry);
+      const bool chosen = only == s || only >= slots_.size();
+      if (operand == nullptr || !dtype_floating(operand->view.dtype)) continue;
+      Tensor* put = slot.tangent.get();
+      if (!chosen) {
+        if (!is_changed(slot)) continue;
+        put = made_here.emplace_back(clone(*operand)).get();  // the op is going to change it
+      } else if (put == nullptr) {
+        put = made_here.emplace_back(zeros_like(*operand)).get();
+      }
+      if (value.tag == TENON_VALUE_TENSOR)
+        value.as.tensor = put;
+      else
+        const_cast<Tensor**>(value.as.tensors)[slot.entry] = put;
+    }
+    tenon_value made[kMaxResults] = {};
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        call_op(implementation_.op, arguments, implementation_.parameter_count, made, &error);
+    if (status != TENON_OK) throw_status(status, error);
+    size_t at = 0;
+    const auto take = [&](Tensor* tensor) {
+      if (answer_.size() <= at) answer_.resize(at + 1);
+      answer_[at] = add(std::move(answer_[at]), TensorRef(tensor));
+      ++at;
+    };
+    for (uint32_t r = 0; r < implementation_.result_count; ++r) {
+      if (made[r].tag == TENON_VALUE_TENSOR) take(made[r].as.tensor);
+      for (uint32_t k = 0; made[r].tag == TENON_VALUE_TENSOR_LIST && k < made[r].length; ++k)
+        take(made[r].as.tensors[k]);
+      release_value(made[r]);
+    }
+  }
+
+  void check_fit(const Tensor& tangent, const Tensor& result, size_t index) const {
+    if (tangent.view.dtype == result.view.dtype && same_shape(tangent, result)) return;
+    throw Error(TENON_ERROR_RUNTIME,
+                "function " + implementation_.node_name + " returned an invalid tangent at index " +
+                    std::to_string(index) + " - got " + dtype_text(tangent.view.dtype) + " " +
+                    shape_text(tangent.shape()) + " but expected " + dtype_text(result.view.dtype) +
+                    " " + shape_text(result.shape()));
+  }
+
+  // A result that the call made.
+  void give(Tensor& result, size_t index) {
+    bool view = false;
+    const Slot* dual = nullptr;
+    for (const Slot& slot : slots_) {
+      if (!share_memory(slot.operand, &result)) continue;
+      view = true;
+      if (slot.tangent) dual = &slot;
+      if (share_memory(slot.tangent.get(), answer_[index].get())) {
+        attach(result, answer_[index]);
+        return;
+      }
+    }
+    if (!view || result.view.count == 0) {
+      attach(result, own(index));
+    } else if (dual != nullptr) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
+                      implementation_.provider + "' returned a tangent of its own at index " +
+                      std::to_string(index) + ", but the result is a view of '" +
+                      implementation_.schema.parameters[dual->parameter].name +
+                      "': it has to be the same view of that one's tangent");
+    }
+    // What is left is a view of a tensor without a tangent.
+  }
+
+  // The answer as a tensor that shares memory with nothing else of this call.
+  TensorRef own(size_t index) {
+    TensorRef& answer = answer_[index];
+    const Tensor& result = **call_.results[index];
+    bool shared = !same_layout(*answer, result) || tangent_of(*answer) != nullptr ||
+                  answer->has_flag(TENON_TENSOR_READ_ONLY);
+    for (const Slot& slot : slots_) {
+      shared |= share_memory(slot.tangent.get(), answer.get()) ||
+                share_memory(slot.operand, answer.get());
+    }
+    for (size_t i = 0; i < answer_.size(); ++i) {
+      shared |= i != index && share_memory(answer_[i].get(), answer.get());
+      shared |= share_memory(*call_.results[i], answer.get());
+    }
+    return shared ? copy_in_layout(*answer, result) : answer;
+  }
+
+  // A result that is an operand, changed in place.
+  void change(Tensor& result, size_t index) {
+    TensorRef& answer = answer_[index];
+    Tensor* tangent = tangent_of(result);
+    if (tangent == nullptr) {
+      if (!answer) return;
+      if (result.view_base == nullptr) {
+        attach(result, own(index));
+        return;
+      }
+      attach(*result.view_base, zeros_in_layout(*result.view_base));
+      tangent = tangent_of(result);
+    }
+    if (tangent == answer.get()) return;
+    static const tenon_op* const copy = core_op("copy_");
+    static const tenon_op* const zero = core_op("zero_");
+    const tenon_value arguments[] = {tensor_value(tangent), tensor_value(answer.get())};
+    call_tensor(answer ? copy : zero, {arguments, answer ? size_t{2} : size_t{1}});
+  }
+
+  const DualCall& call_;
+  const Implementation& implementation_;
+  JvpRule rule_;
+  tenon_value plain_[kMaxParameters];
+  std::vector<std::vector<Tensor*>> lists_;
+  std::vector<TensorRef> held_;
+  std::vector<Slot> slots_;
+  std::vector<TensorRef> answer_;
+};
+
 }  // namespace
 
+// ---- levels ----
+
 void enter_dual_level() {
-  if (open_level != 0)
+  if (thread_state.dual_level != 0)
     throw Error(TENON_ERROR_RUNTIME,
                 "a dual level is open already: nested forward mode is not supported");
-  open_level = level_counter.fetch_add(1);
+  shared_tangents = std::make_shared<SharedTangents>();
+  thread_state.dual_level = level_counter.fetch_add(1);
 }
 
 void exit_dual_level() {
-  if (open_level == 0) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
-  open_level = 0;
+  if (thread_state.dual_level == 0) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
+  thread_state.dual_level = 0;
+  const auto level = std::exchange(shared_tangents, nullptr);
+  std::vector<TensorRef> freed;  // after the lock: more of them may go along
+  const std::lock_guard lock(level->mutex);
+  for (TensorMeta* holder : level->holders) freed.push_back(std::move(holder->tangent));
+  level->holders.clear();
 }
 
-Tensor* tangent_of(const Tensor& tensor) {
-  if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT) || open_level == 0) return nullptr;
-  TensorMeta* meta = meta_if_any(tensor);
-  return meta != nullptr && meta->tangent_level == open_level ? meta->tangent.get() : nullptr;
+void share_tangent(Tensor& tensor, Tensor& copy) {
+  Tensor* tangent = tangent_of(tensor);
+  if (tangent == nullptr) return;
+  attach(copy, TensorRef(tangent));
+  if (!tangent->requires_grad()) return;
+  TensorMeta& meta = meta_of(copy);
+  meta.shared_tangents = shared_tangents;
+  const std::lock_guard lock(shared_tangents->mutex);
+  shared_tangents->holders.insert(&meta);
+}
+
+// ---- dual tensors ----
+
+Tensor* tangent_of(Tensor& tensor) {
+  if (thread_state.dual_level == 0) return nullptr;
+  if (Tensor* tangent = attached(tensor)) return tangent;
+  Tensor* base = tensor.view_base;
+  Tensor* whole = base == nullptr ? nullptr : attached(*base);
+  if (whole == nullptr || !dtype_floating(tensor.view.dtype)) return nullptr;
+  static const tenon_op* const as_strided = core_op("as_strided");
+  const auto bytes =
+      static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
+  const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
+  const tenon_value arguments[] = {tensor_value(whole), int_list(tensor.shape()),
+                                   int_list(tensor.strides()), integer(offset)};
+  attach(tensor, call_tensor(as_strided, arguments));
+  return attached(tensor);
+}
+
+TensorRef without_tangent(Tensor& tensor) {
+  TensorRef plain = make_detached(tensor);
+  if (tensor.requires_grad()) {
+    const Edge edge = gradient_edge(tensor);
+    set_history(*plain, edge.node, edge.output);
+    edge.node->release();
+  }
+  return plain;
 }
 
 TensorRef make_dual(Tensor& primal, Tensor& tangent) {
-  if (open_level == 0) throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
+  if (thread_state.dual_level == 0)
+    throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
   if (!dtype_floating(primal.view.dtype) || !dtype_floating(tangent.view.dtype)) {
     throw Error(TENON_ERROR_TYPE,
                 std::string("make_dual: primal and tangent must be floating point, not ") +
                     dtype_text(primal.view.dtype) + " and " + dtype_text(tangent.view.dtype));
   }
-  if (!std::equal(primal.shape().begin(), primal.shape().end(), tangent.shape().begin(),
-                  tangent.shape().end())) {
+  if (!same_shape(primal, tangent)) {
     throw Error(TENON_ERROR_VALUE, "make_dual: the tangent has shape " +
                                        shape_text(tangent.shape()) + " but the primal has shape " +
                                        shape_text(primal.shape()));
@@ -157,15 +583,13 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   if (tangent_of(tangent) != nullptr)
     throw Error(TENON_ERROR_RUNTIME,
                 "make_dual: the tangent carries a tangent of this level itself");
-  TensorRef dual = make_detached(primal);
-  if (primal.requires_grad()) {
-    const Edge edge = gradient_edge(primal);
-    set_history(*dual, edge.node, edge.output);
-    edge.node->release();
-  }
-  attach(*dual, TensorRef(&tangent));
+  TensorRef dual = without_tangent(primal);
+  attach(*dual,
+         same_layout(tangent, primal) ? TensorRef(&tangent) : copy_in_layout(tangent, primal));
   return dual;
 }
+
+// ---- calls ----
 
 bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
@@ -183,193 +607,40 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   if (implementation.out_parameter >= 0 &&
       arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
     throw Error(TENON_ERROR_RUNTIME,
-                name_of(implementation) +
+                short_name(implementation) +
                     "(): functions with out=... arguments don't support forward mode, but one of "
                     "the arguments carries a tangent");
   }
+  const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
-  if (implementation.descriptor.jvp_kind == TENON_JVP_NONE && !constant) {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                "[" + implementation.schema.name + "::jvp] not implemented: op '" +
-                    implementation.schema.name + "' of plugin '" + implementation.provider +
-                    "' was given a dual tensor; you should implement its jvp");
+  if (!ruled && !constant) fail_no_jvp(implementation);
+  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
+    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
+    const uint32_t entries =
+        arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : uint32_t{1};
+    for (uint32_t k = 0; k < entries; ++k) {
+      Tensor* tensor = entry(arguments[i], k);
+      if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) continue;
+      if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0)
+        fail_no_jvp(implementation);
+      const auto& aliases = implementation.result_alias;
+      if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(i)) == aliases.end()) {
+        throw Error(TENON_ERROR_RUNTIME,
+                    short_name(implementation) + "() changes '" +
+                        implementation.schema.parameters[i].name +
+                        "' in place and does not return it: forward mode has no way to its new "
+                        "tangent");
+      }
+      Tensor* tangent = tangent_of(*tensor);
+      if (tangent != nullptr && thread_state.grad_enabled)
+        check_inplace(*tangent, short_name(implementation).c_str());
+    }
   }
 }
 
-void propagate_tangents(const Implementation& implementation, const tenon_value* arguments,
-                        const std::vector<TensorRef>& originals,
-                        const std::vector<Tensor**>& results, FunctionNotes* notes) {
-  const uint32_t kind = implementation.descriptor.jvp_kind;
-  if (kind == TENON_JVP_NONE) {
-    const bool floating = std::any_of(results.begin(), results.end(), [](Tensor** place) {
-      return *place != nullptr && dtype_floating((*place)->view.dtype);
-    });
-    if (!floating || (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0) return;
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                "[" + implementation.schema.name + "::jvp] not implemented: op '" +
-                    implementation.schema.name + "' of plugin '" + implementation.provider +
-                    "' was given a dual tensor; you should implement its jvp");
-  }
-  // Operands as they were, without tangents: rules must not differentiate themselves at this level.
-  tenon_value plain[kMaxParameters];
-  std::vector<TensorRef> held;
-  std::vector<std::vector<Tensor*>> lists;
-  std::vector<Tensor*> tangents;
-  std::vector<TensorRef> zero_tangents;
-  std::vector<uint32_t> slot_parameter;
-  std::vector<uint32_t> slot_entry;
-  const auto strip = [&](Tensor* tensor) {
-    if (tensor == nullptr || tangent_of(*tensor) == nullptr) return tensor;
-    held.push_back(make_detached(*tensor));
-    if (tensor->requires_grad()) {
-      const Edge edge = gradient_edge(*tensor);
-      set_history(*held.back(), edge.node, edge.output);
-      edge.node->release();
-    }
-    return held.back().get();
-  };
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    plain[i] = arguments[i];
-    const bool slot = i < implementation.slot_parameters;
-    if (arguments[i].tag == TENON_VALUE_TENSOR_LIST) {
-      lists.emplace_back();
-      for (uint32_t k = 0; k < arguments[i].length; ++k) {
-        Tensor* tensor = arguments[i].as.tensors[k];
-        if (slot) {
-          tangents.push_back(tensor == nullptr ? nullptr : tangent_of(*tensor));
-          slot_parameter.push_back(i);
-          slot_entry.push_back(k);
-        }
-        lists.back().push_back(strip(tensor));
-      }
-      plain[i].as.tensors = lists.back().data();
-      continue;
-    }
-    Tensor* tensor = arguments[i].tag == TENON_VALUE_TENSOR ? arguments[i].as.tensor : nullptr;
-    if (slot) {
-      tangents.push_back(tensor == nullptr ? nullptr : tangent_of(*tensor));
-      slot_parameter.push_back(i);
-      slot_entry.push_back(0);
-    }
-    if (tensor != nullptr) {
-      const bool changed = i < originals.size() && originals[i];
-      plain[i].as.tensor = changed ? originals[i].get() : strip(tensor);
-    }
-  }
-  // The tangents of an operand changed in place are read before they are replaced.
-  std::vector<TensorRef> keep;
-  for (Tensor* tangent : tangents) keep.emplace_back(tangent);
-
-  std::vector<TensorRef> answer;
-  JvpRule rule;
-  rule.results = &results;
-  rule.notes = notes;
-  rule.slots = static_cast<int64_t>(tangents.size());
-  if (kind == TENON_JVP_RULE) {
-    if (notes == nullptr || notes->materialize) {
-      for (size_t slot = 0; slot < tangents.size(); ++slot) {
-        const tenon_value& value = plain[slot_parameter[slot]];
-        Tensor* operand = value.tag == TENON_VALUE_TENSOR ? value.as.tensor
-                          : value.tag == TENON_VALUE_TENSOR_LIST
-                              ? value.as.tensors[slot_entry[slot]]
-                              : nullptr;
-        const bool function = (implementation.flags & TENON_OP_FUNCTION) != 0;
-        if (!function || tangents[slot] != nullptr || operand == nullptr ||
-            !dtype_floating(operand->view.dtype))
-          continue;
-        zero_tangents.push_back(zeros_like(*operand));
-        tangents[slot] = zero_tangents.back().get();
-      }
-    }
-    run_rule(implementation, implementation.descriptor.jvp, plain, rule, tangents, answer);
-  } else if (kind == TENON_JVP_POINTWISE) {
-    TensorRef total;
-    Tensor* like = results.empty() ? nullptr : *results[0];
-    for (size_t slot = 0; slot < tangents.size() && like != nullptr; ++slot) {
-      if (tangents[slot] == nullptr) continue;
-      const TensorRef wide = expanded(TensorRef(tangents[slot]), *like);
-      std::vector<TensorRef> part;
-      rule.only_slot = static_cast<int64_t>(slot);
-      Tensor* given = wide.get();
-      run_rule(implementation, implementation.descriptor.backward, plain, rule, {&given, 1}, part);
-      if (slot < part.size()) total = add(std::move(total), std::move(part[slot]));
-    }
-    answer.push_back(std::move(total));
-  } else {
-    // Linear in its operands: the op itself maps tangents.
-    const bool jointly = kind == TENON_JVP_LINEAR;
-    for (size_t slot = 0; slot < tangents.size(); ++slot) {
-      if (tangents[slot] == nullptr) continue;
-      tenon_value replaced[kMaxParameters];
-      std::copy_n(plain, implementation.parameter_count, replaced);
-      std::vector<TensorRef> zeros;
-      std::vector<std::vector<Tensor*>> own_lists = lists;
-      size_t list = 0;
-      for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-        if (replaced[i].tag == TENON_VALUE_TENSOR_LIST)
-          replaced[i].as.tensors = own_lists[list++].data();
-      }
-      for (size_t other = 0; other < tangents.size(); ++other) {
-        if (!jointly && other != slot) continue;
-        tenon_value& value = replaced[slot_parameter[other]];
-        Tensor* operand = value.tag == TENON_VALUE_TENSOR ? value.as.tensor
-                          : value.tag == TENON_VALUE_TENSOR_LIST
-                              ? value.as.tensors[slot_entry[other]]
-                              : nullptr;
-        if (operand == nullptr || !dtype_floating(operand->view.dtype)) continue;
-        Tensor* tangent = tangents[other];
-        if (tangent == nullptr) {
-          zeros.push_back(zeros_like(*operand));
-          tangent = zeros.back().get();
-        }
-        if (value.tag == TENON_VALUE_TENSOR)
-          value.as.tensor = tangent;
-        else
-          const_cast<Tensor**>(value.as.tensors)[slot_entry[other]] = tangent;
-      }
-      tenon_value made[8] = {};
-      tenon_error* error = nullptr;
-      const tenon_status status =
-          call_op(implementation.op, replaced, implementation.parameter_count, made, &error);
-      if (status != TENON_OK) throw_status(status, error);
-      size_t at = 0;
-      const auto take = [&](Tensor* tensor) {
-        if (answer.size() <= at) answer.resize(at + 1);
-        answer[at] = add(std::move(answer[at]), TensorRef(tensor));
-        ++at;
-      };
-      for (uint32_t r = 0; r < implementation.result_count; ++r) {
-        if (made[r].tag == TENON_VALUE_TENSOR) take(made[r].as.tensor);
-        for (uint32_t k = 0; made[r].tag == TENON_VALUE_TENSOR_LIST && k < made[r].length; ++k)
-          take(made[r].as.tensors[k]);
-        release_value(made[r]);
-      }
-      if (jointly) break;
-    }
-  }
-  if (kind == TENON_JVP_RULE && answer.size() != results.size()) {
-    throw Error(TENON_ERROR_RUNTIME,
-                "function " + implementation.node_name +
-                    " returned an incorrect number of tangents from its jvp (expected " +
-                    std::to_string(results.size()) + ", got " + std::to_string(answer.size()) +
-                    ")");
-  }
-  for (size_t i = 0; i < results.size() && i < answer.size(); ++i) {
-    Tensor* result = *results[i];
-    if (result == nullptr || !answer[i] || !dtype_floating(result->view.dtype)) continue;
-    const Tensor& tangent = *answer[i];
-    if (tangent.view.dtype != result->view.dtype ||
-        !std::equal(tangent.shape().begin(), tangent.shape().end(), result->shape().begin(),
-                    result->shape().end())) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "function " + implementation.node_name +
-                      " returned an invalid tangent at index " + std::to_string(i) + " - got " +
-                      dtype_text(tangent.view.dtype) + " " + shape_text(tangent.shape()) +
-                      " but expected " + dtype_text(result->view.dtype) + " " +
-                      shape_text(result->shape()));
-    }
-    attach(*result, answer[i]);
-  }
+void propagate_tangents(const DualCall& call) {
+  Propagation(call).run();
+  if (call.node != nullptr) call.node->share_tangents(call.results);
 }
 
 }  // namespace tenon::core

@@ -251,8 +251,9 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
     // Kept as it is when nobody else can see it change later.
     next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1)
                ? TensorRef(gradient)
-           : create_graph ? cloned(gradient)
-                          : contiguous_copy(*gradient);
+           : create_graph || gradient->has_flag(TENON_TENSOR_HAS_TANGENT)
+               ? cloned(gradient)
+               : contiguous_copy(*gradient);
   } else if (create_graph || !present->contiguous() || present->has_flag(TENON_TENSOR_READ_ONLY)) {
     next = add_gradients(TensorRef(present), gradient, true);
   } else {

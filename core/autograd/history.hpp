@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 
 #include "core/autograd/node.hpp"
 #include "core/tensor/tensor.hpp"
@@ -33,9 +34,21 @@ class Accumulator final : public Node {
   OutputInfo info_;
 };
 
+struct TensorMeta;
+// The tensors whose tangents go when their dual level ends.
+struct SharedTangents {
+  std::mutex mutex;
+  std::unordered_set<TensorMeta*> holders;
+};
+
 // The rarer autograd state of a tensor.
 struct TensorMeta final : AutogradMeta {
-  ~TensorMeta() override { Accumulator::dispose(accumulator.load(std::memory_order_relaxed)); }
+  ~TensorMeta() override {
+    Accumulator::dispose(accumulator.load(std::memory_order_relaxed));
+    if (!shared_tangents) return;
+    const std::lock_guard lock(shared_tangents->mutex);
+    shared_tangents->holders.erase(this);
+  }
   std::atomic<Accumulator*> accumulator{nullptr};  // owned
   std::mutex adding;                               // held while a gradient is added
   std::mutex mutex;                                // guards grad
@@ -43,6 +56,7 @@ struct TensorMeta final : AutogradMeta {
   std::shared_ptr<RetainedGrad> retained;          // of a computed tensor that asked
   TensorRef tangent;                               // forward mode
   uint64_t tangent_level = 0;
+  std::shared_ptr<SharedTangents> shared_tangents;  // where this is listed
 };
 
 // The tensor's meta, made when missing. [this tensor's owner]

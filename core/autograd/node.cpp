@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/autograd/dual.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
@@ -420,6 +421,7 @@ class BackwardRule final : public RuleState {
     // Results are kept without their history, which a recorded rule needs.
     held_.push_back(make_detached(*tensor));
     if (node_.outputs_[saved.index].differentiable) set_history(*held_.back(), &node_, saved.index);
+    share_tangent(*tensor, *held_.back());
     return held_.back().get();
   }
 
@@ -471,25 +473,28 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     throw_status(status, error);
   }
   check_answer(*this, answer);
-  if (once) forbid_second_order({incoming, gradients.size()}, answer);
+  if (!once) return;
+  const bool traced = std::any_of(incoming, incoming + gradients.size(), [](const Tensor* given) {
+    return given != nullptr && given->requires_grad();
+  });
+  if (traced) forbid_differentiation(answer, "backward", {incoming, gradients.size()});
 }
 
 namespace {
 
-// Stands behind the gradients of a rule that must not be differentiated itself. Its edges lead to
-// all that the gradients were made from, so that nobody can ask for a second derivative without
-// meeting it.
+// Stands behind the answer of a rule that must not be differentiated itself. Its edges lead to all
+// that the answer was made from, so that nobody can ask for its derivative without meeting it.
 class OnceNode final : public Node {
  public:
-  static OnceNode* create(const Implementation& implementation, std::span<const Edge> edges,
-                          std::span<const TensorRef> answer) {
+  static OnceNode* create(const Implementation& implementation, const char* rule,
+                          std::span<const Edge> edges, std::span<const TensorRef> answer) {
     size_t shapes = 0;
     for (const TensorRef& gradient : answer) shapes += gradient ? gradient->view.rank : 0;
     const size_t outputs_at = aligned(sizeof(OnceNode)) + edges.size() * sizeof(Edge);
     const size_t shapes_at = outputs_at + answer.size() * sizeof(OutputInfo);
     const size_t bytes = shapes_at + shapes * sizeof(int64_t);
     auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
-    auto* node = new (memory) OnceNode(implementation, static_cast<uint32_t>(bytes));
+    auto* node = new (memory) OnceNode(implementation, rule, static_cast<uint32_t>(bytes));
     node->edges_ = reinterpret_cast<Edge*>(memory + aligned(sizeof(OnceNode)));
     node->edge_count_ = static_cast<uint16_t>(edges.size());
     for (size_t i = 0; i < edges.size(); ++i) {
@@ -514,23 +519,31 @@ class OnceNode final : public Node {
   void apply(std::span<Tensor* const>, std::vector<TensorRef>&, bool) override {
     Error error(TENON_ERROR_GRAPH,
                 "trying to differentiate twice a function that was marked with "
-                "@once_differentiable: the backward of op '" +
-                    implementation_->schema.name + "'");
+                "@once_differentiable: the " +
+                    std::string(rule_) + " of op '" + implementation_->schema.name + "'");
     error.op = implementation_->schema.name;
     error.provider = implementation_->provider;
     throw error;
   }
 
  private:
-  OnceNode(const Implementation& implementation, uint32_t bytes)
-      : Node(next_sequence(), bytes), implementation_(&implementation) {}
+  OnceNode(const Implementation& implementation, const char* rule, uint32_t bytes)
+      : Node(next_sequence(), bytes), implementation_(&implementation), rule_(rule) {}
   const Implementation* implementation_;
+  const char* rule_;
 };
 
 }  // namespace
 
-void OpNode::forbid_second_order(std::span<Tensor* const> gradients,
-                                 std::vector<TensorRef>& answer) {
+void OpNode::share_tangents(std::span<Tensor** const> results) {
+  for (size_t i = 0; i < saved_count_; ++i) {
+    if (own_result(saved_[i]) && saved_[i].tensor != nullptr)
+      share_tangent(**results[saved_[i].index], *saved_[i].tensor);
+  }
+}
+
+void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, const char* rule,
+                                    std::span<Tensor* const> given) {
   std::vector<Edge> edges;
   struct Release {
     std::vector<Edge>& edges;
@@ -540,16 +553,15 @@ void OpNode::forbid_second_order(std::span<Tensor* const> gradients,
       }
     }
   } release{edges};
-  for (Tensor* gradient : gradients) {
-    if (gradient != nullptr && gradient->requires_grad()) edges.push_back(gradient_edge(*gradient));
+  for (Tensor* tensor : given) {
+    if (tensor != nullptr && tensor->requires_grad()) edges.push_back(gradient_edge(*tensor));
   }
-  if (edges.empty()) return;
   for (const Edge& edge : this->edges()) {
     if (edge.node == nullptr) continue;
     edge.node->retain();
     edges.push_back(edge);
   }
-  OnceNode* node = OnceNode::create(*implementation_, edges, answer);
+  OnceNode* node = OnceNode::create(*implementation_, rule, edges, answer);
   for (size_t i = 0; i < answer.size(); ++i) {
     if (!answer[i] || !dtype_floating(answer[i]->view.dtype)) continue;
     answer[i] = make_detached(*answer[i]);

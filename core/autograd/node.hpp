@@ -142,6 +142,11 @@ class OpNode final : public Node {
   void set_notes(std::unique_ptr<FunctionNotes> notes) { notes_ = std::move(notes); }
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   size_t saved_bytes() const;
+  // Saved results carry the tangents of the results, for forward mode over backward.
+  void share_tangents(std::span<Tensor** const> results);
+  // What a rule of the call answered is a constant, and whoever differentiates it meets an error.
+  void forbid_differentiation(std::vector<TensorRef>& answer, const char* rule,
+                              std::span<Tensor* const> given = {});
 
  private:
   friend class BackwardRule;
@@ -152,8 +157,6 @@ class OpNode final : public Node {
   static constexpr uint32_t kReleased = 1u << 31;
   class Use;
   void free_saved();
-  // What F-058 asks: gradients of a rule that was declared to be differentiated once only.
-  void forbid_second_order(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer);
 
   const Implementation* implementation_;
   tenon_value* arguments_ = nullptr;  // tensors read as none; lists and strings in the node's block

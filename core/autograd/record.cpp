@@ -9,6 +9,7 @@
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
@@ -292,32 +293,63 @@ class RecordedCall {
       if (*place != nullptr && !changed(*place))
         separate_from_inputs(implementation_, arguments_, place);
     }
-    if (dual_) propagate_tangents(implementation_, arguments_, originals_, places_, notes_.get());
+    const FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
+    std::vector<TensorRef> saved;
+    if (dual_ && notes_) saved = notes_->saved;
+    std::optional<NewNode> node;
     if (recording_ && can_require_grad()) {
       if (implementation_.descriptor.differentiable != TENON_DIFFERENTIABLE_FORMULA)
         fail_not_implemented(implementation_);
-      record();
+      record(node);
+    }
+    // After recording, so that a tangent can be differentiated through the results that it reads.
+    if (dual_) {
+      propagate_tangents({implementation_, arguments_, originals_, places_, notes, saved,
+                          node ? node->get() : nullptr});
     }
   }
 
  private:
-  // What an in-place rule wants to see of the tensor that is about to change, with the history that
-  // it has now.
+  // What an in-place rule wants to see of the tensor that is about to change, with the history and
+  // the tangent that it has now.
   void keep_originals() {
-    for (const SavedItem& item : implementation_.saves) {
-      if (item.kind != SavedItem::Kind::Argument ||
-          (implementation_.mutated_parameters >> item.index & 1u) == 0 ||
-          arguments_[item.index].tag != TENON_VALUE_TENSOR) {
-        continue;
-      }
-      Tensor& tensor = *arguments_[item.index].as.tensor;
-      originals_.resize(std::max<size_t>(originals_.size(), item.index + size_t{1}));
-      originals_[item.index] = contiguous_copy(tensor);
-      if (!recording_ || !tensor.requires_grad()) continue;
-      const Edge edge = gradient_edge(tensor);
-      set_history(*originals_[item.index], edge.node, edge.output);
-      edge.node->release();
+    const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
+    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
+      if (arguments_[i].tag != TENON_VALUE_TENSOR) continue;
+      const bool saved = std::any_of(
+          implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
+            return item.kind == SavedItem::Kind::Argument && item.index == i;
+          });
+      Tensor& tensor = *arguments_[i].as.tensor;
+      // A jvp runs after the change; backward finds by the version that another operand changed.
+      if ((saved || by_op) && (mutated(i) || (dual_ && shares_with_mutated(tensor))))
+        keep_original(i, tensor);
     }
+  }
+  void keep_original(uint32_t index, Tensor& tensor) {
+    originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
+    if (dual_) {
+      static const tenon_op* const clone = Registry::process().require("clone");
+      const tenon_value argument = tensor_value(&tensor);
+      originals_[index] = call_tensor(clone, {&argument, 1});
+      return;
+    }
+    originals_[index] = contiguous_copy(tensor);
+    if (!recording_ || !tensor.requires_grad()) return;
+    const Edge edge = gradient_edge(tensor);
+    set_history(*originals_[index], edge.node, edge.output);
+    edge.node->release();
+  }
+  bool mutated(uint32_t parameter) const {
+    return (implementation_.mutated_parameters >> parameter & 1u) != 0;
+  }
+  bool shares_with_mutated(const Tensor& tensor) const {
+    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+      if (mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
+          arguments_[i].as.tensor->storage == tensor.storage)
+        return true;
+    }
+    return false;
   }
 
   bool changed(const Tensor* tensor) const {
@@ -356,8 +388,9 @@ class RecordedCall {
       if (recording_) check_inplace(*tensor, name_of(implementation_).c_str());
       note_change(implementation_, *tensor);
       dirty_.push_back(tensor.get());
-      if (recording_ && std::none_of(places_.begin(), places_.end(),
-                                     [&](Tensor** place) { return *place == tensor.get(); })) {
+      if ((recording_ || dual_) &&
+          std::none_of(places_.begin(), places_.end(),
+                       [&](Tensor** place) { return *place == tensor.get(); })) {
         throw Error(TENON_ERROR_RUNTIME,
                     name_of(implementation_) +
                         "(): a tensor that was marked dirty is not among the results; "
@@ -378,7 +411,7 @@ class RecordedCall {
     return false;
   }
 
-  void record() {
+  void record(std::optional<NewNode>& made) {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
       throw Error(TENON_ERROR_VALUE,
@@ -405,7 +438,8 @@ class RecordedCall {
       throw Error(TENON_ERROR_VALUE,
                   name_of(implementation_) + "(): more than 65535 tensors saved by one call");
 
-    const NewNode node(OpNode::create(implementation_, arguments_, slots, results, capacity));
+    NewNode& node =
+        made.emplace(OpNode::create(implementation_, arguments_, slots, results, capacity));
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
       if (tensor != nullptr && tensor->requires_grad())

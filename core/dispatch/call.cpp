@@ -215,6 +215,22 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
   return false;
 }
 
+// A view without a tangent whose base has got one.
+bool has_dual_base(const Implementation& implementation, const tenon_value* arguments) {
+  const auto dual = [](const Tensor* tensor) {
+    return tensor != nullptr && tensor->view_base != nullptr &&
+           tensor->view_base->has_flag(TENON_TENSOR_HAS_TANGENT);
+  };
+  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
+    const tenon_value& value = arguments[i];
+    if (value.tag == TENON_VALUE_TENSOR && dual(value.as.tensor)) return true;
+    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
+      if (dual(value.as.tensors[k])) return true;
+    }
+  }
+  return false;
+}
+
 [[gnu::noinline]] tenon_status call_bound(const Implementation& implementation,
                                           const tenon_value* arguments, tenon_value* results,
                                           uint32_t flags, tenon_error** error) noexcept {
@@ -225,6 +241,11 @@ bool has_stale_view(const Implementation& implementation, const tenon_value* arg
     if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
         thread_state.grad_enabled && has_stale_view(implementation, arguments)) {
       flags |= TENON_TENSOR_REQUIRES_GRAD;
+    }
+    if (thread_state.dual_level != 0 &&
+        (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
+        has_dual_base(implementation, arguments)) {
+      flags |= TENON_TENSOR_HAS_TANGENT;
     }
     const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
     // A Function may return its input: then the result must be a handle of its own, recorded or

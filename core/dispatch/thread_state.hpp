@@ -7,6 +7,7 @@ namespace tenon::core {
 
 struct ThreadState {
   bool grad_enabled = true;
+  uint64_t dual_level = 0;  // of forward mode; 0: none is open
 };
 
 extern constinit thread_local ThreadState thread_state;

@@ -271,14 +271,8 @@ tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor
   return guarded(error, [&] {
     require_not_null(dual, "the tensor");
     TensorRef carried(tangent_of(*dual));
-    TensorRef value = carried ? make_detached(*dual) : TensorRef(dual);
-    if (carried && dual->requires_grad()) {
-      const Edge edge = gradient_edge(*dual);
-      set_history(*value, edge.node, edge.output);
-      edge.node->release();
-    }
+    *primal = (carried ? without_tangent(*dual) : TensorRef(dual)).give();
     *tangent = carried.give();
-    *primal = value.give();
   });
 }
 

@@ -80,6 +80,7 @@ struct AsStrided {
       "as_strided(Tensor(a) input, int[] size, int[] stride, int storage_offset=0) -> Tensor(a)";
   static constexpr auto doc =
       "A view with any shape and strides; storage_offset counts from the input's first element.";
+  static constexpr auto jvp = linear;
   static Tensor forward(Context& c, const Tensor& input, IntList size, IntList stride,
                         int64_t storage_offset) {
     check_layout("as_strided", size, stride);
@@ -105,10 +106,6 @@ struct AsStrided {
       memory = memory / sharers.clamp(1);
     }
     return memory.as_strided(IntList(layout.shape), IntList(layout.strides), -lowest);
-  }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return lay_out(tangents[0], c.stash<Layout>())
-        .as_strided(c.argument<IntList>(1), c.argument<IntList>(2), c.argument<int64_t>(3));
   }
 };
 

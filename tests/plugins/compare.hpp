@@ -86,4 +86,72 @@ inline std::set<std::string> unchecked_formulas(const std::string& plugin,
   return missing;
 }
 
+// Hessian-vector products by forward mode over backward, and by backward over forward mode, against
+// backward over backward.
+using Inputs = const std::vector<Tensor>&;
+inline void check_mixed_order(const std::function<std::vector<Tensor>(Inputs)>& call,
+                              Inputs inputs) {
+  std::vector<Tensor> directions;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    directions.push_back(numbers(inputs[i].sizes(), inputs[i].dtype(), 31 + i));
+  const auto loss = [&](const std::vector<Tensor>& at) {
+    Tensor total;
+    for (const Tensor& result : call(at)) {
+      const Tensor part = (result * numbers(result.sizes(), result.dtype(), 17)).sum();
+      total = total.defined() ? total + part : part;
+    }
+    return total;
+  };
+  const auto along = [&](const std::vector<Tensor>& gradients) {
+    Tensor total;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      const Tensor part = (gradients[i] * directions[i]).sum();
+      total = total.defined() ? total + part : part;
+    }
+    return total;
+  };
+  const auto numbers_of = [&](const std::vector<Tensor>& products) {
+    std::vector<double> all;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor product = products[i].defined() ? products[i] : zeros_like(inputs[i].detach());
+      for (const double value : product.to_vector<double>()) all.push_back(value);
+    }
+    return all;
+  };
+  tenon::GradientOptions unused;
+  unused.allow_unused = true;
+  tenon::GradientOptions graph = unused;
+  graph.create_graph = true;
+  tenon::GradientOptions kept = unused;
+  kept.retain_graph = true;
+  const auto differentiate = [&](const Tensor& root) {
+    return root.defined() && root.requires_grad() ? gradients({root}, inputs, kept)
+                                                  : std::vector<Tensor>(inputs.size());
+  };
+  const std::vector<double> wanted =
+      numbers_of(differentiate(along(gradients({loss(inputs)}, inputs, graph))));
+  const tenon::DualLevel level;
+  std::vector<Tensor> duals;
+  for (size_t i = 0; i < inputs.size(); ++i) duals.push_back(make_dual(inputs[i], directions[i]));
+  const Tensor value = loss(duals);
+  {
+    INFO("backward over forward mode");
+    check_close(numbers_of(differentiate(unpack_dual(value).tangent)), wanted, 1e-9);
+  }
+  {
+    INFO("forward mode over backward");
+    std::vector<Tensor> tangents;
+    for (const Tensor& gradient : gradients({value}, inputs, unused))
+      tangents.push_back(gradient.defined() ? unpack_dual(gradient).tangent : Tensor());
+    check_close(numbers_of(tangents), wanted, 1e-9);
+  }
+}
+inline void check_mixed_order(const std::function<Tensor(Inputs)>& call, Inputs inputs) {
+  const std::function<std::vector<Tensor>(Inputs)> several = [&](Inputs at) {
+    return std::vector<Tensor>{call(at)};
+  };
+  check_mixed_order(several, inputs);
+}
+
 }  // namespace compare

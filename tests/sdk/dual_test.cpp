@@ -1,4 +1,6 @@
 // Forward mode through the skin.
+#include <cmath>
+
 #include "tests/sdk/functions.hpp"
 
 namespace {
@@ -70,6 +72,151 @@ TEST_SUITE("sdk/dual") {
     const Tensor t = tangent_of(d * d * d);
     CHECK(numbers(t) == Numbers{27});
     CHECK(numbers(gradients({t}, {p})[0]) == Numbers{18});
+  }
+
+  TEST_CASE("a change of a dual in place reaches its tangent in place, and the views of both") {
+    const Tensor t = row({1, 1, 1, 1});
+    const DualLevel level;
+    const Tensor d = make_dual(row({1, 2, 3, 4}), t), first = d.narrow(0, 0, 2);
+    d.mul_(2);
+    CHECK(tangent_of(d).is_same(t));
+    CHECK(numbers(t) == Numbers{2, 2, 2, 2});
+    CHECK(numbers(tangent_of(first)) == Numbers{2, 2});
+    first.mul_(first);
+    CHECK(numbers(d) == Numbers{4, 16, 6, 8});
+    CHECK(numbers(t) == Numbers{8, 16, 2, 2});
+    d.narrow(0, 2, 2).zero_();
+    CHECK(numbers(t) == Numbers{8, 16, 0, 0});
+    first.copy_(row({5, 6}));
+    CHECK(numbers(t) == Numbers{0, 0, 0, 0});
+  }
+
+  TEST_CASE("what gets its first tangent in place gives it to its base and to all views") {
+    const DualLevel level;
+    const Tensor base = row({1, 2, 3, 4}), early = base.narrow(0, 1, 2),
+                 part = base.narrow(0, 0, 2);
+    part.mul_(make_dual(row({3, 3}), row({10, 20})));
+    CHECK(numbers(tangent_of(part)) == Numbers{10, 40});
+    CHECK(numbers(tangent_of(base)) == Numbers{10, 40, 0, 0});
+    CHECK(numbers(tangent_of(early)) == Numbers{40, 0});
+    CHECK(numbers(tangent_of(early * 2)) == Numbers{80, 0});
+    early.add_(early);
+    CHECK(numbers(tangent_of(base)) == Numbers{10, 80, 0, 0});
+    const Tensor plain = row({1, 2}), view = plain.narrow(0, 1, 1);
+    plain.add_(make_dual(row({1, 1}), row({5, 6})));
+    CHECK(numbers(tangent_of(view)) == Numbers{6});
+    CHECK(numbers(tangent_of(plain.exp())) == numbers(plain.exp() * row({5, 6})));
+  }
+
+  TEST_CASE("tangents share memory only where their primals do") {
+    const Tensor t = row({1, 1});
+    const DualLevel level;
+    const Tensor d = make_dual(row({1, 2}), t), wide = expand(row({7}), {2});
+    for (const Tensor& made : {d + 1, d.clone(), maximum(d, -9), cat({d}), d.contiguous() + 0})
+      made.mul_(3);
+    CHECK(numbers(t) == Numbers{1, 1});
+    CHECK(numbers(tangent_of(make_dual(d, wide).mul_(2))) == Numbers{14, 14});
+    CHECK(numbers(wide) == Numbers{7, 7});
+  }
+
+  TEST_CASE("an operand in two places, or a view of what changes, counts as it was") {
+    const DualLevel level;
+    const Tensor d = make_dual(row({3, 4}), row({1, 1}));
+    d.mul_(d);
+    CHECK(numbers(tangent_of(d)) == Numbers{6, 8});
+    d.mul_(d.narrow(0, 0, 1).clone());
+    CHECK(numbers(tangent_of(d)) == Numbers{108, 72 + 96});
+  }
+
+  TEST_CASE("changes in place can be differentiated, through tangents too") {
+    const Tensor p = leaf({3});
+    const DualLevel level;
+    const Tensor d = make_dual(p, row({1}));
+    Tensor y = d * 1;
+    y.mul_(d);
+    y.mul_(d);
+    CHECK(numbers(tangent_of(y)) == Numbers{27});
+    CHECK(numbers(gradients({tangent_of(y)}, {p})[0]) == Numbers{18});
+  }
+
+  TEST_CASE("a tangent that is a leaf requiring grad is not changed in place") {
+    const DualLevel level;
+    const Tensor t = leaf({1}), d = make_dual(row({2}), t);
+    CHECK(refusal([&] { d.mul_(2); }).kind == TENON_ERROR_INPLACE);
+    CHECK(numbers(d) == Numbers{2});
+    const NoGrad off;
+    d.mul_(2);
+    CHECK(numbers(t) == Numbers{2});
+  }
+
+  TEST_CASE("Functions: in place, views and identity are mirrored, whatever their jvp does") {
+    for (const bool anew : {false, true}) {
+      const Tensor t = row({1, 2});
+      const DualLevel level;
+      const Tensor d = make_dual(row({1, 2}), t);
+      const Tensor y = apply("triple_in_place", d, anew);
+      CHECK(tangent_of(y).is_same(t));
+      CHECK(numbers(t) == Numbers{3, 6});
+    }
+    const Tensor t = ones({2, 2}, f64);
+    const DualLevel level;
+    const Tensor d = make_dual(ones({2, 2}, f64), t);
+    apply("flat", d, false).mul_(2);
+    CHECK(numbers(t) == Numbers{2, 2, 2, 2});
+    apply("same", d).mul_(2);
+    CHECK(numbers(t) == Numbers{4, 4, 4, 4});
+    const Refusal refused = refusal([&] { apply("flat", d, true); });
+    CHECK(has(refused.text, "view of 'x'"));
+    CHECK(refused.op == "fx.flat");
+  }
+
+  TEST_CASE("a jvp that reads its own result can be differentiated") {
+    const Tensor p = leaf({2});
+    {
+      const DualLevel level;
+      const Tensor y = apply("cube_by_result", make_dual(p, row({1})));
+      CHECK(numbers(gradients({tangent_of(y)}, {p})[0]) == Numbers{12});
+    }
+    CHECK(fx("live_stashes").call<int64_t>() == 0);
+  }
+
+  TEST_CASE("forward mode over backward: gradients carry tangents, into .grad too") {
+    const Tensor p = leaf({2});
+    const DualLevel level;
+    apply("cube_by_result", make_dual(p, row({1}))).backward();
+    CHECK(numbers(p.grad()) == Numbers{12});
+    CHECK(numbers(tangent_of(p.grad())) == Numbers{12});
+    (make_dual(p, row({1})) * 3).exp().backward();
+    CHECK(tangent_of(p.grad()).item() == doctest::Approx(12 + 9 * std::exp(6.0)));
+  }
+
+  TEST_CASE("a jvp declared as not differentiable is not differentiated") {
+    const Tensor p = leaf({3});
+    const DualLevel level;
+    const Tensor t = tangent_of(apply("jvp_once", make_dual(p, row({1}))));
+    CHECK(numbers(t) == Numbers{6});
+    CHECK(has(refusal([&] { gradients({t}, {p}); }).text, "the jvp of op 'fx.jvp_once'"));
+    const Tensor d = make_dual(row({3}), leaf({1}));
+    const Refusal refused = refusal([&] { apply("jvp_once", d); });
+    CHECK(has(refused.text, "'fx.jvp_once'"));
+    CHECK(has(refused.text, "tangent of 'x' requires grad"));
+    const NoGrad off;
+    CHECK(numbers(tangent_of(apply("jvp_once", d))) == Numbers{6});
+  }
+
+  TEST_CASE("tangents of none arrive where a Function declines zeros") {
+    const DualLevel level;
+    apply("none_tangents", make_dual(row({1}), row({2})), row({1}));
+    CHECK(seen() == "[2 ]none");
+  }
+
+  TEST_CASE("a jvp returns one tangent for each result") {
+    const DualLevel level;
+    const Refusal refused = refusal([&] {
+      fx("few_tangents").call<std::tuple<Tensor, Tensor>>(make_dual(row({1}), row({2})));
+    });
+    CHECK(has(refused.text, "incorrect number of tangents from its jvp (expected 2, got 1)"));
+    CHECK(refused.op == "fx.few_tangents");
   }
 
   TEST_CASE("FW-08 what cannot carry a tangent refuses") {

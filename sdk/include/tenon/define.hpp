@@ -25,7 +25,7 @@
 //                    tenon::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   composite        true: no rule; gradients flow through the ops that forward calls
-//   once_differentiable, zero_gradient   true to declare so
+//   once_differentiable, jvp_once_differentiable, zero_gradient   true to declare so
 //   not_overridable  the reason, for ops that must not be overridden
 #pragma once
 
@@ -310,6 +310,7 @@ TENON_DETECT(saves)
 TENON_DETECT(doc)
 TENON_DETECT(composite)
 TENON_DETECT(once_differentiable)
+TENON_DETECT(jvp_once_differentiable)
 TENON_DETECT(zero_gradient)
 TENON_DETECT(not_overridable)
 TENON_DETECT(create)
@@ -348,6 +349,7 @@ template <class D>
 constexpr uint32_t flags_of() {
   uint32_t flags = 0;
   if constexpr (Has_once_differentiable<D>::value) flags |= TENON_OP_ONCE_DIFFERENTIABLE;
+  if constexpr (Has_jvp_once_differentiable<D>::value) flags |= TENON_OP_JVP_ONCE;
   if constexpr (Has_zero_gradient<D>::value) flags |= TENON_OP_ZERO_GRADIENT;
   if constexpr (Has_not_overridable<D>::value) flags |= TENON_OP_NOT_OVERRIDABLE;
   if constexpr (Has_forward<D>::value) {

@@ -50,6 +50,7 @@ TEST_SUITE("blas") {
       options.check_forward_ad = true;
       CHECK(tenon::gradcheck(c.call, c.inputs, options));
       CHECK(tenon::gradgradcheck(c.call, c.inputs));
+      CHECK_NOTHROW(check_mixed_order(c.call, c.inputs));
       checked.insert(c.op);
     }
     CHECK(unchecked_formulas("blas", checked) == std::set<std::string>());

@@ -164,6 +164,7 @@ TEST_SUITE("math elementwise gradients") {
       options.check_forward_ad = true;
       CHECK(tenon::gradcheck(c.call, c.inputs, options));
       CHECK(tenon::gradgradcheck(c.call, c.inputs));
+      CHECK_NOTHROW(check_mixed_order(c.call, c.inputs));
       checked.insert(c.op);
     }
     std::set<std::string> missing;

@@ -293,6 +293,7 @@ TEST_SUITE("math reduction and shape gradients") {
       options.check_forward_ad = true;
       CHECK_NOTHROW(tenon::gradcheck(c.call, c.inputs, options));
       CHECK_NOTHROW(tenon::gradgradcheck(c.call, c.inputs));
+      CHECK_NOTHROW(check_mixed_order(c.call, c.inputs));
       checked.insert(c.op);
     }
     std::set<std::string> missing;

@@ -281,6 +281,7 @@ void check(const std::vector<Case>& cases) {
     options.check_forward_ad = true;
     CHECK(tenon::gradcheck(c.call, c.inputs, options));
     CHECK(tenon::gradgradcheck(c.call, c.inputs));
+    CHECK_NOTHROW(check_mixed_order(c.call, c.inputs));
   }
 }
 

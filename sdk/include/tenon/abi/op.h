@@ -55,7 +55,8 @@ enum {
   TENON_OP_NOT_OVERRIDABLE = 1 << 1,     /* `not_overridable` says why */
   TENON_OP_FUNCTION = 1 << 3,            /* run saves by itself what the rules need */
   TENON_OP_ZERO_GRADIENT =
-      1 << 2 /* piecewise constant: with NONE, results simply carry no history */
+      1 << 2,                /* piecewise constant: with NONE, results simply carry no history */
+  TENON_OP_JVP_ONCE = 1 << 5 /* its jvp must not be differentiated: doing so is an error */
 };
 
 /* Growable: begins with its size; fields past `size` read as zero. Everything pointed to lives as
