@@ -148,6 +148,7 @@ void FactsCollector::add_op(const tenon_tree& object) {
   }
   if (object.find("jvp") != nullptr) op.jvp = text(object, "op", "jvp", true, kMaxName);
   op.not_overridable = text(object, "op", "not_overridable", false, kMaxSchema);
+  op.samples = text(object, "op", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
   if (const tenon_tree* flags = object.find("flags")) {
     if (!flags->is_int()) refuse("\"flags\" of its fact \"op\" is not an integer", "make it one");
     op.flags = flags->as_int();
@@ -159,6 +160,7 @@ void FactsCollector::add_module(const tenon_tree& object) {
   ModuleFacts module;
   module.schema = schema(object, "module");
   module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
   facts_.modules.push_back(std::move(module));
 }
 

@@ -18,6 +18,7 @@ struct OpFacts {
   std::string jvp = "none";             // none, rule, pointwise, linear, multilinear
   int64_t flags = 0;
   std::string not_overridable;  // the reason; empty: it may be overridden
+  std::string samples;          // JSON text: arguments to check it with
 
   // The schema up to its parameter list: "nn.functional.linear".
   std::string_view name() const;
@@ -26,6 +27,7 @@ struct OpFacts {
 struct ModuleFacts {
   std::string schema;
   std::string doc;
+  std::string samples;
 
   std::string_view name() const;
 };

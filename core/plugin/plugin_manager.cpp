@@ -55,9 +55,11 @@ struct PluginManager::Policies {
   const Record* preferred(std::string_view name, const std::vector<Record*>& candidates) const;
 };
 
-namespace {
+bool is_plugin_path(std::string_view name) {
+  return name.find('/') != name.npos || name.ends_with(".so");
+}
 
-bool is_path(std::string_view name) { return name.find('/') != name.npos || name.ends_with(".so"); }
+namespace {
 
 bool matches(std::string_view pattern, std::string_view name) {
   size_t p = 0;
@@ -138,7 +140,7 @@ std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::
 PluginManager::Policies::Entry PluginManager::Policies::entry(const Record& record) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (plugin.name == (is_path(plugin.name) ? record.found.path : record.id())) {
+      if (plugin.name == (is_plugin_path(plugin.name) ? record.found.path : record.id())) {
         return {&plugin, &policy};
       }
     }
@@ -224,7 +226,7 @@ void PluginManager::scan() {
   for (const PluginPolicy& policy : policies_->list) {
     configured.insert(configured.end(), policy.search_paths.begin(), policy.search_paths.end());
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (is_path(plugin.name)) files.push_back(plugin.name);
+      if (is_plugin_path(plugin.name)) files.push_back(plugin.name);
     }
   }
   std::vector<const FoundPlugin*> known;
@@ -521,14 +523,14 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
 
 PluginManager::Record& PluginManager::loadable(const std::string& id_or_path,
                                                const std::string& asked_by) {
-  return is_path(id_or_path) ? loadable_file(id_or_path, asked_by)
+  return is_plugin_path(id_or_path) ? loadable_file(id_or_path, asked_by)
                              : loadable_id(id_or_path, asked_by);
 }
 
 // Files that a policy names are known after a scan.
 PluginManager::Record& PluginManager::policy_record(const PluginPolicy::Plugin& plugin,
                                                     const std::string& asked_by) {
-  if (!is_path(plugin.name)) return loadable_id(plugin.name, asked_by);
+  if (!is_plugin_path(plugin.name)) return loadable_id(plugin.name, asked_by);
   Record* record = find_path(plugin.name);
   retry(*record);
   return record->state == PluginState::Shadowed ? same_plugin(*record, asked_by) : *record;
@@ -744,7 +746,7 @@ void PluginManager::add_search_path(const std::string& folder) {
 std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool keep) {
   PluginPolicy adopted = policy;
   for (PluginPolicy::Plugin& plugin : adopted.plugins) {
-    if (is_path(plugin.name)) plugin.name = absolute_path(plugin.name);
+    if (is_plugin_path(plugin.name)) plugin.name = absolute_path(plugin.name);
   }
   policies_->list.insert(policies_->list.begin(), adopted);
   scan();
@@ -755,7 +757,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   };
   for (const PluginPolicy::Plugin& plugin : adopted.plugins) {
     if (plugin.mode == LoadMode::Never) {
-      const Record* record = is_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
+      const Record* record = is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
       if (record != nullptr && record->settled()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",

@@ -68,6 +68,9 @@ enum class PluginState {
   Shadowed  // another file stands for its id
 };
 
+// Whether a plugin is named by its file: ids hold no '/' and do not end in ".so".
+bool is_plugin_path(std::string_view name);
+
 const char* plugin_state_text(PluginState state) noexcept;
 
 // One line of a listing.

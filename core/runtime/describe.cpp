@@ -7,7 +7,8 @@
 //   ops          [{name, namespace, signature, schema, provider, standing, differentiable, jvp,
 //   doc}] op           one of them, with overridable, reason?, providers: [{plugin, standing,
 //   reason?}] overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace ignored
-//   [{name, reason}] modules      [{name, signature, schema, provider, doc}] module       one of
+//   [{name, reason}] declarations  {id, version, path, ops, modules}: all that one plugin declares,
+//   named by id or path, with parameters and samples; modules      [{name, signature, schema, provider, doc}] module       one of
 //   them
 #include <algorithm>
 #include <map>
@@ -111,6 +112,65 @@ void put_op(TreeBuilder& tree, const DeclaredOp& op) {
       .member("doc", op.facts->doc);
 }
 
+void put_type(TreeBuilder& tree, const SchemaType& type) {
+  tree.member("type", type_text(type));
+  if (type.alias != 0)
+    tree.member("alias", std::string(1, type.alias)).member("mutates", type.mutates);
+}
+
+// The schema taken apart, for those who call what they do not know.
+void put_parts(TreeBuilder& tree, const Schema& schema) {
+  tree.key("parameters").begin_array();
+  for (const Parameter& parameter : schema.parameters) {
+    tree.begin_object().member("name", parameter.name);
+    put_type(tree, parameter.type);
+    tree.member("keyword_only", parameter.keyword_only);
+    if (parameter.has_default) tree.member("default", parameter.default_value.text);
+    tree.end_object();
+  }
+  tree.end_array().key("returns").begin_array();
+  for (const SchemaType& type : schema.returns) {
+    tree.begin_object();
+    put_type(tree, type);
+    tree.end_object();
+  }
+  tree.end_array();
+}
+
+// Parts of a schema that cannot be parsed are missing; `fault` says why.
+template <class Facts>
+void put_parts_of(TreeBuilder& tree, const Facts& facts) {
+  tree.member("name", facts.name()).member("schema", facts.schema);
+  if (!facts.samples.empty()) tree.member("samples", facts.samples);
+  try {
+    put_parts(tree, parse_schema(facts.schema));
+  } catch (const Error& error) {
+    tree.member("fault", error.message);
+  }
+}
+
+void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::string& path) {
+  tree.member("id", facts.id).member("version", facts.version).member("path", path);
+  tree.key("ops").begin_array();
+  for (const OpFacts& op : facts.ops) {
+    tree.begin_object();
+    put_parts_of(tree, op);
+    tree.member("differentiable", op.differentiable)
+        .member("jvp", op.jvp)
+        .member("function", (op.flags & TENON_OP_FUNCTION) != 0)
+        .member("once_differentiable", (op.flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0)
+        .member("zero_gradient", (op.flags & TENON_OP_ZERO_GRADIENT) != 0)
+        .end_object();
+  }
+  tree.end_array().key("modules").begin_array();
+  for (const ModuleFacts& module : facts.modules) {
+    tree.begin_object();
+    put_parts_of(tree, module);
+    tree.end_object();
+  }
+  tree.end_array();
+}
+
 void put_module(TreeBuilder& tree, const DeclaredModule& module) {
   std::string signature;
   try {
@@ -174,6 +234,11 @@ size_t find_one(const List& list, std::string_view name, const char* what, NameO
     throw Error(TENON_ERROR_VALUE,
                 std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
   return found;
+}
+
+size_t find_plugin(const Inventory& inventory, std::string_view id) {
+  return find_one(inventory.plugins, id, "plugin",
+                  [](const PluginListing& plugin) { return std::string_view(plugin.id); });
 }
 
 Tree describe_runtime() {
@@ -241,11 +306,19 @@ Tree describe(std::string_view what, std::string_view name) {
     }
     tree.end_array();
   } else if (what == "plugin") {
-    const size_t found =
-        find_one(inventory.plugins, name, "plugin",
-                 [](const PluginListing& plugin) { return std::string_view(plugin.id); });
     tree.begin_object();
-    put_plugin(tree, inventory.plugins[found], true);
+    put_plugin(tree, inventory.plugins[find_plugin(inventory, name)], true);
+    tree.end_object();
+  } else if (what == "declarations") {
+    tree.begin_object();
+    if (is_plugin_path(name)) {
+      const std::string path(name);
+      put_declarations(tree, *read_facts_file(path).facts, path);
+    } else {
+      const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
+      if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
+      put_declarations(tree, *plugin.facts, plugin.path);
+    }
     tree.end_object();
   } else if (what == "ops") {
     tree.begin_array();
@@ -308,7 +381,7 @@ Tree describe(std::string_view what, std::string_view name) {
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
                                           "; there are runtime, plugins, plugin, ops, op, "
-                                          "overridable, ignored, modules and module");
+                                          "declarations, overridable, ignored, modules and module");
   }
   return tree.finish();
 }

@@ -10,6 +10,7 @@
 
 #include <tenon/abi/version.h>
 
+#include "check_worker.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -129,6 +130,46 @@ void define_plan(CLI::App& program, Invocation& invocation) {
   plan.json();
 }
 
+std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invocation) {
+  Definition<CheckOptions> check(
+      program, invocation, check_plugin, "check",
+      "Try a plugin out in a child process: declarations, results, gradients",
+      "  tenon check math\n"
+      "  tenon check build/hello.so\n"
+      "  tenon check ./hello.so --op hello.squash --in-process\n"
+      "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
+      "and the next op is checked in a new process.");
+  check.app->add_option("plugin", check.options->plugin, "The plugin, by id or by its file")
+      ->required()
+      ->type_name("PLUGIN");
+  check.app->add_option("--op", check.options->item, "Only this op or module")->type_name("NAME");
+  check.app
+      ->add_option("--timeout", check.options->timeout, "Seconds that one op may take; 30 if not given")
+      ->check(CLI::Range(0.01, 86400.0))
+      ->type_name("S");
+  check.app
+      ->add_option("--memory", check.options->memory,
+                   "Memory that the plugin may use, in MiB; 4096 if not given, 0: no limit")
+      ->check(whole_number(0, int64_t{1} << 30))
+      ->type_name("MIB");
+  check.app->add_option("--seed", check.options->seed, "Other random inputs")
+      ->check(whole_number(0, int64_t{1} << 53))
+      ->type_name("N");
+  check.app->add_flag("--in-process", check.options->in_process,
+                      "Without a child process and limits, for debuggers");
+  check.json();
+
+  // What `check` starts, for itself.
+  Definition<WorkerOptions> worker(program, invocation, run_check_worker, "check-worker", "", "");
+  worker.app->group("");
+  worker.app->add_option("plugin", worker.options->plugin)->required();
+  worker.app->add_option("--op", worker.options->item);
+  worker.app->add_option("--first", worker.options->first);
+  worker.app->add_option("--memory", worker.options->memory);
+  worker.app->add_option("--seed", worker.options->seed);
+  return check.options;
+}
+
 void define_new(CLI::App& program, Invocation& invocation) {
   Definition<NewOptions> create(program, invocation, create_project, "new",
                                 "Write a plugin project that builds and passes its test",
@@ -239,6 +280,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
+  const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
   define_lists(program, invocation);
   define_new(program, invocation);
   program.footer(
@@ -249,9 +291,12 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   const std::vector<std::string> words(arguments + 1, arguments + count);
   const std::string word = command_word(words);
   std::vector<std::string> commands;
-  for (const CLI::App* command : program.get_subcommands({}))
-    commands.push_back(command->get_name());
-  if (!word.empty() && std::find(commands.begin(), commands.end(), word) == commands.end()) {
+  bool known = word.empty();
+  for (const CLI::App* command : program.get_subcommands({})) {
+    known = known || command->get_name() == word;
+    if (!command->get_group().empty()) commands.push_back(command->get_name());
+  }
+  if (!known) {
     throw UsageError("there is no command '" + word + "'" + suggestion(word, commands) +
                      "; there are " + join(commands, ", "));
   }
@@ -269,6 +314,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     throw UsageError(std::string(error.what()) + "; see `" + help + "`");
   }
   run->threads = invocation.threads;
+  check->plugin_paths = invocation.plugin_paths;
   if (!invocation.command) throw UsageError("no command was given; see `" + help + "`");
   return invocation;
 }

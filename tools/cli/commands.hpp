@@ -46,8 +46,20 @@ struct NewOptions {
   std::string folder;
 };
 
+struct CheckOptions {
+  std::string plugin;  // id or path
+  std::string item;    // only this op or module
+  std::vector<std::string> plugin_paths;
+  double timeout = 30;    // seconds for each item
+  int64_t memory = 4096;  // MiB
+  uint64_t seed = 0;
+  bool in_process = false;
+  bool json = false;
+};
+
 int run_config(const RunOptions& options);
 int plan_config(const PlanOptions& options);
+int check_plugin(const CheckOptions& options);
 int list_plugins(const ListOptions& options);
 int list_ops(const ListOptions& options);
 int list_modules(const ListOptions& options);

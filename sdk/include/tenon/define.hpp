@@ -27,6 +27,7 @@
 //   composite        true: no rule; gradients flow through the ops that forward calls
 //   once_differentiable, jvp_once_differentiable, zero_gradient   true to declare so
 //   not_overridable  the reason, for ops that must not be overridden
+//   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
 #pragma once
 
 #include <array>
@@ -313,6 +314,7 @@ TENON_DETECT(once_differentiable)
 TENON_DETECT(jvp_once_differentiable)
 TENON_DETECT(zero_gradient)
 TENON_DETECT(not_overridable)
+TENON_DETECT(samples)
 TENON_DETECT(create)
 TENON_DETECT(destroy)
 TENON_DETECT(extra_repr)
@@ -395,6 +397,13 @@ constexpr tenon_op_descriptor make_op() {
 }
 
 template <class D>
+constexpr void write_samples(FactsWriter& writer) {
+  if constexpr (Has_samples<D>::value) {
+    writer.raw(",\"samples\":");
+    writer.string(D::samples);
+  }
+}
+template <class D>
 struct OpFact {
   static constexpr void write(FactsWriter& writer) {
     constexpr const char* differentiable[] = {"none", "formula", "composite"};
@@ -413,6 +422,7 @@ struct OpFact {
       writer.raw(",\"not_overridable\":");
       writer.string(D::not_overridable);
     }
+    write_samples<D>(writer);
     writer.raw("}}");
   }
 };

@@ -223,6 +223,7 @@ struct ModuleFact {
     writer.string(D::schema);
     writer.raw(",\"doc\":");
     writer.string(doc_of<D>());
+    write_samples<D>(writer);
     writer.raw("}}");
   }
 };

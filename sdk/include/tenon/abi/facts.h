@@ -11,8 +11,9 @@
  *
  * The payload is one JSON object in UTF-8:
  *   {"plugin":{"id","version","abi":[major,minor],"sdk","compiler","license"}}
- *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...","flags":n}}
- *   {"module":{"schema","doc"}}
+ *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...","flags":n,
+ *     "samples":"[{...}]"}}
+ *   {"module":{"schema","doc","samples"}}
  */
 #ifndef TENON_ABI_FACTS_H
 #define TENON_ABI_FACTS_H

@@ -1,0 +1,45 @@
+// Checks of one op and of one module, told to a listener as they go.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/tree.hpp>
+
+#include "check_report.hpp"
+#include "check_sample.hpp"
+
+namespace cli {
+
+struct CheckedOp {
+  std::string name;
+  std::vector<DeclaredType> parameters, returns;
+  std::string differentiable, jvp, samples;
+  std::string double_backward;  // what a Function says of it; empty: nothing
+  bool function = false, once_differentiable = false, zero_gradient = false;
+};
+CheckedOp checked_op(const tenon::Tree& declaration);
+
+struct CheckedModule {
+  std::string name, samples;
+  std::vector<DeclaredType> attributes;
+};
+CheckedModule checked_module(const tenon::Tree& declaration);
+
+// What happens during the checks of one item.
+class CheckListener {
+ public:
+  virtual ~CheckListener() = default;
+  virtual void stage(const std::string& name) = 0;
+  virtual void finding(const Finding& finding) = 0;
+  virtual void note(const std::string& text) = 0;
+  virtual void skip(const std::string& reason) = 0;
+  virtual void samples(int64_t count) = 0;
+};
+
+void check_op(const CheckedOp& op, uint64_t seed, CheckListener& listener);
+void check_module(const CheckedModule& module, uint64_t seed, CheckListener& listener);
+
+}  // namespace cli

@@ -1,0 +1,631 @@
+// Checks of one op: what it declares against what it does, then its gradients.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include <tenon/gradcheck.hpp>
+#include <tenon/parallel.hpp>
+
+#include "check_item.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+using tenon::Value;
+
+CheckedOp checked_op(const tenon::Tree& declaration) {
+  CheckedOp op;
+  op.name = declaration["name"].text();
+  op.parameters = declared_types(declaration["parameters"]);
+  op.returns = declared_types(declaration["returns"]);
+  op.differentiable = declaration["differentiable"].text("none");
+  op.jvp = declaration["jvp"].text("none");
+  op.samples = declaration["samples"].text();
+  op.double_backward = declaration["double_backward"].text();
+  op.function = declaration["function"].truth();
+  op.once_differentiable = declaration["once_differentiable"].truth();
+  op.zero_gradient = declaration["zero_gradient"].truth();
+  return op;
+}
+
+namespace {
+
+// The bytes of a tensor's elements in order.
+std::vector<char> bytes_of(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.numel() == 0) return {};
+  const Tensor flat = tenon::contiguous_as(tensor, tensor.dtype());
+  const auto* from = static_cast<const char*>(flat.view_record().data);
+  return {from, from + flat.numel() * tenon::element_size(flat.dtype())};
+}
+std::vector<std::vector<char>> bytes_of(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<char>> list;
+  for (const Tensor& tensor : tensors) list.push_back(bytes_of(tensor));
+  return list;
+}
+
+bool shares_storage(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && a.numel() > 0 && b.numel() > 0 &&
+         tenon::host().tensor_shares_storage(a.handle(), b.handle()) != 0;
+}
+
+std::string shape_text(const Tensor& tensor) {
+  std::string text = "[";
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    text += (d == 0 ? "" : ", ") + std::to_string(tensor.shape()[d]);
+  return text + "] " + tenon::dtype_text(tensor.dtype());
+}
+
+// The first place where values differ by more than rounding; empty: none. `loose` for other dtypes.
+std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b, bool loose) {
+  if (a.size() != b.size()) return "another number of results";
+  for (size_t r = 0; r < a.size(); ++r) {
+    const std::string of = a.size() == 1 ? "the result" : "result " + std::to_string(r);
+    if (a[r].defined() != b[r].defined()) return of + " is missing in one of them";
+    if (!a[r].defined()) continue;
+    if (a[r].sizes() != b[r].sizes() || (!loose && a[r].dtype() != b[r].dtype()))
+      return of + " is " + shape_text(a[r]) + " in one and " + shape_text(b[r]) + " in the other";
+    const auto x = a[r].to_vector<double>(), y = b[r].to_vector<double>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
+      const double room = loose ? 1e-3 + 1e-3 * std::abs(x[i]) : 1e-9 + 1e-7 * std::abs(x[i]);
+      if (std::abs(x[i] - y[i]) <= room) continue;
+      return of + " has " + short_number(x[i]) + " in one and " + short_number(y[i]) +
+             " in the other at element " + std::to_string(i);
+    }
+  }
+  return "";
+}
+
+// The same elements behind strides that are not contiguous.
+Tensor scattered(const Tensor& tensor) {
+  if (tensor.dim() == 0 || tensor.numel() == 0) return tensor;
+  std::vector<int64_t> padded = tensor.sizes(), strides(padded.size());
+  // Dimensions in reverse order, every second element of the last one.
+  int64_t step = 2;
+  for (size_t d = 0; d < padded.size(); ++d) {
+    strides[d] = step;
+    step *= padded[d];
+  }
+  const Tensor storage = tenon::empty_tensor({step}, tensor.dtype());
+  tenon::fill_elements(storage, 1);
+  const Tensor view = tenon::alias_tensor(
+      storage, tensor.shape(), tenon::IntList(strides.data(), tensor.dim()), 0);
+  tenon::copy_elements(view, tensor);
+  return view;
+}
+
+Tensor converted(const Tensor& tensor, tenon::DType dtype) {
+  const Tensor result = tenon::empty_tensor(tensor.shape(), dtype);
+  tenon::copy_elements(result, tensor);
+  return result;
+}
+
+bool has_floating(const std::vector<Tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+    return tensor.defined() && tenon::is_floating(tensor.dtype());
+  });
+}
+bool all_finite(const std::vector<Tensor>& tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined() || !tenon::is_floating(tensor.dtype())) continue;
+    for (const double number : tensor.to_vector<double>()) {
+      if (!std::isfinite(number)) return false;
+    }
+  }
+  return true;
+}
+
+// A stage's findings stop at the first sample that has one: one report of each kind is enough.
+class OpCheck {
+ public:
+  OpCheck(const CheckedOp& op, uint64_t seed, CheckListener& listener)
+      : op_(op), seed_(seed), listener_(listener) {}
+
+  void run() {
+    listener_.stage("call");
+    if (!find_samples()) return;
+    for (const Sample& sample : samples_) check_call(sample);
+    check_idle_declarations();
+    enter("layouts and dtypes");
+    for (const Sample& sample : samples_) check_variants(sample);
+    enter("odd inputs");
+    check_odd_inputs(samples_[0]);
+    // Wrong results have no gradients worth a look.
+    if (!found_.empty()) return finish();
+    check_gradients();
+    finish();
+  }
+
+ private:
+  const DeclaredType& parameter_of(const Sample& sample, size_t value) const {
+    const std::string& name = sample.values[value].name;
+    return *std::find_if(op_.parameters.begin(), op_.parameters.end(),
+                         [&](const DeclaredType& type) { return type.name == name; });
+  }
+  void enter(const std::string& stage) {
+    stage_ = stage;
+    listener_.stage(stage);
+  }
+  void find(const std::string& kind, const std::string& message, const Sample* sample) {
+    if (!found_.insert(kind).second) return;
+    listener_.finding({kind, stage_, message, sample == nullptr ? "" : sample->json()});
+  }
+  void finish() { listener_.samples(static_cast<int64_t>(samples_.size())); }
+
+  // ---- samples ----
+  bool find_samples() {
+    if (!op_.samples.empty()) {
+      try {
+        samples_ = parse_samples(op_.samples, op_.parameters);
+      } catch (const tenon::Error& error) {
+        find("samples", error.what(), nullptr);
+        return false;
+      }
+      for (const Sample& sample : samples_) {
+        try {
+          const SampleCall call(op_.name, sample, seed_);
+          call(call.tensors);
+        } catch (const tenon::Error& error) {
+          find("samples", std::string("the op refuses it: ") + error.what(), &sample);
+          return false;
+        }
+      }
+      return !samples_.empty();
+    }
+    std::string refusal;
+    const auto accepts = [&](const Sample& sample) {
+      try {
+        const SampleCall call(op_.name, sample, seed_);
+        const std::vector<Value> results = call(call.tensors);
+        const std::vector<Tensor> tensors = tensors_of(results);
+        // One element at least, or nothing would be seen.
+        const bool empty = !tensors.empty() &&
+                           std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
+                             return tensor.defined() && tensor.numel() == 0;
+                           });
+        return !empty && all_finite(tensors);
+      } catch (const tenon::MemoryError& error) {
+        find("memory", error.what(), &sample);
+        return false;
+      } catch (const tenon::Error& error) {
+        if (error.kind() == TENON_ERROR_INTERNAL)
+          find("result", error.what(), &sample);
+        refusal = error.what();
+        return false;
+      }
+    };
+    Generated generated = generate_samples(op_.parameters, accepts, &refusal);
+    samples_ = std::move(generated.samples);
+    if (samples_.empty() && found_.empty()) listener_.skip(generated.reason);
+    return !samples_.empty();
+  }
+
+  // ---- calls ----
+  void check_call(const Sample& sample) {
+    const SampleCall call(op_.name, sample, seed_);
+    const auto before = bytes_of(call.tensors);
+    std::vector<int64_t> versions;
+    for (const Tensor& tensor : call.tensors) versions.push_back(tensor.version());
+    const std::vector<Value> results = call(call.tensors);
+    const std::vector<Tensor> tensors = tensors_of(results);
+    check_results(sample, results);
+
+    for (size_t t = 0; t < call.tensors.size(); ++t) {
+      const DeclaredType& type = parameter_of(sample, call.places[t].value);
+      const bool changed =
+          bytes_of(call.tensors[t]) != before[t] || call.tensors[t].version() != versions[t];
+      if (changed) mutated_.insert(type.name);
+      if (changed && !type.mutates && !marks_dirty(sample, t)) {
+        find("undeclared-mutation",
+             "the call changes its argument '" + type.name + "', which the schema declares as " +
+                 declared(type),
+             &sample);
+      }
+      for (size_t r = 0; r < tensors.size(); ++r) {
+        if (!shares_storage(call.tensors[t], tensors[r])) continue;
+        aliased_.insert(type.name);
+        if (!type.alias.empty() || marks_dirty(sample, t)) continue;
+        // A Function may hand its input on: the host makes a handle of its own of it.
+        if (op_.function && tensors[r].is_same(call.tensors[t])) continue;
+        find("undeclared-alias",
+             "the result" + (tensors.size() == 1 ? "" : " " + std::to_string(r)) + " is " +
+                 (tensors[r].is_same(call.tensors[t]) ? "" : "a view of ") + "the argument '" +
+                 type.name + "' itself, but the schema declares a new tensor",
+             &sample);
+      }
+    }
+    for (size_t r = 0; r < tensors.size(); ++r) {
+      for (size_t s = 0; s < r; ++s) {
+        if (shares_storage(tensors[r], tensors[s]) && aliased_.empty() && mutated_.empty()) {
+          find("undeclared-alias",
+               "results " + std::to_string(s) + " and " + std::to_string(r) +
+                   " share their memory, but the schema declares new tensors",
+               &sample);
+        }
+      }
+    }
+
+    const SampleCall again(op_.name, sample, seed_);
+    const std::vector<Tensor> repeated = tensors_of(again(again.tensors));
+    if (const std::string what = difference(tensors, repeated, false); !what.empty())
+      find("nondeterminism", "called twice with the same arguments, " + what, &sample);
+    const SampleCall other(op_.name, sample, seed_);
+    if (!difference(tensors, tensors_of(other(other.tensors, 2)), false).empty()) random_ = true;
+  }
+
+  static std::string declared(const DeclaredType& type) {
+    return "'" + type.base + (type.alias.empty() ? "" : "(" + type.alias + ")") + " " + type.name +
+           "', without '!'";
+  }
+
+  // Functions may say it in their context instead: then the change is in the argument's history.
+  bool marks_dirty(const Sample& sample, size_t t) const {
+    if (!op_.function || !tenon::is_floating(SampleCall(op_.name, sample, seed_).tensors[t].dtype()))
+      return false;
+    SampleCall call(op_.name, sample, seed_);
+    try {
+      const tenon::EnableGrad scope;
+      Tensor leaf = call.tensors[t].detach();
+      leaf.requires_grad_();
+      call.tensors[t] = tenon::Op("clone").call<Tensor>(leaf);
+      const std::string before = call.tensors[t].grad_fn();
+      const std::vector<Tensor> results = tensors_of(call(call.tensors));
+      return call.tensors[t].grad_fn() != before;
+    } catch (const tenon::Error&) {
+      return false;
+    }
+  }
+
+  void check_results(const Sample& sample, const std::vector<Value>& results) {
+    for (size_t r = 0; r < results.size() && r < op_.returns.size(); ++r) {
+      const DeclaredType& type = op_.returns[r];
+      const uint32_t tag = results[r].get().tag;
+      const bool fits = type.base == "any" || (tag == TENON_VALUE_NONE && type.optional) ||
+                        (type.is_tensor() && !type.list && tag == TENON_VALUE_TENSOR) ||
+                        (type.is_tensor() && type.list && tag == TENON_VALUE_TENSOR_LIST) ||
+                        (!type.is_tensor() && tag != TENON_VALUE_NONE &&
+                         tag != TENON_VALUE_TENSOR && tag != TENON_VALUE_TENSOR_LIST);
+      if (fits) continue;
+      find("result",
+           "result " + std::to_string(r) + " is " +
+               (tag == TENON_VALUE_NONE ? "none" : "of another type") +
+               ", but the schema declares " + type.base + (type.list ? "[]" : ""),
+           &sample);
+    }
+  }
+
+  // What is declared and never seen.
+  void check_idle_declarations() {
+    for (const DeclaredType& type : op_.parameters) {
+      if (type.alias.empty() || type.is_out()) continue;
+      const bool given = std::any_of(samples_.begin(), samples_.end(), [&](const Sample& sample) {
+        return std::any_of(sample.values.begin(), sample.values.end(), [&](const SampleValue& v) {
+          return v.name == type.name && !v.tensors.empty();
+        });
+      });
+      if (!given) continue;
+      const bool returned = std::any_of(
+          op_.returns.begin(), op_.returns.end(),
+          [&](const DeclaredType& result) { return result.alias == type.alias; });
+      if (type.mutates && mutated_.count(type.name) == 0) {
+        find("missing-mutation",
+             "the schema declares that '" + type.name + "' is changed, but no sample changes it",
+             nullptr);
+      } else if (returned && aliased_.count(type.name) == 0) {
+        find("missing-alias",
+             "the schema declares a result that shares the memory of '" + type.name +
+                 "', but in no sample does it",
+             nullptr);
+      }
+    }
+  }
+
+  // ---- layouts, dtypes, out ----
+  void check_variants(const Sample& sample) {
+    const SampleCall call(op_.name, sample, seed_);
+    std::vector<Tensor> expected;
+    for (const Tensor& tensor : tensors_of(call(call.tensors)))
+      expected.push_back(tensor.defined() ? converted(tensor, tensor.dtype()) : tensor);
+    const auto compare = [&](const char* kind, const char* what, Tensor (*change)(const Tensor&),
+                             bool loose) {
+      const SampleCall fresh(op_.name, sample, seed_);
+      std::vector<Tensor> given;
+      for (const Tensor& tensor : fresh.tensors) given.push_back(change(tensor));
+      try {
+        const std::string found = difference(expected, tensors_of(fresh(given)), loose);
+        if (!found.empty()) find(kind, what + found, &sample);
+      } catch (const tenon::Error&) {  // it may take some layouts and dtypes only
+      }
+    };
+    // Views speak of the storage itself.
+    if (aliased_.empty() || !mutated_.empty())
+      compare("layout", "once contiguous and once with other strides, ", scattered, false);
+    if (!random_) {
+      compare(
+          "precision", "once in f64 and once in f32, ",
+          [](const Tensor& tensor) {
+            return tensor.dtype() == tenon::f64 ? converted(tensor, tenon::f32) : tensor;
+          },
+          true);
+    }
+    for (const DeclaredType& type : op_.parameters) {
+      if (!type.is_out() || expected.size() != 1) continue;
+      const SampleCall fresh(op_.name, sample, seed_);
+      const Tensor out = tenon::empty_tensor(expected[0].shape(), expected[0].dtype());
+      tenon::fill_elements(out, 3);
+      try {
+        const std::vector<Tensor> results = tensors_of(fresh.with(type.name, out));
+        const std::string found = difference(expected, {out}, false);
+        if (!found.empty())
+          find("out", "once without and once in the tensor given as out, " + found, &sample);
+        else if (results.size() != 1 || !results[0].is_same(out))
+          find("out", "the result is not the tensor that was given as out", &sample);
+      } catch (const tenon::Error& error) {
+        find("out", std::string("a fitting out is refused: ") + error.what(), &sample);
+      }
+    }
+  }
+
+  // Nothing to compare with here: that they are refused in words, or taken, is enough.
+  void check_odd_inputs(const Sample& sample) {
+    const auto attempt = [&](const std::function<void(TensorSpec&)>& change) {
+      Sample odd = sample;
+      for (SampleValue& value : odd.values) {
+        for (TensorSpec& spec : value.tensors) change(spec);
+      }
+      try {
+        const SampleCall call(op_.name, odd, seed_);
+        call(call.tensors);
+      } catch (const tenon::Error& error) {
+        if (error.kind() == TENON_ERROR_INTERNAL || *error.what() == 0 ||
+            contains_text(error.what(), "and no message")) {
+          find("unexplained-error", std::string("refused with: ") + error.what(), &odd);
+        }
+      }
+    };
+    attempt([](TensorSpec& spec) {
+      if (!spec.shape.empty()) spec.shape[0] = 0;
+    });
+    attempt([](TensorSpec& spec) {
+      spec.shape.clear();
+      if (!spec.values.empty()) spec.values.resize(1);
+    });
+    attempt([](TensorSpec& spec) { spec.shape.insert(spec.shape.begin(), 1); });
+    for (const tenon::DType dtype : {tenon::boolean, tenon::u8, tenon::i64, tenon::f32})
+      attempt([dtype](TensorSpec& spec) { spec.dtype = dtype; });
+    attempt([](TensorSpec& spec) {
+      if (tenon::is_floating(spec.dtype)) spec.values = {HUGE_VAL, -HUGE_VAL, NAN};
+    });
+  }
+  static bool contains_text(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  }
+
+  // ---- gradients ----
+  struct Differentiable {
+    SampleCall call;
+    std::vector<size_t> inputs;  // tensors of the call that take part
+    std::vector<Tensor> leaves;
+  };
+  Differentiable differentiable(const Sample& sample) const {
+    Differentiable result{SampleCall(op_.name, sample, seed_), {}, {}};
+    for (size_t t = 0; t < result.call.tensors.size(); ++t) {
+      if (!result.call.places[t].requires_grad) continue;
+      result.inputs.push_back(t);
+      result.leaves.push_back(result.call.tensors[t]);
+      result.leaves.back().requires_grad_();
+    }
+    return result;
+  }
+  // The op as a function of its differentiable operands. What it changes in place is cloned first.
+  tenon::detail::CheckedFunction function_of(const Sample& sample, Differentiable& given) const {
+    std::vector<bool> cloned;
+    for (const size_t t : given.inputs) {
+      const DeclaredType& type = parameter_of(sample, given.call.places[t].value);
+      cloned.push_back(type.mutates || mutated_.count(type.name) > 0);
+    }
+    const SampleCall& call = given.call;
+    const std::vector<size_t>& inputs = given.inputs;
+    return [&call, &inputs, cloned](const std::vector<Tensor>& values) {
+      std::vector<Tensor> tensors;
+      for (const Tensor& tensor : call.tensors)
+        tensors.push_back(tensor.defined() ? tensor.detach() : tensor);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        tensors[inputs[i]] =
+            cloned[i] ? tenon::Op("clone").call<Tensor>(values[i]) : values[i];
+      }
+      // Operands that are changed without being checked start from the same values each time.
+      for (size_t t = 0; t < tensors.size(); ++t) {
+        if (std::find(inputs.begin(), inputs.end(), t) == inputs.end() && tensors[t].defined())
+          tensors[t] = converted(tensors[t], tensors[t].dtype());
+      }
+      return tensors_of(call(tensors));
+    };
+  }
+
+  void check_gradients() {
+    bool any = false;
+    for (const Sample& sample : samples_) {
+      const SampleCall call(op_.name, sample, seed_);
+      const bool takes = std::any_of(call.places.begin(), call.places.end(),
+                                     [](const auto& place) { return place.requires_grad; });
+      any = any || (takes && has_floating(tensors_of(call(call.tensors))));
+    }
+    if (!any) return;
+    if (op_.differentiable == "none" && !op_.zero_gradient) {
+      enter("gradient");
+      find("missing-gradient",
+           "floating results of floating inputs, but no gradient is declared: calling it with an "
+           "input that requires grad is an error",
+           samples_.data());
+      return;
+    }
+    enter("gradient");
+    for (const Sample& sample : samples_) check_backward(sample);
+    if (op_.jvp != "none" || op_.differentiable == "composite") {
+      enter("forward mode");
+      for (const Sample& sample : samples_) check_jvp(sample);
+    } else if (op_.differentiable == "formula") {
+      listener_.note("no jvp: forward mode refuses it");
+    }
+    if (op_.zero_gradient) return;
+    if (op_.once_differentiable) {
+      listener_.note("declared once_differentiable: its second order is refused");
+      return;
+    }
+    if (!found_.empty()) return;
+    enter("second order");
+    for (const Sample& sample : samples_) check_second_order(sample);
+  }
+
+  tenon::GradcheckOptions options_of(const Sample& sample) const {
+    tenon::GradcheckOptions options;
+    options.eps = sample.eps;
+    options.atol = sample.atol;
+    options.rtol = sample.rtol;
+    options.nondet_tol = sample.nondet_tol;
+    options.check_grad_dtypes = true;
+    return options;
+  }
+
+  void check_backward(const Sample& sample) {
+    Differentiable given = differentiable(sample);
+    if (given.inputs.empty()) return;
+    const auto function = function_of(sample, given);
+    try {
+      tenon::gradcheck(function, given.leaves, options_of(sample));
+      check_borrowed(sample, function, given);
+    } catch (const tenon::GradcheckError& error) {
+      const bool cut = contains_text(error.what(), "no output requires grad");
+      find(cut ? "cut-graph" : "wrong-gradient", error.what(), &sample);
+    } catch (const tenon::Error& error) {
+      find("failing-gradient", error.what(), &sample);
+    }
+  }
+
+  // Gradients and saved tensors are lent to backward, not given.
+  void check_borrowed(const Sample& sample, const tenon::detail::CheckedFunction& function,
+                      const Differentiable& given) {
+    const tenon::EnableGrad scope;
+    std::vector<Tensor> roots;
+    tenon::GradientOptions options;
+    for (const Tensor& output : function(given.leaves)) {
+      if (!output.defined() || !output.requires_grad()) continue;
+      roots.push_back(output);
+      options.seeds.push_back(tenon::detail::arbitrary_like(output, roots.size()));
+    }
+    if (roots.empty()) return;
+    options.allow_unused = true;
+    std::vector<Tensor> all = options.seeds;
+    all.insert(all.end(), given.leaves.begin(), given.leaves.end());
+    const auto before = bytes_of(all);
+    const auto results_before = bytes_of(roots);
+    tenon::gradients(roots, given.leaves, options);
+    const auto after = bytes_of(all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (after[i] == before[i]) continue;
+      if (i < options.seeds.size()) {
+        find("changed-gradient",
+             "backward changes the gradient of result " + std::to_string(i) + " that it is handed",
+             &sample);
+      } else {
+        find("changed-input",
+             "backward changes the argument '" +
+                 sample.values[given.call.places[given.inputs[i - options.seeds.size()]].value]
+                     .name +
+                 "' of the call",
+             &sample);
+      }
+    }
+    if (bytes_of(roots) != results_before)
+      find("changed-input", "backward changes a result of the call", &sample);
+  }
+
+  void check_jvp(const Sample& sample) {
+    Differentiable given = differentiable(sample);
+    if (given.inputs.empty()) return;
+    const auto function = function_of(sample, given);
+    tenon::GradcheckOptions options = options_of(sample);
+    options.check_backward_ad = false;
+    options.check_forward_ad = true;
+    try {
+      tenon::gradcheck(function, given.leaves, options);
+      check_tangent_alias(sample);
+    } catch (const tenon::GradcheckError& error) {
+      find("wrong-jvp", error.what(), &sample);
+    } catch (const tenon::NotImplementedError& error) {
+      if (op_.differentiable == "composite")
+        listener_.note(std::string("no forward mode: ") + error.what());
+      else
+        find("failing-jvp", error.what(), &sample);
+    } catch (const tenon::Error& error) {
+      find("failing-jvp", error.what(), &sample);
+    }
+  }
+
+  // Where a result is a view of an operand, its tangent is one of the operand's tangent.
+  void check_tangent_alias(const Sample& sample) {
+    const Differentiable given = differentiable(sample);
+    const tenon::NoGrad scope;
+    const tenon::DualLevel level;
+    std::vector<Tensor> tensors;
+    std::vector<Tensor> tangents;
+    for (size_t t = 0; t < given.call.tensors.size(); ++t) {
+      Tensor tensor = given.call.tensors[t];
+      const DeclaredType& type = parameter_of(sample, given.call.places[t].value);
+      tangents.emplace_back();
+      if (given.call.places[t].requires_grad && !type.alias.empty() && !type.mutates) {
+        tensor = tensor.detach();
+        tangents.back() = tenon::detail::arbitrary_like(tensor, t + 1);
+        tensor = tenon::make_dual(tensor, tangents.back());
+      }
+      tensors.push_back(tensor);
+    }
+    for (const Tensor& result : tensors_of(given.call(tensors))) {
+      for (size_t t = 0; t < tensors.size(); ++t) {
+        if (!tangents[t].defined() || !shares_storage(result, tensors[t])) continue;
+        const Tensor tangent = tenon::unpack_dual(result).tangent;
+        if (tangent.defined() && !shares_storage(tangent, tenon::unpack_dual(tensors[t]).tangent)) {
+          find("copied-tangent",
+               "the result is a view of '" +
+                   parameter_of(sample, given.call.places[t].value).name +
+                   "', but its tangent is no view of that one's tangent",
+               &sample);
+        }
+      }
+    }
+  }
+
+  void check_second_order(const Sample& sample) {
+    Differentiable given = differentiable(sample);
+    if (given.inputs.empty()) return;
+    const auto function = function_of(sample, given);
+    tenon::GradcheckOptions options = options_of(sample);
+    options.check_grad_dtypes = false;
+    try {
+      tenon::gradgradcheck(function, given.leaves, options);
+    } catch (const tenon::GradcheckError& error) {
+      find("wrong-second-order", error.what(), &sample);
+    } catch (const tenon::Error& error) {
+      find("failing-second-order", error.what(), &sample);
+    }
+  }
+
+  const CheckedOp& op_;
+  const uint64_t seed_;
+  CheckListener& listener_;
+  std::string stage_ = "call";
+  std::vector<Sample> samples_;
+  std::set<std::string> found_, mutated_, aliased_;
+  bool random_ = false;
+};
+
+}  // namespace
+
+void check_op(const CheckedOp& op, uint64_t seed, CheckListener& listener) {
+  OpCheck(op, seed, listener).run();
+}
+
+}  // namespace cli

@@ -1,0 +1,164 @@
+// What checking found, as text and JSON.
+#include "check_report.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "json.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace {
+
+struct Remedy {
+  std::string_view kind, text;
+};
+constexpr std::array kRemedies{
+    // ---- the process ----
+    Remedy{"open", "mend what the message names; `tenon show` tells how the plugin stands"},
+    Remedy{"crash", "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
+    Remedy{"exit", "report the failure: throw, or return a status; never end the process"},
+    Remedy{"timeout", "make it end, or give it more time with --timeout"},
+    Remedy{"memory", "allocate what the shapes need, or allow more with --memory"},
+    Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
+    // ---- the declaration ----
+    Remedy{"schema", "mend the schema at the place shown"},
+    Remedy{"samples", "mend the `samples` of the definition; tools/README.md has their form"},
+    Remedy{"double-backward",
+           "declare `double_backward` (yes or once) beside the backward that was checked"},
+    // ---- calls ----
+    Remedy{"result", "return what the schema declares, or declare what is returned"},
+    Remedy{"undeclared-mutation",
+           "declare it, Tensor(a!), and mark_dirty it in a Function; or change a clone"},
+    Remedy{"missing-mutation", "change the argument in place, or declare it without '!'"},
+    Remedy{"undeclared-alias", "declare it, Tensor(a) on both; or return a clone"},
+    Remedy{"missing-alias", "return a view, or drop the letter from the schema"},
+    Remedy{"nondeterminism", "draw from the host's generator; initialize every element"},
+    Remedy{"layout", "walk the strides of each operand, or make it contiguous first"},
+    Remedy{"precision", "compute in the operand's dtype; read elements as what they are"},
+    Remedy{"out", "write the result into `out` and return it"},
+    Remedy{"unexplained-error", "throw an error of the right kind that says what was wrong"},
+    // ---- gradients ----
+    Remedy{"missing-gradient",
+           "give a backward; or declare composite, zero_gradient, or samples whose tensors say "
+           "\"requires_grad\": false"},
+    Remedy{"cut-graph", "composite ops call ops only: compute by ops, or give a backward"},
+    Remedy{"wrong-gradient", "mend the backward; the report says how the numbers differ"},
+    Remedy{"failing-gradient", "mend the backward so that it answers for every input"},
+    Remedy{"changed-gradient", "compute a new tensor: gradients belong to the engine"},
+    Remedy{"changed-input", "leave saved tensors as they are: others use them, too"},
+    Remedy{"wrong-jvp", "mend the jvp: its tangents are the derivative times the tangents given"},
+    Remedy{"failing-jvp", "mend the jvp so that it answers for every tangent"},
+    Remedy{"copied-tangent", "return a view of the tangent where forward returns a view"},
+    Remedy{"wrong-second-order",
+           "save tensors with save_for_backward and compute the backward by ops; or declare "
+           "once_differentiable"},
+    Remedy{"failing-second-order",
+           "compute the backward by differentiable ops; or declare once_differentiable"},
+    // ---- modules ----
+    Remedy{"module", "mend what the message names"},
+    Remedy{"state", "register every tensor that forward reads as a parameter or buffer"},
+    Remedy{"unreached-parameter", "use the parameter in forward by ops that carry gradients"},
+};
+
+bool is_faulty(const CheckedItem& item) { return !item.findings.empty(); }
+bool is_skipped(const CheckedItem& item) {
+  return item.findings.empty() && !item.skipped.empty();
+}
+bool is_sound(const CheckedItem& item) {
+  return item.findings.empty() && item.skipped.empty() && item.kind != "plugin";
+}
+
+std::string indented(std::string_view text) {
+  std::string out = "    ";
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out += "    ";
+  }
+  return out + "\n";
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  JsonArray list;
+  for (const std::string& text : texts) list.raw(json_string(text));
+  return list.text();
+}
+
+}  // namespace
+
+std::string_view remedy_of(std::string_view kind) {
+  const auto* found = std::find_if(kRemedies.begin(), kRemedies.end(),
+                                   [&](const Remedy& remedy) { return remedy.kind == kind; });
+  return found == kRemedies.end() ? std::string_view() : found->text;
+}
+
+size_t CheckReport::count(bool (*which)(const CheckedItem&)) const {
+  return static_cast<size_t>(std::count_if(items.begin(), items.end(), which));
+}
+bool CheckReport::faulty() const { return count(is_faulty) > 0; }
+
+std::string item_text(const CheckedItem& item, bool in_full) {
+  if (is_sound(item) && !in_full) return "";
+  const Style style = is_faulty(item) ? Style::red : is_skipped(item) ? Style::yellow : Style::green;
+  const char* word = is_faulty(item) ? "FAULT  " : is_skipped(item) ? "skipped" : "ok     ";
+  std::string text = paint(stdout, style, word) + "  " + item.name;
+  if (is_sound(item)) {
+    text += "  " + paint(stdout, Style::dim,
+                         counted(item.samples, "sample") + ": " + join(item.stages, ", "));
+  } else if (is_skipped(item)) {
+    text += ": " + item.skipped;
+  }
+  text += "\n";
+  for (const Finding& finding : item.findings) {
+    text += "  " + paint(stdout, Style::bold, finding.kind) + " in " + finding.stage + "\n" +
+            indented(finding.message);
+    if (!finding.sample.empty()) text += indented("sample: " + finding.sample);
+    if (const std::string_view remedy = remedy_of(finding.kind); !remedy.empty())
+      text += indented("to do: " + std::string(remedy));
+  }
+  for (const std::string& note : item.notes)
+    text += paint(stdout, Style::dim, "  note: " + note) + "\n";
+  return text;
+}
+
+std::string summary_text(const CheckReport& report) {
+  int64_t found = 0;
+  for (const CheckedItem& item : report.items) found += static_cast<int64_t>(item.findings.size());
+  const auto faulty = static_cast<int64_t>(report.count(is_faulty));
+  std::string text = report.plugin + " " + report.version + ": " +
+                     counted(static_cast<int64_t>(report.count(is_sound)), "item") + " ok";
+  if (const size_t skipped = report.count(is_skipped); skipped > 0)
+    text += ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
+  text += faulty == 0 ? ", no faults" : ", " + grouped(faulty) + " faulty with " +
+                                            counted(found, "finding");
+  return text + " (" + duration(report.seconds) + ")\n";
+}
+
+std::string report_json(const CheckReport& report) {
+  JsonArray items;
+  for (const CheckedItem& item : report.items) {
+    JsonArray findings;
+    for (const Finding& finding : item.findings) {
+      JsonObject object;
+      object.put("kind", finding.kind).put("stage", finding.stage).put("message", finding.message);
+      object.raw("sample", finding.sample.empty() ? "null" : finding.sample);
+      object.put("remedy", remedy_of(finding.kind));
+      findings.raw(object.text());
+    }
+    JsonObject object;
+    object.put("name", item.name).put("kind", item.kind);
+    object.put("state", is_faulty(item) ? "fault" : is_skipped(item) ? "skipped" : "ok");
+    object.put("samples", item.samples).raw("stages", json_list(item.stages));
+    object.optional("skipped", item.skipped);
+    object.raw("findings", findings.text()).raw("notes", json_list(item.notes));
+    items.raw(object.text());
+  }
+  JsonObject object;
+  object.put("plugin", report.plugin).put("version", report.version).put("path", report.path);
+  object.truth("ok", !report.faulty()).put("seconds", report.seconds);
+  return object.raw("items", items.text()).text();
+}
+
+}  // namespace cli

@@ -1,0 +1,637 @@
+// Arguments to try an op with.
+#include "check_sample.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/parallel.hpp>
+
+#include "json.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+using tenon::DType;
+using tenon::Scalar;
+using tenon::Tensor;
+using tenon::Tree;
+using tenon::Value;
+using Kind = SampleValue::Kind;
+
+std::vector<DeclaredType> declared_types(const Tree& list) {
+  std::vector<DeclaredType> types;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tree part = list[i];
+    DeclaredType type;
+    const std::string text = part["type"].text();
+    type.name = part["name"].text();
+    type.base = text.substr(0, text.find_first_of("([?"));
+    const size_t bracket = text.find('[');
+    type.list = bracket != std::string::npos;
+    if (type.list) type.length = std::strtoll(text.c_str() + bracket + 1, nullptr, 10);
+    type.optional = ends_with(text, "?");
+    type.has_default = part["default"].defined();
+    type.default_text = part["default"].text();
+    type.alias = part["alias"].text();
+    type.mutates = part["mutates"].truth();
+    type.keyword_only = part["keyword_only"].truth();
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+// ---- samples as JSON ----
+
+namespace {
+
+template <class List, class Text>
+std::string json_array(const List& list, Text&& text) {
+  JsonArray array;
+  for (const auto& item : list) array.raw(text(item));
+  return array.text();
+}
+std::string json_integers(const std::vector<int64_t>& list) {
+  return json_array(list, [](int64_t number) { return std::to_string(number); });
+}
+
+std::string spec_json(const TensorSpec& spec) {
+  JsonObject object;
+  object.raw("shape", json_integers(spec.shape));
+  if (spec.dtype != tenon::f64) object.put("dtype", tenon::dtype_text(spec.dtype));
+  if (!spec.values.empty()) {
+    object.raw("values", json_array(spec.values, json_number));
+  } else if (spec.low != -1 || spec.high != 1) {
+    object.put("low", spec.low).put("high", spec.high);
+  }
+  if (!spec.requires_grad) object.truth("requires_grad", false);
+  return object.text();
+}
+
+std::string value_json(const SampleValue& value) {
+  switch (value.kind) {
+    case Kind::tensor:
+      return spec_json(value.tensors[0]);
+    case Kind::tensors:
+      return json_array(value.tensors, spec_json);
+    case Kind::scalar:
+      return value.scalar.is_bool()       ? (value.scalar.to<bool>() ? "true" : "false")
+             : value.scalar.is_floating() ? json_number(value.scalar.to<double>())
+                                          : std::to_string(value.scalar.to<int64_t>());
+    case Kind::text:
+      return json_string(value.text);
+    case Kind::dtype:
+      return json_string(tenon::dtype_text(value.dtype));
+    case Kind::integers:
+      return json_integers(value.integers);
+    case Kind::numbers:
+      return json_array(value.numbers, json_number);
+    default:
+      return "null";
+  }
+}
+
+}  // namespace
+
+std::string Sample::json() const {
+  JsonObject object;
+  for (const SampleValue& value : values) object.raw(value.name, value_json(value));
+  return object.text();
+}
+
+// ---- calls ----
+
+namespace {
+
+uint64_t hashed(const std::string& text, uint64_t seed) {
+  uint64_t hash = 14695981039346656037u ^ seed;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+// Numbers that keep their distance from each other and, where the range has both signs, from zero:
+// maxima and kinks stay where they are when one is moved a little.
+Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
+  const Tensor result = tenon::empty_tensor(
+      tenon::IntList(spec.shape.data(), static_cast<int64_t>(spec.shape.size())), spec.dtype);
+  const auto count = static_cast<size_t>(result.numel());
+  const auto draw = [&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  std::vector<double> numbers = spec.values;
+  if (numbers.empty()) {
+    for (size_t i = 0; i < count; ++i)
+      numbers.push_back((static_cast<double>(i) + 0.3 + 0.4 * draw()) / static_cast<double>(count));
+    for (size_t i = count; i > 1; --i)
+      std::swap(numbers[i - 1],
+                numbers[static_cast<size_t>(draw() * static_cast<double>(i))]);
+    for (double& number : numbers) {
+      number = spec.low + (spec.high - spec.low) * number;
+      if (spec.low < 0 && spec.high > 0 && std::abs(number) < 0.01 * spec.high)
+        number = 0.02 * spec.high;
+    }
+  }
+  tenon::visit(spec.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* to = result.data<T>();
+    for (size_t i = 0; i < count; ++i) {
+      const double number = numbers[i % numbers.size()];
+      if constexpr (std::is_same_v<T, bool>)
+        to[i] = number > 0;
+      else if constexpr (std::is_integral_v<T>)
+        to[i] = static_cast<T>(std::floor(number));
+      else
+        to[i] = static_cast<T>(number);
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
+    : op_(op), sample_(sample) {
+  uint64_t state = hashed(op, seed);
+  for (size_t v = 0; v < sample.values.size(); ++v) {
+    for (const TensorSpec& spec : sample.values[v].tensors) {
+      tensors.push_back(make_tensor(spec, state));
+      places.push_back({v, spec.requires_grad && tenon::is_floating(spec.dtype)});
+    }
+  }
+}
+
+std::vector<Value> SampleCall::operator()(const std::vector<Tensor>& given, uint64_t draw) const {
+  return call(given, draw, nullptr, nullptr);
+}
+std::vector<Value> SampleCall::with(const std::string& keyword, const Tensor& tensor) const {
+  return call(tensors, 1, &keyword, &tensor);
+}
+
+std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
+                                    const std::string* keyword, const Tensor* extra) const {
+  std::vector<tenon_string> names;
+  std::vector<tenon_value> values;
+  const auto add = [&](const std::string& name, const tenon::Argument& argument) {
+    names.push_back({name.data(), static_cast<int64_t>(name.size())});
+    values.push_back(argument.value());
+  };
+  size_t next = 0;
+  for (const SampleValue& value : sample_.values) {
+    switch (value.kind) {
+      case Kind::none:
+        add(value.name, tenon::none);
+        break;
+      case Kind::tensor:
+        add(value.name, given[next++]);
+        break;
+      case Kind::tensors:
+        add(value.name,
+            tenon::TensorList(given.data() + next, static_cast<int64_t>(value.tensors.size())));
+        next += value.tensors.size();
+        break;
+      case Kind::scalar:
+        add(value.name, value.scalar);
+        break;
+      case Kind::text:
+        add(value.name, value.text);
+        break;
+      case Kind::dtype:
+        add(value.name, value.dtype);
+        break;
+      case Kind::integers:
+        add(value.name, value.integers);
+        break;
+      case Kind::numbers:
+        add(value.name, value.numbers);
+        break;
+    }
+  }
+  if (keyword != nullptr) add(*keyword, *extra);
+  tenon::seed_generator(draw);
+  const auto count = static_cast<size_t>(tenon::host().op_result_count(op_.handle()));
+  std::vector<tenon_value> results(count + 1);
+  tenon::detail::check(tenon::host().op_call_keywords, op_.handle(),
+                       static_cast<const tenon_value*>(nullptr), int64_t{0}, names.data(),
+                       values.data(), static_cast<int64_t>(values.size()), results.data());
+  std::vector<Value> list;
+  for (size_t r = 0; r < count; ++r) list.emplace_back(results[r]);
+  return list;
+}
+
+std::vector<Tensor> tensors_of(const std::vector<Value>& results) {
+  std::vector<Tensor> list;
+  for (const Value& result : results) {
+    if (result.is_tensor()) list.push_back(result.tensor());
+    if (result.get().tag != TENON_VALUE_TENSOR_LIST) continue;
+    for (Tensor& tensor : result.tensors()) list.push_back(std::move(tensor));
+  }
+  return list;
+}
+
+// ---- samples that an author gives ----
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& place, const std::string& what) {
+  throw tenon::ValueError("samples" + place + ": " + what);
+}
+
+DType dtype_named(const std::string& place, const std::string& name) {
+#define TENON_CLI_DTYPE(constant, code, bytes, type, text) \
+  if (name == text) return static_cast<DType>(code);
+  TENON_DTYPES(TENON_CLI_DTYPE)
+#undef TENON_CLI_DTYPE
+  refuse(place, "there is no dtype '" + name + "'");
+}
+
+std::vector<int64_t> read_integers(const Tree& tree) {
+  std::vector<int64_t> list;
+  for (int64_t i = 0; i < tree.size(); ++i) list.push_back(tree[i].integer());
+  return list;
+}
+std::vector<double> read_numbers(const Tree& tree) {
+  std::vector<double> list;
+  for (int64_t i = 0; i < tree.size(); ++i) list.push_back(tree[i].number());
+  return list;
+}
+bool is_list_of_numbers(const Tree& tree) {
+  if (!tree.is_container() || tree.is_object()) return false;
+  for (int64_t i = 0; i < tree.size(); ++i) {
+    if (!tree[i].is_number()) return false;
+  }
+  return true;
+}
+bool is_truth(const Tree& tree) {
+  return tree.defined() && !tree.is_null() && !tree.is_container() && !tree.is_text() &&
+         !tree.is_number();
+}
+bool is_integer(const Tree& tree) {
+  return tree.is_number() && tree.json().find_first_of(".eE") == std::string::npos;
+}
+
+constexpr int64_t kMostElements = 1 << 20;
+
+TensorSpec read_tensor(const std::string& place, const Tree& tree) {
+  if (!tree.is_object())
+    refuse(place, "a tensor is an object such as {\"shape\": [2, 3]}, found " + tree.json());
+  const std::vector<std::string> known = {"shape", "dtype", "low", "high", "values",
+                                          "requires_grad"};
+  for (int64_t i = 0; i < tree.size(); ++i) {
+    if (std::find(known.begin(), known.end(), tree.key(i)) == known.end()) {
+      refuse(place, "a tensor has no '" + tree.key(i) + "'" + suggestion(tree.key(i), known) +
+                        "; it has " + join(known, ", "));
+    }
+  }
+  TensorSpec spec;
+  if (tree["dtype"].defined()) spec.dtype = dtype_named(place, tree["dtype"].text());
+  if (tree["values"].defined() && (!is_list_of_numbers(tree["values"]) || tree["values"].size() == 0))
+    refuse(place + "/values", "not a flat list of numbers");
+  spec.values = read_numbers(tree["values"]);
+  if (!tree["shape"].defined()) {
+    if (spec.values.empty()) refuse(place, "the tensor has no \"shape\"");
+    spec.shape = {static_cast<int64_t>(spec.values.size())};
+  } else {
+    if (!is_list_of_numbers(tree["shape"])) refuse(place + "/shape", "not a list of sizes");
+    spec.shape = read_integers(tree["shape"]);
+  }
+  int64_t count = 1;
+  for (const int64_t size : spec.shape) {
+    if (size < 0 || size > kMostElements) refuse(place + "/shape", "not a list of sizes");
+    count = std::min(kMostElements + 1, count * size);
+  }
+  if (count > kMostElements || spec.shape.size() > TENON_MAX_RANK)
+    refuse(place + "/shape", "too large for a check: at most " + grouped(kMostElements) +
+                                 " elements of at most " + std::to_string(TENON_MAX_RANK) +
+                                 " dimensions");
+  // Integers count from 0, so that they can be indices.
+  spec.low = tree["low"].number(tenon::is_floating(spec.dtype) ? -1 : 0);
+  spec.high = tree["high"].number(tenon::is_floating(spec.dtype) ? 1 : 2);
+  if (!(spec.low <= spec.high)) refuse(place, "\"low\" is above \"high\"");
+  spec.requires_grad = tree["requires_grad"].truth(true);
+  return spec;
+}
+
+SampleValue read_value(const std::string& place, const Tree& tree, const DeclaredType& type) {
+  SampleValue value;
+  value.name = type.name;
+  if (tree.is_null()) {
+    if (!type.optional) refuse(place, "'" + type.name + "' cannot be null");
+    return value;
+  }
+  if (type.is_tensor() && type.list) {
+    value.kind = Kind::tensors;
+    if (tree.is_object() || !tree.is_container()) refuse(place, "not a list of tensors");
+    for (int64_t i = 0; i < tree.size(); ++i)
+      value.tensors.push_back(read_tensor(place + "/" + std::to_string(i), tree[i]));
+  } else if (type.base == "Tensor" || (type.is_tensor() && tree.is_object())) {
+    value.kind = Kind::tensor;
+    value.tensors.push_back(read_tensor(place, tree));
+  } else if (type.base == "dtype") {
+    value.kind = Kind::dtype;
+    value.dtype = dtype_named(place, tree.text());
+  } else if (tree.is_text()) {
+    value.kind = Kind::text;
+    value.text = tree.text();
+  } else if (is_truth(tree)) {
+    value.kind = Kind::scalar;
+    value.scalar = Scalar(tree.truth());
+  } else if (tree.is_number()) {
+    value.kind = Kind::scalar;
+    value.scalar = is_integer(tree) ? Scalar(tree.integer()) : Scalar(tree.number());
+  } else if (is_list_of_numbers(tree) && type.base == "float") {
+    value.kind = Kind::numbers;
+    value.numbers = read_numbers(tree);
+  } else if (is_list_of_numbers(tree)) {
+    value.kind = Kind::integers;
+    value.integers = read_integers(tree);
+  } else {
+    refuse(place, "'" + type.name + "' cannot be made from " + tree.json());
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<Sample> parse_samples(const std::string& json,
+                                  const std::vector<DeclaredType>& parameters) {
+  const Tree list = Tree::parse(json);
+  if (!list.is_container() || list.is_object()) refuse("", "not a list of objects");
+  std::vector<std::string> names;
+  for (const DeclaredType& parameter : parameters) names.push_back(parameter.name);
+  std::vector<Sample> samples;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const std::string place = "/" + std::to_string(i);
+    const Tree object = list[i];
+    if (!object.is_object()) refuse(place, "not an object of arguments by name");
+    Sample sample;
+    for (int64_t k = 0; k < object.size(); ++k) {
+      const std::string key = object.key(k);
+      const std::string at = place + "/" + key;
+      // "gradcheck" can be no parameter's name here: it says how to compare.
+      const auto found = std::find(names.begin(), names.end(), key);
+      if (key == "gradcheck" && found == names.end()) {
+        for (int64_t o = 0; o < object[k].size(); ++o) {
+          const std::string option = object[k].key(o);
+          double* place_of = option == "atol"         ? &sample.atol
+                             : option == "rtol"       ? &sample.rtol
+                             : option == "eps"        ? &sample.eps
+                             : option == "nondet_tol" ? &sample.nondet_tol
+                                                      : nullptr;
+          if (place_of == nullptr)
+            refuse(at, "there is no option '" + option + "'; there are atol, rtol, eps, nondet_tol");
+          *place_of = object[k][o].number();
+        }
+        continue;
+      }
+      if (found == names.end())
+        refuse(at, "there is no parameter '" + key + "'" + suggestion(key, names));
+      sample.values.push_back(
+          read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())]));
+    }
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// ---- samples that are generated ----
+
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+SampleValue tensor_value(Shape shape, DType dtype = tenon::f64) {
+  SampleValue value;
+  value.kind = Kind::tensor;
+  TensorSpec spec;
+  spec.shape = std::move(shape);
+  spec.dtype = dtype;
+  if (!tenon::is_floating(dtype)) {
+    spec.low = dtype == tenon::boolean ? -1 : 0;
+    spec.high = dtype == tenon::boolean ? 1 : 2;
+  }
+  value.tensors.push_back(std::move(spec));
+  return value;
+}
+SampleValue scalar_value(const Scalar& scalar) {
+  SampleValue value;
+  value.kind = Kind::scalar;
+  value.scalar = scalar;
+  return value;
+}
+SampleValue integers_value(Shape list) {
+  SampleValue value;
+  value.kind = Kind::integers;
+  value.integers = std::move(list);
+  return value;
+}
+
+bool names_indices(const std::string& name) {
+  for (const char* word : {"index", "indices", "target", "label", "ids"}) {
+    if (name.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::vector<SampleValue> tensor_choices(const DeclaredType& type, const Shape& base) {
+  std::vector<SampleValue> list;
+  const Shape reversed(base.rbegin(), base.rend());
+  if (names_indices(type.name)) list.push_back(tensor_value(base, tenon::i64));
+  list.push_back(tensor_value(base));
+  if (!names_indices(type.name)) list.push_back(tensor_value(base, tenon::i64));
+  list.push_back(tensor_value(base, tenon::boolean));
+  if (base.empty()) return list;
+  if (reversed != base) list.push_back(tensor_value(reversed));
+  if (base.size() > 1) {
+    list.push_back(tensor_value({base.back()}));
+    list.push_back(tensor_value({base.front()}));
+    list.push_back(tensor_value({base.front()}, tenon::i64));
+  }
+  list.push_back(tensor_value({4, base.back()}));
+  if (base.size() > 2) {
+    Shape weight(base.size(), 2);
+    weight[0] = 3;
+    weight[1] = base[1];
+    list.push_back(tensor_value(weight));
+  }
+  list.push_back(tensor_value({}));
+  return list;
+}
+
+// What a parameter may be tried with, simplest first; empty: nothing is known to try.
+std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base) {
+  std::vector<SampleValue> list;
+  if (type.optional && !type.has_default) list.emplace_back();
+  const auto repeated = [&](int64_t number) {
+    return Shape(static_cast<size_t>(type.length), number);
+  };
+  if (type.is_tensor() && type.list) {
+    for (const SampleValue& one : tensor_choices(type, base)) {
+      SampleValue both = one;
+      both.kind = Kind::tensors;
+      both.tensors.push_back(one.tensors[0]);
+      if (type.length > 0) both.tensors.resize(static_cast<size_t>(type.length), one.tensors[0]);
+      list.push_back(std::move(both));
+    }
+  } else if (type.is_tensor()) {
+    const std::vector<SampleValue> tensors = tensor_choices(type, base);
+    list.insert(list.end(), tensors.begin(), tensors.end());
+  } else if (type.base == "int" && type.list && type.length > 0) {
+    for (const int64_t number : {2, 1, 0, 3}) list.push_back(integers_value(repeated(number)));
+  } else if (type.base == "int" && type.list) {
+    Shape descending, first(base.size(), 1), counted_up;
+    int64_t count = 1;
+    for (size_t i = 0; i < base.size(); ++i) {
+      descending.push_back(static_cast<int64_t>(base.size() - 1 - i));
+      count *= base[i];
+    }
+    for (const Shape& shape :
+         {base, descending, Shape{count}, Shape{0}, Shape{1}, first, Shape{2},
+          base.empty() ? Shape{} : Shape{base.back()}, Shape{2, 3}, Shape{1, 2, 4, 4}}) {
+      list.push_back(integers_value(shape));
+    }
+  } else if (type.base == "int") {
+    for (const int64_t number : {1, 0, 2, 3, -1}) list.push_back(scalar_value(number));
+  } else if (type.base == "float" && type.list) {
+    SampleValue value;
+    value.kind = Kind::numbers;
+    value.numbers.assign(type.length > 0 ? static_cast<size_t>(type.length) : 2, 0.5);
+    list.push_back(value);
+  } else if (type.base == "float") {
+    for (const double number : {0.5, 2.0, 0.0}) list.push_back(scalar_value(number));
+  } else if (type.base == "Scalar") {
+    list.push_back(scalar_value(0.5));
+    list.push_back(scalar_value(int64_t{2}));
+    list.push_back(scalar_value(2.5));
+  } else if (type.base == "bool" && !type.list) {
+    list.push_back(scalar_value(false));
+    list.push_back(scalar_value(true));
+  } else if (type.base == "dtype") {
+    SampleValue value;
+    value.kind = Kind::dtype;
+    value.dtype = tenon::f64;
+    list.push_back(value);
+  }
+  for (SampleValue& value : list) value.name = type.name;
+  return list;
+}
+
+// Domains: everywhere, positive, above one.
+constexpr double kRanges[][2] = {{-1, 1}, {0.1, 0.9}, {1.1, 2}};
+
+Sample in_range(Sample sample, const double (&range)[2]) {
+  for (SampleValue& value : sample.values) {
+    for (TensorSpec& spec : value.tensors) {
+      if (!tenon::is_floating(spec.dtype)) continue;
+      spec.low = range[0];
+      spec.high = range[1];
+    }
+  }
+  return sample;
+}
+
+// Index vectors in the order of their sums: all first choices, then one second choice, ...
+class Odometer {
+ public:
+  explicit Odometer(std::vector<size_t> sizes) : sizes_(std::move(sizes)), at_(sizes_.size()) {
+    for (const size_t size : sizes_) most_ += size - 1;
+  }
+  const std::vector<size_t>& at() const { return at_; }
+  // False when all have been seen.
+  bool next() {
+    for (;;) {
+      if (!step()) {
+        if (++sum_ > most_) return false;
+        std::fill(at_.begin(), at_.end(), 0);
+      }
+      size_t sum = 0;
+      for (const size_t i : at_) sum += i;
+      if (sum == sum_) return true;
+    }
+  }
+
+ private:
+  bool step() {
+    for (size_t i = 0; i < at_.size(); ++i) {
+      if (++at_[i] < std::min(sizes_[i], sum_ + 1)) return true;
+      at_[i] = 0;
+    }
+    return false;
+  }
+  std::vector<size_t> sizes_, at_;
+  size_t sum_ = 0, most_ = 0;
+};
+
+constexpr int kMostTries = 1500;  // for each base shape
+
+}  // namespace
+
+Generated generate_samples(const std::vector<DeclaredType>& parameters,
+                           const std::function<bool(const Sample&)>& accepts,
+                           const std::string* last_refusal) {
+  Generated generated;
+  std::vector<const DeclaredType*> required, options;
+  bool has_tensors = false;
+  for (const DeclaredType& parameter : parameters) {
+    (parameter.has_default ? options : required).push_back(&parameter);
+    has_tensors = has_tensors || (!parameter.has_default && parameter.is_tensor());
+  }
+  const std::vector<Shape> bases = {{2, 3}, {3}, {1, 2, 4, 4}, {3, 3}, {2, 2, 3}, {}};
+  std::string refusal;
+  Shape first_base;
+  for (const Shape& base : bases) {
+    if (generated.samples.size() >= 3 || (!has_tensors && !generated.samples.empty())) break;
+    std::vector<std::vector<SampleValue>> all;
+    std::vector<size_t> sizes;
+    for (const DeclaredType* parameter : required) {
+      all.push_back(choices(*parameter, base));
+      if (all.back().empty()) {
+        generated.reason = "no arguments are known to try for '" + parameter->base + " " +
+                           parameter->name + "'; give the definition `samples`";
+        return generated;
+      }
+      sizes.push_back(all.back().size());
+    }
+    Odometer odometer(sizes);
+    bool found = false;
+    for (int tries = 0; tries < kMostTries && !found; ++tries) {
+      Sample sample;
+      for (size_t i = 0; i < all.size(); ++i) sample.values.push_back(all[i][odometer.at()[i]]);
+      for (const auto& range : kRanges) {
+        const Sample candidate = in_range(sample, range);
+        if (!accepts(candidate)) continue;
+        if (generated.samples.empty()) first_base = base;
+        generated.samples.push_back(candidate);
+        found = true;
+        break;
+      }
+      if (refusal.empty()) refusal = *last_refusal;
+      if (!odometer.next()) break;
+    }
+  }
+  if (generated.samples.empty()) {
+    generated.reason = "no arguments that it takes could be generated (" + refusal +
+                       "); give the definition `samples`";
+    return generated;
+  }
+  // Each option in turn, once away from its default.
+  const Sample first = generated.samples[0];
+  for (const DeclaredType* option : options) {
+    if (option->is_out() || option->base == "dtype") continue;
+    for (const SampleValue& value : choices(*option, first_base)) {
+      if (value.kind == Kind::scalar && value.scalar.is_bool() &&
+          value.scalar.to<bool>() == (option->default_text == "True"))
+        continue;
+      if (value.kind == Kind::scalar && !value.scalar.is_bool() &&
+          value.scalar.to<double>() == std::strtod(option->default_text.c_str(), nullptr))
+        continue;
+      Sample sample = first;
+      sample.values.push_back(value);
+      if (!accepts(sample)) continue;
+      generated.samples.push_back(std::move(sample));
+      break;
+    }
+  }
+  return generated;
+}
+
+}  // namespace cli

@@ -1,0 +1,96 @@
+// Arguments to try an op with: given by its author as JSON, or generated from its schema.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/op.hpp>
+#include <tenon/tree.hpp>
+
+namespace cli {
+
+// A parameter or return of a schema, as the "declarations" listing tells it.
+struct DeclaredType {
+  std::string name;
+  std::string base;  // "Tensor", "Tensor|Scalar", "int"...
+  bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
+  int64_t length = 0;  // of int[2]; 0: any
+  std::string alias, default_text;
+
+  bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }
+  bool is_out() const { return keyword_only && name == "out"; }
+};
+std::vector<DeclaredType> declared_types(const tenon::Tree& list);
+
+struct TensorSpec {
+  std::vector<int64_t> shape;
+  tenon::DType dtype = tenon::f64;
+  double low = -1, high = 1;
+  std::vector<double> values;  // in place of random ones
+  bool requires_grad = true;   // as far as the dtype can
+};
+
+// One named argument.
+struct SampleValue {
+  enum class Kind { none, tensor, tensors, scalar, text, dtype, integers, numbers };
+  std::string name;
+  Kind kind = Kind::none;
+  std::vector<TensorSpec> tensors;
+  tenon::Scalar scalar;
+  std::string text;
+  tenon::DType dtype = tenon::DType::none;
+  std::vector<int64_t> integers;
+  std::vector<double> numbers;
+};
+
+struct Sample {
+  std::vector<SampleValue> values;
+  double atol = 1e-5, rtol = 1e-3, eps = 1e-6, nondet_tol = 0;  // for the gradient checks
+  std::string json() const;
+};
+
+// Arguments made from a sample: the same ones each time for the same seed.
+class SampleCall {
+ public:
+  SampleCall(const std::string& op, const Sample& sample, uint64_t seed);
+
+  // Every tensor of the call in order, those in lists included.
+  std::vector<tenon::Tensor> tensors;
+  struct Place {
+    size_t value;  // of the sample
+    bool requires_grad;
+  };
+  std::vector<Place> places;
+
+  // Calls with other tensors in their places; random draws are the same in every call.
+  std::vector<tenon::Value> operator()(const std::vector<tenon::Tensor>& given,
+                                       uint64_t draw = 1) const;
+  // The same with one more keyword.
+  std::vector<tenon::Value> with(const std::string& keyword, const tenon::Tensor& tensor) const;
+
+ private:
+  std::vector<tenon::Value> call(const std::vector<tenon::Tensor>& given, uint64_t draw,
+                                 const std::string* keyword, const tenon::Tensor* extra) const;
+  tenon::Op op_;
+  Sample sample_;
+};
+
+// All tensors among results.
+std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);
+
+// Reads what an author wrote; throws ValueError that names the place.
+std::vector<Sample> parse_samples(const std::string& json,
+                                  const std::vector<DeclaredType>& parameters);
+
+struct Generated {
+  std::vector<Sample> samples;
+  std::string reason;  // why there are none
+};
+// Tries arguments on `accepts` until some are taken: simple ones first, then each option in turn.
+Generated generate_samples(const std::vector<DeclaredType>& parameters,
+                           const std::function<bool(const Sample&)>& accepts,
+                           const std::string* last_refusal);
+
+}  // namespace cli

@@ -1,0 +1,129 @@
+// The side of `tenon check` that runs plugin code.
+#include "check_worker.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <unistd.h>
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <tenon/runtime.hpp>
+
+#include "check_item.hpp"
+#include "commands.hpp"
+#include "json.hpp"
+
+namespace cli {
+
+using tenon::Tree;
+
+std::vector<CheckTarget> check_targets(const Tree& declarations, const std::string& name) {
+  std::vector<CheckTarget> all, chosen;
+  std::vector<std::string> names;
+  for (const auto& [key, kind] : {std::pair{"ops", "op"}, std::pair{"modules", "module"}}) {
+    const Tree list = declarations[key];
+    for (int64_t i = 0; i < list.size(); ++i) {
+      all.push_back({kind, list[i]["name"].text(), list[i]});
+      names.push_back(all.back().name);
+    }
+  }
+  if (name.empty()) return all;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+               [&](const CheckTarget& target) { return target.name == name; });
+  if (chosen.empty()) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+                 [&](const CheckTarget& target) { return ends_with(target.name, "." + name); });
+  }
+  if (!chosen.empty()) return chosen;
+  throw tenon::ValueError("plugin '" + declarations["id"].text() + "' declares no op or module '" +
+                          name + "'" + suggestion(name, names));
+}
+
+namespace {
+
+class Speaker : public CheckListener {
+ public:
+  explicit Speaker(const std::function<void(const std::string&)>& say) : say_(say) {}
+  void stage(const std::string& name) override { say("stage", "name", name); }
+  void note(const std::string& text) override { say("note", "text", text); }
+  void skip(const std::string& reason) override { say("skip", "reason", reason); }
+  void samples(int64_t count) override {
+    say_(JsonObject().put("at", "samples").put("count", count).text());
+  }
+  void finding(const Finding& finding) override {
+    say_(JsonObject()
+             .put("at", "finding")
+             .put("kind", finding.kind)
+             .put("stage", finding.stage)
+             .put("message", finding.message)
+             .put("sample", finding.sample)
+             .text());
+  }
+  void item(const char* at, int64_t index) {
+    say_(JsonObject().put("at", at).put("item", index).text());
+  }
+  void say(const char* at, const char* key, const std::string& text) {
+    say_(JsonObject().put("at", at).put(key, text).text());
+  }
+
+ private:
+  const std::function<void(const std::string&)>& say_;
+};
+
+void limit(int resource, int64_t bytes) {
+  const rlimit limits{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  setrlimit(static_cast<__rlimit_resource>(resource), &limits);
+}
+
+}  // namespace
+
+void check_targets_here(const WorkerOptions& options,
+                        const std::function<void(const std::string&)>& say) {
+  Speaker speaker(say);
+  speaker.stage("open");
+  try {
+    tenon::load_plugin(options.plugin);
+  } catch (const tenon::Error& error) {
+    speaker.finding({"open", "open", error.what(), ""});
+    say(R"({"at":"end"})");
+    return;
+  }
+  const std::vector<CheckTarget> targets =
+      check_targets(tenon::describe("declarations", options.plugin), options.item);
+  for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    speaker.item("begin", index);
+    if (const std::string fault = targets[i].declaration["fault"].text(); !fault.empty())
+      speaker.finding({"schema", "schema", fault, ""});
+    else if (targets[i].kind == "op")
+      check_op(checked_op(targets[i].declaration), options.seed, speaker);
+    else
+      check_module(checked_module(targets[i].declaration), options.seed, speaker);
+    speaker.item("done", index);
+  }
+  say(R"({"at":"end"})");
+}
+
+int run_check_worker(const WorkerOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  limit(RLIMIT_CORE, 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // Sanitizers reserve address space by the terabyte.
+  if (options.memory > 0) limit(RLIMIT_AS, options.memory << 20);
+#endif
+  const int channel = static_cast<int>(options.channel);
+  check_targets_here(options, [channel](const std::string& line) {
+    const std::string text = line + "\n";
+    for (size_t sent = 0; sent < text.size();) {
+      const ssize_t count = write(channel, text.data() + sent, text.size() - sent);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) _exit(kFault);  // nobody listens
+      sent += static_cast<size_t>(count);
+    }
+  });
+  return kFine;
+}
+
+}  // namespace cli

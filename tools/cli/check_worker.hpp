@@ -1,0 +1,40 @@
+// The side of `tenon check` that runs plugin code: in a child process, telling what happens line by
+// line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/tree.hpp>
+
+namespace cli {
+
+// The items of a plugin in the order of their checks, as (kind, declaration).
+struct CheckTarget {
+  std::string kind;  // "op", "module"
+  std::string name;
+  tenon::Tree declaration;
+};
+// All that is declared, or the one with this name; throws ValueError when there is none.
+std::vector<CheckTarget> check_targets(const tenon::Tree& declarations, const std::string& name);
+
+struct WorkerOptions {
+  std::string plugin;
+  std::string item;     // only this op or module
+  int64_t first = 0;    // target to begin with
+  int64_t memory = 0;   // MiB of address space; 0: no limit
+  uint64_t seed = 0;
+  int64_t channel = 3;  // file descriptor of the answers
+};
+
+// Opens the plugin and checks; `say` gets JSON objects:
+//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"finding",...}
+//   {"at":"note","text":...} {"at":"skip","reason":...} {"at":"samples","count":n}
+//   {"at":"done","item":i} {"at":"end"}
+void check_targets_here(const WorkerOptions& options,
+                        const std::function<void(const std::string&)>& say);
+int run_check_worker(const WorkerOptions& options);
+
+}  // namespace cli

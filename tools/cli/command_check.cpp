@@ -1,0 +1,241 @@
+// tenon check: a plugin tried out in a child process, op by op.
+#include <chrono>
+#include <filesystem>
+#include <unistd.h>
+
+#include <tenon/runtime.hpp>
+
+#include "check_child.hpp"
+#include "check_report.hpp"
+#include "check_worker.hpp"
+#include "commands.hpp"
+#include "json.hpp"
+#include "terminal.hpp"
+
+namespace cli {
+
+namespace {
+
+using tenon::Tree;
+
+// What comes from the child is as foreign as the plugin in it.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += (byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t' ? c : '?';
+  }
+  return out;
+}
+
+class Progress {
+ public:
+  Progress(size_t count, bool json) : count_(count), live_(!json && is_terminal(stderr)) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void at(size_t index, const std::string& name) {
+    if (!live_) return;
+    const std::string line = "checking " + std::to_string(index + 1) + "/" +
+                             std::to_string(count_) + "  " + name;
+    const int width = terminal_width(stderr);
+    std::fprintf(stderr, "\r\033[K%s", leading(line, width > 1 ? width - 1 : 79).c_str());
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+  void clear() {
+    if (!drawn_) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+    drawn_ = false;
+  }
+
+ private:
+  size_t count_;
+  bool live_;
+  bool drawn_ = false;
+};
+
+// Collects the answers of one child after the other into the report.
+class Collector {
+ public:
+  Collector(const CheckOptions& options, const std::vector<CheckTarget>& targets,
+            CheckReport& report)
+      : options_(options), targets_(targets), report_(report), progress_(targets.size(), options.json) {
+    report_.items.push_back({report_.plugin, "plugin", {}, {}, {}, "", 0});
+  }
+
+  // True when a new item begins.
+  bool receive(const std::string& line) {
+    Tree answer;
+    try {
+      answer = Tree::parse(line);
+    } catch (const tenon::Error&) {
+      protocol("a line that is no JSON");
+      return false;
+    }
+    const std::string at = answer["at"].text();
+    if (at == "begin" && answer["item"].integer(-1) == next_ && !running_) {
+      const CheckTarget& target = targets_[static_cast<size_t>(next_)];
+      report_.items.push_back({target.name, target.kind, {}, {}, {}, "", 0});
+      stage_ = "begin";
+      running_ = true;
+      progress_.at(static_cast<size_t>(next_), target.name);
+      return true;
+    }
+    CheckedItem& item = current();
+    if (at == "done" && running_ && answer["item"].integer(-1) == next_) {
+      finish_item();
+    } else if (at == "stage") {
+      stage_ = printable(answer["name"].text());
+      if (running_) item.stages.push_back(stage_);
+    } else if (at == "finding") {
+      add(answer);
+    } else if (at == "note") {
+      const std::string text = printable(answer["text"].text());
+      if (std::find(item.notes.begin(), item.notes.end(), text) == item.notes.end())
+        item.notes.push_back(text);
+    } else if (at == "skip") {
+      item.skipped = printable(answer["reason"].text());
+    } else if (at == "samples") {
+      item.samples = answer["count"].integer();
+    } else if (at == "end") {
+      ended_ = true;
+    } else {
+      protocol("an answer out of turn");
+    }
+    return false;
+  }
+
+  // What the end of a child means; true when another one shall go on behind the item.
+  bool conclude(const ChildEnd& end) {
+    const std::string output =
+        end.output.empty() ? "" : "\nit had printed:\n" + printable(end.output);
+    std::string kind, message;
+    if (end.timed_out) {
+      kind = "timeout";
+      message = "no end after " + short_number(options_.timeout) + " s";
+    } else if (end.signal != 0) {
+      kind = "crash";
+      message = "the process was ended by " + signal_text(end.signal);
+    } else if (!ended_) {
+      kind = "exit";
+      message = "the process exited with code " + std::to_string(end.code);
+    } else {
+      return false;
+    }
+    // After the end there is only unloading left.
+    if (ended_) stage_ = "shutdown";
+    CheckedItem& item = running_ ? current() : report_.items.front();
+    item.findings.push_back({kind, stage_, message + output, ""});
+    const bool more = running_ && next_ + 1 < static_cast<int64_t>(targets_.size());
+    if (running_) finish_item();
+    stage_ = "open";
+    return more;
+  }
+  int64_t next() const { return next_; }
+  void finish() { progress_.clear(); }
+
+ private:
+  CheckedItem& current() { return running_ ? report_.items.back() : report_.items.front(); }
+  void add(const Tree& answer) {
+    Finding finding{printable(answer["kind"].text()), printable(answer["stage"].text()),
+                    printable(answer["message"].text()), answer["sample"].text()};
+    if (remedy_of(finding.kind).empty()) return protocol("a finding of an unknown kind");
+    try {
+      if (!finding.sample.empty()) finding.sample = Tree::parse(finding.sample).json();
+    } catch (const tenon::Error&) {
+      finding.sample.clear();
+    }
+    current().findings.push_back(std::move(finding));
+  }
+  void protocol(const std::string& what) {
+    CheckedItem& item = current();
+    for (const Finding& finding : item.findings) {
+      if (finding.kind == "protocol") return;
+    }
+    item.findings.push_back({"protocol", stage_,
+                             "the child process sent " + what +
+                                 ": the plugin writes where it should not", ""});
+  }
+  void finish_item() {
+    running_ = false;
+    ++next_;
+    if (options_.json) return;
+    const std::string text = item_text(report_.items.back(), true);
+    progress_.clear();
+    print(text);
+    std::fflush(stdout);
+  }
+
+  const CheckOptions& options_;
+  const std::vector<CheckTarget>& targets_;
+  CheckReport& report_;
+  Progress progress_;
+  std::string stage_ = "open";
+  int64_t next_ = 0;
+  bool running_ = false;
+  bool ended_ = false;
+};
+
+std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first) {
+  std::vector<std::string> list;
+  for (const std::string& path : options.plugin_paths) {
+    list.push_back("--plugin-path");
+    list.push_back(path);
+  }
+  for (const std::string& word :
+       {std::string("--threads"), std::string("1"), std::string("check-worker"), options.plugin,
+        std::string("--first"), std::to_string(first), std::string("--memory"),
+        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed)}) {
+    list.push_back(word);
+  }
+  if (!options.item.empty()) {
+    list.push_back("--op");
+    list.push_back(options.item);
+  }
+  return list;
+}
+
+}  // namespace
+
+int check_plugin(const CheckOptions& asked) {
+  CheckOptions options = asked;
+  const auto start = std::chrono::steady_clock::now();
+  if (options.plugin.find('/') != std::string::npos || ends_with(options.plugin, ".so")) {
+    options.plugin = std::filesystem::absolute(options.plugin).lexically_normal();
+  }
+  const Tree declarations = tenon::describe("declarations", options.plugin);
+  const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
+  CheckReport report;
+  report.plugin = declarations["id"].text();
+  report.version = declarations["version"].text();
+  report.path = declarations["path"].text();
+  Collector collector(options, targets, report);
+  if (options.in_process) {
+    WorkerOptions here;
+    here.plugin = options.plugin;
+    here.item = options.item;
+    here.seed = options.seed;
+    check_targets_here(here, [&](const std::string& line) { collector.receive(line); });
+  } else {
+    for (bool more = true; more;) {
+      const ChildEnd end =
+          run_child(worker_arguments(options, collector.next()), options.timeout,
+                    [&](const std::string& line) { return collector.receive(line); });
+      more = collector.conclude(end);
+    }
+  }
+  collector.finish();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (options.json) {
+    print_json(report_json(report));
+  } else {
+    print(item_text(report.items.front(), false));
+    print(summary_text(report));
+  }
+  return report.faulty() ? kFault : kFine;
+}
+
+}  // namespace cli
