@@ -524,7 +524,7 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
 PluginManager::Record& PluginManager::loadable(const std::string& id_or_path,
                                                const std::string& asked_by) {
   return is_plugin_path(id_or_path) ? loadable_file(id_or_path, asked_by)
-                             : loadable_id(id_or_path, asked_by);
+                                    : loadable_id(id_or_path, asked_by);
 }
 
 // Files that a policy names are known after a scan.
@@ -757,7 +757,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   };
   for (const PluginPolicy::Plugin& plugin : adopted.plugins) {
     if (plugin.mode == LoadMode::Never) {
-      const Record* record = is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
+      const Record* record =
+          is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
       if (record != nullptr && record->settled()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",

@@ -8,8 +8,8 @@
 //   doc}] op           one of them, with overridable, reason?, providers: [{plugin, standing,
 //   reason?}] overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace ignored
 //   [{name, reason}] declarations  {id, version, path, ops, modules}: all that one plugin declares,
-//   named by id or path, with parameters and samples; modules      [{name, signature, schema, provider, doc}] module       one of
-//   them
+//   named by id or path, with parameters and samples; modules      [{name, signature, schema,
+//   provider, doc}] module       one of them
 #include <algorithm>
 #include <map>
 #include <string>

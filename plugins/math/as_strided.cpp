@@ -113,6 +113,10 @@ struct AsStridedScatter {
   static constexpr auto schema =
       "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int "
       "storage_offset=0) -> Tensor";
+  // Strides speak of the layout: another one gives another result.
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "src": {"shape": [2, 2]}, "size": [2, 2], "stride": [3, 1],
+           "check": {"layouts": false}}])";
   static constexpr auto doc =
       "A copy of input, laid out like it, with src in the place of a strided view.";
   static Tensor forward(Context& c, const Tensor& input, const Tensor& src, IntList size,

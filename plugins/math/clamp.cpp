@@ -8,6 +8,10 @@ using namespace tenon;
 struct Clamp {
   static constexpr auto schema =
       "clamp(Tensor input, Scalar? min=None, Scalar? max=None, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "min": -0.5},
+          {"input": {"shape": [2, 3]}, "max": 0.5},
+          {"input": {"shape": [2, 3]}, "min": -0.5, "max": 0.5}])";
   static constexpr auto doc = "Elements below min become min, then those above max become max.";
   static Tensor forward(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max,
                         const Tensor& out) {

@@ -17,6 +17,7 @@ DType dtype_for(const Scalar& value) {
 
 struct Empty {
   static constexpr auto schema = "empty(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto samples = R"([{"size": [2, 3], "check": {"deterministic": false}}])";
   static constexpr auto doc = "A tensor whose elements are whatever the memory held.";
   static Tensor forward(IntList size, DType dtype) {
     return empty_tensor(size, choose(dtype, f32));

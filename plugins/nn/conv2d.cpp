@@ -377,6 +377,11 @@ struct Conv2dInput {
       "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, int[2] "
       "stride=1, "
       "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input_size": [1, 2, 4, 4], "weight": {"shape": [3, 2, 3, 3]},
+           "grad_output": {"shape": [1, 3, 2, 2]}},
+          {"input_size": [2, 4, 4], "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
+           "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv2d with respect to its input.";
   static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
 
@@ -403,6 +408,11 @@ struct Conv2dWeight {
       "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, int[2] "
       "stride=1, "
       "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 2, 4, 3]}, "weight_size": [3, 2, 2, 1],
+           "grad_output": {"shape": [2, 3, 3, 3]}},
+          {"input": {"shape": [2, 4, 4]}, "weight_size": [2, 1, 2, 2], "stride": 2, "padding": 1, "groups": 2,
+           "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv2d with respect to its weight.";
   static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
 

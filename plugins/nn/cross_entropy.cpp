@@ -81,6 +81,13 @@ struct CrossEntropy {
       "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, *, int "
       "ignore_index=-100, "
       "str reduction='mean', float label_smoothing=0) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}},
+          {"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"},
+           "weight": {"shape": [3], "low": 0.1, "high": 2, "requires_grad": false}, "label_smoothing": 0.1},
+          {"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}, "ignore_index": 2},
+          {"input": {"shape": [2, 3]}, "target": {"shape": [2, 3], "low": 0.1, "high": 0.9}, "reduction": "sum"},
+          {"input": {"shape": [2, 3, 2]}, "target": {"shape": [2, 2], "dtype": "i64"}, "reduction": "none"}])";
   static constexpr auto doc =
       "The cross entropy between scores and targets, which are class indices or probabilities of "
       "the scores' shape.";
@@ -219,6 +226,10 @@ struct CrossEntropyGrad {
       "nn.grad.cross_entropy(Tensor grad_output, Tensor input, Tensor target, Tensor? weight=None, "
       "*, "
       "int ignore_index=-100, str reduction='mean', float label_smoothing=0) -> Tensor";
+  static constexpr auto samples =
+      R"([{"grad_output": {"shape": []}, "input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}},
+          {"grad_output": {"shape": []}, "input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"},
+           "weight": {"shape": [3], "low": 0.1, "high": 2, "requires_grad": false}, "label_smoothing": 0.1}])";
   static constexpr auto doc =
       "The gradient of cross_entropy with respect to its input, for class-index targets.";
   static constexpr auto saves = "grad_output for input, input, target, weight";

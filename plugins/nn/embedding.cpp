@@ -33,6 +33,9 @@ int64_t padding_of(const std::optional<int64_t>& padding_idx, int64_t rows) {
 struct Embedding {
   static constexpr auto schema =
       "nn.functional.embedding(Tensor input, Tensor weight, *, int? padding_idx=None) -> Tensor";
+  // Not with padding_idx, whose row has no gradient by definition.
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3], "dtype": "i64", "high": 4}, "weight": {"shape": [4, 3]}}])";
   static constexpr auto doc =
       "The rows of weight that input names; the row padding_idx gets no gradient.";
   static constexpr auto saves = "input, shape(weight)";
@@ -90,11 +93,13 @@ struct EmbeddingGrad {
     const Tensor index_tensor = indices_of(indices);
     check_floating("embedding", "grad_output", grad_output);
     const int64_t rank = grad_output.dim(), count = index_tensor.numel();
-    if (rank < 1 || grad_output.numel() != count * grad_output.shape()[rank - 1]) {
+    const auto& sizes = grad_output.shape();
+    if (rank != indices.dim() + 1 ||
+        !std::equal(sizes.begin(), sizes.end() - 1, indices.shape().begin())) {
       throw tenon::ValueError("embedding(): 'grad_output' of shape " + shape_text(grad_output) +
                               " does not fit indices of shape " + shape_text(indices));
     }
-    const int64_t features = grad_output.shape()[rank - 1], padding = padding_of(padding_idx, rows);
+    const int64_t features = sizes[rank - 1], padding = padding_of(padding_idx, rows);
     const Tensor whole = dense(grad_output);
     Tensor result = tenon::empty_tensor({rows, features}, grad_output.dtype());
     tenon::fill_elements(result, 0);

@@ -8,6 +8,7 @@ using namespace nn;
 struct Embedding {
   static constexpr auto schema =
       "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None)";
+  static constexpr auto samples = R"([{"num_embeddings": 4, "embedding_dim": 3}])";
   static constexpr auto doc =
       "A table of num_embeddings rows; the row padding_idx begins as zeros and stays so.";
 

@@ -193,6 +193,13 @@ struct LayerNormGrad {
       "nn.grad.layer_norm(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? "
       "weight, "
       "int[] normalized_shape, float eps) -> (Tensor, Tensor, Tensor)";
+  // Its rules take mean and rstd for what they are, functions of input: differences cannot.
+  static constexpr auto samples =
+      R"([{"grad_output": {"shape": [2, 3]},
+           "input": {"shape": [2, 3], "values": [1, 2, 3, 0, 2, 4], "requires_grad": false},
+           "mean": {"values": [2, 2], "requires_grad": false},
+           "rstd": {"values": [1.224744871391589, 0.6123724356957945], "requires_grad": false},
+           "weight": {"shape": [3]}, "normalized_shape": [3], "eps": 0.0}])";
   static constexpr auto doc =
       "The gradients of layer_norm for input, weight and bias; mean and rstd are those of the "
       "input's rows.";

@@ -57,6 +57,11 @@ struct NllLoss {
       "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int "
       "ignore_index=-100, "
       "str reduction='mean') -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}},
+          {"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"},
+           "weight": {"shape": [3], "low": 0.1, "high": 2, "requires_grad": false}, "reduction": "sum"},
+          {"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}, "ignore_index": 2, "reduction": "none"}])";
   static constexpr auto doc =
       "The negative log-probability of the target class; the mean is weighted.";
   static constexpr auto saves = "shape(input), target, weight";
@@ -82,6 +87,10 @@ struct SmoothedNllLoss {
       "nn.grad.smoothed_nll_loss(Tensor input, Tensor target, Tensor? weight=None, *, int "
       "ignore_index=-100, "
       "str reduction='mean', float label_smoothing=0) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"}, "label_smoothing": 0.1},
+          {"input": {"shape": [2, 3]}, "target": {"values": [2, 0], "dtype": "i64"},
+           "weight": {"shape": [3], "low": 0.1, "high": 2, "requires_grad": false}, "label_smoothing": 0.1, "reduction": "sum"}])";
   static constexpr auto doc = "nll_loss of smoothed targets: the linear part of cross_entropy.";
   static constexpr auto saves = "shape(input), target, weight";
 

@@ -109,6 +109,13 @@ struct SgdStep {
       "float learning_rate, float momentum=0, float dampening=0, float weight_decay=0, bool "
       "nesterov=False) -> "
       "Tensor(a!)";
+  static constexpr auto samples =
+      R"([{"parameter": {"shape": [2, 3], "requires_grad": false},
+           "gradient": {"shape": [2, 3], "requires_grad": false}, "learning_rate": 0.1},
+          {"parameter": {"shape": [2, 3], "requires_grad": false},
+           "gradient": {"shape": [2, 3], "requires_grad": false},
+           "momentum_buffer": {"shape": [2, 3], "requires_grad": false},
+           "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01, "nesterov": true}])";
   static constexpr auto doc =
       "One step of gradient descent in place; momentum_buffer starts as zeros and is only needed "
       "with momentum.";
@@ -179,6 +186,12 @@ struct AdamStep {
       "int step, float learning_rate, float beta1=0.9, float beta2=0.999, float epsilon=1e-8, "
       "float weight_decay=0) "
       "-> Tensor(a!)";
+  static constexpr auto samples =
+      R"([{"parameter": {"shape": [2, 3], "requires_grad": false},
+           "gradient": {"shape": [2, 3], "requires_grad": false},
+           "first_moment": {"shape": [2, 3], "requires_grad": false},
+           "second_moment": {"shape": [2, 3], "low": 0.1, "high": 0.9, "requires_grad": false},
+           "step": 2, "learning_rate": 0.1}])";
   static constexpr auto doc =
       "One step of Adam in place; the moments start as zeros and step counts from 1.";
 

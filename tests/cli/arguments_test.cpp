@@ -9,17 +9,17 @@ TEST_SUITE("arguments") {
     CHECK(help.code == 0);
     CHECK(help.error.empty());
     for (const char* command : {"run", "plan", "plugins", "ops", "modules", "overridable",
-                                "ignored", "signature", "show", "version", "new"}) {
+                                "ignored", "signature", "show", "check", "version", "new"}) {
       CHECK(contains(help.out, std::string("\n  ") + command + " "));
     }
-    for (const char* later : {"why", "coverage", "check"}) {
+    for (const char* later : {"why", "coverage"}) {
       CHECK_FALSE(contains(help.out, std::string("\n  ") + later));
     }
   }
 
   TEST_CASE("each command has help with an example") {
     for (const char* command : {"run", "plan", "plugins", "ops", "modules", "overridable",
-                                "ignored", "signature", "show", "version", "new"}) {
+                                "ignored", "signature", "show", "check", "version", "new"}) {
       CAPTURE(command);
       const Outcome help = run_program(std::string(command) + " --help");
       CHECK(help.code == 0);
@@ -34,6 +34,7 @@ TEST_SUITE("arguments") {
     };
     for (const Wrong& wrong : {
              Wrong{"", "no command was given; see `tenon --help`"},
+             Wrong{"chekc", "there is no command 'chekc' (did you mean 'check'?)"},
              Wrong{"rnu x.json", "there is no command 'rnu' (did you mean 'run'?)"},
              Wrong{"run", "see `tenon run --help`"},
              Wrong{"run x.json --epochs 0", "--epochs: '0' is not a whole number from 1"},

@@ -12,6 +12,7 @@ TEST_SUITE("new") {
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.out, "created wave_2\n"));
     CHECK(contains(outcome.out, "\n  cd wave_2\n  cmake -S . -B build"));
+    CHECK(contains(outcome.out, "\n  tenon check build/wave_2.so\n"));
     CHECK(contains(outcome.out, "\n  tenon --plugin-path build show wave_2\n"));
     for (const char* file :
          {"CMakeLists.txt", "wave_2.cpp", "tests/wave_2_test.cpp", "README.md", ".gitignore"}) {

@@ -144,7 +144,8 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
       ->type_name("PLUGIN");
   check.app->add_option("--op", check.options->item, "Only this op or module")->type_name("NAME");
   check.app
-      ->add_option("--timeout", check.options->timeout, "Seconds that one op may take; 30 if not given")
+      ->add_option("--timeout", check.options->timeout,
+                   "Seconds that one op may take; 30 if not given")
       ->check(CLI::Range(0.01, 86400.0))
       ->type_name("S");
   check.app

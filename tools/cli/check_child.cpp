@@ -94,8 +94,8 @@ ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
 
   ChildEnd end;
   std::string pending;
-  const auto span = std::chrono::duration_cast<Clock::duration>(
-      std::chrono::duration<double>(seconds));
+  const auto span =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   Clock::time_point deadline = Clock::now() + span;
   std::array<char, 1 << 14> block;
   // The answers' pipe closes with the child; what it started itself may keep the other open.

@@ -33,6 +33,8 @@ class CheckListener {
  public:
   virtual ~CheckListener() = default;
   virtual void stage(const std::string& name) = 0;
+  // What is tried next: should the process end there, it is in the report.
+  virtual void trying(const Sample& sample) = 0;
   virtual void finding(const Finding& finding) = 0;
   virtual void note(const std::string& text) = 0;
   virtual void skip(const std::string& reason) = 0;

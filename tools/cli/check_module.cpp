@@ -115,9 +115,8 @@ void check_module(const CheckedModule& module, uint64_t seed, CheckListener& lis
     listener.stage("call");
     Tensor input;
     Tensor output;
-    const std::vector<std::vector<int64_t>> shapes = {{2, 3},    {2, 2},       {2, 1},
-                                                      {1, 2},    {1, 2, 8, 8}, {1, 1, 8, 8},
-                                                      {1, 3, 8, 8}, {2, 2, 8}, {3}};
+    const std::vector<std::vector<int64_t>> shapes = {
+        {2, 3}, {2, 2}, {2, 1}, {1, 2}, {1, 2, 8, 8}, {1, 1, 8, 8}, {1, 3, 8, 8}, {2, 2, 8}, {3}};
     for (const tenon::DType dtype : {tenon::f32, tenon::i64}) {
       for (const std::vector<int64_t>& shape : shapes) {
         if (output.defined()) break;

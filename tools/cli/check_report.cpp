@@ -24,7 +24,6 @@ constexpr std::array kRemedies{
     Remedy{"memory", "allocate what the shapes need, or allow more with --memory"},
     Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
     // ---- the declaration ----
-    Remedy{"schema", "mend the schema at the place shown"},
     Remedy{"samples", "mend the `samples` of the definition; tools/README.md has their form"},
     Remedy{"double-backward",
            "declare `double_backward` (yes or once) beside the backward that was checked"},
@@ -64,9 +63,7 @@ constexpr std::array kRemedies{
 };
 
 bool is_faulty(const CheckedItem& item) { return !item.findings.empty(); }
-bool is_skipped(const CheckedItem& item) {
-  return item.findings.empty() && !item.skipped.empty();
-}
+bool is_skipped(const CheckedItem& item) { return item.findings.empty() && !item.skipped.empty(); }
 bool is_sound(const CheckedItem& item) {
   return item.findings.empty() && item.skipped.empty() && item.kind != "plugin";
 }
@@ -100,8 +97,10 @@ size_t CheckReport::count(bool (*which)(const CheckedItem&)) const {
 bool CheckReport::faulty() const { return count(is_faulty) > 0; }
 
 std::string item_text(const CheckedItem& item, bool in_full) {
-  if (is_sound(item) && !in_full) return "";
-  const Style style = is_faulty(item) ? Style::red : is_skipped(item) ? Style::yellow : Style::green;
+  if (item.findings.empty() && !in_full) return "";
+  const Style style = is_faulty(item)    ? Style::red
+                      : is_skipped(item) ? Style::yellow
+                                         : Style::green;
   const char* word = is_faulty(item) ? "FAULT  " : is_skipped(item) ? "skipped" : "ok     ";
   std::string text = paint(stdout, style, word) + "  " + item.name;
   if (is_sound(item)) {
@@ -131,8 +130,8 @@ std::string summary_text(const CheckReport& report) {
                      counted(static_cast<int64_t>(report.count(is_sound)), "item") + " ok";
   if (const size_t skipped = report.count(is_skipped); skipped > 0)
     text += ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
-  text += faulty == 0 ? ", no faults" : ", " + grouped(faulty) + " faulty with " +
-                                            counted(found, "finding");
+  text += faulty == 0 ? ", no faults"
+                      : ", " + grouped(faulty) + " faulty with " + counted(found, "finding");
   return text + " (" + duration(report.seconds) + ")\n";
 }
 

@@ -123,8 +123,7 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
     for (size_t i = 0; i < count; ++i)
       numbers.push_back((static_cast<double>(i) + 0.3 + 0.4 * draw()) / static_cast<double>(count));
     for (size_t i = count; i > 1; --i)
-      std::swap(numbers[i - 1],
-                numbers[static_cast<size_t>(draw() * static_cast<double>(i))]);
+      std::swap(numbers[i - 1], numbers[static_cast<size_t>(draw() * static_cast<double>(i))]);
     for (double& number : numbers) {
       number = spec.low + (spec.high - spec.low) * number;
       if (spec.low < 0 && spec.high > 0 && std::abs(number) < 0.01 * spec.high)
@@ -274,8 +273,8 @@ constexpr int64_t kMostElements = 1 << 20;
 TensorSpec read_tensor(const std::string& place, const Tree& tree) {
   if (!tree.is_object())
     refuse(place, "a tensor is an object such as {\"shape\": [2, 3]}, found " + tree.json());
-  const std::vector<std::string> known = {"shape", "dtype", "low", "high", "values",
-                                          "requires_grad"};
+  const std::vector<std::string> known = {"shape", "dtype",  "low",
+                                          "high",  "values", "requires_grad"};
   for (int64_t i = 0; i < tree.size(); ++i) {
     if (std::find(known.begin(), known.end(), tree.key(i)) == known.end()) {
       refuse(place, "a tensor has no '" + tree.key(i) + "'" + suggestion(tree.key(i), known) +
@@ -284,7 +283,8 @@ TensorSpec read_tensor(const std::string& place, const Tree& tree) {
   }
   TensorSpec spec;
   if (tree["dtype"].defined()) spec.dtype = dtype_named(place, tree["dtype"].text());
-  if (tree["values"].defined() && (!is_list_of_numbers(tree["values"]) || tree["values"].size() == 0))
+  if (tree["values"].defined() &&
+      (!is_list_of_numbers(tree["values"]) || tree["values"].size() == 0))
     refuse(place + "/values", "not a flat list of numbers");
   spec.values = read_numbers(tree["values"]);
   if (!tree["shape"].defined()) {
@@ -309,6 +309,43 @@ TensorSpec read_tensor(const std::string& place, const Tree& tree) {
   if (!(spec.low <= spec.high)) refuse(place, "\"low\" is above \"high\"");
   spec.requires_grad = tree["requires_grad"].truth(true);
   return spec;
+}
+
+// How to compare, and what not to expect: no parameter bears these names.
+void read_options(const std::string& place, const Tree& tree, Sample& sample) {
+  struct Number {
+    const char* name;
+    double Sample::*member;
+  };
+  struct Truth {
+    const char* name;
+    bool Sample::*member;
+  };
+  constexpr Number numbers[] = {{"atol", &Sample::atol},
+                                {"rtol", &Sample::rtol},
+                                {"eps", &Sample::eps},
+                                {"nondet_tol", &Sample::nondet_tol}};
+  constexpr Truth truths[] = {{"layouts", &Sample::layouts},
+                              {"precision", &Sample::precision},
+                              {"deterministic", &Sample::deterministic}};
+  for (int64_t i = 0; i < tree.size(); ++i) {
+    const std::string option = tree.key(i);
+    bool known = false;
+    for (const Number& number : numbers) {
+      if (option != number.name || !tree[i].is_number()) continue;
+      sample.*number.member = tree[i].number();
+      known = true;
+    }
+    for (const Truth& truth : truths) {
+      if (option != truth.name || !is_truth(tree[i])) continue;
+      sample.*truth.member = tree[i].truth();
+      known = true;
+    }
+    if (!known)
+      refuse(place, "there is no option '" + option + "' with " + tree[i].json() +
+                        "; there are the numbers atol, rtol, eps, nondet_tol and the truth values "
+                        "layouts, precision, deterministic");
+  }
 }
 
 SampleValue read_value(const std::string& place, const Tree& tree, const DeclaredType& type) {
@@ -367,20 +404,9 @@ std::vector<Sample> parse_samples(const std::string& json,
     for (int64_t k = 0; k < object.size(); ++k) {
       const std::string key = object.key(k);
       const std::string at = place + "/" + key;
-      // "gradcheck" can be no parameter's name here: it says how to compare.
       const auto found = std::find(names.begin(), names.end(), key);
-      if (key == "gradcheck" && found == names.end()) {
-        for (int64_t o = 0; o < object[k].size(); ++o) {
-          const std::string option = object[k].key(o);
-          double* place_of = option == "atol"         ? &sample.atol
-                             : option == "rtol"       ? &sample.rtol
-                             : option == "eps"        ? &sample.eps
-                             : option == "nondet_tol" ? &sample.nondet_tol
-                                                      : nullptr;
-          if (place_of == nullptr)
-            refuse(at, "there is no option '" + option + "'; there are atol, rtol, eps, nondet_tol");
-          *place_of = object[k][o].number();
-        }
+      if (key == "check" && found == names.end()) {
+        read_options(at, object[k], sample);
         continue;
       }
       if (found == names.end())

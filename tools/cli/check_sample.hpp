@@ -48,6 +48,7 @@ struct SampleValue {
 struct Sample {
   std::vector<SampleValue> values;
   double atol = 1e-5, rtol = 1e-3, eps = 1e-6, nondet_tol = 0;  // for the gradient checks
+  bool layouts = true, precision = true, deterministic = true;  // what to expect
   std::string json() const;
 };
 

@@ -22,16 +22,17 @@ std::vector<CheckTarget> check_targets(const tenon::Tree& declarations, const st
 
 struct WorkerOptions {
   std::string plugin;
-  std::string item;     // only this op or module
-  int64_t first = 0;    // target to begin with
-  int64_t memory = 0;   // MiB of address space; 0: no limit
+  std::string item;    // only this op or module
+  int64_t first = 0;   // target to begin with
+  int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
   int64_t channel = 3;  // file descriptor of the answers
 };
 
 // Opens the plugin and checks; `say` gets JSON objects:
-//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"finding",...}
-//   {"at":"note","text":...} {"at":"skip","reason":...} {"at":"samples","count":n}
+//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":...}
+//   {"at":"finding",...} {"at":"note","text":...} {"at":"skip","reason":...}
+//   {"at":"samples","count":n}
 //   {"at":"done","item":i} {"at":"end"}
 void check_targets_here(const WorkerOptions& options,
                         const std::function<void(const std::string&)>& say);

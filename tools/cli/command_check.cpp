@@ -1,4 +1,5 @@
 // tenon check: a plugin tried out in a child process, op by op.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <unistd.h>
@@ -36,8 +37,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void at(size_t index, const std::string& name) {
     if (!live_) return;
-    const std::string line = "checking " + std::to_string(index + 1) + "/" +
-                             std::to_string(count_) + "  " + name;
+    const std::string line =
+        "checking " + std::to_string(index + 1) + "/" + std::to_string(count_) + "  " + name;
     const int width = terminal_width(stderr);
     std::fprintf(stderr, "\r\033[K%s", leading(line, width > 1 ? width - 1 : 79).c_str());
     std::fflush(stderr);
@@ -61,7 +62,10 @@ class Collector {
  public:
   Collector(const CheckOptions& options, const std::vector<CheckTarget>& targets,
             CheckReport& report)
-      : options_(options), targets_(targets), report_(report), progress_(targets.size(), options.json) {
+      : options_(options),
+        targets_(targets),
+        report_(report),
+        progress_(targets.size(), options.json) {
     report_.items.push_back({report_.plugin, "plugin", {}, {}, {}, "", 0});
   }
 
@@ -89,6 +93,9 @@ class Collector {
     } else if (at == "stage") {
       stage_ = printable(answer["name"].text());
       if (running_) item.stages.push_back(stage_);
+      sample_.clear();
+    } else if (at == "trying") {
+      sample_ = answer["sample"].text();
     } else if (at == "finding") {
       add(answer);
     } else if (at == "note") {
@@ -127,10 +134,11 @@ class Collector {
     // After the end there is only unloading left.
     if (ended_) stage_ = "shutdown";
     CheckedItem& item = running_ ? current() : report_.items.front();
-    item.findings.push_back({kind, stage_, message + output, ""});
+    item.findings.push_back({kind, stage_, message + output, normal_json(sample_)});
     const bool more = running_ && next_ + 1 < static_cast<int64_t>(targets_.size());
     if (running_) finish_item();
     stage_ = "open";
+    sample_.clear();
     return more;
   }
   int64_t next() const { return next_; }
@@ -139,24 +147,27 @@ class Collector {
  private:
   CheckedItem& current() { return running_ ? report_.items.back() : report_.items.front(); }
   void add(const Tree& answer) {
-    Finding finding{printable(answer["kind"].text()), printable(answer["stage"].text()),
-                    printable(answer["message"].text()), answer["sample"].text()};
-    if (remedy_of(finding.kind).empty()) return protocol("a finding of an unknown kind");
+    const std::string kind = answer["kind"].text();
+    if (remedy_of(kind).empty()) return protocol("a finding of an unknown kind");
+    current().findings.push_back({kind, printable(answer["stage"].text()),
+                                  printable(answer["message"].text()),
+                                  normal_json(answer["sample"].text())});
+  }
+  static std::string normal_json(const std::string& text) {
     try {
-      if (!finding.sample.empty()) finding.sample = Tree::parse(finding.sample).json();
+      return text.empty() ? "" : Tree::parse(text).json();
     } catch (const tenon::Error&) {
-      finding.sample.clear();
+      return "";
     }
-    current().findings.push_back(std::move(finding));
   }
   void protocol(const std::string& what) {
     CheckedItem& item = current();
     for (const Finding& finding : item.findings) {
       if (finding.kind == "protocol") return;
     }
-    item.findings.push_back({"protocol", stage_,
-                             "the child process sent " + what +
-                                 ": the plugin writes where it should not", ""});
+    item.findings.push_back(
+        {"protocol", stage_,
+         "the child process sent " + what + ": the plugin writes where it should not", ""});
   }
   void finish_item() {
     running_ = false;
@@ -172,7 +183,7 @@ class Collector {
   const std::vector<CheckTarget>& targets_;
   CheckReport& report_;
   Progress progress_;
-  std::string stage_ = "open";
+  std::string stage_ = "open", sample_;
   int64_t next_ = 0;
   bool running_ = false;
   bool ended_ = false;
@@ -227,8 +238,7 @@ int check_plugin(const CheckOptions& asked) {
     }
   }
   collector.finish();
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
     print_json(report_json(report));
   } else {

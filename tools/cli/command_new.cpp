@@ -120,6 +120,7 @@ int create_project(const NewOptions& options) {
   if (folder != ".") print("  cd " + folder.string() + "\n");
   print("  cmake -S . -B build" + (prefix.empty() ? "" : " -DCMAKE_PREFIX_PATH=" + prefix) + "\n");
   print("  cmake --build build\n  ctest --test-dir build\n");
+  print("  tenon check build/" + options.name + ".so\n");
   print("  tenon --plugin-path build show " + options.name + "\n");
   return kFine;
 }

@@ -23,12 +23,13 @@ _tenon() {
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
     --evaluate | --plot) compopt -o default; return ;;
-    --threads | --epochs | --seed | --first) return ;;
+    --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
+    --threads | --epochs | --seed | --first | --timeout | --memory) return ;;
   esac
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show new version'
+    words='run plan plugins ops modules overridable ignored signature show check new version'
     words+=' --help --version --plugin-path --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --threads'
@@ -36,11 +37,16 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --dir' ;;
+      check) words+=' --op --timeout --memory --seed --in-process --json' ;;
       *) words+=' --json' ;;
     esac
   else
     case $command in
       run | plan) compopt -o default; return ;;
+      check)
+        compopt -o default
+        words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')
+        ;;
       signature | show) words=$(_tenon_names) ;;
       ops | overridable) words=$(_tenon_names | sed -n 's/\.[^.]*$//p' | sort -u) ;;
     esac

@@ -1,0 +1,215 @@
+// tenon check: every planted fault is found and named; what is right passes; the checker survives.
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+namespace {
+
+using tenon::Tree;
+
+const std::string kBroken = TENON_FIXTURES "/broken/";
+
+// The findings of each item, as "kind in stage", in the order of the report.
+std::map<std::string, std::string> findings(const Tree& report) {
+  std::map<std::string, std::string> all;
+  const Tree items = report["items"];
+  for (int64_t i = 0; i < items.size(); ++i) {
+    std::string& text = all[items[i]["name"].text()];
+    if (items[i]["state"].text() != "fault") text = items[i]["state"].text();
+    const Tree list = items[i]["findings"];
+    for (int64_t f = 0; f < list.size(); ++f) {
+      text += (f == 0 ? "" : ", ") + list[f]["kind"].text() + " in " + list[f]["stage"].text();
+      CHECK_FALSE(list[f]["message"].text().empty());
+      CHECK_FALSE(list[f]["remedy"].text().empty());
+    }
+  }
+  return all;
+}
+
+Tree item(const Tree& report, const std::string& name) {
+  for (int64_t i = 0; i < report["items"].size(); ++i) {
+    if (report["items"][i]["name"].text() == name) return report["items"][i];
+  }
+  return {};
+}
+std::string message(const Tree& report, const std::string& name) {
+  return item(report, name)["findings"][0]["message"].text();
+}
+
+}  // namespace
+
+TEST_SUITE("check") {
+  TEST_CASE("calls that do other than declared are found, each by its name") {
+    const Outcome outcome = run_program("check " + kBroken + "broken_calls.so --json");
+    CHECK(outcome.code == 1);
+    const Tree report = outcome.json();
+    CHECK_FALSE(report["ok"].truth());
+    const std::map<std::string, std::string> expected = {
+        {"broken_calls", "ok"},
+        {"broken.mutates", "undeclared-mutation in call"},
+        {"broken.mutates_by_ops", "undeclared-mutation in call"},
+        {"broken.forgets_dirty", "undeclared-mutation in call"},
+        {"broken.marks_dirty", "ok"},
+        {"broken.hands_on", "undeclared-alias in call"},
+        {"broken.views", "undeclared-alias in call"},
+        {"broken.twins", "undeclared-alias in call"},
+        {"broken.changes_nothing_", "missing-mutation in call"},
+        {"broken.copies", "missing-alias in call"},
+        {"broken.gives_none", "result in call"},
+        {"broken.remembers", "nondeterminism in call"},
+        {"broken.ignores_strides", "layout in layouts and dtypes"},
+        {"broken.other_in_single", "precision in layouts and dtypes"},
+        {"broken.ignores_out", "out in layouts and dtypes"},
+        {"broken.mute", "unexplained-error in odd inputs"},
+        {"broken.misspelt_samples", "samples in call"},
+        {"broken.careless", "ok"},
+        {"broken.refused_samples", "samples in call"},
+        {"broken.particular", "skipped"}};
+    CHECK(findings(report) == expected);
+    CHECK(message(report, "broken.misspelt_samples") ==
+          "samples/0/inptu: there is no parameter 'inptu' (did you mean 'input'?)");
+    CHECK(contains(item(report, "broken.particular")["skipped"].text(), "'str mode'"));
+  }
+
+  TEST_CASE("GC-17 an undeclared mutation is reported, naming the argument") {
+    const Outcome outcome =
+        run_program("check " + kBroken + "broken_calls.so --op broken.mutates --json");
+    CHECK(
+        contains(message(outcome.json(), "broken.mutates"),
+                 "changes its argument 'scratch', which the schema declares as 'Tensor scratch'"));
+  }
+
+  TEST_CASE("GC-18 an undeclared alias is reported, naming the argument; declared ones pass") {
+    const Tree report =
+        run_program("check " + kBroken + "broken_calls.so --op views --json").json();
+    CHECK(message(report, "broken.views") ==
+          "the result is a view of the argument 'input', but the schema declares a new tensor");
+    CHECK(run_program("check math --op transpose").code == 0);
+  }
+
+  TEST_CASE("GC-20 a result that is not what the schema declares is reported") {
+    const Tree report =
+        run_program("check " + kBroken + "broken_calls.so --op gives_none --json").json();
+    CHECK(message(report, "broken.gives_none") ==
+          "result 0 is none, but the schema declares Tensor");
+  }
+
+  TEST_CASE("wrong gradients are found, each by its name") {
+    const Outcome outcome = run_program("check " + kBroken + "broken_gradients.so --json");
+    CHECK(outcome.code == 1);
+    const std::map<std::string, std::string> expected = {
+        {"broken_gradients", "ok"},
+        {"broken.forgets_formula", "missing-gradient in gradient"},
+        {"broken.steps", "ok"},
+        {"broken.not_constant", "cut-graph in gradient"},
+        {"broken.opaque_composite", "cut-graph in gradient"},
+        {"broken.loses_factor", "wrong-gradient in gradient"},
+        {"broken.wrong_sign", "wrong-gradient in gradient"},
+        {"broken.wrong_shape", "failing-gradient in gradient"},
+        {"broken.wrong_count", "failing-gradient in gradient"},
+        {"broken.throws", "failing-gradient in gradient"},
+        {"broken.scales_gradient", "changed-gradient in gradient"},
+        {"broken.scales_saved", "changed-input in gradient"},
+        {"broken.wrong_tangent", "wrong-jvp in forward mode"},
+        {"broken.throws_tangent", "failing-jvp in forward mode"},
+        {"broken.copies_tangent", "copied-tangent in forward mode"},
+        {"broken.stashes_input", "wrong-second-order in second order"},
+        {"broken.once_only", "ok"},
+        {"broken.derives_by_hand", "failing-second-order in second order"},
+        {"LosesState", "state in state"},
+        {"UnusedParameter", "unreached-parameter in gradient"}};
+    CHECK(findings(outcome.json()) == expected);
+    const Tree report = outcome.json();
+    CHECK(contains(message(report, "broken.loses_factor"),
+                   "likely cause: the analytical gradient is 0.5 times the numerical one"));
+    CHECK(contains(message(report, "broken.wrong_count"),
+                   "returned an incorrect number of gradients (expected 2, got 1)"));
+  }
+
+  TEST_CASE("GC-22 right registrations pass; a composite that computes by hand does not") {
+    CHECK(run_program("check math --op mul").code == 0);
+    CHECK(run_program("check math --op masked_fill").code == 0);
+    CHECK(run_program("check " + kBroken + "broken_gradients.so --op opaque_composite").code == 1);
+  }
+
+  TEST_CASE("crashes, hangs, exits and greed are findings, and the next op is checked") {
+    const Outcome outcome =
+        run_program("check " + kBroken + "broken_process.so --timeout 3 --memory 1024 --json");
+    CHECK(outcome.code == 1);
+    const Tree report = outcome.json();
+    const std::map<std::string, std::string> expected = {
+        {"broken_process", "ok"},
+        {"broken.crash", "crash in call"},
+        {"broken.crash_in_backward", "crash in gradient"},
+        {"broken.leave", "exit in call"},
+        {"broken.hang", "timeout in call"},
+        {"broken.greed", "memory in call"},
+        {"broken.babble", "protocol in call"},
+        {"broken.fine", "ok"}};
+    CHECK(findings(report) == expected);
+    CHECK(contains(message(report, "broken.crash"), "SIGSEGV"));
+    CHECK(item(report, "broken.crash")["findings"][0]["sample"]["input"]["shape"].json() ==
+          "[2,3]");
+    CHECK(contains(message(report, "broken.crash_in_backward"),
+                   "SIGABRT (Aborted)\nit had printed:\nassertion failed: rows > 0"));
+    CHECK(message(report, "broken.leave") == "the process exited with code 0");
+    CHECK(message(report, "broken.hang") == "no end after 3 s");
+  }
+
+  TEST_CASE("a plugin that does not open is a finding of the plugin") {
+    for (const char* name : {"init_throws", "entry_fails", "missing_symbol", "undeclared"}) {
+      CAPTURE(name);
+      const Outcome outcome =
+          run_program(std::string("check " TENON_FIXTURES "/") + name + ".so --json");
+      CHECK(outcome.code == 1);
+      CHECK(outcome.json()["items"].size() == 1);
+      CHECK(findings(outcome.json()).begin()->second == "open in open");
+    }
+  }
+
+  TEST_CASE("what cannot be read or named is an error with a suggestion") {
+    CHECK(contains(run_program("check mat").error,
+                   "no plugin is named 'mat' (did you mean 'math'?)"));
+    CHECK(contains(run_program("check math --op mull").error,
+                   "plugin 'math' declares no op or module 'mull' (did you mean 'mul'?)"));
+    CHECK(run_program("check /nowhere/x.so").code == 1);
+    CHECK(run_program("check math --timeout 0").code == 2);
+    CHECK(run_program("check math --memory lots").code == 2);
+  }
+
+  TEST_CASE("the report is a line for each item, findings with what to do, and a summary") {
+    const Outcome outcome = run_program("check " + kBroken + "broken_gradients.so --op steps");
+    CHECK(outcome.code == 0);
+    CHECK(outcome.error.empty());
+    CHECK(outcome.out.rfind("ok       broken.steps  3 samples: call, layouts and dtypes, odd "
+                            "inputs, gradient\nbroken_gradients 1.0.0: 1 item ok, no faults (",
+                            0) == 0);
+    const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
+    CHECK(contains(fault.out,
+                   "FAULT    broken.throws\n  failing-gradient in gradient\n    no gradient today\n"
+                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: mend the backward"));
+    CHECK(contains(fault.out, "0 items ok, 1 faulty with 1 finding ("));
+  }
+
+  TEST_CASE("the same report comes out of every run, in a child process or here") {
+    const auto items = [](const std::string& options) {
+      return run_program("check " + kBroken + "broken_gradients.so --json " + options)
+          .json()["items"]
+          .json();
+    };
+    CHECK(items("") == items(""));
+    CHECK(items("") == items("--in-process"));
+    CHECK(items("") != items("--seed 7"));
+  }
+
+  TEST_CASE("every shipped plugin passes") {
+    for (const char* plugin : {"math", "blas", "nn", "data"}) {
+      CAPTURE(plugin);
+      const Outcome outcome = run_program(std::string("check ") + plugin);
+      CHECK(outcome.code == 0);
+      CHECK_MESSAGE(outcome.code == 0, outcome.out);
+    }
+  }
+}
