@@ -55,7 +55,7 @@ function check_user(    from, to) {
   if (target ~ /^(core|sdk|tests)\//)
     breach("plugins, examples and tools see the SDK only, as <tenon/...>")
   if (target ~ /^(boost|spdlog|fmt)\//) breach("this library belongs to core")
-  if (target ~ /(cblas|openblas)/ && FILENAME !~ /^(plugins\/blas|tools\/bench)\//)
+  if (target ~ /(cblas|openblas)/ && FILENAME !~ /^(plugins\/blas|tools\/bench|examples\/cblas_function)\//)
     breach("OpenBLAS belongs to plugins/blas")
   split(FILENAME, from, "/")
   split(target, to, "/")

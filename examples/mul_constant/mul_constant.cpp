@@ -1,0 +1,39 @@
+// The plugin: a tensor times a number, twice: as it is usually written, and without zeros for
+// gradients that are not there.
+#include <tenon/plugin.hpp>
+
+using tenon::Context, tenon::Gradients, tenon::Tensor;
+
+struct MulConstant {
+  static constexpr auto schema = "examples.mul_constant(Tensor tensor, float constant) -> Tensor";
+  static constexpr auto doc = "tensor * constant.";
+
+  static Tensor forward(Context&, const Tensor& tensor, double constant) {
+    return tensor * constant;
+  }
+  // Arguments that are no tensors are kept with the call. Their gradient is none: an undefined
+  // tensor.
+  static Gradients backward(Context& ctx, const Tensor& gradient) {
+    return {gradient * ctx.argument<double>(1), Tensor()};
+  }
+};
+TENON_OP(MulConstant)
+
+struct MulConstantLazy {
+  static constexpr auto schema =
+      "examples.mul_constant_lazy(Tensor tensor, float constant) -> Tensor";
+  static constexpr auto doc = "tensor * constant, with no work for gradients that are none.";
+
+  static Tensor forward(Context& ctx, const Tensor& tensor, double constant) {
+    ctx.set_materialize_grads(false);
+    return tensor * constant;
+  }
+  static Gradients backward(Context& ctx, const Tensor& gradient) {
+    if (!gradient.defined()) return {Tensor(), Tensor()};
+    return {gradient * ctx.argument<double>(1), Tensor()};
+  }
+};
+TENON_OP(MulConstantLazy)
+
+#define MUL_CONSTANT(op, module) op(MulConstant) op(MulConstantLazy)
+TENON_PLUGIN(mul_constant, "1.0.0", MUL_CONSTANT)
