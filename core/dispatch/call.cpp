@@ -235,6 +235,8 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
                                           const tenon_value* arguments, tenon_value* results,
                                           uint32_t flags, tenon_error** error) noexcept {
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if ((flags & TENON_TENSOR_TYPED) != 0)
+      return call_typed(implementation, arguments, results, flags, error);
     if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
       return refuse_read_only(implementation, error);
     }
@@ -260,6 +262,15 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
   tenon_context context{&implementation, arguments};
   return run_plain(implementation, context, arguments, results, error);
 }
+
+}  // namespace
+
+tenon_status call_untyped(const Implementation& implementation, const tenon_value* arguments,
+                          tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+  return call_bound(implementation, arguments, results, flags, error);
+}
+
+namespace {
 
 [[gnu::noinline]] tenon_status call_converting(const Implementation& implementation,
                                                std::span<const tenon_value> positional,

@@ -51,6 +51,13 @@ void set_view_base(Tensor& view, Tensor& input) noexcept;
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
 
+// Of some operands types other than Tensor: asks overrides and handlers. Defined by overrides.cpp.
+tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
+                        tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+// Bound arguments once types have been looked at: records, propagates tangents, runs.
+tenon_status call_untyped(const Implementation& implementation, const tenon_value* arguments,
+                          tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+
 // For the core itself: an op by handle on tensors and plain values; throws.
 TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);
 

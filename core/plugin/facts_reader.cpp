@@ -77,6 +77,9 @@ class FactsCollector {
   void add_plugin(const tenon_tree& object);
   void add_op(const tenon_tree& object);
   void add_module(const tenon_tree& object);
+  void add_type(const tenon_tree& object);
+  void add_override(const tenon_tree& object);
+  int64_t number(const tenon_tree& object, const char* what, const char* key) const;
   std::string text(const tenon_tree& object, const char* what, const char* key, bool required,
                    size_t limit, bool lines = false) const;
   std::string schema(const tenon_tree& object, const char* what) const;
@@ -109,6 +112,8 @@ void FactsCollector::add(std::string_view payload) {
   };
   if (const tenon_tree* op = child("op")) add_op(*op);
   if (const tenon_tree* module = child("module")) add_module(*module);
+  if (const tenon_tree* type = child("type")) add_type(*type);
+  if (const tenon_tree* entry = child("override")) add_override(*entry);
   if (const tenon_tree* plugin = child("plugin")) add_plugin(*plugin);
 }
 
@@ -149,10 +154,7 @@ void FactsCollector::add_op(const tenon_tree& object) {
   if (object.find("jvp") != nullptr) op.jvp = text(object, "op", "jvp", true, kMaxName);
   op.not_overridable = text(object, "op", "not_overridable", false, kMaxSchema);
   op.samples = text(object, "op", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
-  if (const tenon_tree* flags = object.find("flags")) {
-    if (!flags->is_int()) refuse("\"flags\" of its fact \"op\" is not an integer", "make it one");
-    op.flags = flags->as_int();
-  }
+  op.flags = number(object, "op", "flags");
   facts_.ops.push_back(std::move(op));
 }
 
@@ -162,6 +164,47 @@ void FactsCollector::add_module(const tenon_tree& object) {
   module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
   facts_.modules.push_back(std::move(module));
+}
+
+int64_t FactsCollector::number(const tenon_tree& object, const char* what, const char* key) const {
+  const tenon_tree* value = object.find(key);
+  if (value == nullptr) return 0;
+  if (!value->is_int()) {
+    refuse(std::string("\"") + key + "\" of its fact \"" + what + "\" is not an integer",
+           "make it one");
+  }
+  return value->as_int();
+}
+
+void FactsCollector::add_type(const tenon_tree& object) {
+  TypeFacts type;
+  type.type = text(object, "type", "name", true, kMaxName);
+  type.parent = text(object, "type", "parent", false, kMaxName);
+  for (const std::string* name : {&type.type, &type.parent}) {
+    if (is_item_name(*name) || (name->empty() && name == &type.parent)) continue;
+    refuse("the type name " + quote(*name) + " is not made of letters, digits, '_' and '.'",
+           "rename it");
+  }
+  type.doc = text(object, "type", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  type.flags = number(object, "type", "flags");
+  type.fallback = number(object, "type", "fallback");
+  type.metadata = number(object, "type", "metadata");
+  if (const tenon_tree* handler = object.find("handler")) {
+    if (!handler->is_bool())
+      refuse("\"handler\" of its fact \"type\" is not true or false", "make it one");
+    type.handler = handler->as_bool();
+  }
+  facts_.types.push_back(std::move(type));
+}
+
+void FactsCollector::add_override(const tenon_tree& object) {
+  OverrideFacts entry;
+  entry.schema = schema(object, "override");
+  entry.doc = text(object, "override", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
+  entry.types = text(object, "override", "types", true, kMaxSchema);
+  entry.accepts = text(object, "override", "accepts", false, kMaxSchema);
+  entry.key = override_key(entry.schema, entry.types);
+  facts_.overrides.push_back(std::move(entry));
 }
 
 void FactsCollector::add_plugin(const tenon_tree& object) {
@@ -215,6 +258,8 @@ PluginFacts FactsCollector::finish() {
   };
   require_unique(facts_.ops, "op");
   require_unique(facts_.modules, "module");
+  require_unique(facts_.types, "type");
+  require_unique(facts_.overrides, "override");
   return std::move(facts_);
 }
 
@@ -225,6 +270,23 @@ std::string_view schema_name(std::string_view schema) {
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
   while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
   return name;
+}
+
+std::vector<std::string> type_names(std::string_view types) {
+  std::vector<std::string> names;
+  while (!types.empty()) {
+    const size_t comma = std::min(types.find(','), types.size());
+    const std::string_view name = schema_name(types.substr(0, comma));
+    if (!name.empty()) names.emplace_back(name);
+    types.remove_prefix(std::min(comma + 1, types.size()));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string override_key(std::string_view schema, std::string_view types) {
+  return std::string(schema_name(schema)) + "[" + join(type_names(types), ", ") + "]";
 }
 
 std::string_view OpFacts::name() const { return schema_name(schema); }

@@ -32,7 +32,33 @@ struct ModuleFacts {
   std::string_view name() const;
 };
 
-// Ops and modules in the order of their notes.
+struct TypeFacts {
+  std::string type;
+  std::string parent;  // empty: unrelated to Tensor
+  std::string doc;
+  int64_t flags = 0;
+  int64_t fallback = 0;
+  int64_t metadata = 0;
+  bool handler = false;
+
+  std::string_view name() const { return type; }
+};
+
+struct OverrideFacts {
+  std::string schema;  // its own signature
+  std::string doc;
+  std::string types;
+  std::string accepts;
+  std::string key;  // "add[A, B]", types sorted
+
+  std::string_view name() const { return key; }
+};
+// "add[A, B]" from a schema and a list of types.
+std::string override_key(std::string_view schema, std::string_view types);
+// The names of such a list, sorted.
+std::vector<std::string> type_names(std::string_view types);
+
+// Ops, modules and types in the order of their notes.
 struct PluginFacts {
   std::string id;
   std::string version;
@@ -43,6 +69,8 @@ struct PluginFacts {
   std::string compiler;
   std::vector<OpFacts> ops;
   std::vector<ModuleFacts> modules;
+  std::vector<TypeFacts> types;
+  std::vector<OverrideFacts> overrides;
 };
 
 // The schema's text before '(' without spaces around it.

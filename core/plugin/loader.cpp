@@ -2,6 +2,8 @@
 #include "core/plugin/loader.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <memory>
@@ -44,6 +46,7 @@ class Load {
 
   shared_library& open() const;
   const tenon_plugin* enter(shared_library& library) const;
+  const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
   void compare_items(const tenon_plugin& plugin) const;
   void initialize(const tenon_plugin& plugin, const tenon_tree* options) const;
@@ -70,6 +73,8 @@ class Load {
   void call(const char* what, Call&& body) const;
   void check_op(const tenon_op_descriptor* op) const;
   void check_module(const tenon_module_descriptor* module) const;
+  void check_type(const tenon_type_descriptor* type) const;
+  void check_override(const tenon_override_descriptor* entry) const;
 
   const PluginFacts& facts_;
   const std::string& path_;
@@ -171,14 +176,25 @@ void Load::call(const char* what, Call&& body) const {
   throw reason;
 }
 
-void Load::check_table(const tenon_plugin& plugin) const {
-  const char* rebuild = "build it again from one SDK, so that its facts and its code agree";
-  if (plugin.size < sizeof(tenon_plugin)) {
+// What a table of an older SDK lacks reads as zero.
+const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
+  constexpr size_t kOldest = offsetof(tenon_plugin, types);
+  if (given.size < kOldest) {
     fail(PluginStage::Version, "the table that its entry returned is too small",
          "set `size` to sizeof(tenon_plugin), and build it with a supported SDK",
-         "at least " + std::to_string(sizeof(tenon_plugin)) + " bytes",
-         std::to_string(plugin.size));
+         "at least " + std::to_string(kOldest) + " bytes", std::to_string(given.size));
   }
+  if (given.size >= sizeof(tenon_plugin)) return &given;
+  static std::mutex mutex;
+  static auto& completed = *new std::vector<std::unique_ptr<tenon_plugin>>;  // as long as plugins
+  const std::lock_guard lock(mutex);
+  tenon_plugin& table = *completed.emplace_back(std::make_unique<tenon_plugin>());
+  std::memcpy(&table, &given, given.size);
+  return &table;
+}
+
+void Load::check_table(const tenon_plugin& plugin) const {
+  const char* rebuild = "build it again from one SDK, so that its facts and its code agree";
   if (auto reason = judge_abi(host_, facts_.id, path_, plugin.abi_major, plugin.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
@@ -194,11 +210,13 @@ void Load::check_table(const tenon_plugin& plugin) const {
   };
   same("id", facts_.id, plugin.id);
   same("version", facts_.version, plugin.version);
-  if (plugin.op_count < 0 || plugin.module_count < 0 ||
-      (plugin.op_count > 0 && plugin.ops == nullptr) ||
-      (plugin.module_count > 0 && plugin.modules == nullptr)) {
+  const auto fits = [](const void* list, int64_t count) {
+    return count == 0 || (count > 0 && list != nullptr);
+  };
+  if (!fits(plugin.ops, plugin.op_count) || !fits(plugin.modules, plugin.module_count) ||
+      !fits(plugin.types, plugin.type_count) || !fits(plugin.overrides, plugin.override_count)) {
     fail(PluginStage::Register, "its table has counts that do not fit its arrays",
-         "set ops and modules with their counts");
+         "set ops, modules, types and overrides with their counts");
   }
 }
 
@@ -257,6 +275,44 @@ void Load::check_module(const tenon_module_descriptor* module) const {
   if (module->create == nullptr || module->forward == nullptr) {
     fail(PluginStage::Register, name + " has no create or no forward", "set both");
   }
+}
+
+void Load::check_type(const tenon_type_descriptor* type) const {
+  if (type == nullptr || type->name == nullptr) {
+    fail(PluginStage::Register, "it registers a type without a descriptor or name",
+         "fill every entry of `types`");
+  }
+  if (type->size < sizeof(tenon_type_descriptor)) {
+    fail(PluginStage::Register, "the descriptor of type " + quote(type->name) + " is too small",
+         "set `size` to sizeof(tenon_type_descriptor)",
+         "at least " + std::to_string(sizeof(tenon_type_descriptor)) + " bytes",
+         std::to_string(type->size));
+  }
+}
+
+void Load::check_override(const tenon_override_descriptor* entry) const {
+  if (entry == nullptr || entry->schema == nullptr || entry->types == nullptr ||
+      entry->run == nullptr) {
+    fail(PluginStage::Register, "it registers an override without a schema, types or run",
+         "fill every entry of `overrides`");
+  }
+  if (entry->size < sizeof(tenon_override_descriptor)) {
+    fail(
+        PluginStage::Register,
+        "the descriptor of override " + override_key(entry->schema, entry->types) + " is too small",
+        "set `size` to sizeof(tenon_override_descriptor)",
+        "at least " + std::to_string(sizeof(tenon_override_descriptor)) + " bytes",
+        std::to_string(entry->size));
+  }
+}
+
+std::string item_name(const tenon_op_descriptor& op) { return std::string(schema_name(op.schema)); }
+std::string item_name(const tenon_module_descriptor& module) {
+  return std::string(schema_name(module.schema));
+}
+std::string item_name(const tenon_type_descriptor& type) { return type.name; }
+std::string item_name(const tenon_override_descriptor& entry) {
+  return override_key(entry.schema, entry.types);
 }
 
 std::string differentiable_text(uint32_t code) {
@@ -323,17 +379,15 @@ template <class Facts, class Descriptor, class Compare>
 void match(const char* kind, const std::vector<Facts>& declared,
            std::span<const Descriptor* const> registered, Differences& differences,
            Compare&& compare) {
-  std::unordered_map<std::string_view, const Descriptor*> by_name;
+  std::unordered_map<std::string, const Descriptor*> by_name;
   by_name.reserve(registered.size());
   for (const Descriptor* descriptor : registered) {
-    const std::string_view name = schema_name(descriptor->schema);
-    if (!by_name.emplace(name, descriptor).second) {
-      differences.only_registered.push_back(std::string(kind) + std::string(name) +
-                                            " for a second time");
-    }
+    const std::string name = item_name(*descriptor);
+    if (!by_name.emplace(name, descriptor).second)
+      differences.only_registered.push_back(kind + name + " for a second time");
   }
   for (const Facts& facts : declared) {
-    const auto found = by_name.find(facts.name());
+    const auto found = by_name.find(std::string(facts.name()));
     if (found == by_name.end()) {
       differences.only_declared.push_back(kind + std::string(facts.name()));
     } else {
@@ -343,10 +397,10 @@ void match(const char* kind, const std::vector<Facts>& declared,
   }
   // In the order of registration, not of the hash table.
   for (const Descriptor* descriptor : registered) {
-    const std::string_view name = schema_name(descriptor->schema);
+    const std::string name = item_name(*descriptor);
     const auto found = by_name.find(name);
     if (found == by_name.end() || found->second != descriptor) continue;
-    differences.only_registered.push_back(kind + std::string(name));
+    differences.only_registered.push_back(kind + name);
   }
 }
 
@@ -355,6 +409,10 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   const std::span modules(plugin.modules, static_cast<size_t>(plugin.module_count));
   for (const tenon_op_descriptor* op : ops) check_op(op);
   for (const tenon_module_descriptor* module : modules) check_module(module);
+  const std::span types(plugin.types, static_cast<size_t>(plugin.type_count));
+  const std::span overrides(plugin.overrides, static_cast<size_t>(plugin.override_count));
+  for (const tenon_type_descriptor* type : types) check_type(type);
+  for (const tenon_override_descriptor* entry : overrides) check_override(entry);
 
   Differences differences;
   match("", facts_.ops, ops, differences, [&](const OpFacts& facts, const tenon_op_descriptor& op) {
@@ -371,6 +429,26 @@ void Load::compare_items(const tenon_plugin& plugin) const {
         [&](const ModuleFacts& facts, const tenon_module_descriptor& module) {
           differences.compare("module " + std::string(facts.name()), "schema", facts.schema,
                               module.schema);
+        });
+  const auto or_empty = [](const char* text) { return std::string(text == nullptr ? "" : text); };
+  match("type ", facts_.types, types, differences,
+        [&](const TypeFacts& facts, const tenon_type_descriptor& type) {
+          const std::string name = "type " + facts.type;
+          differences.compare(name, "parent", facts.parent, or_empty(type.parent));
+          differences.compare(name, "flags", std::to_string(facts.flags),
+                              std::to_string(type.flags));
+          differences.compare(name, "fallback", std::to_string(facts.fallback),
+                              std::to_string(type.fallback));
+          differences.compare(name, "metadata", std::to_string(facts.metadata),
+                              std::to_string(type.metadata));
+          differences.compare(name, "handler", facts.handler ? "yes" : "no",
+                              type.handler != nullptr ? "yes" : "no");
+        });
+  match("override ", facts_.overrides, overrides, differences,
+        [&](const OverrideFacts& facts, const tenon_override_descriptor& entry) {
+          const std::string name = "override " + facts.key;
+          differences.compare(name, "schema", facts.schema, entry.schema);
+          differences.compare(name, "accepts", facts.accepts, or_empty(entry.accepts));
         });
   const std::string text = differences.text();
   if (text.empty()) return;
@@ -433,7 +511,7 @@ LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, cons
   const Load load(facts, path, host);
   shared_library& library = load.open();
   opened = true;
-  const tenon_plugin* plugin = load.enter(library);
+  const tenon_plugin* plugin = load.complete_table(*load.enter(library));
   load.check_table(*plugin);
   load.compare_items(*plugin);
   load.initialize(*plugin, options);

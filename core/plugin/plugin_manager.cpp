@@ -84,7 +84,9 @@ bool matches(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-const char* kind_text(ItemKind kind) { return kind == ItemKind::Op ? "op" : "module"; }
+const char* kind_text(ItemKind kind) {
+  return kind == ItemKind::Op ? "op" : kind == ItemKind::Module ? "module" : "type";
+}
 
 PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
                            std::string problem, std::string remedy) {
@@ -301,20 +303,21 @@ void PluginManager::judge(Record& record) const {
   if (failure) record.fail(std::move(*failure));
 }
 
-void PluginManager::build_index() {
-  ops_.clear();
-  modules_.clear();
-  for (const auto& record : records_) {
-    if (!record->found.facts || record->state == PluginState::Shadowed) continue;
-    for (const OpFacts& op : record->found.facts->ops) ops_[op.name()].push_back(record.get());
-    for (const ModuleFacts& module : record->found.facts->modules) {
-      modules_[module.name()].push_back(record.get());
-    }
-  }
+template <class Visit>
+void PluginManager::each_item(const PluginFacts& facts, Visit&& visit) {
+  for (const OpFacts& op : facts.ops) visit(ItemKind::Op, op.name());
+  for (const ModuleFacts& module : facts.modules) visit(ItemKind::Module, module.name());
+  for (const TypeFacts& type : facts.types) visit(ItemKind::Type, type.name());
 }
 
-const PluginManager::Index& PluginManager::index(ItemKind kind) const {
-  return kind == ItemKind::Op ? ops_ : modules_;
+void PluginManager::build_index() {
+  for (Index& index : indexes_) index.clear();
+  for (const auto& record : records_) {
+    if (!record->found.facts || record->state == PluginState::Shadowed) continue;
+    each_item(*record->found.facts, [&](ItemKind kind, std::string_view name) {
+      indexes_[static_cast<size_t>(kind)][name].push_back(record.get());
+    });
+  }
 }
 
 // ---- who provides what ----
@@ -395,9 +398,7 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
     if (items.empty()) first_reason = reason;
     items.push_back(std::string(kind_text(kind)) + " " + quote(name));
   };
-  for (const OpFacts& op : record.found.facts->ops) look(ItemKind::Op, op.name());
-  for (const ModuleFacts& module : record.found.facts->modules)
-    look(ItemKind::Module, module.name());
+  each_item(*record.found.facts, look);
   if (items.empty()) return std::nullopt;
   constexpr size_t kShown = 5;
   std::string text = join(std::span(items).first(std::min(items.size(), kShown)), ", ");
@@ -572,31 +573,63 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
     throw PluginError(std::move(failure));
   }
   load_now(lock, record, asked_by);
+  if (!record.found.facts->types.empty()) load_companions(lock, record);
+}
+
+// Overrides for a type must be there when its objects meet ops, whoever brings them.
+void PluginManager::load_companions(Lock& lock, const Record& record) {
+  const std::shared_ptr<const PluginFacts> facts = record.found.facts;
+  const auto concerns = [&](const OverrideFacts& entry) {
+    const std::vector<std::string> names = type_names(entry.types);
+    return std::any_of(facts->types.begin(), facts->types.end(), [&](const TypeFacts& type) {
+      return std::find(names.begin(), names.end(), type.name()) != names.end();
+    });
+  };
+  const std::vector<std::shared_ptr<Record>> records = records_;
+  for (const auto& other : records) {
+    if (other.get() == &record || !other->found.facts || other->state != PluginState::Indexed)
+      continue;
+    const auto& overrides = other->found.facts->overrides;
+    if (std::any_of(overrides.begin(), overrides.end(), concerns))
+      ensure_loaded(lock, *other, "an override for a type of '" + record.id() + "'");
+  }
 }
 
 // Loads the record unless that is done, and registers what of it is chosen and not there yet: all
 // of it after a load, some of it when a policy has changed since.
 void PluginManager::load_now(Lock& lock, Record& record, const std::string& asked_by) {
-  std::vector<const tenon_op_descriptor*> ops;
-  std::vector<const tenon_module_descriptor*> modules;
-  const auto choose = [&] {
-    const auto chosen = [&](ItemKind kind, const char* schema) {
-      const std::string_view name = schema_name(schema);
+  Registration chosen_items;
+  chosen_items.provider = record.id();
+  const auto choose = [&](bool first_time) {
+    const auto chosen = [&](ItemKind kind, std::string_view name) {
       return standing(record, kind, name, nullptr) == ProviderStanding::Chosen &&
              !provided_[static_cast<size_t>(kind)].contains(std::string(name));
     };
     const tenon_plugin& table = *record.loaded.table;
     for (int64_t i = 0; i < table.op_count; ++i) {
-      if (chosen(ItemKind::Op, table.ops[i]->schema)) ops.push_back(table.ops[i]);
+      if (chosen(ItemKind::Op, schema_name(table.ops[i]->schema)))
+        chosen_items.ops.push_back(table.ops[i]);
     }
     for (int64_t i = 0; i < table.module_count; ++i) {
-      if (chosen(ItemKind::Module, table.modules[i]->schema)) modules.push_back(table.modules[i]);
+      if (chosen(ItemKind::Module, schema_name(table.modules[i]->schema)))
+        chosen_items.modules.push_back(table.modules[i]);
+    }
+    for (int64_t i = 0; i < table.type_count; ++i) {
+      if (chosen(ItemKind::Type, table.types[i]->name))
+        chosen_items.types.push_back(table.types[i]);
+    }
+    for (int64_t i = 0; first_time && i < table.override_count; ++i) {
+      // Rules that name no plugin are about the op itself.
+      const PluginPolicy::Rule* rule =
+          policies_->disabling(record, schema_name(table.overrides[i]->schema), nullptr);
+      if (rule == nullptr || rule->plugin.empty())
+        chosen_items.overrides.push_back(table.overrides[i]);
     }
   };
   const bool first = record.loaded.table == nullptr;
   if (!first) {
-    choose();
-    if (ops.empty() && modules.empty()) return;
+    choose(false);
+    if (chosen_items.empty()) return;
   }
 
   const Policies::Entry entry = policies_->entry(record);
@@ -654,23 +687,23 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
         record.found.stamp = stamp;
         build_index();
       }
-      choose();
+      choose(true);
     }
     lock.unlock();
     try {
-      registrar_.commit(id, ops, modules);
+      registrar_.commit(chosen_items);
     } catch (...) {
       if (first) loaded.shutdown();
       throw;
     }
     lock.lock();
-    for (const auto* op : ops) {
-      provided_[static_cast<size_t>(ItemKind::Op)].emplace(schema_name(op->schema), &record);
-    }
-    for (const auto* module : modules) {
-      provided_[static_cast<size_t>(ItemKind::Module)].emplace(schema_name(module->schema),
-                                                               &record);
-    }
+    const auto provide = [&](ItemKind kind, std::string_view name) {
+      provided_[static_cast<size_t>(kind)].emplace(name, &record);
+    };
+    for (const auto* op : chosen_items.ops) provide(ItemKind::Op, schema_name(op->schema));
+    for (const auto* module : chosen_items.modules)
+      provide(ItemKind::Module, schema_name(module->schema));
+    for (const auto* type : chosen_items.types) provide(ItemKind::Type, type->name);
     if (first) active_.push_back(&record);
     end(PluginState::Active);
   } catch (const PluginError& error) {
@@ -719,6 +752,29 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
   ensure_loaded(lock, record, asked_by);
   // A file that was built again since it was indexed may bring less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
+}
+
+std::string PluginManager::preferred(std::string_view name, const std::string& a,
+                                     const std::string& b) {
+  const Lock lock(mutex_);
+  std::vector<Record*> candidates;
+  for (const std::string* id : {&a, &b}) {
+    if (Record* record = find_id(*id)) candidates.push_back(record);
+  }
+  const Record* record = policies_->preferred(name, candidates);
+  return record == nullptr ? "" : record->id();
+}
+
+std::string PluginManager::declared_schema(std::string_view op) {
+  const Lock lock(mutex_);
+  if (!scanned_) scan();
+  if (!index(ItemKind::Op).contains(op)) return "";
+  const std::vector<const Record*> best = best_providers(ItemKind::Op, op);
+  if (best.empty()) return "";
+  for (const OpFacts& declared : best.front()->found.facts->ops) {
+    if (declared.name() == op) return declared.schema;
+  }
+  return "";
 }
 
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {

@@ -20,16 +20,27 @@
 
 namespace tenon::core {
 
-// Where loaded ops and modules go: the op table, behind an interface because plugins come before
-// it.
+// What of a plugin is to be registered. The descriptors were checked and live as long as the
+// process.
+struct Registration {
+  std::string provider;  // the plugin's id
+  std::vector<const tenon_op_descriptor*> ops;
+  std::vector<const tenon_module_descriptor*> modules;
+  std::vector<const tenon_type_descriptor*> types;
+  std::vector<const tenon_override_descriptor*> overrides;
+
+  bool empty() const {
+    return ops.empty() && modules.empty() && types.empty() && overrides.empty();
+  }
+};
+
+// Where it goes: the tables, behind an interface because plugins come before them.
 class Registrar {
  public:
   virtual ~Registrar() = default;
-  // All or nothing: throws without having changed anything. `provider` is the plugin's id. The
-  // descriptors were checked and live as long as the process. Called from one thread at a time for
+  // All or nothing: throws without having changed anything. Called from one thread at a time for
   // each plugin, never with a lock of the manager held.
-  virtual void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> ops,
-                      std::span<const tenon_module_descriptor* const> modules) = 0;
+  virtual void commit(const Registration& registration) = 0;
 };
 
 enum class LoadMode {
@@ -85,9 +96,10 @@ struct PluginListing {
   std::shared_ptr<const PluginFacts> facts;  // null when unreadable
 };
 
-enum class ItemKind { Op, Module };
+enum class ItemKind { Op, Module, Type };
+inline constexpr size_t kItemKinds = 3;
 
-// How one plugin stands for one op or module that it declares.
+// How one plugin stands for one op, module or type that it declares.
 enum class ProviderStanding {
   Chosen,     // it is used, or would be
   Outranked,  // another plugin is preferred
@@ -133,6 +145,12 @@ class PluginManager {
   // when it cannot be loaded, is disabled, or several are equally entitled.
   bool ensure_op(std::string_view name) { return ensure(ItemKind::Op, name); }
   bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
+  // With the type's plugin come those that declare overrides for it.
+  bool ensure_type(std::string_view name) { return ensure(ItemKind::Type, name); }
+  // Which of two plugins the rules prefer for the name; "" when they do not say.
+  std::string preferred(std::string_view name, const std::string& a, const std::string& b);
+  // The schema of an op by the plugin that would provide it; "" when none declares it.
+  std::string declared_schema(std::string_view op);
 
   // Sorted by id, then path.
   std::vector<PluginListing> list();
@@ -154,6 +172,7 @@ class PluginManager {
 
   bool ensure(ItemKind kind, std::string_view name);
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
+  void load_companions(Lock& lock, const Record& record);
   void load_now(Lock& lock, Record& record, const std::string& asked_by);
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
   Record* find_path(const std::string& path) const;
@@ -168,7 +187,9 @@ class PluginManager {
   void scan();
   void judge(Record& record) const;
   void build_index();
-  const Index& index(ItemKind kind) const;
+  const Index& index(ItemKind kind) const { return indexes_[static_cast<size_t>(kind)]; }
+  template <class Visit>
+  static void each_item(const PluginFacts& facts, Visit&& visit);
   ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
                             std::string* reason) const;
   std::vector<const Record*> best_providers(ItemKind kind, std::string_view name) const;
@@ -186,11 +207,10 @@ class PluginManager {
   std::unique_ptr<Policies> policies_;
   std::vector<SearchFolder> folders_;
   bool scanned_ = false;
-  Index ops_;
-  Index modules_;
-  std::unordered_map<std::string, Record*> provided_[2];  // what is in the table, by ItemKind
-  std::vector<Record*> active_;                           // in the order of loading
-  std::map<std::thread::id, Record*> waiting_;            // who waits for whom, to see cycles
+  Index indexes_[kItemKinds];                                      // who declares a name
+  std::unordered_map<std::string, Record*> provided_[kItemKinds];  // what is in the tables
+  std::vector<Record*> active_;                                    // in the order of loading
+  std::map<std::thread::id, Record*> waiting_;  // who waits for whom, to see cycles
 };
 
 }  // namespace tenon::core

@@ -15,16 +15,18 @@
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
+#include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/file.hpp"
 #include "core/tensor/shape.hpp"
-#include "core/tensor/text.hpp"
 #include "tenon/abi/host.h"
 
 namespace tenon::core {
@@ -42,6 +44,15 @@ Shape shape_of(const int64_t* values, int64_t rank) {
 template <class T>
 void require_not_null(const T* pointer, const char* what) {
   if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(what) + " is null");
+}
+
+// Of the tensor types unrelated to Tensor there are only shape and dtype.
+void require_data(const Tensor* tensor, const char* what) {
+  require_not_null(tensor, what);
+  if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
+  throw Error(TENON_ERROR_TYPE, std::string(what) + " must be Tensor, not " +
+                                    TypeTable::process().at(tensor->view.type).name +
+                                    ", which has no data of its own; convert it first");
 }
 
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
@@ -117,7 +128,7 @@ tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape
                           const int64_t* strides, int64_t offset, tenon_tensor** result,
                           tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(base, "the tensor to view");
+    require_data(base, "the tensor to view");
     *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
   });
 }
@@ -144,8 +155,8 @@ void unsee_change(tenon_tensor& tensor) {
 tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
                          tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(destination, "the destination of a copy");
-    require_not_null(source, "the source of a copy");
+    require_data(destination, "the destination of a copy");
+    require_data(source, "the source of a copy");
     copy(*destination, *source);
     unsee_change(*destination);
   });
@@ -153,7 +164,7 @@ tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
 tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
                          tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(destination, "the tensor to fill");
+    require_data(destination, "the tensor to fill");
     fill(*destination, *number);
     unsee_change(*destination);
   });
@@ -161,7 +172,12 @@ tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
 tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
-    *result = item(*tensor);
+    if (!tensor->typed()) {
+      *result = item(*tensor);
+      return;
+    }
+    const TensorRef plain = to_plain(*const_cast<Tensor*>(tensor));
+    *result = item(*plain);
   });
 }
 const char* node_name_of(const Tensor* tensor) {
@@ -171,10 +187,7 @@ const char* node_name_of(const Tensor* tensor) {
 }
 tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result,
                               tenon_error** error) {
-  return guarded(error, [&] {
-    const char* name = node_name_of(tensor);
-    *result = make_string(tensor_text(tensor, name == nullptr ? "" : name));
-  });
+  return guarded(error, [&] { *result = make_string(typed_text(tensor)); });
 }
 tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count,
                                    int64_t* shape, int64_t* rank, tenon_error** error) {
@@ -192,7 +205,7 @@ tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_d
 tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad,
                                       tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
+    require_data(tensor, "the tensor");
     set_requires_grad(*tensor, requires_grad != 0);
   });
 }
@@ -201,7 +214,7 @@ tenon_tensor* tensor_grad(tenon_tensor* tensor) {
 }
 tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(tensor, "the tensor");
+    require_data(tensor, "the tensor");
     set_grad(*tensor, grad);
   });
 }
@@ -689,6 +702,81 @@ tenon_status file_write(const char* path, const char* data, int64_t length, teno
   return guarded(error, [&] { write_file(path, {data, static_cast<size_t>(length)}); });
 }
 
+// ---- tensor types ----
+
+tenon_status type_find(const char* name, uint32_t* type, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(name, "the name of the type");
+    plugin_manager();
+    *type = TypeTable::process().require(name).id;
+  });
+}
+const char* type_name(uint32_t type) {
+  try {
+    return TypeTable::process().checked(type).name.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+int32_t type_is(uint32_t type, uint32_t ancestor) {
+  const TypeTable& table = TypeTable::process();
+  return type == ancestor || table.at(type).is(table.at(ancestor)) ? 1 : 0;
+}
+void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
+  Payload* made = nullptr;
+  if (const TensorType* owner = type.payload_owner) {
+    made = make_payload(owner->id, owner->descriptor.payload_size);
+    made->destroy = owner->descriptor.destroy;
+  }
+  try {
+    set_type(*tensor, type.id, made);
+  } catch (...) {
+    if (made != nullptr) made->destroy = nullptr;  // nothing was constructed in it
+    if (made != nullptr) made->release();
+    throw;
+  }
+  if (made != nullptr) made->release();  // the tensor holds it
+  if (payload != nullptr) *payload = made == nullptr ? nullptr : made->data();
+  *result = tensor.give();
+}
+tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                          void** payload, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    const TensorType& made = TypeTable::process().checked(type);
+    if (made.is_tensor) {
+      throw Error(TENON_ERROR_TYPE,
+                  made.name + " is a kind of Tensor, which has data: wrap a tensor that has it");
+    }
+    give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
+  });
+}
+tenon_status typed_wrap(uint32_t type, tenon_tensor* tensor, void** payload, tenon_tensor** result,
+                        tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(tensor, "the tensor to wrap");
+    const TensorType& made = TypeTable::process().checked(type);
+    if (!made.is_tensor || made.id == 0) {
+      throw Error(TENON_ERROR_TYPE, made.name +
+                                        " is no child of Tensor: it cannot share the data "
+                                        "of one");
+    }
+    give_typed(made, share_with_history(*tensor), payload, result);
+  });
+}
+void* typed_payload(const tenon_tensor* tensor) {
+  Payload* payload = tensor == nullptr ? nullptr : tensor->payload();
+  return payload == nullptr ? nullptr : payload->data();
+}
+tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    *result = to_plain(*tensor).give();
+  });
+}
+tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] { *text = make_string(value_text(*value)); });
+}
+
 }  // namespace
 
 const tenon_host& host_table() noexcept {
@@ -712,6 +800,7 @@ const tenon_host& host_table() noexcept {
     constexpr auto log = log_slot;
     constexpr auto describe = describe_slot;
     constexpr auto module_text = module_text_slot;
+    constexpr auto value_text = value_text_slot;
 #define TENON_FILL(since, result, name, parameters) host.name = name;
     TENON_HOST_SLOTS(TENON_FILL)
 #undef TENON_FILL

@@ -1,11 +1,14 @@
 // Connecting tables and plugins.
 #include "core/runtime/runtime.hpp"
 
+#include <mutex>
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/registry.hpp"
+#include "core/dispatch/types.hpp"
 #include "core/nn/module.hpp"
 #include "core/plugin/config.hpp"
 
@@ -13,19 +16,60 @@ namespace tenon::core {
 
 namespace {
 
-// Puts what a plugin brings into both tables, or into neither.
+// Puts what a plugin brings into all tables, or into none.
 class TableRegistrar final : public Registrar {
  public:
-  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> ops,
-              std::span<const tenon_module_descriptor* const> modules) override {
-    auto types = ModuleTable::process().prepare(provider, modules);
-    Registry::process().commit(provider, ops);
-    ModuleTable::process().commit(std::move(types));
+  void commit(const Registration& items) override {
+    require_types(items);
+    const std::lock_guard lock(mutex_);
+    auto modules = ModuleTable::process().prepare(items.provider, items.modules);
+    auto types =
+        TypeTable::process().prepare(items.provider, items.types, items.overrides,
+                                     [&](std::string_view op) { return schema_of(items, op); });
+    Registry::process().commit(items.provider, items.ops);
+    ModuleTable::process().commit(std::move(modules));
+    const std::vector<std::string> warnings = std::move(types.warnings);
+    TypeTable::process().commit(std::move(types));
+    for (const std::string& warning : warnings) log(LogLevel::info, items.provider, warning);
   }
+
+ private:
+  // Types of other plugins that it builds on come first; what is not known is refused later.
+  static void require_types(const Registration& items) {
+    const auto require = [&](std::string_view name) {
+      if (name == "*" || TypeTable::process().find(name) != nullptr) return;
+      for (const auto* own : items.types) {
+        if (own->name == name) return;
+      }
+      plugin_manager().ensure_type(name);
+    };
+    for (const auto* type : items.types) {
+      if (type->parent != nullptr) require(type->parent);
+    }
+    for (const auto* entry : items.overrides) {
+      for (const char* names : {entry->types, entry->accepts}) {
+        for (const std::string& name : type_names(names == nullptr ? "" : names)) require(name);
+      }
+    }
+  }
+  static std::string schema_of(const Registration& items, std::string_view op) {
+    for (const auto* own : items.ops) {
+      if (schema_name(own->schema) == op) return own->schema;
+    }
+    if (const tenon_op* registered = Registry::process().find(op)) {
+      if (const Implementation* active = registered->implementation.load())
+        return active->schema.text;
+    }
+    return plugin_manager().declared_schema(op);
+  }
+
+  std::mutex mutex_;
 };
 
 [[noreturn]] void throw_unknown(PluginManager& manager, ItemKind kind, std::string_view name) {
-  const char* what = kind == ItemKind::Op ? "op" : "module type";
+  const char* what = kind == ItemKind::Op       ? "op"
+                     : kind == ItemKind::Module ? "module type"
+                                                : "tensor type";
   const std::vector<std::string> names = manager.declared_names(kind);
   std::vector<std::string_view> candidates(names.begin(), names.end());
   std::string message =
@@ -55,6 +99,13 @@ PluginManager& start() {
   ModuleTable::process().set_finder([manager](std::string_view name) {
     if (!manager->ensure_module(name)) throw_unknown(*manager, ItemKind::Module, name);
   });
+  TypeTable::process().set_finder([manager](std::string_view name) {
+    if (!manager->ensure_type(name)) throw_unknown(*manager, ItemKind::Type, name);
+  });
+  TypeTable::process().set_rule(
+      [manager](std::string_view op, const std::string& a, const std::string& b) {
+        return manager->preferred(op, a, b);
+      });
   return *manager;
 }
 

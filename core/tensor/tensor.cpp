@@ -2,6 +2,7 @@
 #include "core/tensor/tensor.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -13,8 +14,15 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t dimension_bytes(int64_t rank) {
-  return 2 * rank * static_cast<int64_t>(sizeof(int64_t));
+constexpr int64_t extension_bytes(int64_t rank) {
+  return static_cast<int64_t>(sizeof(TensorExtension)) +
+         2 * rank * static_cast<int64_t>(sizeof(int64_t));
+}
+
+TensorExtension* make_extension(int64_t rank) {
+  auto* extension = new (allocate(extension_bytes(rank))) TensorExtension;
+  extension->rank = rank;
+  return extension;
 }
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
@@ -25,13 +33,12 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   int64_t* dimensions = tensor->inline_dimensions;
   if (rank > static_cast<size_t>(kInlineRank)) [[unlikely]] {
     try {
-      tensor->dimensions =
-          static_cast<int64_t*>(allocate(dimension_bytes(static_cast<int64_t>(rank))));
+      tensor->extension = make_extension(static_cast<int64_t>(rank));
     } catch (...) {
       core::release(tensor, sizeof(Tensor));
       throw;
     }
-    dimensions = tensor->dimensions;
+    dimensions = tensor->extension->dimensions();
   }
   tenon_tensor_view& view = tensor->view;
   view.data = nullptr;
@@ -249,7 +256,48 @@ TensorRef make_detached(const Tensor& base) {
     base.storage->retain();
     tensor->storage = base.storage;
   }
+  if (Payload* payload = base.payload()) set_type(*tensor, base.view.type, payload);
   return tensor;
+}
+
+TensorRef make_dataless(tenon_dtype dtype, Shape shape, uint32_t type) {
+  dtype_check(dtype);
+  const int64_t count = element_count(shape);
+  auto tensor = TensorRef::take(make_object(
+      dtype, shape.size(), TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_TYPED));
+  tensor->view.count = count;
+  tensor->view.type = type;
+  std::copy_n(shape.data(), shape.size(), mutable_shape(tensor.get()));
+  contiguous_strides(tensor->shape(), mutable_strides(tensor.get()));
+  return tensor;
+}
+
+void set_type(Tensor& tensor, uint32_t type, Payload* payload) {
+  if (payload != nullptr && tensor.extension == nullptr) tensor.extension = make_extension(0);
+  tensor.view.type = type;
+  if (type != 0) {
+    tensor.view.flags |= TENON_TENSOR_TYPED;
+  } else {
+    tensor.view.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+  }
+  if (tensor.extension == nullptr) return;
+  if (payload != nullptr) payload->retain();
+  if (tensor.extension->payload != nullptr) tensor.extension->payload->release();
+  tensor.extension->payload = payload;
+}
+
+Payload* make_payload(uint32_t owner, int64_t bytes) {
+  void* memory = allocate(Payload::kHeader + bytes);
+  auto* payload = new (memory) Payload;
+  payload->owner = owner;
+  payload->bytes = bytes;
+  std::memset(payload->data(), 0, static_cast<size_t>(bytes));
+  return payload;
+}
+
+void Payload::free() noexcept {
+  if (destroy != nullptr) destroy(data());
+  core::release(this, kHeader + bytes);
 }
 
 }  // namespace tenon::core
@@ -260,7 +308,9 @@ void tenon_tensor::destroy(tenon_tensor* tensor) noexcept {
   if (tensor->view_base != nullptr) tensor->view_base->release();
   delete tensor->meta;
   if (tensor->storage != nullptr) tensor->storage->release();
-  if (tensor->dimensions != nullptr)
-    tenon::core::release(tensor->dimensions, dimension_bytes(tensor->view.rank));
+  if (TensorExtension* extension = tensor->extension) {
+    if (extension->payload != nullptr) extension->payload->release();
+    tenon::core::release(extension, extension_bytes(extension->rank));
+  }
   tenon::core::release(tensor, sizeof(tenon_tensor));
 }

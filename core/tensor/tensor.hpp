@@ -32,6 +32,34 @@ struct AutogradMeta {
 
 inline constexpr int64_t kInlineRank = 5;
 
+// What a tensor type keeps with its tensors; shared by all that are derived from one.
+struct Payload {
+  std::atomic<int32_t> references{1};
+  uint32_t owner = 0;  // id of the type that says what it is
+  int64_t bytes = 0;
+  void (*destroy)(void* payload) = nullptr;
+
+  static constexpr int64_t kHeader = 64;  // what follows is aligned for anything
+  void* data() noexcept { return reinterpret_cast<char*>(this) + kHeader; }
+  void retain() noexcept { count_up(references); }
+  void release() noexcept {
+    if (count_down(references)) free();
+  }
+
+ private:
+  void free() noexcept;
+};
+
+// Zeroed memory, without a destructor yet.
+Payload* make_payload(uint32_t owner, int64_t bytes);
+
+// What few tensors need room for.
+struct TensorExtension {
+  Payload* payload = nullptr;  // counted
+  int64_t rank = 0;            // shape then strides, when the rank exceeds kInlineRank
+  int64_t* dimensions() noexcept { return reinterpret_cast<int64_t*>(this + 1); }
+};
+
 }  // namespace tenon::core
 
 // First member: the frozen view, whose address is the handle. Pooled; destroyed by its last
@@ -44,8 +72,8 @@ struct tenon_tensor {
   tenon::core::GraphNode* node = nullptr;     // the history; null on leaves and constants
   tenon::core::AutogradMeta* meta = nullptr;  // owned
   tenon_tensor* view_base = nullptr;          // owned; the tensor that an op made this a view of
-  uint32_t view_version = 0;      // of the storage when `node` was made: history is older otherwise
-  int64_t* dimensions = nullptr;  // shape then strides, when the rank exceeds kInlineRank
+  uint32_t view_version = 0;  // of the storage when `node` was made: history is older otherwise
+  tenon::core::TensorExtension* extension = nullptr;  // owned
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
 
   void retain() noexcept { tenon::core::count_up(references); }
@@ -59,6 +87,10 @@ struct tenon_tensor {
   std::span<const int64_t> strides() const { return {view.strides, view.rank}; }
   bool has_flag(uint32_t flag) const { return (view.flags & flag) != 0; }
   bool contiguous() const { return has_flag(TENON_TENSOR_CONTIGUOUS); }
+  bool typed() const { return has_flag(TENON_TENSOR_TYPED); }
+  tenon::core::Payload* payload() const {
+    return extension == nullptr ? nullptr : extension->payload;
+  }
   bool requires_grad() const { return has_flag(TENON_TENSOR_REQUIRES_GRAD); }
   uint32_t version() const {
     return storage == nullptr ? 0 : storage->version.load(std::memory_order_relaxed);
@@ -117,8 +149,13 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
 // element would lie outside of the storage. No history, no autograd state, a plain Tensor;
 // read-only and inference flags stay.
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset);
-// Same storage, shape, strides and tensor type, no history: what detach returns and saved results
-// hold.
+// A tensor of a type without data: shape and dtype only.
+TensorRef make_dataless(tenon_dtype dtype, Shape shape, uint32_t type);
+// Makes it one of another tensor type (0: a plain Tensor) with that payload, which is shared; null:
+// none.
+void set_type(Tensor& tensor, uint32_t type, Payload* payload);
+// Same storage, shape, strides, tensor type and payload, no history: what detach returns and saved
+// results hold.
 TensorRef make_detached(const Tensor& base);
 
 }  // namespace tenon::core

@@ -18,7 +18,6 @@ namespace {
 constexpr int64_t kEdgeItems = 3;
 constexpr int64_t kSummarizeAbove = 1000;
 constexpr size_t kLineWidth = 80;
-constexpr size_t kIndent = 7;  // of "tensor("
 
 // Which elements are printed: all, or the first and last few of each dimension.
 struct Extract {
@@ -180,13 +179,13 @@ std::string nested_text(const Extract& extract, const Formatter<T>& formatter, s
   return text + "]";
 }
 
-std::string elements_text(const Tensor& tensor) {
+std::string elements_text(const Tensor& tensor, size_t indent) {
   return visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Extract extract{tensor, tensor.view.count > kSummarizeAbove};
     const Formatter<T> formatter(extract);
     return nested_text<T>(extract, formatter, 0, static_cast<const Stored<T>*>(tensor.view.data),
-                          kIndent);
+                          indent);
   });
 }
 
@@ -203,8 +202,9 @@ std::string size_text(Shape shape) {
 
 }  // namespace
 
-std::string tensor_text(const Tensor* tensor, std::string_view node_name) {
+std::string tensor_text(const Tensor* tensor, std::string_view node_name, std::string_view word) {
   if (tensor == nullptr) return "tensor(<undefined>)";
+  const size_t indent = word.size() + 1;  // of "tensor("
   const tenon_tensor_view& view = tensor->view;
   const bool empty = view.count == 0;
   const bool no_data = !empty && view.data == nullptr;
@@ -222,14 +222,14 @@ std::string tensor_text(const Tensor* tensor, std::string_view node_name) {
     suffixes.emplace_back("requires_grad=True");
   }
 
-  std::string text = "tensor(";
-  text += no_data ? "..." : empty ? "[]" : elements_text(*tensor);
+  std::string text = std::string(word) + "(";
+  text += no_data ? "..." : empty ? "[]" : elements_text(*tensor, indent);
   const size_t newline = text.rfind('\n');
   size_t line_length = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;
   for (const std::string& suffix : suffixes) {
     if (line_length + suffix.size() + 2 > kLineWidth) {
-      text += ",\n" + std::string(kIndent, ' ') + suffix;
-      line_length = kIndent + suffix.size();
+      text += ",\n" + std::string(indent, ' ') + suffix;
+      line_length = indent + suffix.size();
     } else {
       text += ", " + suffix;
       line_length += suffix.size() + 2;

@@ -76,7 +76,7 @@ AT(tenon_module_descriptor, forward, 40);
 AT(tenon_module_descriptor, destroy, 48);
 AT(tenon_module_descriptor, extra_repr, 56);
 
-SIZE(tenon_plugin, 80);
+SIZE(tenon_plugin, 112);
 AT(tenon_plugin, size, 0);
 AT(tenon_plugin, flags, 4);
 AT(tenon_plugin, abi_major, 8);
@@ -89,6 +89,30 @@ AT(tenon_plugin, modules, 48);
 AT(tenon_plugin, module_count, 56);
 AT(tenon_plugin, init, 64);
 AT(tenon_plugin, shutdown, 72);
+AT(tenon_plugin, types, 80);
+AT(tenon_plugin, overrides, 96);
+AT(tenon_plugin, override_count, 104);
+
+SIZE(tenon_call, 80);
+AT(tenon_call, type, 4);
+AT(tenon_call, op, 8);
+AT(tenon_call, types, 16);
+AT(tenon_call, arguments, 32);
+AT(tenon_call, positional_count, 48);
+AT(tenon_call, keywords, 56);
+AT(tenon_call, keyword_count, 72);
+
+SIZE(tenon_type_descriptor, 104);
+AT(tenon_type_descriptor, name, 8);
+AT(tenon_type_descriptor, fallback, 32);
+AT(tenon_type_descriptor, payload_size, 40);
+AT(tenon_type_descriptor, handler, 56);
+AT(tenon_type_descriptor, from_tensor, 96);
+
+SIZE(tenon_override_descriptor, 56);
+AT(tenon_override_descriptor, schema, 8);
+AT(tenon_override_descriptor, types, 24);
+AT(tenon_override_descriptor, run, 48);
 
 /* ---- the host table: its head for ever, its slots by position ---- */
 
@@ -112,7 +136,11 @@ SLOT(tree_parse, 66);
 SLOT(module_create, 82);
 SLOT(module_walk, 96);
 SLOT(file_write, 103);
-SIZE(tenon_host, 16 + 8 * 104);
+SLOT(type_find, 104);
+SLOT(typed_create, 107);
+SLOT(call_parent, 111);
+SLOT(value_text, 112);
+SIZE(tenon_host, 16 + 8 * 113);
 
 /* ---- codes that are written into files and plugins ---- */
 

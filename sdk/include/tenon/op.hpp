@@ -78,6 +78,8 @@ class Op {
     detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
     result_count_ = host().op_result_count(op_);
   }
+  explicit Op(const tenon_op* handle)
+      : op_(handle), result_count_(host().op_result_count(handle)) {}
   std::string name() const { return host().op_name(op_); }
   const tenon_op* handle() const { return op_; }
   bool operator==(const Op& other) const { return op_ == other.op_; }

@@ -11,6 +11,7 @@
 #include "tenon/ops.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/tree.hpp"
+#include "tenon/type.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -67,48 +68,75 @@ TENON_NAMESPACE_END
 //   TENON_PLUGIN(hello, "0.1.0", HELLO)
 //
 // The names are those given to TENON_OP and TENON_MODULE, in any file of the plugin.
+// TENON_PLUGIN_TYPES takes a second list, of the names given to TENON_TYPE and TENON_OVERRIDE,
+// types after their parents; a plugin without ops and modules gives TENON_NOTHING as the first:
+//
+//   #define DIAGONAL(type, override) type(Diagonal) override(AddDiagonals)
+//
 // TENON_PLUGIN_WITH takes flags and an init function `tenon_status (const tenon_tree* options,
 // tenon_error**)` (or nullptr).
 #define TENON_PLUGIN(name, version_text, LIST) \
-  TENON_PLUGIN_WITH(name, version_text, LIST, 0, nullptr)
+  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, 0, nullptr)
+#define TENON_PLUGIN_TYPES(name, version_text, LIST, TYPES) \
+  TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, 0, nullptr)
+#define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function) \
+  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function)
+#define TENON_NOTHING(first, second)
 
 #define TENON_DECLARE_OP(Definition) \
   extern "C" __attribute__((visibility("hidden"))) const tenon_op_descriptor tenon_op_##Definition;
 #define TENON_DECLARE_MODULE(Definition)           \
   extern "C" __attribute__((visibility("hidden"))) \
   const tenon_module_descriptor tenon_module_##Definition;
+#define TENON_DECLARE_TYPE(Definition)             \
+  extern "C" __attribute__((visibility("hidden"))) \
+  const tenon_type_descriptor tenon_type_##Definition;
+#define TENON_DECLARE_OVERRIDE(Definition)         \
+  extern "C" __attribute__((visibility("hidden"))) \
+  const tenon_override_descriptor tenon_override_##Definition;
+#define TENON_LIST_TYPE(Definition) &tenon_type_##Definition,
+#define TENON_LIST_OVERRIDE(Definition) &tenon_override_##Definition,
 #define TENON_LIST_OP(Definition) &tenon_op_##Definition,
 #define TENON_LIST_MODULE(Definition) &tenon_module_##Definition,
 #define TENON_LIST_NOTHING(Definition)
 
-#define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function)       \
-  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                         \
-  namespace {                                                                          \
-  struct tenon_plugin_##name {                                                         \
-    static constexpr auto id = #name;                                                  \
-    static constexpr auto version = version_text;                                      \
-  };                                                                                   \
-  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                       \
-      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                \
-  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {               \
-      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                            \
-  constexpr tenon_plugin tenon_table_of_##name = {                                     \
-      sizeof(tenon_plugin),                                                            \
-      plugin_flags,                                                                    \
-      TENON_ABI_MAJOR,                                                                 \
-      TENON_TARGET_MINOR,                                                              \
-      #name,                                                                           \
-      version_text,                                                                    \
-      tenon_ops_of_##name,                                                             \
-      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                 \
-      tenon_modules_of_##name,                                                         \
-      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                             \
-      init_function,                                                                   \
-      nullptr};                                                                        \
-  }                                                                                    \
-  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                   \
-      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>(); \
-  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                             \
-      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {      \
-    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);        \
+#define TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, plugin_flags, init_function) \
+  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                           \
+  TYPES(TENON_DECLARE_TYPE, TENON_DECLARE_OVERRIDE)                                      \
+  namespace {                                                                            \
+  struct tenon_plugin_##name {                                                           \
+    static constexpr auto id = #name;                                                    \
+    static constexpr auto version = version_text;                                        \
+  };                                                                                     \
+  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                         \
+      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                  \
+  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {                 \
+      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                              \
+  constexpr const tenon_type_descriptor* tenon_types_of_##name[] = {                     \
+      TYPES(TENON_LIST_TYPE, TENON_LIST_NOTHING) nullptr};                               \
+  constexpr const tenon_override_descriptor* tenon_overrides_of_##name[] = {             \
+      TYPES(TENON_LIST_NOTHING, TENON_LIST_OVERRIDE) nullptr};                           \
+  constexpr tenon_plugin tenon_table_of_##name = {                                       \
+      sizeof(tenon_plugin),                                                              \
+      plugin_flags,                                                                      \
+      TENON_ABI_MAJOR,                                                                   \
+      TENON_TARGET_MINOR,                                                                \
+      #name,                                                                             \
+      version_text,                                                                      \
+      tenon_ops_of_##name,                                                               \
+      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                   \
+      tenon_modules_of_##name,                                                           \
+      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                               \
+      init_function,                                                                     \
+      nullptr,                                                                           \
+      tenon_types_of_##name,                                                             \
+      sizeof(tenon_types_of_##name) / sizeof(void*) - 1,                                 \
+      tenon_overrides_of_##name,                                                         \
+      sizeof(tenon_overrides_of_##name) / sizeof(void*) - 1};                            \
+  }                                                                                      \
+  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                     \
+      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>();   \
+  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                               \
+      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {        \
+    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);          \
   }

@@ -10,3 +10,4 @@
 #include "tenon/ops.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
+#include "tenon/type.hpp"

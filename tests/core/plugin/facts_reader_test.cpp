@@ -77,7 +77,7 @@ TEST_SUITE("facts reader") {
         {R"({"op":{"schema":"f(Tensor x) -> Tensor","differentiable":"formula","jvp":"rule","flags":1,"new":[]}})",
          plugin_payload(),
          R"j({"module":{"schema":"Linear(int n)","doc":"A layer.\nTwo lines."}})j",
-         R"({"type":{"name":"of a later SDK"}})", R"j({"op":{"schema":"a.b_2.c () -> ()"}})j"}));
+         R"({"later":{"name":"of a later SDK"}})", R"j({"op":{"schema":"a.b_2.c () -> ()"}})j"}));
     REQUIRE(facts.ops.size() == 2);
     CHECK(facts.ops[0].differentiable == "formula");
     CHECK(facts.ops[0].jvp == "rule");

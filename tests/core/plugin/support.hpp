@@ -210,9 +210,9 @@ class FakeHost {
 
 class FakeRegistrar : public Registrar {
  public:
-  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> ops,
-              std::span<const tenon_module_descriptor* const> modules) override {
+  void commit(const Registration& items) override {
     const std::lock_guard lock(mutex_);
+    const auto& [provider, ops, modules, types, overrides] = items;
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
     for (const auto* op : ops) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(op->schema))).second);

@@ -12,6 +12,7 @@
 #include "op.h"
 #include "plugin.h"
 #include "tensor.h"
+#include "type.h"
 #include "value.h"
 #include "version.h"
 

@@ -2,8 +2,8 @@
  *
  * Facts are ELF notes in sections named .note.tenon, so that they reach a loaded segment and
  * survive strip, section garbage collection and link-time optimization. A plugin has any number of
- * them, one for the plugin and one for each op and module, in any order and from any translation
- * unit. Each is:
+ * them, one for the plugin and one for each op, module, type and override, in any order and from
+ * any translation unit. Each is:
  *
  *   uint32 name size = 6 | uint32 descriptor size | uint32 type | "Tenon\0" padded to 8 bytes |
  *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) | payload,
@@ -14,6 +14,8 @@
  *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...","flags":n,
  *     "samples":"[{...}]"}}
  *   {"module":{"schema","doc","samples"}}
+ *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false}}
+ *   {"override":{"schema","doc","types","accepts"}}
  */
 #ifndef TENON_ABI_FACTS_H
 #define TENON_ABI_FACTS_H

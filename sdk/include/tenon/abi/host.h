@@ -9,6 +9,7 @@
 #include "host_slots.h"
 #include "op.h"
 #include "tensor.h"
+#include "type.h"
 #include "value.h"
 #include "version.h"
 

@@ -254,6 +254,35 @@
     (const char* path, tenon_value* names, tenon_value* tensors, tenon_error** error))             \
   /* Writes a whole file or leaves the old one. */                                                 \
   X(0, tenon_status, file_write,                                                                   \
-    (const char* path, const char* data, int64_t length, tenon_error** error))
+    (const char* path, const char* data, int64_t length, tenon_error** error))                     \
+  /* ---- tensor types ---- */                                                                     \
+  /* By name; loads the plugin that declares it when need be. 0 is Tensor. */                      \
+  X(0, tenon_status, type_find, (const char* name, uint32_t* type, tenon_error** error))           \
+  /* Valid for the life of the process. */                                                         \
+  X(0, const char*, type_name, (uint32_t type))                                                    \
+  /* Whether it is the other or descends from it. */                                               \
+  X(0, int32_t, type_is, (uint32_t type, uint32_t ancestor))                                       \
+  /* A tensor without data, of a type unrelated to Tensor. `payload` points at zeroed memory of    \
+   * the type's payload size, for the caller to construct in without fail; null when that is 0. */ \
+  X(0, tenon_status, typed_create,                                                                 \
+    (uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape, void** payload,         \
+     tenon_tensor** result, tenon_error** error))                                                  \
+  /* One of a child type of Tensor, that shares data and history with `tensor`. */                 \
+  X(0, tenon_status, typed_wrap,                                                                   \
+    (uint32_t type, tenon_tensor * tensor, void** payload, tenon_tensor** result,                  \
+     tenon_error** error))                                                                         \
+  /* Valid as long as the tensor; null when it has none. */                                        \
+  X(0, void*, typed_payload, (const tenon_tensor* tensor))                                         \
+  /* Itself when it is a plain Tensor; given. */                                                   \
+  X(0, tenon_status, tensor_to_plain,                                                              \
+    (tenon_tensor * tensor, tenon_tensor * *result, tenon_error * *error))                         \
+  /* From inside a handler or override: runs the next one up its type's line of descent, at the    \
+   * end of which a Tensor's op runs and results are made the type. `arguments` null: the call's;  \
+   * else one value for each parameter of the op. */                                               \
+  X(0, tenon_status, call_parent,                                                                  \
+    (const tenon_call* call, const tenon_value* arguments, tenon_value* results,                   \
+     tenon_error** error))                                                                         \
+  /* A value as it is printed: None, True, 0.4, 'text', tensor(1.), [1, 2]; given as a string. */  \
+  X(0, tenon_status, value_text, (const tenon_value* value, tenon_value* text, tenon_error** error))
 
 #endif

@@ -9,6 +9,7 @@
 #include "host.h"
 #include "module.h"
 #include "op.h"
+#include "type.h"
 
 enum {
   TENON_PLUGIN_RESIDENT = 1 << 0 /* never unmapped: it brings a library that cannot be */
@@ -30,6 +31,10 @@ typedef struct tenon_plugin {
    * the config's object for this plugin, or null. shutdown is called before unloading. [load] */
   tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
   void(TENON_CALL* shutdown)(void);
+  const tenon_type_descriptor* const* types; /* parents before their children */
+  int64_t type_count;
+  const tenon_override_descriptor* const* overrides;
+  int64_t override_count;
 } tenon_plugin;
 
 #define TENON_PLUGIN_ENTRY "tenon_plugin_entry"

@@ -1,0 +1,763 @@
+// Plans of asking, cached by op and type set; and running them.
+#include "core/dispatch/overrides.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/value.hpp"
+
+namespace tenon::core {
+
+// A handler or override that is running. The handle that it holds is its first member's address.
+struct CallFrame {
+  tenon_call call{};
+  const Implementation* implementation = nullptr;
+  const tenon_value* bound = nullptr;  // the op's arguments
+  const Plan* plan = nullptr;
+  const Turn* turn = nullptr;
+  size_t place = 0;  // in the turn's line
+  const CallFrame* outer = nullptr;
+  int depth = 0;
+};
+
+namespace {
+
+constexpr int kMaxDepth = 256;
+
+// ---- plans ----
+
+// How well an override fits a call's types: the steps from each to what it accepts. Null: not at
+// all, then `why` says for what reason.
+bool fits(const Override& entry, std::span<const TensorType* const> types, const TensorType& tensor,
+          bool plain, std::vector<int>& steps, std::string* why) {
+  steps.clear();
+  const auto check = [&](const TensorType& type) {
+    const int distance = entry.distance(type);
+    if (distance < 0 && why != nullptr) *why = "it does not accept " + type.name;
+    steps.push_back(distance);
+    return distance >= 0;
+  };
+  for (const TensorType* type : types) {
+    if (!check(*type)) return false;
+  }
+  if (plain && !check(tensor)) return false;
+  for (const TensorType* wanted : entry.types) {
+    const bool present = std::any_of(types.begin(), types.end(),
+                                     [&](const TensorType* type) { return type->is(*wanted); });
+    if (present) continue;
+    if (why != nullptr) *why = "no operand is a " + wanted->name;
+    return false;
+  }
+  return true;
+}
+
+// Whether a is at least as specific as b in every type, and more so in one.
+bool dominates(const Override& a, const std::vector<int>& a_steps, const Override& b,
+               const std::vector<int>& b_steps) {
+  bool better = a.types.size() > b.types.size();
+  if (a.types.size() < b.types.size()) return false;
+  for (size_t i = 0; i < a_steps.size(); ++i) {
+    if (a_steps[i] > b_steps[i]) return false;
+    better |= a_steps[i] < b_steps[i];
+  }
+  return better;
+}
+
+std::string names_text(std::span<const TensorType* const> types) {
+  Words names;
+  for (const TensorType* type : types) names.push_back(type->name);
+  return "[" + join(names, ", ") + "]";
+}
+
+const Override* most_specific(const std::vector<const Override*>& entries, const TensorType& level,
+                              const OperandTypes& types, std::vector<Note>* notes) {
+  const std::span<const TensorType* const> list(types.types, types.count);
+  const TensorType& tensor = TypeTable::process().tensor();
+  std::vector<std::pair<const Override*, std::vector<int>>> fitting;
+  for (const Override* entry : entries) {
+    if (!entry->for_type(level)) continue;
+    std::vector<int> steps;
+    std::string why;
+    if (fits(*entry, list, tensor, types.plain, steps, &why)) {
+      fitting.emplace_back(entry, std::move(steps));
+    } else if (notes != nullptr) {
+      notes->push_back({&level, "override " + entry->key() + " from '" + entry->provider +
+                                    "' does not apply: " + why});
+    }
+  }
+  for (const auto& [entry, steps] : fitting) {
+    const bool best = std::all_of(fitting.begin(), fitting.end(), [&](const auto& other) {
+      return other.first == entry || dominates(*entry, steps, *other.first, other.second);
+    });
+    if (best) return entry;
+  }
+  if (fitting.empty()) return nullptr;
+  const Override& a = *fitting[0].first;
+  const Override& b = *fitting[1].first;
+  throw Error(TENON_ERROR_TYPE,
+              "override of '" + a.schema.name + "' is ambiguous for " + names_text(list) + ": " +
+                  a.key() + " from '" + a.provider + "' and " + b.key() + " from '" + b.provider +
+                  "'; possible fix: register " + a.schema.name + names_text(list));
+}
+
+// The answerers of a type, from it up.
+Turn make_turn(const Implementation& implementation, const std::vector<const Override*>& entries,
+               const TensorType& type, const OperandTypes& types, std::vector<Note>* notes) {
+  Turn turn;
+  turn.type = &type;
+  for (const TensorType* level = &type; level != nullptr; level = level->parent) {
+    if (const Override* entry = most_specific(entries, *level, types, notes)) {
+      if (turn.first_override < 0 && turn.first_handler < 0)
+        turn.first_override = static_cast<int8_t>(turn.line.size());
+      turn.line.push_back({Answerer::Kind::Override, level, entry,
+                           bind_override(entry->schema, implementation.schema)});
+    }
+    if (level->descriptor.handler != nullptr) {
+      if (turn.first_handler < 0) turn.first_handler = static_cast<int8_t>(turn.line.size());
+      turn.line.push_back({Answerer::Kind::Handler, level, nullptr, {}});
+    }
+    if (level->id != 0) continue;
+    // The end of a child's line: it takes no type that is not in its own line of descent.
+    const TensorType* stranger = nullptr;
+    for (uint32_t i = 0; i < types.count; ++i) {
+      if (!type.is(*types.types[i])) stranger = types.types[i];
+    }
+    if (stranger != nullptr) {
+      if (notes != nullptr) {
+        notes->push_back({&type, "its default handler declines: " + stranger->name +
+                                     " is not in its line of descent"});
+      }
+      continue;
+    }
+    if (turn.first_handler < 0) turn.first_handler = static_cast<int8_t>(turn.line.size());
+    turn.line.push_back({Answerer::Kind::Standard, level, nullptr, {}});
+  }
+  return turn;
+}
+
+}  // namespace
+
+void OperandTypes::add(const TensorType& type) {
+  uint32_t place = count;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (types[i] == &type) return;
+    if (place == count && type.is(*types[i])) place = i;
+  }
+  if (count == kMost)
+    throw Error(TENON_ERROR_VALUE, "a call has operands of more than 32 tensor types");
+  for (uint32_t i = count; i > place; --i) types[i] = types[i - 1];
+  types[place] = &type;
+  ++count;
+}
+
+Plan make_plan(const Implementation& implementation, const OperandTypes& types,
+               std::vector<Note>* notes) {
+  Plan plan;
+  plan.implementation = &implementation;
+  plan.types.assign(types.types, types.types + types.count);
+  plan.plain = types.plain;
+  const std::vector<const Override*> entries =
+      TypeTable::process().overrides(implementation.schema.name);
+  for (const TensorType* type : plan.types) {
+    if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
+    if (!type->dispatches()) continue;
+    plan.asked.push_back(type->id);
+    plan.turns.push_back(make_turn(implementation, entries, *type, types, notes));
+  }
+  for (const TensorType* type : plan.types) {
+    const uint32_t fallback = type->fallback();
+    if (fallback == TENON_FALLBACK_TO_TENSOR || fallback == TENON_FALLBACK_UNWRAP_REWRAP)
+      plan.fallbacks.push_back(type);
+  }
+  return plan;
+}
+
+namespace {
+
+// ---- the cache ----
+
+class PlanCache {
+ public:
+  static PlanCache& process() {
+    static PlanCache* const cache = new PlanCache;
+    return *cache;
+  }
+
+  const Plan& find(const Implementation& implementation, const OperandTypes& types) {
+    const size_t slot = slot_of(implementation, types);
+    const Entry* entry = slots_[slot].load(std::memory_order_acquire);
+    if (entry != nullptr && entry->generation == TypeTable::process().generation() &&
+        matches(entry->plan, implementation, types)) [[likely]] {
+      return entry->plan;
+    }
+    return find_slow(implementation, types, slot);
+  }
+
+ private:
+  struct Entry {
+    Plan plan;
+    uint64_t generation = 0;
+  };
+  using Key = std::tuple<const Implementation*, bool, std::vector<const TensorType*>>;
+  static constexpr size_t kSlots = 4096;
+
+  static size_t slot_of(const Implementation& implementation, const OperandTypes& types) {
+    uint64_t hash = reinterpret_cast<uintptr_t>(&implementation) >> 6;
+    for (uint32_t i = 0; i < types.count; ++i) hash = hash * 31 + types.types[i]->id;
+    hash = (hash * 2 + (types.plain ? 1 : 0)) * 0x9e3779b97f4a7c15ull;
+    return hash >> 52;
+  }
+  static bool matches(const Plan& plan, const Implementation& implementation,
+                      const OperandTypes& types) {
+    if (plan.implementation != &implementation || plan.plain != types.plain ||
+        plan.types.size() != types.count)
+      return false;
+    for (uint32_t i = 0; i < types.count; ++i) {
+      if (plan.types[i] != types.types[i]) return false;
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] const Plan& find_slow(const Implementation& implementation,
+                                          const OperandTypes& types, size_t slot) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t generation = TypeTable::process().generation();
+    if (generation != generation_) {
+      for (auto& [key, entry] : entries_) retired_.push_back(std::move(entry));
+      entries_.clear();
+      generation_ = generation;
+    }
+    std::unique_ptr<Entry>& entry =
+        entries_[{&implementation, types.plain, {types.types, types.types + types.count}}];
+    if (entry == nullptr) {
+      auto made = std::make_unique<Entry>();
+      made->plan = make_plan(implementation, types);
+      made->generation = generation;
+      entry = std::move(made);
+    }
+    slots_[slot].store(entry.get(), std::memory_order_release);
+    return entry->plan;
+  }
+
+  std::atomic<const Entry*> slots_[kSlots] = {};
+  std::mutex mutex_;
+  uint64_t generation_ = 0;
+  std::map<Key, std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them
+};
+
+// ---- operands ----
+
+template <class Visit>
+void each_tensor(const tenon_value& value, Visit&& visit) {
+  if (value.tag == TENON_VALUE_TENSOR) {
+    visit(value.as.tensor);
+  } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+    for (uint32_t k = 0; k < value.length; ++k) {
+      if (value.as.tensors[k] != nullptr) visit(value.as.tensors[k]);
+    }
+  }
+}
+template <class Visit>
+void each_operand(const Implementation& implementation, const tenon_value* arguments,
+                  Visit&& visit) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) each_tensor(arguments[i], visit);
+}
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
+  OperandTypes types;
+  uint32_t last = 0;
+  const TypeTable& table = TypeTable::process();
+  each_operand(implementation, arguments, [&](const Tensor* tensor) {
+    if (!tensor->typed()) {
+      types.plain = true;
+    } else if (tensor->view.type != last) {
+      last = tensor->view.type;
+      types.add(table.at(last));
+    }
+  });
+  return types;
+}
+
+// An operand of a type that ops do not know, where a Tensor is wanted.
+[[noreturn, gnu::cold]] void throw_foreign(const Implementation& implementation,
+                                           const tenon_value* arguments) {
+  const Schema& schema = implementation.schema;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const TensorType* found = nullptr;
+    each_tensor(arguments[i], [&](const Tensor* tensor) {
+      const TensorType& type = TypeTable::process().at(tensor->view.type);
+      if (found == nullptr && tensor->typed() && !type.is_tensor) found = &type;
+    });
+    if (found == nullptr) continue;
+    const bool by_name = schema.parameters[i].keyword_only;
+    throw_argument_type(schema, i, by_name ? -1 : static_cast<int64_t>(i), found->name);
+  }
+  throw Error(TENON_ERROR_INTERNAL, "no operand is of a foreign type");
+}
+
+bool has_foreign(const Implementation& implementation, const tenon_value* arguments) {
+  bool foreign = false;
+  each_operand(implementation, arguments, [&](const Tensor* tensor) {
+    foreign |= tensor->typed() && !TypeTable::process().at(tensor->view.type).is_tensor;
+  });
+  return foreign;
+}
+
+// Children of Tensor are what they have data for, everything else is refused.
+tenon_status call_as_plain(const Implementation& implementation, const tenon_value* arguments,
+                           tenon_value* results, uint32_t flags, tenon_error** error) {
+  if (has_foreign(implementation, arguments)) [[unlikely]] {
+    return guarded(error, [&] { throw_foreign(implementation, arguments); });
+  }
+  return call_untyped(implementation, arguments, results, flags & ~uint32_t{TENON_TENSOR_TYPED},
+                      error);
+}
+
+// ---- results ----
+
+bool declined(const tenon_value* results) { return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED; }
+
+bool sound(const Implementation& implementation, const tenon_value* results) {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    const tenon_value& value = results[r];
+    if (value.tag >= TENON_VALUE_TAG_COUNT) return false;
+    if (value.tag == TENON_VALUE_TENSOR && value.as.tensor == nullptr) return false;
+    if (value.tag == TENON_VALUE_NOT_IMPLEMENTED && r > 0) return false;
+  }
+  return true;
+}
+
+// The payload that results of the default handler get. Counted; null: none.
+Payload* result_payload(const TensorType& type, const Implementation& implementation,
+                        const tenon_value* arguments) {
+  const TensorType* owner = type.payload_owner;
+  if (owner == nullptr) return nullptr;
+  const tenon_type_descriptor& rule = owner->descriptor;
+  Payload* kept = nullptr;
+  std::vector<Tensor*> merged;
+  if (rule.metadata != TENON_METADATA_DROP) {
+    each_operand(implementation, arguments, [&](Tensor* tensor) {
+      Payload* payload = tensor->payload();
+      if (payload == nullptr || payload->owner != owner->id) return;
+      if (rule.metadata == TENON_METADATA_MERGE) merged.push_back(tensor);
+      if (kept == nullptr) kept = payload;
+    });
+    if (kept != nullptr && rule.metadata == TENON_METADATA_KEEP) {
+      kept->retain();
+      return kept;
+    }
+  }
+  if (rule.merge == nullptr) return nullptr;
+  Payload* made = make_payload(owner->id, rule.payload_size);
+  tenon_error* cause = nullptr;
+  const tenon_status status = rule.merge(rule.self, merged.data(),
+                                         static_cast<int64_t>(merged.size()), made->data(), &cause);
+  if (status != TENON_OK) {
+    made->release();
+    throw_status(status, cause);
+  }
+  made->destroy = rule.destroy;
+  return made;
+}
+
+// Makes the results of an op on plain tensors results of a child type.
+void retype_results(const Turn& turn, const Implementation& implementation,
+                    const tenon_value* arguments, tenon_value* results) {
+  const TensorType& type = *turn.type;
+  Payload* payload = nullptr;
+  bool looked = false;
+  const auto retype = [&](Tensor*& tensor) {
+    if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
+    // What somebody else holds is an operand: one that was changed in place stays what it is.
+    if (tensor->references.load(std::memory_order_relaxed) != 1) {
+      if (implementation.mutates || implementation.out_parameter >= 0) return;
+      TensorRef shared = share_with_history(*tensor);
+      tensor->release();
+      tensor = shared.give();
+    }
+    if (!looked) payload = result_payload(type, implementation, arguments);
+    looked = true;
+    set_type(*tensor, type.id, payload);
+  };
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    if (results[r].tag == TENON_VALUE_TENSOR) retype(results[r].as.tensor);
+    if (results[r].tag != TENON_VALUE_TENSOR_LIST) continue;
+    auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
+    for (uint32_t k = 0; k < results[r].length; ++k) retype(tensors[k]);
+  }
+  if (payload != nullptr) payload->release();
+}
+
+// ---- asking ----
+
+bool same_value(const tenon_value& a, const tenon_value& b) {
+  if (a.tag != b.tag || a.length != b.length) return false;
+  switch (a.tag) {
+    case TENON_VALUE_NONE:
+      return true;
+    case TENON_VALUE_INT_LIST:
+    case TENON_VALUE_FLOAT_LIST:
+      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length * size_t{8}) == 0;
+    case TENON_VALUE_STRING:
+    case TENON_VALUE_BOOL_LIST:
+      return a.length == 0 || std::memcmp(a.as.pointer, b.as.pointer, a.length) == 0;
+    default:
+      return a.as.integer == b.as.integer;
+  }
+}
+
+bool is_default(const Parameter& parameter, const tenon_value& value) {
+  return parameter.has_default && same_value(parameter.default_value.value, value);
+}
+
+std::string frame_text(const CallFrame& frame) {
+  const Answerer& answerer = frame.turn->line[frame.place];
+  const char* what = answerer.kind == Answerer::Kind::Override ? "override of " : "handler of ";
+  return what + answerer.level->name + " for " + frame.implementation->schema.name;
+}
+
+// Calling an op anew from inside its own handler, with the operand that it was called for, can only
+// come back here.
+void check_recursion(const CallFrame& frame) {
+  const Answerer& answerer = frame.turn->line[frame.place];
+  std::vector<const CallFrame*> between;
+  for (const CallFrame* outer = frame.outer; outer != nullptr; outer = outer->outer) {
+    between.push_back(outer);
+    const Answerer& running = outer->turn->line[outer->place];
+    if (outer->implementation->op != frame.implementation->op || running.level != answerer.level ||
+        running.kind != answerer.kind)
+      continue;
+    bool shared = frame.depth >= kMaxDepth;
+    each_operand(*frame.implementation, frame.bound, [&](const Tensor* mine) {
+      each_operand(*outer->implementation, outer->bound,
+                   [&](const Tensor* theirs) { shared |= mine == theirs && mine->typed(); });
+    });
+    if (!shared) continue;
+    std::string chain;
+    for (auto step = between.rbegin(); step != between.rend(); ++step)
+      chain += frame_text(**step) + " -> ";
+    chain += frame_text(frame);
+    throw Error(TENON_ERROR_RUNTIME,
+                std::string(frame.implementation->schema.short_name()) +
+                    "(): endless recursion: " + chain +
+                    "; call_parent runs the next handler up, calling the op comes back to the "
+                    "same one");
+  }
+  if (frame.depth >= 4 * kMaxDepth) {
+    throw Error(TENON_ERROR_RUNTIME, std::string(frame.implementation->schema.short_name()) +
+                                         "(): more than " + std::to_string(4 * kMaxDepth) +
+                                         " handlers are running inside each other");
+  }
+}
+
+class FrameScope {
+ public:
+  explicit FrameScope(CallFrame& frame) : previous_(thread_state.frame) {
+    frame.outer = previous_;
+    frame.depth = previous_ == nullptr ? 1 : previous_->depth + 1;
+    thread_state.frame = &frame;
+  }
+  ~FrameScope() { thread_state.frame = previous_; }
+  FrameScope(const FrameScope&) = delete;
+  FrameScope& operator=(const FrameScope&) = delete;
+
+ private:
+  const CallFrame* previous_;
+};
+
+[[noreturn, gnu::cold]] void throw_untaken(const Override& entry, const std::string& parameter) {
+  throw Error(TENON_ERROR_TYPE, std::string(entry.schema.short_name()) +
+                                    "() got an unexpected keyword argument '" + parameter + "'");
+}
+
+// What the override's own signature makes of the op's arguments.
+void bind_own(const Answerer& answerer, const Implementation& implementation,
+              const tenon_value* bound, tenon_value* own) {
+  const Override& entry = *answerer.entry;
+  for (const uint8_t untaken : answerer.binding.untaken) {
+    const Parameter& parameter = implementation.schema.parameters[untaken];
+    if (!is_default(parameter, bound[untaken])) [[unlikely]]
+      throw_untaken(entry, parameter.name);
+  }
+  const std::vector<int8_t>& source = answerer.binding.source;
+  for (size_t i = 0; i < source.size(); ++i) {
+    const Parameter& parameter = entry.schema.parameters[i];
+    own[i] = source[i] < 0 ? parameter.default_value.value : bound[source[i]];
+    if (accepts(parameter, own[i])) [[likely]]
+      continue;
+    if (parameter.type.list && (own[i].tag == list_tag(parameter.type.kind))) continue;
+    if (parameter.type.kind == TypeKind::floating && own[i].tag == TENON_VALUE_INT) {
+      own[i].as.number = static_cast<double>(own[i].as.integer);
+      own[i].tag = TENON_VALUE_FLOAT;
+      continue;
+    }
+    throw_argument_type(entry.schema, static_cast<int64_t>(i),
+                        parameter.keyword_only ? -1 : static_cast<int64_t>(i),
+                        value_type_text(own[i]));
+  }
+}
+
+tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
+  const Implementation& implementation = *frame.implementation;
+  const Turn& turn = *frame.turn;
+  const Answerer& answerer = turn.line[frame.place];
+  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  if (implementation.result_count == 0) results[0] = tenon_value{};  // call_typed has room
+
+  if (answerer.kind == Answerer::Kind::Standard) {
+    const TypesDisabledGuard guard(true);
+    uint32_t flags = 0;
+    each_operand(implementation, frame.bound,
+                 [&](const Tensor* tensor) { flags |= tensor->view.flags; });
+    const tenon_status status = call_untyped(implementation, frame.bound, results,
+                                             flags & ~uint32_t{TENON_TENSOR_TYPED}, error);
+    if (status != TENON_OK) return status;
+    const tenon_status retyped =
+        guarded(error, [&] { retype_results(turn, implementation, frame.bound, results); });
+    if (retyped != TENON_OK) release_results(implementation, results);
+    return retyped;
+  }
+
+  tenon_call& call = frame.call;
+  call.size = sizeof(tenon_call);
+  call.type = turn.type->id;
+  call.op = implementation.op;
+  call.types = frame.plan->asked.data();
+  call.type_count = static_cast<int64_t>(frame.plan->asked.size());
+  call.arguments = frame.bound;
+  call.argument_count = implementation.parameter_count;
+
+  const FrameScope scope(frame);
+  tenon_status status = TENON_OK;
+  const std::string* provider = &answerer.level->provider;
+  if (answerer.kind == Answerer::Kind::Override) {
+    tenon_value own[kMaxParameters];
+    const Override& entry = *answerer.entry;
+    provider = &entry.provider;
+    status = guarded(error, [&] {
+      if (frame.outer != nullptr) check_recursion(frame);
+      bind_own(answerer, implementation, frame.bound, own);
+    });
+    if (status == TENON_OK) {
+      call.arguments = own;
+      call.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
+      status = entry.descriptor.run(entry.descriptor.self, &call, results, error);
+    }
+  } else {
+    tenon_string names[kMaxParameters];
+    tenon_value values[kMaxParameters];
+    const Schema& schema = implementation.schema;
+    call.positional_count = 0;
+    call.keyword_count = 0;
+    for (size_t i = 0; i < schema.parameters.size(); ++i) {
+      const Parameter& parameter = schema.parameters[i];
+      if (is_default(parameter, frame.bound[i])) continue;
+      if (!parameter.keyword_only) {
+        call.positional_count = static_cast<int64_t>(i) + 1;
+        continue;
+      }
+      names[call.keyword_count] = {parameter.name.data(),
+                                   static_cast<int64_t>(parameter.name.size())};
+      values[call.keyword_count++] = frame.bound[i];
+    }
+    call.keywords = names;
+    call.keyword_values = values;
+    const tenon_type_descriptor& type = answerer.level->descriptor;
+    if (frame.outer != nullptr) status = guarded(error, [&] { check_recursion(frame); });
+    if (status == TENON_OK) status = type.handler(type.self, &call, results, error);
+  }
+  if (status == TENON_OK && sound(implementation, results)) [[likely]]
+    return TENON_OK;
+  if (status == TENON_OK) {
+    for (uint32_t r = 0; r < implementation.result_count; ++r) {
+      if (results[r].tag < TENON_VALUE_TAG_COUNT && results[r].as.pointer != nullptr)
+        release_value(results[r]);
+      results[r] = tenon_value{};
+    }
+    status = guarded(error, [&] {
+      throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
+                                        frame_text(frame) + " returned something that is no value");
+    });
+  } else {
+    release_results(implementation, results);
+  }
+  if (error != nullptr && *error != nullptr && !(*error)->preallocated &&
+      (*error)->error.op.empty()) {
+    (*error)->error.op = implementation.schema.name;
+    (*error)->error.provider = *provider;
+  }
+  return status;
+}
+
+// ---- fallbacks ----
+
+// Calls the op anew with the operands of one type converted, and rewraps when that is its policy.
+void run_fallback(const TensorType& type, const Implementation& implementation,
+                  const tenon_value* arguments, tenon_value* results) {
+  tenon_value converted[kMaxParameters];
+  std::vector<TensorRef> owned;
+  std::vector<std::vector<Tensor*>> lists;
+  lists.reserve(implementation.parameter_count);
+  Tensor* like = nullptr;
+  const auto convert = [&](Tensor* tensor) -> Tensor* {
+    if (tensor == nullptr || !tensor->typed() ||
+        !TypeTable::process().at(tensor->view.type).is(type))
+      return tensor;
+    if (like == nullptr) like = tensor;
+    return owned.emplace_back(to_plain(*tensor)).get();
+  };
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    converted[i] = arguments[i];
+    if (arguments[i].tag == TENON_VALUE_TENSOR) {
+      converted[i].as.tensor = convert(arguments[i].as.tensor);
+    } else if (arguments[i].tag == TENON_VALUE_TENSOR_LIST) {
+      std::vector<Tensor*>& list = lists.emplace_back();
+      for (uint32_t k = 0; k < arguments[i].length; ++k)
+        list.push_back(convert(arguments[i].as.tensors[k]));
+      converted[i].as.tensors = list.data();
+    }
+  }
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      call_op(implementation.op, converted, implementation.parameter_count, results, &error);
+  if (status != TENON_OK) throw_status(status, error);
+  if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
+
+  const TensorType* rule = &type;
+  while (rule != nullptr && rule->descriptor.from_tensor == nullptr) rule = rule->parent;
+  if (rule == nullptr) return;
+  const auto rewrap = [&](Tensor*& tensor) {
+    if (tensor == nullptr || tensor->typed()) return;
+    Tensor* wrapped = nullptr;
+    tenon_error* cause = nullptr;
+    const tenon_status made =
+        rule->descriptor.from_tensor(rule->descriptor.self, tensor, like, &wrapped, &cause);
+    if (made != TENON_OK) throw_status(made, cause);
+    if (wrapped == nullptr)
+      throw Error(TENON_ERROR_TYPE, "from_tensor of " + rule->name + " gave nothing");
+    tensor->release();
+    tensor = wrapped;
+  };
+  try {
+    for (uint32_t r = 0; r < implementation.result_count; ++r) {
+      if (results[r].tag == TENON_VALUE_TENSOR) rewrap(results[r].as.tensor);
+      if (results[r].tag != TENON_VALUE_TENSOR_LIST) continue;
+      auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
+      for (uint32_t k = 0; k < results[r].length; ++k) rewrap(tensors[k]);
+    }
+  } catch (...) {
+    release_results(implementation, results);
+    throw;
+  }
+}
+
+[[noreturn, gnu::cold]] void throw_declined(const Implementation& implementation,
+                                            const Plan& plan) {
+  throw Error(TENON_ERROR_TYPE,
+              "no implementation found for 'tenon." + implementation.schema.name +
+                  "' on types that implement tenon_function: " + type_list(plan.asked));
+}
+
+tenon_status run_plan(const Plan& plan, const Implementation& implementation,
+                      const tenon_value* arguments, tenon_value* results, tenon_error** error) {
+  if (plan.refused != nullptr || plan.turns.empty()) [[unlikely]] {
+    return guarded(error, [&] {
+      if (plan.refused == nullptr) throw_foreign(implementation, arguments);
+      throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) +
+                                        "(): " + plan.refused->name +
+                                        " is declared never to be an operand (by plugin '" +
+                                        plan.refused->provider + "')");
+    });
+  }
+  for (const Turn& turn : plan.turns) {
+    for (const int8_t place : {turn.first_override, turn.first_handler}) {
+      if (place < 0) continue;
+      CallFrame frame;
+      frame.implementation = &implementation;
+      frame.bound = arguments;
+      frame.plan = &plan;
+      frame.turn = &turn;
+      frame.place = static_cast<size_t>(place);
+      const tenon_status status = ask(frame, results, error);
+      if (status != TENON_OK || !declined(results)) return status;
+    }
+  }
+  return guarded(error, [&] {
+    if (plan.fallbacks.empty()) throw_declined(implementation, plan);
+    run_fallback(*plan.fallbacks.front(), implementation, arguments, results);
+  });
+}
+
+}  // namespace
+
+std::string type_list(std::span<const uint32_t> types) {
+  Words names;
+  for (const uint32_t type : types) names.push_back(TypeTable::process().at(type).name);
+  return "[" + join(names, ", ") + "]";
+}
+
+tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
+                        tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+  if (thread_state.types_disabled || (implementation.flags & TENON_OP_NOT_OVERRIDABLE) != 0)
+    return call_as_plain(implementation, arguments, results, flags, error);
+  tenon_value answer{};  // of an op without results: whether somebody did
+  if (implementation.result_count == 0) results = &answer;
+  const Plan* plan = nullptr;
+  tenon_status status = guarded(error, [&] {
+    plan = &PlanCache::process().find(implementation, gather_types(implementation, arguments));
+  });
+  if (status == TENON_OK) status = run_plan(*plan, implementation, arguments, results, error);
+  return status;
+}
+
+tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
+                         tenon_error** error) noexcept {
+  const auto& running = *reinterpret_cast<const CallFrame*>(call);
+  const Turn& turn = *running.turn;
+  size_t next = running.place + 1;
+  const TensorType* level = turn.line[running.place].level;
+  while (next < turn.line.size() && turn.line[next].level == level) ++next;
+  if (next == turn.line.size()) {
+    results[0] = tenon_value{};
+    results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
+    return TENON_OK;
+  }
+  CallFrame frame;
+  frame.implementation = running.implementation;
+  frame.bound = arguments == nullptr ? running.bound : arguments;
+  frame.plan = running.plan;
+  frame.turn = &turn;
+  frame.place = next;
+  return ask(frame, results, error);
+}
+
+TensorRef to_plain(Tensor& tensor) {
+  if (!tensor.typed()) return TensorRef(&tensor);
+  const TensorType& type = TypeTable::process().at(tensor.view.type);
+  const TensorType* rule = &type;
+  while (rule != nullptr && rule->descriptor.to_tensor == nullptr) rule = rule->parent;
+  if (rule != nullptr) {
+    Tensor* result = nullptr;
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        rule->descriptor.to_tensor(rule->descriptor.self, &tensor, &result, &error);
+    if (status != TENON_OK) throw_status(status, error);
+    if (result != nullptr && !result->typed()) return TensorRef::take(result);
+    TensorRef::take(result);
+    throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+  }
+  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
+  TensorRef plain = share_with_history(tensor);
+  set_type(*plain, 0, nullptr);
+  return plain;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,75 @@
+// Calls with typed operands: who is asked, in which order, and the asking.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/types.hpp"
+
+namespace tenon::core {
+
+// One that may answer. Standard: the default handler of children of Tensor.
+struct Answerer {
+  enum class Kind : uint8_t { Override, Handler, Standard };
+  Kind kind = Kind::Standard;
+  const TensorType* level = nullptr;  // the type that it belongs to
+  const Override* entry = nullptr;
+  OverrideBinding binding;
+};
+
+// The turn of one operand type. `line` goes from it up its line of descent, as call_parent does;
+// only the first override and the first handler are asked without call_parent.
+struct Turn {
+  const TensorType* type = nullptr;
+  std::vector<Answerer> line;
+  int8_t first_override = -1;
+  int8_t first_handler = -1;
+};
+
+// Who is asked for an op and the distinct types of a call's operands. Immutable, never freed.
+struct Plan {
+  const Implementation* implementation = nullptr;
+  std::vector<const TensorType*> types;  // in order of asking; those that do not dispatch as well
+  bool plain = false;                    // some operand is a plain Tensor
+  std::vector<uint32_t> asked;           // ids of those that dispatch
+  std::vector<Turn> turns;
+  std::vector<const TensorType*> fallbacks;
+  const TensorType* refused = nullptr;  // never an operand
+};
+
+// The distinct types among a call's operands: subclasses before their superclasses, otherwise left
+// to right; keyword operands, lists and `out` count.
+struct OperandTypes {
+  static constexpr uint32_t kMost = 32;
+  const TensorType* types[kMost];
+  uint32_t count = 0;
+  bool plain = false;
+
+  void add(const TensorType& type);  // throws ValueError when there are too many
+};
+
+// Why an answerer is not asked, as `why` prints it.
+struct Note {
+  const TensorType* type = nullptr;
+  std::string text;
+};
+// With notes: explains instead of only deciding.
+Plan make_plan(const Implementation& implementation, const OperandTypes& types,
+               std::vector<Note>* notes = nullptr);
+
+// From inside a handler or override. `arguments` null: those of the call.
+tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
+                         tenon_error** error) noexcept;
+
+// [A, B]
+std::string type_list(std::span<const uint32_t> types);
+
+// A plain tensor for a typed one, by its type's conversion; shares data and history of a child of
+// Tensor.
+TensorRef to_plain(Tensor& tensor);
+// Another handle of the same tensor with its history. Defined by autograd.
+TensorRef share_with_history(Tensor& tensor);
+
+}  // namespace tenon::core

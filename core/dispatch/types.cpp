@@ -1,0 +1,403 @@
+// Registering types and overrides: all of a plugin's, or nothing.
+#include "core/dispatch/types.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr int kAnyDistance = 1 << 16;
+
+template <class Descriptor>
+Descriptor copy_descriptor(const Descriptor& given) {
+  Descriptor copy{};
+  std::memcpy(&copy, &given, std::min<size_t>(given.size, sizeof(copy)));
+  copy.size = sizeof(copy);
+  return copy;
+}
+
+bool is_type_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (name.empty() || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
+Words split_names(const char* text) {
+  Words names;
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view name = rest.substr(0, comma);
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+    if (!name.empty()) names.push_back(name);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return names;
+}
+
+// What an override leaves out of the op's signature, or adds to it, for listings.
+std::vector<std::string> signature_differences(const Schema& own, const Schema& op,
+                                               const OverrideBinding& binding) {
+  std::vector<std::string> differences;
+  Words lacking, added;
+  for (const uint8_t parameter : binding.untaken) lacking.push_back(op.parameters[parameter].name);
+  for (size_t i = 0; i < own.parameters.size(); ++i) {
+    if (binding.source[i] < 0) added.push_back(own.parameters[i].name);
+  }
+  if (!lacking.empty()) differences.push_back("lacks " + join(lacking, ", "));
+  if (!added.empty()) differences.push_back("adds " + join(added, ", "));
+  return differences;
+}
+
+}  // namespace
+
+int TensorType::distance(const TensorType& ancestor) const {
+  int steps = 0;
+  for (const TensorType* type = this; type != nullptr; type = type->parent, ++steps) {
+    if (type == &ancestor) return steps;
+  }
+  return -1;
+}
+
+uint32_t TensorType::fallback() const {
+  for (const TensorType* type = this; type != nullptr; type = type->parent) {
+    const uint32_t configured = type->configured_fallback.load(std::memory_order_relaxed);
+    if (configured != TENON_FALLBACK_INHERIT) return configured;
+    if (type->descriptor.fallback != TENON_FALLBACK_INHERIT) return type->descriptor.fallback;
+  }
+  return TENON_FALLBACK_DECLINE;
+}
+
+bool TensorType::has_handler() const {
+  const TensorType* type = this;
+  while (type != nullptr && type->descriptor.handler == nullptr) type = type->parent;
+  return type != nullptr;
+}
+
+bool TensorType::dispatches() const {
+  if (is_tensor || has_handler() || fallback() != TENON_FALLBACK_DECLINE) return true;
+  const TensorType* type = this;
+  while (type != nullptr && !type->has_overrides.load(std::memory_order_relaxed))
+    type = type->parent;
+  return type != nullptr;
+}
+
+std::string Override::key() const {
+  Words names;
+  for (const TensorType* type : types) names.push_back(type->name);
+  return schema.name + "[" + join(names, ", ") + "]";
+}
+
+int Override::distance(const TensorType& type) const {
+  int nearest = accepts_any ? kAnyDistance : -1;
+  for (const auto* list : {&types, &accepts}) {
+    for (const TensorType* accepted : *list) {
+      const int steps = type.distance(*accepted);
+      if (steps >= 0 && (nearest < 0 || steps < nearest)) nearest = steps;
+    }
+  }
+  return nearest;
+}
+
+bool Override::for_type(const TensorType& type) const {
+  return std::find(types.begin(), types.end(), &type) != types.end();
+}
+
+OverrideBinding bind_override(const Schema& own, const Schema& op) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(TENON_ERROR_VALUE, "override of '" + op.name + "': " + what + "; the op is " +
+                                       op.name + signature_text(op) + ", the override " + own.name +
+                                       signature_text(own));
+  };
+  OverrideBinding binding;
+  std::vector<bool> taken(op.parameters.size());
+  for (size_t i = 0; i < own.parameters.size(); ++i) {
+    const Parameter& parameter = own.parameters[i];
+    int64_t source = -1;
+    // By position, as Python would pass it; by name where it is passed by name.
+    if (!parameter.keyword_only && i < static_cast<size_t>(op.positional_count)) {
+      source = static_cast<int64_t>(i);
+    } else {
+      source = op.find(parameter.name);
+      if (source >= 0 && taken[static_cast<size_t>(source)]) source = -1;
+    }
+    if (source < 0 && !parameter.has_default) {
+      fail("its parameter '" + parameter.name + "' is not one of the op's and has no default");
+    }
+    if (source >= 0) taken[static_cast<size_t>(source)] = true;
+    binding.source.push_back(static_cast<int8_t>(source));
+  }
+  for (size_t i = 0; i < op.parameters.size(); ++i) {
+    if (taken[i]) continue;
+    if (!op.parameters[i].has_default)
+      fail("it does not take '" + op.parameters[i].name + "', which every call passes");
+    binding.untaken.push_back(static_cast<uint8_t>(i));
+  }
+  return binding;
+}
+
+TypeTable::TypeTable() {
+  auto tensor = std::make_unique<TensorType>();
+  tensor->name = "Tensor";
+  tensor->provider = "tenon";
+  tensor->is_tensor = true;
+  publish(std::move(tensor));
+}
+
+TypeTable& TypeTable::process() {
+  static TypeTable* const table = [] {
+    auto* made = new TypeTable;  // outlives every static destructor
+    set_tensor_type_name([](uint32_t type) { return process().at(type).name; });
+    return made;
+  }();
+  return *table;
+}
+
+void TypeTable::publish(std::unique_ptr<TensorType> type) {
+  const size_t id = types_.size();
+  type->id = static_cast<uint32_t>(id);
+  if (id % kChunk == 0) {
+    chunk_memory_.push_back(std::make_unique<const TensorType*[]>(kChunk));
+    chunks_[id / kChunk].store(chunk_memory_.back().get(), std::memory_order_release);
+  }
+  // Ids reach other threads after their registration only.
+  chunk_memory_.back()[id % kChunk] = type.get();
+  names_.emplace(type->name, type.get());
+  types_.push_back(std::move(type));
+}
+
+const TensorType* TypeTable::find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(name);
+  return found == names_.end() ? nullptr : found->second;
+}
+
+const TensorType& TypeTable::checked(uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  if (id >= types_.size())
+    throw Error(TENON_ERROR_VALUE, "no tensor type has the id " + std::to_string(id));
+  return *types_[id];
+}
+
+const TensorType& TypeTable::require(std::string_view name) const {
+  if (const TensorType* type = find(name)) return *type;
+  if (finder_) finder_(name);
+  if (const TensorType* type = find(name)) return *type;
+  throw Error(TENON_ERROR_VALUE, "no tensor type is named " + quote(name));
+}
+
+void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
+  finder_ = std::move(finder);
+}
+
+void TypeTable::set_rule(Rule rule) { rule_ = std::move(rule); }
+
+TypeTable::Prepared TypeTable::prepare(const std::string& provider,
+                                       std::span<const tenon_type_descriptor* const> types,
+                                       std::span<const tenon_override_descriptor* const> overrides,
+                                       const SchemaOf& schema_of) const {
+  const std::lock_guard lock(mutex_);
+  Prepared prepared;
+  const auto find_type = [&](std::string_view name) -> const TensorType* {
+    for (const auto& type : prepared.types) {
+      if (type->name == name) return type.get();
+    }
+    const auto found = names_.find(name);
+    return found == names_.end() ? nullptr : found->second;
+  };
+  const auto known_types = [&] {
+    Words names;
+    for (const auto& type : types_) names.push_back(type->name);
+    for (const auto& type : prepared.types) names.push_back(type->name);
+    return names;
+  };
+  if (types_.size() + types.size() > kChunk * kChunks)
+    throw Error(TENON_ERROR_VALUE, "there are too many tensor types");
+
+  for (const tenon_type_descriptor* given : types) {
+    auto type = std::make_unique<TensorType>();
+    type->descriptor = copy_descriptor(*given);
+    const tenon_type_descriptor& descriptor = type->descriptor;
+    type->name = descriptor.name == nullptr ? "" : descriptor.name;
+    type->provider = provider;
+    type->doc = descriptor.doc == nullptr ? "" : descriptor.doc;
+    const std::string what = "tensor type " + quote(type->name) + " of '" + provider + "'";
+    if (!is_type_name(type->name))
+      throw Error(TENON_ERROR_VALUE, what + ": the name is not made of letters, digits and '_'");
+    if (const TensorType* other = find_type(type->name)) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + " is registered already" +
+                      (other->provider == provider ? " by the same plugin"
+                                                   : ", by plugin '" + other->provider + "'") +
+                      "; rename one of them");
+    }
+    if (descriptor.parent != nullptr) {
+      type->parent = find_type(descriptor.parent);
+      if (type->parent == nullptr) {
+        const std::string_view parent = descriptor.parent;
+        for (const tenon_type_descriptor* later : types) {
+          if (later->name != nullptr && later->name == parent) {
+            throw Error(TENON_ERROR_VALUE,
+                        what + ": its parent " + quote(parent) +
+                            " stands after it or descends from it; "
+                            "list parents before their children, without cycles");
+          }
+        }
+        throw Error(TENON_ERROR_VALUE, what + ": no type is named " + quote(parent) +
+                                           suggestion(parent, known_types()) +
+                                           "; load the plugin that brings its parent first");
+      }
+      type->is_tensor = type->parent->is_tensor;
+      type->payload_owner = type->parent->payload_owner;
+    }
+    if (descriptor.payload_size < 0 || descriptor.payload_size > (int64_t{1} << 20) ||
+        descriptor.fallback > TENON_FALLBACK_UNWRAP_REWRAP ||
+        descriptor.metadata > TENON_METADATA_MERGE) {
+      throw Error(TENON_ERROR_VALUE, what +
+                                         ": its payload size, fallback or metadata rule is "
+                                         "outside of what there is");
+    }
+    if (descriptor.metadata == TENON_METADATA_MERGE && descriptor.merge == nullptr)
+      throw Error(TENON_ERROR_VALUE, what + ": its metadata rule is merge, but it has no merge");
+    const bool converts = descriptor.fallback == TENON_FALLBACK_TO_TENSOR ||
+                          descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP;
+    if (converts && !type->is_tensor && descriptor.to_tensor == nullptr) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": its fallback converts to Tensor, but it has no to_tensor");
+    }
+    if (descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type->is_tensor &&
+        descriptor.from_tensor == nullptr) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": its fallback rewraps results, but it has no from_tensor");
+    }
+    if (descriptor.payload_size > 0) type->payload_owner = type.get();
+    prepared.types.push_back(std::move(type));
+  }
+
+  for (const tenon_override_descriptor* given : overrides) {
+    auto entry = std::make_unique<Override>();
+    entry->descriptor = copy_descriptor(*given);
+    entry->provider = provider;
+    entry->doc = entry->descriptor.doc == nullptr ? "" : entry->descriptor.doc;
+    if (entry->descriptor.run == nullptr || entry->descriptor.schema == nullptr)
+      throw Error(TENON_ERROR_VALUE, "an override of '" + provider + "' has no schema or no run");
+    entry->schema = parse_schema(entry->descriptor.schema);
+    const std::string what = "override of '" + entry->schema.name + "' by '" + provider + "'";
+    const auto types_of = [&](const char* names, std::vector<const TensorType*>& list) {
+      for (const std::string_view name : split_names(names)) {
+        if (name == "*") {
+          entry->accepts_any = true;
+          continue;
+        }
+        const TensorType* type = find_type(name);
+        if (type == nullptr) {
+          throw Error(TENON_ERROR_VALUE, what + ": no tensor type is named " + quote(name) +
+                                             suggestion(name, known_types()));
+        }
+        list.push_back(type);
+      }
+    };
+    types_of(entry->descriptor.types, entry->types);
+    types_of(entry->descriptor.accepts == nullptr ? "Tensor" : entry->descriptor.accepts,
+             entry->accepts);
+    // A set: the order of its types says nothing.
+    std::sort(entry->types.begin(), entry->types.end(),
+              [](const TensorType* a, const TensorType* b) { return a->name < b->name; });
+    entry->types.erase(std::unique(entry->types.begin(), entry->types.end()), entry->types.end());
+    if (entry->types.empty() || entry->types.front() == types_[0].get())
+      throw Error(TENON_ERROR_VALUE, what + ": it names no tensor type other than Tensor");
+
+    const std::string op_schema = schema_of(entry->schema.name);
+    if (op_schema.empty()) {
+      throw Error(TENON_ERROR_VALUE, what + ": no op is named " + quote(entry->schema.name));
+    }
+    const Schema op = parse_schema(op_schema);
+    entry->differences = signature_differences(entry->schema, op, bind_override(entry->schema, op));
+
+    const auto check_rival = [&](const Override& other) {
+      if (other.schema.name != entry->schema.name || other.types != entry->types) return;
+      if (other.provider == provider)
+        throw Error(TENON_ERROR_PLUGIN, what + ": it registers " + entry->key() + " twice");
+      if (!rule_ || rule_(entry->schema.name, other.provider, provider).empty()) {
+        throw Error(TENON_ERROR_PLUGIN, "override " + entry->key() + " has two providers: '" +
+                                            other.provider + "' and '" + provider +
+                                            "'; rank them in the config, as in \"ops\": "
+                                            "{\"prefer\": {\"" +
+                                            entry->schema.name + "\": \"" + provider + "\"}}");
+      }
+    };
+    for (const auto& other : prepared.overrides) check_rival(*other);
+    if (const auto found = overrides_.find(entry->schema.name); found != overrides_.end()) {
+      for (const auto& other : found->second) check_rival(*other);
+    }
+    if (!entry->differences.empty()) {
+      prepared.warnings.push_back("override " + entry->key() +
+                                  ": signature differs: " + join(entry->differences, "; "));
+    }
+    prepared.overrides.push_back(std::move(entry));
+  }
+  return prepared;
+}
+
+void TypeTable::commit(Prepared prepared) {
+  const std::lock_guard lock(mutex_);
+  for (auto& type : prepared.types) publish(std::move(type));
+  for (auto& entry : prepared.overrides) {
+    for (const TensorType* type : entry->types)
+      const_cast<TensorType*>(type)->has_overrides.store(true, std::memory_order_relaxed);
+    // The key is the schema's name, which lives as long as the override.
+    const std::string_view op = entry->schema.name;
+    auto& list = overrides_[op];
+    list.push_back(std::move(entry));
+  }
+  note_change();
+}
+
+std::vector<const TensorType*> TypeTable::types() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const TensorType*> list;
+  for (size_t i = 1; i < types_.size(); ++i) list.push_back(types_[i].get());
+  return list;
+}
+
+std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
+  std::vector<const Override*> list;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
+      for (const auto& entry : entries) {
+        // One that another provider is preferred to is not in force.
+        const bool outranked = std::any_of(entries.begin(), entries.end(), [&](const auto& other) {
+          return other != entry && other->types == entry->types && rule_ &&
+                 rule_(entry->schema.name, entry->provider, other->provider) == other->provider;
+        });
+        if (!outranked) list.push_back(entry.get());
+      }
+    };
+    if (op.empty()) {
+      for (const auto& [name, entries] : overrides_) collect(entries);
+    } else if (const auto found = overrides_.find(op); found != overrides_.end()) {
+      collect(found->second);
+    }
+  }
+  std::sort(list.begin(), list.end(), [](const Override* a, const Override* b) {
+    return a->key() != b->key() ? a->key() < b->key() : a->provider < b->provider;
+  });
+  return list;
+}
+
+void TypeTable::configure_fallback(const TensorType& type, uint32_t fallback) {
+  const_cast<TensorType&>(type).configured_fallback.store(fallback, std::memory_order_relaxed);
+  note_change();
+}
+
+}  // namespace tenon::core

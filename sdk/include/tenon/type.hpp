@@ -1,0 +1,586 @@
+// Tensor types that stand in for Tensor, overrides of ops for them, and the calls that they see.
+//
+//   struct Diagonal {
+//     static constexpr auto name = "Diagonal";
+//     static constexpr auto doc = "A multiple of the identity.";
+//     int64_t n;                                                 // members are the payload
+//     double value;
+//     std::array<int64_t, 2> shape() const { return {n, n}; }
+//     std::string text() const { return "Diagonal(" + std::to_string(n) + ")"; }
+//     Tensor to_tensor() const { return tenon::eye(n) * value; }
+//   };
+//   TENON_TYPE(Diagonal)
+//
+//   struct AddDiagonals {
+//     static constexpr auto schema = "add(Tensor input, Tensor other) -> Tensor";
+//     static constexpr auto types = "Diagonal";
+//     static Results forward(const Tensor& input, const Tensor& other) { ... }
+//   };
+//   TENON_OVERRIDE(AddDiagonals)
+//
+// Members of a type, all but `name` optional:
+//   parent           "Tensor" or another type; without it the type is unrelated to Tensor: it has
+//                    shape and dtype, and no data. A payload begins with that of the parent (derive
+//                    from it), or is empty: then the parent's is used
+//   shape(), dtype   of objects unrelated to Tensor; dtype: static constexpr tenon::DType
+//   text()           the text form; static text(const Tensor& self) where it needs the data
+//   to_tensor()      the conversion to a plain Tensor, or static to_tensor(const Tensor& self)
+//   from_tensor      static, (const Tensor& plain, const Tensor& like) -> Tensor: the way back;
+//                    `like` is undefined where there is no example
+//   tenon_function   static, (const Call&) -> Results: asked for every op
+//   fallback         tenon::decline, to_tensor or unwrap_rewrap, when nobody has answered
+//   metadata         tenon::keep (default), drop or merge: what results of the default handler
+//   carry merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
+//   partial          true: covers some ops on purpose
+//   never_operand    true: no op takes it
+// Members of an override: schema (its own signature, under the op's full name), types ("A" or
+// "A, B": a call has an operand of each), accepts (what else operands may be, default "Tensor";
+// "*": anything), doc, and forward: a function of the own signature's parameters, before which it
+// may take a `const Call&`. It answers by what it returns, of any kind, or declines by returning
+// Results(not_implemented).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tenon/define.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+enum class Fallback : uint32_t {};
+inline constexpr Fallback decline{TENON_FALLBACK_DECLINE},
+    to_tensor_fallback{TENON_FALLBACK_TO_TENSOR}, unwrap_rewrap{TENON_FALLBACK_UNWRAP_REWRAP};
+enum class Metadata : uint32_t {};
+inline constexpr Metadata keep{TENON_METADATA_KEEP}, drop{TENON_METADATA_DROP},
+    merge{TENON_METADATA_MERGE};
+
+struct NotImplemented {};
+inline constexpr NotImplemented not_implemented{};
+
+// What a call gave, or declined to give: as many values as the op has results. Move-only.
+class Results {
+ public:
+  Results(NotImplemented) { values_[0].tag = TENON_VALUE_NOT_IMPLEMENTED; }
+  template <class T, std::enable_if_t<!std::is_same_v<std::decay_t<T>, Results>, int> = 0>
+  Results(T&& result) {
+    detail::give_results(std::forward<T>(result), values_);
+  }
+  // To be filled through its slots.
+  static Results of_count(int64_t count) {
+    Results results{none};
+    results.count_ = count;
+    return results;
+  }
+  Results(Results&& other) noexcept : count_(other.count_) {
+    for (int64_t i = 0; i < detail::max_results; ++i)
+      values_[i] = std::exchange(other.values_[i], tenon_value{});
+  }
+  Results& operator=(Results&& other) noexcept {
+    std::swap(count_, other.count_);
+    for (int64_t i = 0; i < detail::max_results; ++i) std::swap(values_[i], other.values_[i]);
+    return *this;
+  }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+  ~Results() {
+    for (tenon_value& value : values_) {
+      if (value.tag >= TENON_VALUE_STRING) host().value_release(&value);
+    }
+  }
+
+  bool declined() const { return values_[0].tag == TENON_VALUE_NOT_IMPLEMENTED; }
+  int64_t size() const { return count_; }
+  Value take(int64_t i = 0) { return Value(std::exchange(values_[i], tenon_value{})); }
+  // Replaces every tensor, in lists too, by what `body` makes of it.
+  template <class Body>
+  Results& transform(Body&& body) {
+    for (tenon_value& value : values_) {
+      if (value.tag == TENON_VALUE_TENSOR) {
+        value.as.tensor = body(Tensor::take(std::exchange(value.as.tensor, nullptr))).give();
+        if (value.as.tensor == nullptr) value.tag = TENON_VALUE_NONE;
+      } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+        auto** tensors = const_cast<tenon_tensor**>(value.as.tensors);
+        for (uint32_t k = 0; k < value.length; ++k) {
+          if (tensors[k] == nullptr) continue;
+          tensors[k] = body(Tensor::take(std::exchange(tensors[k], nullptr))).give();
+        }
+      }
+    }
+    return *this;
+  }
+  tenon_value* slots() { return values_; }
+  void give(tenon_value* slots, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) slots[i] = std::exchange(values_[i], tenon_value{});
+  }
+
+ private:
+  tenon_value values_[detail::max_results] = {};
+  int64_t count_ = 1;
+};
+
+// ---- text ----
+
+// As it is printed: None, 0.4, tensor(1.), ScalarTensor(N=5, value=2).
+inline std::string text_of(const Argument& value) {
+  Value text;
+  detail::check(host().value_text, &value.value(), text.slot());
+  return text.text();
+}
+inline std::string text_of(const Value& value) { return text_of(Argument(value.get())); }
+
+// ---- types of tensors ----
+
+inline std::string type_name(const Tensor& tensor) {
+  return host().type_name(tensor.view_record().type);
+}
+// A plain Tensor: itself, or what its type's conversion makes; numbers become tensors of rank 0.
+inline Tensor ensure_tensor(const Tensor& tensor) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().tensor_to_plain, tensor.handle(), &result);
+  return Tensor::take(result);
+}
+inline Tensor ensure_tensor(const Argument& value) {
+  if (value.value().tag == TENON_VALUE_TENSOR)
+    return ensure_tensor(Tensor::borrow(value.value().as.tensor));
+  const Scalar number(value.value());
+  if (value.value().tag < TENON_VALUE_BOOL || value.value().tag > TENON_VALUE_FLOAT)
+    throw TypeError("only tensors and numbers can be made tensors");
+  Tensor result = empty_tensor({}, number.is_floating() ? f32 : number.is_bool() ? boolean : i64);
+  fill_elements(result, number);
+  return result;
+}
+
+namespace detail {
+
+#define TENON_DETECT(name)                    \
+  template <class D, class = void>            \
+  struct TypeHas_##name : std::false_type {}; \
+  template <class D>                          \
+  struct TypeHas_##name<D, std::void_t<decltype(&D::name)>> : std::true_type {};
+TENON_DETECT(parent)
+TENON_DETECT(doc)
+TENON_DETECT(shape)
+TENON_DETECT(dtype)
+TENON_DETECT(text)
+TENON_DETECT(to_tensor)
+TENON_DETECT(from_tensor)
+TENON_DETECT(tenon_function)
+TENON_DETECT(fallback)
+TENON_DETECT(metadata)
+TENON_DETECT(merge)
+TENON_DETECT(partial)
+TENON_DETECT(never_operand)
+TENON_DETECT(accepts)
+#undef TENON_DETECT
+
+template <class T>
+uint32_t type_id() {
+  static const uint32_t id = [] {
+    uint32_t found = 0;
+    check(host().type_find, T::name, &found);
+    return found;
+  }();
+  return id;
+}
+
+template <class T>
+T* payload_of(const tenon_tensor* tensor) {
+  if constexpr (std::is_empty_v<T>) {
+    static T nothing{};
+    return &nothing;
+  } else {
+    return static_cast<T*>(host().typed_payload(tensor));
+  }
+}
+
+}  // namespace detail
+
+// Whether the tensor is of the type or of a descendant.
+template <class T>
+bool is(const Tensor& tensor) {
+  const tenon_tensor_view& view = tensor.view_record();
+  if ((view.flags & TENON_TENSOR_TYPED) == 0) return false;
+  const uint32_t wanted = detail::type_id<T>();
+  return view.type == wanted || host().type_is(view.type, wanted) != 0;
+}
+// Its payload; null when it is of another type. Valid as long as the tensor.
+template <class T>
+T* try_as(const Tensor& tensor) {
+  return tensor.defined() && is<T>(tensor) ? detail::payload_of<T>(tensor.handle()) : nullptr;
+}
+// The same; TypeError when it is of another type.
+template <class T>
+T& as(const Tensor& tensor) {
+  if (T* payload = try_as<T>(tensor)) return *payload;
+  throw TypeError(std::string("expected ") + T::name + ", got " +
+                  (tensor.defined() ? type_name(tensor) : "an undefined tensor"));
+}
+
+// A new object of a type unrelated to Tensor, its payload made from `arguments`.
+template <class T, class... Arguments>
+Tensor make(Arguments&&... arguments) {
+  static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
+  T payload{std::forward<Arguments>(arguments)...};
+  tenon_dtype dtype = TENON_F32;
+  if constexpr (detail::TypeHas_dtype<T>::value) dtype = static_cast<tenon_dtype>(T::dtype);
+  void* memory = nullptr;
+  tenon_tensor* result = nullptr;
+  if constexpr (detail::TypeHas_shape<T>::value) {
+    const auto shape = payload.shape();
+    detail::check(host().typed_create, detail::type_id<T>(), dtype,
+                  static_cast<int64_t>(shape.size()), shape.data(), &memory, &result);
+  } else {
+    detail::check(host().typed_create, detail::type_id<T>(), dtype, int64_t{0},
+                  static_cast<const int64_t*>(nullptr), &memory, &result);
+  }
+  if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
+  return Tensor::take(result);
+}
+// One of a child type of Tensor, sharing data and history with `tensor`.
+template <class T, class... Arguments>
+Tensor wrap(const Tensor& tensor, Arguments&&... arguments) {
+  static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
+  T payload{std::forward<Arguments>(arguments)...};
+  void* memory = nullptr;
+  tenon_tensor* result = nullptr;
+  detail::check(host().typed_wrap, detail::type_id<T>(), tensor.handle(), &memory, &result);
+  if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
+  return Tensor::take(result);
+}
+
+// ---- calls ----
+
+// One call, as handlers, overrides and modes see it. Valid during the callback, on its thread.
+class Call {
+ public:
+  explicit Call(const tenon_call* call) : call_(call) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Op op() const { return Op(call_->op); }
+  std::string name() const { return host().op_name(call_->op); }  // "nn.functional.relu"
+  std::string short_name() const {                                // "relu"
+    const std::string full = name();
+    const size_t dot = full.rfind('.');
+    return dot == std::string::npos ? full : full.substr(dot + 1);
+  }
+  // The distinct types that are asked, in order.
+  Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }
+  std::vector<std::string> type_names() const {
+    std::vector<std::string> names;
+    for (const uint32_t type : types()) names.emplace_back(host().type_name(type));
+    return names;
+  }
+  // One for each parameter, defaults filled in.
+  int64_t size() const { return call_->argument_count; }
+  Argument argument(int64_t i) const { return Argument(call_->arguments[i]); }
+  Tensor tensor(int64_t i) const {
+    const tenon_value& value = call_->arguments[i];
+    return value.tag == TENON_VALUE_TENSOR ? Tensor::borrow(value.as.tensor) : Tensor();
+  }
+  // The same as written: by position, then by name.
+  Span<const tenon_value> args() const { return {call_->arguments, call_->positional_count}; }
+  std::vector<Keyword> kwargs() const {
+    std::vector<Keyword> list;
+    for (int64_t i = 0; i < call_->keyword_count; ++i) {
+      const tenon_string& keyword = call_->keywords[i];
+      list.push_back({std::string_view(keyword.data, static_cast<size_t>(keyword.length)),
+                      Argument(call_->keyword_values[i])});
+    }
+    return list;
+  }
+  // (tensor([1.]), 2) and {'alpha': 2}
+  std::string args_text() const {
+    std::string text = "(";
+    for (const tenon_value& value : args())
+      text += (text.size() > 1 ? ", " : "") + text_of(Argument(value));
+    return text + (args().size() == 1 ? ",)" : ")");
+  }
+  std::string kwargs_text() const {
+    std::string text = "{";
+    for (const Keyword& keyword : kwargs()) {
+      text += (text.size() > 1 ? ", '" : "'") + std::string(keyword.name) +
+              "': " + text_of(keyword.value);
+    }
+    return text + "}";
+  }
+  // Calls `body` with every tensor among the arguments, in order, those in lists too.
+  template <class Body>
+  void each_tensor(Body&& body) const {
+    for (int64_t i = 0; i < size(); ++i) {
+      const tenon_value& value = call_->arguments[i];
+      if (value.tag == TENON_VALUE_TENSOR) body(Tensor::borrow(value.as.tensor));
+      for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
+        if (value.as.tensors[k] != nullptr) body(Tensor::borrow(value.as.tensors[k]));
+      }
+    }
+  }
+
+  // Runs the next handler up the line of descent; at its end the op itself, results made the type.
+  Results call_parent() const {
+    Results results = Results::of_count(host().op_result_count(call_->op));
+    detail::check(host().call_parent, call_, static_cast<const tenon_value*>(nullptr),
+                  results.slots());
+    return results;
+  }
+  // Calls the op anew with every tensor among the arguments replaced by what `body` makes of it.
+  template <class Body>
+  Results call_with(Body&& body) const {
+    std::vector<tenon_value> values(call_->arguments, call_->arguments + size());
+    std::vector<Tensor> owned;
+    std::vector<std::vector<tenon_tensor*>> lists;
+    lists.reserve(values.size());
+    for (tenon_value& value : values) {
+      if (value.tag == TENON_VALUE_TENSOR) {
+        owned.push_back(body(Tensor::borrow(value.as.tensor)));
+        value.as.tensor = owned.back().handle();
+      } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+        std::vector<tenon_tensor*>& list = lists.emplace_back();
+        for (uint32_t k = 0; k < value.length; ++k) {
+          owned.push_back(body(Tensor::borrow(value.as.tensors[k])));
+          list.push_back(owned.back().handle());
+        }
+        value.as.tensors = list.data();
+      }
+    }
+    Results results = Results::of_count(host().op_result_count(call_->op));
+    detail::check(host().op_call, call_->op, values.data(), size(), results.slots());
+    return results;
+  }
+  const tenon_call* handle() const { return call_; }
+
+ private:
+  const tenon_call* call_;
+};
+
+namespace detail {
+
+template <class T>
+constexpr uint32_t type_flags() {
+  uint32_t flags = 0;
+  if constexpr (TypeHas_partial<T>::value) {
+    if (T::partial) flags |= TENON_TYPE_PARTIAL;
+  }
+  if constexpr (TypeHas_never_operand<T>::value) {
+    if (T::never_operand) flags |= TENON_TYPE_NEVER_OPERAND;
+  }
+  return flags;
+}
+template <class T>
+constexpr uint32_t fallback_of() {
+  if constexpr (TypeHas_fallback<T>::value)
+    return static_cast<uint32_t>(T::fallback);
+  else
+    return TENON_FALLBACK_INHERIT;
+}
+template <class T>
+constexpr uint32_t metadata_of() {
+  if constexpr (TypeHas_metadata<T>::value)
+    return static_cast<uint32_t>(T::metadata);
+  else
+    return TENON_METADATA_KEEP;
+}
+template <class T>
+constexpr const char* parent_of() {
+  if constexpr (TypeHas_parent<T>::value)
+    return T::parent;
+  else
+    return nullptr;
+}
+
+template <class T>
+tenon_status run_handler(void*, const tenon_call* call, tenon_value* results, tenon_error** error) {
+  try {
+    Results answer = T::tenon_function(Call(call));
+    answer.give(results, host().op_result_count(call->op));
+    if (host().op_result_count(call->op) == 0) answer.give(results, 1);
+    return TENON_OK;
+  } catch (...) {
+    return report_exception(error);
+  }
+}
+template <class T>
+void destroy_payload(void* payload) {
+  static_cast<T*>(payload)->~T();
+}
+template <class T>
+tenon_status run_merge(void*, tenon_tensor* const* operands, int64_t count, void* payload,
+                       tenon_error** error) {
+  return guarded(error, [&] {
+    if constexpr (TypeHas_merge<T>::value) {
+      std::vector<const T*> list;
+      for (int64_t i = 0; i < count; ++i) list.push_back(payload_of<T>(operands[i]));
+      ::new (payload) T(T::merge(list));
+    } else {
+      (void)operands, (void)count;
+      ::new (payload) T();
+    }
+  });
+}
+// Of a static member function of the tensor, or of a member of its payload.
+template <class T, class Function>
+auto of_self(Function function, tenon_tensor* tensor) {
+  if constexpr (std::is_member_function_pointer_v<Function>) {
+    const T* payload = payload_of<T>(tensor);
+    if (payload == nullptr) throw TypeError(std::string(T::name) + " without its payload");
+    return (payload->*function)();
+  } else {
+    return function(Tensor::borrow(tensor));
+  }
+}
+template <class T>
+tenon_status run_text(void*, tenon_tensor* tensor, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] { give_result(std::string(of_self<T>(&T::text, tensor)), text); });
+}
+template <class T>
+tenon_status run_to_tensor(void*, tenon_tensor* tensor, tenon_tensor** result,
+                           tenon_error** error) {
+  return guarded(error, [&] { *result = Tensor(of_self<T>(&T::to_tensor, tensor)).give(); });
+}
+template <class T>
+tenon_status run_from_tensor(void*, tenon_tensor* plain, tenon_tensor* like, tenon_tensor** result,
+                             tenon_error** error) {
+  return guarded(error, [&] {
+    *result = Tensor(T::from_tensor(Tensor::borrow(plain), Tensor::borrow(like))).give();
+  });
+}
+
+template <class T>
+constexpr tenon_type_descriptor make_type() {
+  tenon_type_descriptor type{};
+  type.size = sizeof(tenon_type_descriptor);
+  type.flags = type_flags<T>();
+  type.name = T::name;
+  type.parent = parent_of<T>();
+  type.doc = doc_of<T>();
+  type.fallback = fallback_of<T>();
+  type.metadata = metadata_of<T>();
+  if constexpr (!std::is_empty_v<T>) {
+    static_assert(alignof(T) <= 64, "payloads are aligned to 64 bytes at most");
+    type.payload_size = sizeof(T);
+    if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = destroy_payload<T>;
+    if constexpr (TypeHas_merge<T>::value || std::is_default_constructible_v<T>)
+      type.merge = run_merge<T>;
+  }
+  if constexpr (TypeHas_tenon_function<T>::value) type.handler = run_handler<T>;
+  if constexpr (TypeHas_text<T>::value) type.text = run_text<T>;
+  if constexpr (TypeHas_to_tensor<T>::value) type.to_tensor = run_to_tensor<T>;
+  if constexpr (TypeHas_from_tensor<T>::value) type.from_tensor = run_from_tensor<T>;
+  return type;
+}
+
+template <class T>
+struct TypeFact {
+  static constexpr void write(FactsWriter& writer) {
+    writer.raw("{\"type\":{\"name\":");
+    writer.string(T::name);
+    if constexpr (TypeHas_parent<T>::value) {
+      writer.raw(",\"parent\":");
+      writer.string(T::parent);
+    }
+    writer.raw(",\"doc\":");
+    writer.string(doc_of<T>());
+    writer.raw(",\"flags\":");
+    writer.number(type_flags<T>());
+    writer.raw(",\"fallback\":");
+    writer.number(fallback_of<T>());
+    writer.raw(",\"metadata\":");
+    writer.number(metadata_of<T>());
+    writer.raw(TypeHas_tenon_function<T>::value ? ",\"handler\":true}}" : ",\"handler\":false}}");
+  }
+};
+
+template <class Function>
+struct OverrideSignature : Signature<Function> {
+  template <class F, size_t... I>
+  static decltype(auto) run(F function, const tenon_call* call, std::index_sequence<I...> indices) {
+    Context none(nullptr);
+    return Signature<Function>::call(function, none, call->arguments, indices);
+  }
+};
+template <class R, class... P>
+struct OverrideSignature<R (*)(const Call&, P...)> : Signature<R (*)(P...)> {
+  template <class F, size_t... I>
+  static R run(F function, const tenon_call* call, std::index_sequence<I...>) {
+    return function(Call(call), from_value<P>(call->arguments[I])...);
+  }
+};
+
+template <class D>
+tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
+                          tenon_error** error) {
+  try {
+    using S = OverrideSignature<decltype(&D::forward)>;
+    constexpr auto indices = std::make_index_sequence<S::arity>{};
+    if constexpr (std::is_same_v<typename S::Result, Results>) {
+      Results answer = S::run(&D::forward, call, indices);
+      const int64_t count = host().op_result_count(call->op);
+      answer.give(results, count == 0 ? 1 : count);
+    } else {
+      give_results(S::run(&D::forward, call, indices), results);
+    }
+    return TENON_OK;
+  } catch (...) {
+    return report_exception(error);
+  }
+}
+
+template <class D>
+constexpr tenon_override_descriptor make_override() {
+  using S = OverrideSignature<decltype(&D::forward)>;
+  constexpr SchemaCounts counts = count_schema(D::schema);
+  static_assert(counts.well_formed, "the schema has no closed parameter list");
+  static_assert(S::arity == static_cast<size_t>(counts.parameters),
+                "forward must take exactly the parameters of its own schema");
+  static_assert(S::fits(counts),
+                "a parameter of forward has a type that the schema's does not arrive as; "
+                "sdk/README.md has the table");
+  tenon_override_descriptor entry{};
+  entry.size = sizeof(tenon_override_descriptor);
+  entry.schema = D::schema;
+  entry.doc = doc_of<D>();
+  entry.types = D::types;
+  if constexpr (TypeHas_accepts<D>::value) entry.accepts = D::accepts;
+  entry.run = run_override<D>;
+  return entry;
+}
+
+template <class D>
+struct OverrideFact {
+  static constexpr void write(FactsWriter& writer) {
+    writer.raw("{\"override\":{\"schema\":");
+    writer.string(D::schema);
+    writer.raw(",\"doc\":");
+    writer.string(doc_of<D>());
+    writer.raw(",\"types\":");
+    writer.string(D::types);
+    if constexpr (TypeHas_accepts<D>::value) {
+      writer.raw(",\"accepts\":");
+      writer.string(D::accepts);
+    }
+    writer.raw("}}");
+  }
+};
+
+}  // namespace detail
+TENON_NAMESPACE_END
+
+// Turn definitions into descriptors and their facts. At global scope, once in the plugin; the names
+// are what TENON_PLUGIN_TYPES's list says.
+#define TENON_TYPE(Definition)                                              \
+  TENON_FACTS_PLACE static constexpr auto tenon_type_fact_##Definition =    \
+      ::tenon::detail::make_facts<::tenon::detail::TypeFact<Definition>>(); \
+  extern "C" __attribute__((visibility("hidden")))                          \
+  const tenon_type_descriptor tenon_type_##Definition;                      \
+  const tenon_type_descriptor tenon_type_##Definition = ::tenon::detail::make_type<Definition>();
+
+#define TENON_OVERRIDE(Definition)                                              \
+  TENON_FACTS_PLACE static constexpr auto tenon_override_fact_##Definition =    \
+      ::tenon::detail::make_facts<::tenon::detail::OverrideFact<Definition>>(); \
+  extern "C" __attribute__((visibility("hidden")))                              \
+  const tenon_override_descriptor tenon_override_##Definition;                  \
+  const tenon_override_descriptor tenon_override_##Definition =                 \
+      ::tenon::detail::make_override<Definition>();

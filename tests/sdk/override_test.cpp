@@ -1,0 +1,244 @@
+// Calls with operands of other types than Tensor: who is asked, in which order, and what comes of
+// it.
+#include "tests/sdk/functions.hpp"
+
+using namespace functions;
+
+namespace {
+
+Op tx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
+  (void)found;
+  return Op("tx." + name);
+}
+Tensor make_one(const std::string& type, const Tensor& data = {}, const std::string& note = "") {
+  return tx("make").call<Tensor>(type, data, note);
+}
+Tensor scalar_tensor(int64_t n, double value, const std::string& type = "ScalarTensor") {
+  return tx("scalar").call<Tensor>(n, value, type);
+}
+template <class... Arguments>
+std::string answer(const std::string& op, const Arguments&... arguments) {
+  return text_of(Op(op)(arguments...));
+}
+template <class... Arguments>
+std::string type_error(const std::string& op, const Arguments&... arguments) {
+  const Op called(op);
+  const Refusal refused = refusal([&] { called(arguments...); });
+  CHECK(refused.kind == TENON_ERROR_TYPE);
+  return refused.text;
+}
+const Tensor plain = tensor({{1, 1}, {1, 1}});
+
+}  // namespace
+
+TEST_SUITE("sdk/override") {
+  TEST_CASE("OV-01 F-117 one operand with an override is enough, and results are of any kind") {
+    CHECK(answer("mean", scalar_tensor(5, 2)) == "0.4");
+    CHECK(answer("mean", scalar_tensor(5, 2, "TenfoldScalar")) == "4.0");
+    CHECK(answer("mean", make_one("S", plain)) == "0");
+  }
+
+  TEST_CASE("OV-02 either operand triggers; unrelated types go left to right") {
+    const Tensor d = make_one("D"), s = make_one("S", plain);
+    CHECK(answer("mm", d, d) == "0");
+    CHECK(answer("mm", d, plain) == "0");
+    CHECK(answer("mm", plain, d) == "0");
+    CHECK(answer("mm", s, s) == "-1");
+    CHECK(answer("mm", s, plain) == "-1");
+    CHECK(answer("mm", plain, s) == "-1");
+    CHECK(answer("mm", s, d) == "-1");
+    CHECK(answer("mm", d, s) == "0");
+  }
+
+  TEST_CASE("OV-03 F-161 a subclass is asked before its superclass wherever it stands") {
+    const Tensor d = make_one("D"), sd = make_one("SD"), s = make_one("S", plain);
+    CHECK(answer("mm", sd, sd) == "1");
+    CHECK(answer("mm", sd, d) == "1");
+    CHECK(answer("mm", d, sd) == "1");
+    CHECK(answer("mm", sd, plain) == "1");
+    CHECK(answer("mm", plain, sd) == "1");
+    CHECK(answer("mm", s, sd) == "-1");
+    CHECK(answer("mm", sd, s) == "1");
+  }
+
+  TEST_CASE("OV-04 not implemented falls through to the next type") {
+    const Tensor d = make_one("D"), sd = make_one("SD"), s = make_one("S", plain);
+    CHECK(answer("div", d, sd) == "-1");
+    CHECK(answer("div", sd, d) == "-1");
+    CHECK(answer("div", d, s) == "-1");
+    CHECK(answer("div", s, d) == "-1");
+    type_error("div", sd, s);
+    type_error("div", s, sd);
+    // A function of a plugin, with an optional operand.
+    CHECK(text_of(tx("foo")(sd, d)) == "-1");
+    CHECK(text_of(tx("foo")(plain, plain, d)) == "-1");
+    CHECK(text_of(tx("foo")(plain, plain, arg("c") = d)) == "-1");
+    type_error("tx.foo", sd, s);
+    CHECK(tx("foo")(plain, plain).tensor().to_vector<int64_t>() ==
+          std::vector<int64_t>{2, 2, 2, 2});
+  }
+
+  TEST_CASE("OV-05 F-131 when all decline the error names the op and the types in order") {
+    const Tensor d = make_one("D"), sd = make_one("SD"), s = make_one("S", plain);
+    const std::string head =
+        "no implementation found for 'tenon.mul' on types that implement tenon_function: ";
+    CHECK(type_error("mul", d, d) == head + "[D]");
+    CHECK(type_error("mul", d, sd) == head + "[SD, D]");
+    CHECK(type_error("mul", d, s) == head + "[D, S]");
+    CHECK(type_error("mul", sd, d) == head + "[SD, D]");
+    CHECK(type_error("mul", sd, sd) == head + "[SD]");
+    CHECK(type_error("mul", sd, s) == head + "[SD, S]");
+    CHECK(type_error("mul", s, d) == head + "[S, D]");
+    CHECK(type_error("mul", s, sd) == head + "[S, SD]");
+    CHECK(type_error("mul", s, s) == head + "[S]");
+    CHECK(has(type_error("tx.foo", s, s), "'tenon.tx.foo'"));
+    CHECK(type_error("mul", scalar_tensor(2, 2), 3) == head + "[ScalarTensor]");
+  }
+
+  TEST_CASE("OV-06 errors of an implementation are its own") {
+    const Tensor d = make_one("D");
+    const Refusal refused = refusal([&] { Op("add")(d, d); });
+    CHECK(refused.kind == TENON_ERROR_VALUE);
+    CHECK(refused.text == "mine");
+    CHECK(refused.op == "add");
+    CHECK(refused.provider == "types");
+  }
+
+  TEST_CASE("OV-12 F-111 a type that nobody speaks for is refused as an argument") {
+    const Tensor bare = make_one("Bare");
+    CHECK(type_error("mean", bare) ==
+          "mean(): argument 'input' (position 1) must be Tensor, not Bare");
+    CHECK(type_error("add", plain, bare) ==
+          "add(): argument 'other' (position 2) must be Tensor or Number, not Bare");
+    CHECK(type_error("mul", scalar_tensor(2, 2), bare) ==
+          "no implementation found for 'tenon.mul' on types that implement tenon_function: "
+          "[ScalarTensor]");
+  }
+
+  TEST_CASE("OV-17 F-140 F-141 F-142 F-143 results keep the subclass") {
+    const Tensor t = tensor({1.0, 2.0});
+    const Tensor s2 = make_one("S2", t), ss2 = make_one("SS2", t), s3 = make_one("S3", t);
+    CHECK(type_name(s2 + t) == "S2");
+    CHECK(type_name(t + s2) == "S2");
+    CHECK(type_name(s2 + s2) == "S2");
+    CHECK(type_name(Op("select")(s2, 0, 0).tensor()) == "S2");
+    for (const Tensor& a : {ss2, s2, t}) {
+      CHECK(type_name(ss2 + a) == "SS2");
+      CHECK(type_name(a + ss2) == "SS2");
+    }
+    CHECK(type_name(Op("select")(ss2, 0, 0).tensor()) == "SS2");
+    CHECK((s2 + ss2).to_vector<float>() == std::vector<float>{2, 4});
+    const std::string head =
+        "no implementation found for 'tenon.add' on types that implement tenon_function: ";
+    CHECK(type_error("add", s2, s3) == head + "[S2, S3]");
+    CHECK(type_error("add", s3, s2) == head + "[S3, S2]");
+    // Lists of results, results that are views, and what is changed in place.
+    for (const Tensor& part : Op("split")(s2, 1).tensors()) CHECK(type_name(part) == "S2");
+    CHECK(type_name(Op("add_")(s2, 1).tensor()) == "S2");
+    CHECK(Op("add_")(s2, 1).tensor().is_same(s2));
+    CHECK(type_name(t) == "Tensor");
+  }
+
+  TEST_CASE("F-318 what a type keeps goes through ops by its rule") {
+    const Tensor t = tensor({1.0, 2.0});
+    const Tensor a = make_one("Tagged", t, "left"), b = make_one("Tagged", t, "right");
+    CHECK(text_of(tx("tag")(a + b)) == "'left'");
+    CHECK(text_of(tx("tag")(t * b)) == "'right'");
+    CHECK(text_of(tx("tag")(a.detach())) == "'left'");
+    CHECK(text_of(tx("tag")(make_one("Merged", t, "l") + make_one("Merged", t, "r"))) == "'lr'");
+  }
+
+  TEST_CASE("OV-20 F-145 F-146 a logging subclass sees each call once and never itself") {
+    const Tensor x = make_one("Logging", tensor({1.0, 2.0}));
+    tx("log")();
+    const Tensor y = x + 1;
+    const Tensor z = sum(y);
+    CHECK(type_name(z) == "Logging");
+    CHECK(tx("log")().text() ==
+          "func: add, args: (Logging([1., 2.]), 1), kwargs: {}\n"
+          "func: sum, args: (Logging([2., 3.]),), kwargs: {}\n");
+    Op("add")(x, x, arg("alpha") = 2);
+    CHECK(has(tx("log")().text(), "kwargs: {'alpha': 2}"));
+  }
+
+  TEST_CASE("OV-26 F-119 ScalarTensor adds by its table") {
+    CHECK(answer("add", scalar_tensor(2, 2), scalar_tensor(2, 2)) == "ScalarTensor(N=2, value=4)");
+    const std::string dense = "tensor([[3., 1.],\n        [1., 3.]])";
+    CHECK(answer("add", scalar_tensor(2, 2), plain) == dense);
+    CHECK(answer("add", plain, scalar_tensor(2, 2)) == dense);
+    CHECK((scalar_tensor(2, 2) + plain).text() == dense);
+    CHECK(scalar_tensor(2, 2).add(plain).text() == dense);
+    const Refusal mismatch = refusal([] { Op("add")(scalar_tensor(2, 2), scalar_tensor(3, 2)); });
+    CHECK(mismatch.kind == TENON_ERROR_VALUE);
+    CHECK(mismatch.text == "Shape mismatch!");
+    CHECK(type_error("add", scalar_tensor(2, 2), scalar_tensor(2, 2), arg("alpha") = 2) ==
+          "add() got an unexpected keyword argument 'alpha'");
+    CHECK(answer("mul", scalar_tensor(2, 2, "Converting"), scalar_tensor(2, 2, "Converting")) ==
+          "tensor([[4., 0.],\n        [0., 4.]])");
+  }
+
+  TEST_CASE("OV-27 a wrapper carries what it knows through every op") {
+    const Tensor m = make_one("Meta", tensor({{1, 2}, {3, 4}}), "first");
+    const Tensor t = tensor({{1, 2}, {1, 2}});
+    CHECK(answer("add", t, m) == "Meta:\nfirst\n\ndata:\ntensor([[2, 4],\n        [4, 6]])");
+    CHECK(answer("mul", t, m) == "Meta:\nfirst\n\ndata:\ntensor([[1, 4],\n        [3, 8]])");
+    const Tensor other = make_one("Meta", t, "second");
+    CHECK(has(answer("add", m, other), "first"));
+    CHECK(has(answer("add", other, m), "second"));
+    CHECK(sum(m).item() == 10);
+    CHECK(Op("cat")(std::vector<Tensor>{t, m}).tensor().text().substr(0, 11) == "Meta:\nfirst");
+  }
+
+  TEST_CASE("F-135 F-277 a wrapper written as descriptor only") {
+    const Tensor w = make_one("Wrapper", tensor({1, 2}), "w");
+    CHECK(answer("add", tensor({1, 1}), w) == "w: tensor([2, 3])");
+    for (const Tensor& part : Op("split")(w, 1).tensors()) CHECK(type_name(part) == "Wrapper");
+  }
+
+  TEST_CASE("F-138 F-319 calling the op anew from inside its own handler is explained") {
+    const Tensor x = make_one("Recursing", tensor({1.0}));
+    const Refusal refused = refusal([&] { Op("add")(x, 1); });
+    CHECK(refused.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(refused.text, "handler of Recursing for add -> handler of Recursing for add"));
+    CHECK(has(refused.text, "call_parent"));
+  }
+
+  TEST_CASE("handlers that throw or return nonsense are refused, and the table still answers") {
+    const Tensor x = make_one("Faulty", tensor({1.0}));
+    CHECK(refusal([&] { Op("neg")(x); }).kind == TENON_ERROR_RUNTIME);
+    CHECK(text_of(Op("abs")(x)) == "None");  // F-162: a none is an answer
+    CHECK(has(type_error("exp", x), "no value"));
+    CHECK(type_name(Op("sqrt")(x).tensor()) == "Faulty");
+  }
+
+  TEST_CASE("F-278 a type that is never an operand") {
+    CHECK(type_error("add", make_one("Never"), 1) ==
+          "add(): Never is declared never to be an operand (by plugin 'types')");
+  }
+
+  TEST_CASE("F-280 what stands in out, in a list or by name takes part") {
+    const Tensor d = make_one("D");
+    CHECK(has(type_error("mul", plain, plain, arg("out") = d), "[D]"));
+    CHECK(has(type_error("cat", std::vector<Tensor>{plain, d}), "[D]"));
+    CHECK(answer("mm", plain, arg("mat2") = d) == "0");
+  }
+
+  TEST_CASE("what has no data is refused where data is needed") {
+    const Tensor bare = make_one("Bare");
+    CHECK(refusal([&] { Tensor(bare).requires_grad_(); }).kind == TENON_ERROR_TYPE);
+    CHECK(refusal([&] { bare.item(); }).kind == TENON_ERROR_TYPE);
+    CHECK(refusal([&] { copy_elements(plain, bare); }).kind == TENON_ERROR_TYPE);
+    CHECK(refusal([&] { alias_tensor(bare, {}, {}, 0); }).kind == TENON_ERROR_TYPE);
+    CHECK(bare.text() == "Bare(size=[])");
+  }
+
+  TEST_CASE("children of Tensor are recorded like any tensor") {
+    const Tensor data = tensor({1.0, 2.0});
+    const Tensor x = make_one("S2", Tensor(data).requires_grad_());
+    const Tensor y = sum(x * x);
+    CHECK(type_name(y) == "S2");
+    y.backward();
+    CHECK(data.grad().to_vector<float>() == std::vector<float>{2, 4});
+  }
+}
