@@ -2,10 +2,12 @@
 #include "core/autograd/engine.hpp"
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <queue>
 #include <string>
 
+#include "core/autograd/anomaly.hpp"
+#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
 #include "core/base/error.hpp"
@@ -28,7 +30,10 @@ struct Visit {
   bool needed = true;      // leads to an input that is asked for
   bool captured = false;
   bool queued = false;
+  uint32_t next_leaf = 0;  // of the leaves whose gradients wait to be added: index + 1
 };
+
+std::atomic<int64_t> run_counter{1};
 
 // Node -> visit, by open addressing: a run touches it a few times for each edge.
 class VisitMap {
@@ -45,6 +50,12 @@ class VisitMap {
     slots_[at] = static_cast<uint32_t>(visits.size());
     if (visits.size() * 2 > slots_.size()) grow(visits);
     return {static_cast<uint32_t>(visits.size() - 1), true};
+  }
+  const Visit* find(const Node* node, const std::vector<Visit>& visits) const {
+    for (size_t at = hash(node); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+      if (visits[slots_[at] - 1].node == node) return &visits[slots_[at] - 1];
+    }
+    return nullptr;
   }
 
  private:
@@ -67,13 +78,14 @@ class VisitMap {
 struct Capture {
   Node* node;
   uint32_t output;
+  bool accumulates;  // a leaf of which the gradient goes into .grad
   TensorRef gradient;
 };
 
-class Run {
+class Run final : public EngineRun {
  public:
   Run(BackwardOptions options, bool accumulate_all)
-      : options_(options), accumulate_all_(accumulate_all) {}
+      : options_(options), accumulate_all_(accumulate_all), scope_(own_state()) {}
   ~Run() {
     for (const Edge& edge : held_) edge.node->release();
     for (Tensor* gradient : gradients_) {
@@ -126,8 +138,9 @@ class Run {
     roots_.push_back({edge.node, edge.output, std::move(given)});
   }
 
-  // Gradients that arrive at the input are kept.
-  void add_capture(Tensor& input) {
+  // Gradients that arrive at the input are kept; with `accumulate`, those of leaves are added to
+  // .grad instead.
+  void add_capture(Tensor& input, bool accumulate) {
     refresh_history(input);
     if (!input.requires_grad()) {
       throw Error(TENON_ERROR_GRAPH,
@@ -136,10 +149,41 @@ class Run {
     }
     const Edge edge = gradient_edge(input);
     held_.push_back(edge);
-    captures_.push_back({edge.node, edge.output, {}});
+    const bool leaf = edge.node->sequence() == kAccumulatorSequence;
+    captures_.push_back({edge.node, edge.output, accumulate && leaf, {}});
   }
 
   void execute() {
+    // A rule that runs a backward of its own goes deeper into the stack.
+    if (scope_.previous().run != nullptr && stack_is_low()) [[unlikely]] {
+      run_on_fresh_stack([this] { execute_here(); });
+    } else {
+      execute_here();
+    }
+  }
+
+  int64_t id() override {
+    if (id_ == 0) id_ = run_counter.fetch_add(1, std::memory_order_relaxed);
+    return id_;
+  }
+  bool reaches(const Node& node) override {
+    const Visit* visit = map_.find(&node, visits_);
+    return visit != nullptr && visit->needed;
+  }
+
+  TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
+
+ private:
+  // What rules and hooks see of their thread.
+  ThreadState own_state() {
+    ThreadState state = thread_state;
+    state.grad_enabled = options_.create_graph;
+    state.inference = false;  // gradients outlive the mode
+    state.run = this;
+    return state;
+  }
+
+  void execute_here() {
     discover();
     for (Root& root : roots_)
       deliver(map_.intern(root.node, visits_).first, root.output, std::move(root.seed));
@@ -147,17 +191,33 @@ class Run {
       const uint32_t index = map_.intern(root.node, visits_).first;
       if (visits_[index].waiting == 0) enqueue(index);
     }
-    const GradModeGuard guard(options_.create_graph);
-    while (!ready_.empty()) {
-      const uint32_t next = ready_.top().visit;
-      ready_.pop();
-      step(next);
+    try {
+      while (!ready_.empty()) {
+        const uint32_t next = ready_.top().visit;
+        ready_.pop();
+        step(next);
+      }
+      while (first_leaf_ != 0) {
+        const Visit& leaf = visits_[first_leaf_ - 1];
+        first_leaf_ = leaf.next_leaf;
+        accumulate(leaf);
+      }
+    } catch (...) {
+      for (auto undo = retained_.rbegin(); undo != retained_.rend(); ++undo) {
+        const std::lock_guard lock(undo->box->mutex);
+        undo->box->grad = std::move(undo->before);
+      }
+      throw;
     }
   }
 
-  TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
+  void accumulate(const Visit& leaf) {
+    Tensor*& gradient = gradients_[leaf.gradients];
+    answer_.clear();
+    leaf.node->apply({&gradient, 1}, answer_, options_.create_graph);
+    std::exchange(gradient, nullptr)->release();
+  }
 
- private:
   struct Root {
     Node* node;
     uint32_t output;
@@ -241,20 +301,33 @@ class Run {
                                        node.outputs().size());
     bool any = false;
     for (const Tensor* gradient : gradients) any |= gradient != nullptr;
-    if (NodeExtra* extra = node.extra_if_any()) keep_retained(*extra, gradients);
+    NodeExtra* const extra = node.extra_if_any();
+    if (extra != nullptr) [[unlikely]] {
+      if (any) run_tensor_hooks(*extra, node, gradients);
+      keep_retained(*extra, gradients);
+    }
+    if (node.sequence() == kAccumulatorSequence) {
+      step_leaf(index, extra, any);
+      return;
+    }
     if (visits_[index].captured) {
       for (Capture& capture : captures_) {
         if (capture.node == &node) capture.gradient = TensorRef(gradients[capture.output]);
       }
     }
-    const bool leaf = node.sequence() == kAccumulatorSequence;
-    // A captured leaf is read, not accumulated; a captured inner node runs only when something lies
-    // behind it.
-    const bool run = visits_[index].needed && (any || node.runs_without_gradients()) &&
-                     !(leaf && visits_[index].captured) && leads_on(index);
+    // A captured node runs only when something lies behind it.
+    const bool run =
+        visits_[index].needed && (any || node.runs_without_gradients()) && leads_on(index);
     answer_.clear();
     if (run) {
-      node.apply(gradients, answer_, options_.create_graph);
+      if (extra != nullptr) [[unlikely]]
+        run_hooks_before(*extra, node, gradients);
+      if (thread_state.anomaly != 0) [[unlikely]]
+        apply_watched(node, gradients, answer_, options_.create_graph, thread_state.anomaly > 1);
+      else
+        node.apply(gradients, answer_, options_.create_graph);
+      if (extra != nullptr) [[unlikely]]
+        run_hooks_after(*extra, node, answer_, gradients);
     }
     for (Tensor*& gradient : gradients) {
       if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
@@ -270,7 +343,39 @@ class Run {
       if (--visits_[child].waiting == 0) enqueue(child);
     }
     answer_.clear();
-    if (run && !options_.retain_graph && !leaf) node.release_saved();
+    if (run && !options_.retain_graph) node.release_saved();
+  }
+
+  // A leaf's gradient is complete: read when it was asked for, else to be added to .grad.
+  void step_leaf(uint32_t index, NodeExtra* extra, bool any) {
+    Visit& visit = visits_[index];
+    Tensor*& gradient = gradients_[visit.gradients];
+    bool adds = any && visit.needed;
+    if (visit.captured) {
+      for (Capture& capture : captures_) {
+        if (capture.node != visit.node) continue;
+        adds &= capture.accumulates;
+        if (!capture.accumulates) capture.gradient = TensorRef(gradient);
+      }
+    }
+    if (!adds) {
+      if (gradient != nullptr) std::exchange(gradient, nullptr)->release();
+      return;
+    }
+    if (extra == nullptr) [[likely]] {
+      visit.next_leaf = std::exchange(first_leaf_, index + 1);
+      return;
+    }
+    run_hooks_before(*extra, *visit.node, {&gradient, 1});
+    if (!extra->has(TENON_HOOK_POST_ACCUMULATE) && !extra->has(TENON_HOOK_NODE_AFTER)) {
+      visit.next_leaf = std::exchange(first_leaf_, index + 1);
+      return;
+    }
+    const TensorRef kept(extra->has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
+    Tensor* const shown = kept.get();
+    accumulate(visit);
+    run_hooks_after(*extra, *visit.node, answer_, {&shown, 1});
+    run_post_accumulate_hooks(*extra, static_cast<Accumulator*>(visit.node)->leaf());
   }
 
   bool leads_on(uint32_t index) {
@@ -283,17 +388,19 @@ class Run {
   }
 
   void keep_retained(NodeExtra& extra, std::span<Tensor* const> gradients) {
-    for (NodeExtra::Retained& retained : extra.retained) {
+    for (const NodeExtra::Retained& retained : extra.retained()) {
       Tensor* gradient = gradients[retained.output];
       if (gradient == nullptr) continue;
       const std::lock_guard lock(retained.box->mutex);
       TensorRef& grad = retained.box->grad;
+      retained_.push_back({retained.box, grad});
       grad = grad ? add_gradients(TensorRef(grad), gradient, true) : TensorRef(gradient);
     }
   }
 
   BackwardOptions options_;
   bool accumulate_all_;
+  ThreadStateGuard scope_;
   std::vector<Edge> held_;
   std::vector<Root> roots_;
   std::vector<Capture> captures_;
@@ -303,7 +410,22 @@ class Run {
   std::vector<Tensor*> gradients_;
   std::priority_queue<Ready> ready_;
   std::vector<TensorRef> answer_;
+  struct Undo {
+    std::shared_ptr<RetainedGrad> box;
+    TensorRef before;
+  };
+  std::vector<Undo> retained_;  // what to put back when the run fails
+  uint32_t first_leaf_ = 0;
+  int64_t id_ = 0;
 };
+
+TensorRef make_zeros(const Tensor& like) {
+  TensorRef zeros = make_empty(like.view.dtype, like.shape());
+  tenon_value zero{};
+  zero.tag = TENON_VALUE_INT;
+  fill(*zeros, zero);
+  return zeros;
+}
 
 void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {
   if (roots.empty()) throw Error(TENON_ERROR_ARGUMENT, "no roots were given to take gradients of");
@@ -314,7 +436,8 @@ void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const
   }
 }
 
-void add_captures(Run& run, std::span<Tensor* const> inputs, const char* function) {
+void add_captures(Run& run, std::span<Tensor* const> inputs, const char* function,
+                  bool accumulate) {
   if (inputs.empty())
     throw Error(TENON_ERROR_ARGUMENT,
                 std::string(function) +
@@ -323,7 +446,7 @@ void add_captures(Run& run, std::span<Tensor* const> inputs, const char* functio
     if (input == nullptr)
       throw Error(TENON_ERROR_ARGUMENT,
                   std::string(function) + "(): an input is an undefined tensor");
-    run.add_capture(*input);
+    run.add_capture(*input, accumulate);
   }
 }
 
@@ -334,12 +457,13 @@ void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds
   if (options.create_graph) options.retain_graph = true;
   Run run(options, inputs == nullptr);
   add_roots(run, roots, seeds);
-  if (inputs != nullptr) add_captures(run, *inputs, "backward");
+  if (inputs != nullptr) add_captures(run, *inputs, "backward", true);
   run.execute();
   if (inputs == nullptr) return;
-  const GradModeGuard guard(options.create_graph);
   for (size_t i = 0; i < inputs->size(); ++i) {
     Tensor* input = (*inputs)[i];
+    const TensorMeta* meta = meta_if_any(*input);
+    if (meta != nullptr && meta->retained) continue;  // has it already
     if (std::find(inputs->begin(), inputs->begin() + static_cast<std::ptrdiff_t>(i), input) !=
         inputs->begin() + static_cast<std::ptrdiff_t>(i))
       continue;
@@ -350,21 +474,23 @@ void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds
 
 std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
                                      std::span<Tensor* const> inputs, BackwardOptions options,
-                                     bool allow_unused) {
+                                     Unused unused) {
   if (options.create_graph) options.retain_graph = true;
   Run run(options, false);
-  add_captures(run, inputs, "gradients");
+  add_captures(run, inputs, "gradients", false);
   add_roots(run, roots, seeds);
   run.execute();
   std::vector<TensorRef> results;
   for (size_t i = 0; i < inputs.size(); ++i) {
     results.push_back(run.take_capture(i));
-    if (!results.back() && !allow_unused) {
-      throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " +
-                                         std::to_string(i) +
-                                         ") appears to not have been used in the graph; set "
-                                         "allow_unused=true if this is the desired behavior");
+    if (results.back() || unused == Unused::Null) continue;
+    if (unused == Unused::Zeros) {
+      results.back() = make_zeros(*inputs[i]);
+      continue;
     }
+    throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +
+                                       ") appears to not have been used in the graph; set "
+                                       "allow_unused=true if this is the desired behavior");
   }
   return results;
 }

@@ -15,14 +15,33 @@ struct BackwardOptions {
 
 // Accumulates into the .grad of leaves: of all that are reached, or of `inputs` alone when given.
 // Seeds may be empty, or null where the root has one element. Concurrent and nested calls are safe.
-// Throws.
+// The order of things at a tensor: its hooks, its retained gradient, what was asked for by
+// `inputs`, then the node: hooks before, the rule, hooks after. Leaves are added to when all rules
+// have run, so that an error leaves every .grad as it was; a leaf with post-accumulate hooks at
+// once. Throws.
 void run_backward(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
                   const std::span<Tensor* const>* inputs, BackwardOptions options);
 
-// One gradient for each input, null where it is unused and that is allowed. Never touches .grad.
-// Throws.
+class Node;
+
+// What becomes of an input that the roots do not depend on.
+enum class Unused { Refused, Null, Zeros };
+
+// One gradient for each input. Never touches .grad. Throws.
 std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<Tensor* const> seeds,
                                      std::span<Tensor* const> inputs, BackwardOptions options,
-                                     bool allow_unused);
+                                     Unused unused);
+
+// A backward under way, as hooks may ask of it.
+class EngineRun {
+ public:
+  // A number of its own in the process.
+  virtual int64_t id() = 0;
+  // Whether it goes through the node.
+  virtual bool reaches(const Node& node) = 0;
+
+ protected:
+  ~EngineRun() = default;
+};
 
 }  // namespace tenon::core

@@ -1,8 +1,10 @@
 // Leaves, accumulators, and histories across in-place changes and views.
 #include "core/autograd/history.hpp"
 
+#include <mutex>
 #include <string>
 
+#include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
@@ -301,9 +303,21 @@ Edge accumulator_edge(Tensor& leaf) {
 
 void refresh_stale(Tensor& tensor) {
   Tensor& base = *tensor.view_base;
+  if (base.node == nullptr || tensor.history_version() == tensor.version()) return;
+  // Readers of one view may be the first to notice, all at once.
+  static std::mutex refreshing;
+  struct Old {
+    GraphNode* node = nullptr;
+    ~Old() {
+      if (node != nullptr) node->release();
+    }
+  } old;  // freed when the lock is
+  const std::lock_guard lock(refreshing);
   const bool own_leaf = tensor.node == nullptr && tensor.requires_grad();
-  if (own_leaf || base.node == nullptr || tensor.view_version == tensor.version()) return;
+  if (own_leaf || tensor.history_version() == tensor.version()) return;
   require_dense(base);
+  if (tensor.node != nullptr) tensor.node->retain();
+  old.node = tensor.node;
   ViewNode* node = ViewNode::create(gradient_edge(base), tensor, base);
   set_history(tensor, node, 0);
   node->release();
@@ -313,16 +327,17 @@ void set_history(Tensor& tensor, Node* node, uint32_t output) {
   node->retain();
   if (TensorMeta* meta = meta_if_any(tensor); meta != nullptr && meta->retained) [[unlikely]] {
     // What retains its gradient goes on doing so for its new value.
-    auto& old = static_cast<Node*>(tensor.node)->extra().retained;
-    std::erase_if(old,
-                  [&](const NodeExtra::Retained& entry) { return entry.box == meta->retained; });
-    node->extra().retained.push_back({output, meta->retained});
+    static_cast<Node*>(tensor.node)->extra().forget(meta->retained);
+    node->extra().retain_into(output, meta->retained);
   }
   if (tensor.node != nullptr) tensor.node->release();
   tensor.node = node;
   tensor.node_output = output;
-  tensor.view.flags |= TENON_TENSOR_REQUIRES_GRAD;
-  tensor.view_version = tensor.version();
+  if (!tensor.requires_grad()) {
+    __atomic_store_n(&tensor.view.flags, tensor.view.flags | TENON_TENSOR_REQUIRES_GRAD,
+                     __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(&tensor.view_version, tensor.version(), __ATOMIC_RELEASE);
 }
 
 Edge gradient_edge(Tensor& tensor) {
@@ -348,6 +363,7 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
                     "that is not recorded; change a clone, or the whole tensor");
   }
   CopySlicesNode* through = CopySlicesNode::create(gradient_edge(base), node, slot, tensor, base);
+  if (thread_state.anomaly != 0) remember_origin(*through);
   set_history(base, through, 0);
   through->release();
   ViewNode* again = ViewNode::create(gradient_edge(base), tensor, base);
@@ -356,11 +372,8 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
 }
 
 void check_inplace(const Tensor& tensor, const char* op) {
-  if (tensor.has_flag(TENON_TENSOR_INFERENCE)) {
-    throw Error(TENON_ERROR_INPLACE, std::string(op) +
-                                         "(): an inference tensor cannot be changed in place where "
-                                         "recording is on: clone it first");
-  }
+  if (tensor.has_flag(TENON_TENSOR_INFERENCE))
+    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
   if (is_leaf(tensor) && tensor.requires_grad()) {
     throw Error(TENON_ERROR_INPLACE,
                 std::string(op) +
@@ -391,7 +404,7 @@ void set_requires_grad(Tensor& tensor, bool requires_grad) {
                 "you can only change requires_grad flags of leaf tensors; use detach() to get a "
                 "computed tensor without history");
   }
-  if (requires_grad && tensor.has_flag(TENON_TENSOR_INFERENCE)) {
+  if (requires_grad && tensor.has_flag(TENON_TENSOR_INFERENCE) && !thread_state.inference) {
     throw Error(
         TENON_ERROR_RUNTIME,
         "an inference tensor cannot require grad outside of inference mode: clone it first");
@@ -441,6 +454,7 @@ void set_grad(Tensor& tensor, Tensor* grad) {
 }
 
 void retain_grad(Tensor& tensor) {
+  refresh_history(tensor);
   if (!tensor.requires_grad()) {
     throw Error(TENON_ERROR_RUNTIME, "can't retain_grad on a tensor that does not require grad");
   }
@@ -448,7 +462,7 @@ void retain_grad(Tensor& tensor) {
   TensorMeta& meta = meta_of(tensor);
   if (meta.retained) return;
   meta.retained = std::make_shared<RetainedGrad>();
-  static_cast<Node*>(tensor.node)->extra().retained.push_back({tensor.node_output, meta.retained});
+  static_cast<Node*>(tensor.node)->extra().retain_into(tensor.node_output, meta.retained);
 }
 
 }  // namespace tenon::core

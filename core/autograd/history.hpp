@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <vector>
 
 #include "core/autograd/node.hpp"
 #include "core/tensor/tensor.hpp"
@@ -23,6 +24,7 @@ class Accumulator final : public Node {
     return this;
   }
   const char* name() const override { return "AccumulateGrad"; }
+  Tensor& leaf() { return *leaf_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              bool create_graph) override;
 
@@ -54,6 +56,7 @@ struct TensorMeta final : AutogradMeta {
   std::mutex mutex;                                // guards grad
   TensorRef grad;                                  // of a leaf
   std::shared_ptr<RetainedGrad> retained;          // of a computed tensor that asked
+  std::vector<HookHandle> hooks;                   // registered on it, for removal by id
   TensorRef tangent;                               // forward mode
   uint64_t tangent_level = 0;
   std::shared_ptr<SharedTangents> shared_tangents;  // where this is listed

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "core/autograd/anomaly.hpp"
 #include "core/autograd/dual.hpp"
 #include "core/autograd/history.hpp"
+#include "core/autograd/live.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
@@ -61,9 +63,22 @@ size_t copied_bytes(const tenon_value& value) {
 uint64_t next_sequence() { return sequence_counter.fetch_add(1, std::memory_order_relaxed); }
 
 Node::~Node() {
+  if (NodeExtra* extra = extra_.load(std::memory_order_relaxed)) {
+    extra->clear();
+    extra->release();
+  }
   for (const Edge& edge : edges()) {
     if (edge.node != nullptr) edge.node->release();
   }
+}
+
+NodeExtra& Node::extra() {
+  NodeExtra* present = extra_if_any();
+  if (present != nullptr) return *present;
+  auto* made = new NodeExtra(*this);
+  if (extra_.compare_exchange_strong(present, made, std::memory_order_acq_rel)) return *made;
+  made->release();
+  return *present;
 }
 
 void Node::destroy_node(GraphNode* base) noexcept {
@@ -143,10 +158,20 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
   }
   node->saved_ = reinterpret_cast<SavedTensor*>(memory + saved_at);
   node->saved_capacity_ = static_cast<uint16_t>(saved_capacity);
+  if (thread_state.anomaly != 0) [[unlikely]]
+    remember_origin(*node);
+  if (live_tracked.load(std::memory_order_relaxed)) [[unlikely]] {
+    note_birth(*node);
+    node->counted_ = true;
+  }
   return node;
 }
 
-OpNode::~OpNode() { free_saved(); }
+OpNode::~OpNode() {
+  if (counted_) [[unlikely]]
+    note_death(*this);
+  free_saved();
+}
 
 void OpNode::free_saved() {
   for (size_t i = 0; i < saved_count_; ++i) {
@@ -180,14 +205,24 @@ class OpNode::Use {
   OpNode& node_;
 };
 
-size_t OpNode::saved_bytes() const {
-  size_t bytes = 0;
+NodeReport OpNode::report() {
+  NodeReport report;
+  if (released()) return report;
+  const Use use(*this);
   for (size_t i = 0; i < saved_count_; ++i) {
     const Tensor* tensor = saved_[i].tensor;
-    if (tensor != nullptr && tensor->storage != nullptr)
-      bytes += static_cast<size_t>(tensor->view.count * dtype_bytes(tensor->view.dtype));
+    if (tensor == nullptr || tensor->storage == nullptr) continue;
+    ++report.saved_tensors;
+    report.saved_bytes += tensor->view.count * dtype_bytes(tensor->view.dtype);
   }
-  return bytes;
+  report.stashed = notes_ && notes_->stash != nullptr;
+  return report;
+}
+
+void fail_inference_saved() {
+  throw Error(TENON_ERROR_RUNTIME,
+              "Inference tensors cannot be saved for backward. To work around you can make a clone "
+              "to get a normal tensor and use it in autograd.");
 }
 
 void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
@@ -195,6 +230,9 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
   saved.kind = kind;
   saved.index = static_cast<uint16_t>(index);
   if (tensor != nullptr) {
+    if (tensor->has_flag(TENON_TENSOR_INFERENCE) && kind != SavedTensor::Kind::ShapeOnly)
+        [[unlikely]]
+      fail_inference_saved();
     saved.version = tensor->version();
     if (kind == SavedTensor::Kind::ShapeOnly) {
       saved.tensor = make_shape_only(*tensor).give();

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/autograd/hooks.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"
@@ -30,19 +30,11 @@ struct OutputInfo {
   bool differentiable = false;
 };
 
-// Keeps the gradient of a computed tensor that asked for it; shared by the tensor and its node.
-struct RetainedGrad {
-  std::mutex mutex;
-  TensorRef grad;
-};
-
-// The rarer parts of a node.
-struct NodeExtra {
-  struct Retained {
-    uint32_t output;
-    std::shared_ptr<RetainedGrad> box;
-  };
-  std::vector<Retained> retained;
+// What a report says of a node.
+struct NodeReport {
+  uint32_t saved_tensors = 0;
+  int64_t saved_bytes = 0;
+  bool stashed = false;  // memory of the plugin's own
 };
 
 // One block of memory: the object, then edges, outputs and what the kind of node adds. Released
@@ -61,15 +53,14 @@ class Node : public GraphNode {
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
+  virtual NodeReport report() { return {}; }
 
   std::span<Edge> edges() { return {edges_, edge_count_}; }
   std::span<OutputInfo> outputs() { return {outputs_, output_count_}; }
   uint64_t sequence() const { return sequence_; }
-  NodeExtra& extra() {
-    if (!extra_) extra_ = std::make_unique<NodeExtra>();
-    return *extra_;
-  }
-  NodeExtra* extra_if_any() { return extra_.get(); }
+  // Made when missing. Any thread.
+  NodeExtra& extra();
+  NodeExtra* extra_if_any() const { return extra_.load(std::memory_order_acquire); }
   // Whether a gradient may arrive at slot `i` at all: false for arguments that are no tensors.
   bool slot_holds_tensor(size_t i) const { return i >= 64 || (tensor_slots_ >> i & 1u) != 0; }
 
@@ -87,7 +78,7 @@ class Node : public GraphNode {
   uint64_t tensor_slots_ = ~uint64_t{0};
   Edge* edges_ = nullptr;
   OutputInfo* outputs_ = nullptr;
-  std::unique_ptr<NodeExtra> extra_;
+  std::atomic<NodeExtra*> extra_{nullptr};  // owned
   uint32_t bytes_;
   uint16_t edge_count_ = 0;
   uint16_t output_count_ = 0;
@@ -110,6 +101,8 @@ struct SavedTensor {
     ListedOwnResult
   } kind = Kind::Argument;
 };
+
+[[noreturn, gnu::cold]] void fail_inference_saved();
 
 // The number and kinds of gradients that a rule returned, against the arguments of its call.
 // Throws.
@@ -141,12 +134,12 @@ class OpNode final : public Node {
   void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
   void set_notes(std::unique_ptr<FunctionNotes> notes) { notes_ = std::move(notes); }
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
-  size_t saved_bytes() const;
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
   // What a rule of the call answered is a constant, and whoever differentiates it meets an error.
   void forbid_differentiation(std::vector<TensorRef>& answer, const char* rule,
                               std::span<Tensor* const> given = {});
+  NodeReport report() override;
 
  private:
   friend class BackwardRule;
@@ -165,6 +158,7 @@ class OpNode final : public Node {
   uint16_t saved_count_ = 0;
   uint16_t saved_capacity_ = 0;
   uint16_t argument_count_ = 0;
+  bool counted_ = false;           // among the live nodes that are tracked
   std::atomic<uint32_t> uses_{0};  // running rules, and whether the saved tensors are released
 };
 

@@ -168,6 +168,21 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   }
 }
 
+// Told before anything has run.
+void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {
+  const auto has = [&](uint32_t i, uint32_t flag) {
+    return arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor->has_flag(flag);
+  };
+  uint32_t needing = 0;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i)
+    needing |= static_cast<uint32_t>(has(i, TENON_TENSOR_REQUIRES_GRAD)) << i;
+  for (const SavedItem& item : implementation.saves) {
+    if (item.kind == SavedItem::Kind::Argument && (item.for_parameters & needing) != 0 &&
+        has(item.index, TENON_TENSOR_INFERENCE))
+      fail_inference_saved();
+  }
+}
+
 // A result that is one of the operands, unchanged, becomes a handle of its own before it gets a
 // history.
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
@@ -519,9 +534,17 @@ class RecordedCall {
 
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
-  const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
+  const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   const bool dual =
       (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
+  if (recording && (flags & TENON_TENSOR_INFERENCE) != 0) [[unlikely]] {
+    const tenon_status status =
+        guarded(error, [&] { check_no_inference_saved(implementation, arguments); });
+    if (status != TENON_OK) {
+      add_error_context(error, implementation, status);
+      return status;
+    }
+  }
   if (recording && !dual && implementation.records_simply)
     return record_simply(implementation, arguments, results, error);
   tenon_status run_status = TENON_OK;

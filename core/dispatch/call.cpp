@@ -137,7 +137,7 @@ namespace {
     if (((implementation.accept[i] >> (tag & 31u)) & static_cast<uint32_t>(tag < 32u)) == 0)
         [[unlikely]]
       return false;
-    if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->view.flags;
+    if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->flags();
   }
   if (!implementation.lists) [[likely]]
     return true;
@@ -156,7 +156,7 @@ namespace {
         const Tensor* tensor = arguments[i].as.tensors[k];
         if (tensor == nullptr) [[unlikely]]
           return false;
-        flags |= tensor->view.flags;
+        flags |= tensor->flags();
       }
     }
   }
@@ -179,20 +179,22 @@ namespace {
   throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status refuse_read_only(const Implementation& implementation,
-                                                           tenon_error** error) {
+[[gnu::noinline, gnu::cold]] tenon_status refuse_change(const Implementation& implementation,
+                                                        tenon_status kind, const char* why,
+                                                        tenon_error** error) {
   return guarded(error, [&] {
-    throw Error(TENON_ERROR_RUNTIME, std::string(implementation.schema.short_name()) +
-                                         "(): an operand that it changes is read-only");
+    throw Error(kind, std::string(implementation.schema.short_name()) + "(): " + why);
   });
 }
 
-bool writes_read_only(const Implementation& implementation, const tenon_value* arguments) {
+// Whether an operand that the call changes carries the flag.
+bool changes_flagged(const Implementation& implementation, const tenon_value* arguments,
+                     uint32_t flag) {
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
                          static_cast<int32_t>(i) == implementation.out_parameter;
     if (written && arguments[i].tag == TENON_VALUE_TENSOR &&
-        arguments[i].as.tensor->has_flag(TENON_TENSOR_READ_ONLY)) {
+        arguments[i].as.tensor->has_flag(flag)) {
       return true;
     }
   }
@@ -203,7 +205,7 @@ bool writes_read_only(const Implementation& implementation, const tenon_value* a
 bool has_stale_view(const Implementation& implementation, const tenon_value* arguments) {
   const auto stale = [](const Tensor* tensor) {
     return tensor != nullptr && tensor->view_base != nullptr &&
-           tensor->view_base->node != nullptr && tensor->view_version != tensor->version();
+           tensor->view_base->node != nullptr && tensor->history_version() != tensor->version();
   };
   for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
     const tenon_value& value = arguments[i];
@@ -237,11 +239,17 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
     if ((flags & TENON_TENSOR_TYPED) != 0)
       return call_typed(implementation, arguments, results, flags, error);
-    if ((flags & TENON_TENSOR_READ_ONLY) != 0 && writes_read_only(implementation, arguments)) {
-      return refuse_read_only(implementation, error);
+    if ((flags & TENON_TENSOR_READ_ONLY) != 0 &&
+        changes_flagged(implementation, arguments, TENON_TENSOR_READ_ONLY)) {
+      return refuse_change(implementation, TENON_ERROR_RUNTIME,
+                           "an operand that it changes is read-only", error);
+    }
+    if ((flags & TENON_TENSOR_INFERENCE) != 0 && !thread_state.inference &&
+        changes_flagged(implementation, arguments, TENON_TENSOR_INFERENCE)) {
+      return refuse_change(implementation, TENON_ERROR_INPLACE, kInferenceChange, error);
     }
     if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
-        thread_state.grad_enabled && has_stale_view(implementation, arguments)) {
+        records() && has_stale_view(implementation, arguments)) {
       flags |= TENON_TENSOR_REQUIRES_GRAD;
     }
     if (thread_state.dual_level != 0 &&
@@ -249,7 +257,7 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
         has_dual_base(implementation, arguments)) {
       flags |= TENON_TENSOR_HAS_TANGENT;
     }
-    const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && thread_state.grad_enabled;
+    const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
     // A Function may return its input: then the result must be a handle of its own, recorded or
     // not.
     const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 &&

@@ -13,7 +13,11 @@ namespace tenon::core {
 // Flags of operands that leave the plain path.
 inline constexpr uint32_t kSpecialFlags = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT |
                                           TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY |
-                                          TENON_TENSOR_VIEW;
+                                          TENON_TENSOR_INFERENCE | TENON_TENSOR_VIEW;
+
+inline constexpr const char* kInferenceChange =
+    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "to get a normal tensor before doing inplace update.";
 
 // With the first `count` parameters given in schema order; the others take their defaults.
 // `results` has result_count slots. On failure nothing is given.

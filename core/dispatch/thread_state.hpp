@@ -3,18 +3,27 @@
 
 #include <cstdint>
 
+#include "core/tensor/tensor.hpp"
+
 namespace tenon::core {
 
+class EngineRun;
 struct CallFrame;
 
+// Goes along, as a whole, when a run of the engine continues on another thread.
 struct ThreadState {
   bool grad_enabled = true;
-  uint64_t dual_level = 0;  // of forward mode; 0: none is open
-  bool types_disabled = false;       // operands of child types are plain tensors
+  bool inference = false;       // creation_flags says the same to what makes tensors
+  bool types_disabled = false;  // operands of child types are plain tensors
+  uint8_t anomaly = 0;          // 1: nodes keep where they were recorded; 2: gradients are searched
+  uint64_t dual_level = 0;      // of forward mode; 0: none is open
+  EngineRun* run = nullptr;     // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
 };
 
 extern constinit thread_local ThreadState thread_state;
+
+inline bool records() { return thread_state.grad_enabled && !thread_state.inference; }
 
 // Sets the thread's recording for a scope.
 class GradModeGuard {
@@ -43,5 +52,29 @@ class TypesDisabledGuard {
  private:
   bool previous_;
 };
+
+inline void set_thread_state(const ThreadState& state) {
+  thread_state = state;
+  creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+}
+// Sets all of it for a scope.
+class ThreadStateGuard {
+ public:
+  explicit ThreadStateGuard(const ThreadState& state) : previous_(thread_state) {
+    set_thread_state(state);
+  }
+  ~ThreadStateGuard() { set_thread_state(previous_); }
+  ThreadStateGuard(const ThreadStateGuard&) = delete;
+  ThreadStateGuard& operator=(const ThreadStateGuard&) = delete;
+  const ThreadState& previous() const { return previous_; }
+
+ private:
+  const ThreadState previous_;
+};
+
+inline void set_inference_mode(bool enabled) {
+  thread_state.inference = enabled;
+  creation_flags = enabled ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+}
 
 }  // namespace tenon::core

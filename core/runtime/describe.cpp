@@ -10,10 +10,13 @@
 //   [{name, reason}] declarations  {id, version, path, ops, modules}: all that one plugin declares,
 //   named by id or path, with parameters and samples; modules      [{name, signature, schema,
 //   provider, doc}] module       one of them
+//   live         [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
+//   calls that are alive, of those made while tracking was on
 #include <algorithm>
 #include <map>
 #include <string>
 
+#include "core/autograd/live.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
@@ -294,6 +297,7 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
 
 Tree describe(std::string_view what, std::string_view name) {
   if (what == "runtime") return describe_runtime();
+  if (what == "live") return describe_live();
   const Inventory inventory;
   if (what == "overridable") return describe_overridable(inventory, name);
   TreeBuilder tree;
@@ -381,7 +385,8 @@ Tree describe(std::string_view what, std::string_view name) {
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
                                           "; there are runtime, plugins, plugin, ops, op, "
-                                          "declarations, overridable, ignored, modules and module");
+                                          "declarations, overridable, ignored, modules, module and "
+                                          "live");
   }
   return tree.finish();
 }

@@ -1,12 +1,17 @@
 // The host's slots over the core: each turns handles into objects and exceptions into statuses,
 // nothing more.
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
+#include "core/autograd/graph.hpp"
 #include "core/autograd/history.hpp"
+#include "core/autograd/hooks.hpp"
+#include "core/autograd/live.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
@@ -180,10 +185,16 @@ tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_
     *result = item(*plain);
   });
 }
+// The tensor's node, once a view of a changed base has been brought up to date; null on leaves and
+// where that cannot be done.
+Node* node_of(const Tensor* tensor) {
+  if (tensor == nullptr) return nullptr;
+  guarded(nullptr, [&] { refresh_history(*const_cast<Tensor*>(tensor)); });
+  return static_cast<Node*>(tensor->node);
+}
 const char* node_name_of(const Tensor* tensor) {
-  return tensor == nullptr || tensor->node == nullptr
-             ? nullptr
-             : static_cast<const Node*>(tensor->node)->name();
+  const Node* node = node_of(tensor);
+  return node == nullptr ? nullptr : node->name();
 }
 tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result,
                               tenon_error** error) {
@@ -218,10 +229,13 @@ tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_err
     set_grad(*tensor, grad);
   });
 }
-int32_t tensor_is_leaf(const tenon_tensor* tensor) {
-  return tensor == nullptr || is_leaf(*tensor) ? 1 : 0;
-}
+int32_t tensor_is_leaf(const tenon_tensor* tensor) { return node_of(tensor) == nullptr ? 1 : 0; }
 const char* tensor_node_name(const tenon_tensor* tensor) { return node_name_of(tensor); }
+int32_t tensor_requires_grad(tenon_tensor* tensor) {
+  if (tensor == nullptr) return 0;
+  node_of(tensor);
+  return tensor->requires_grad() ? 1 : 0;
+}
 tenon_status tensor_retain_grad(tenon_tensor* tensor, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
@@ -259,9 +273,12 @@ tenon_status gradients(tenon_tensor* const* roots, tenon_tensor* const* seeds, i
                        int32_t create_graph, int32_t allow_unused, tenon_tensor** results,
                        tenon_error** error) {
   return guarded(error, [&] {
-    std::vector<TensorRef> found = run_gradients(
-        tensors_of(roots, root_count), seeds_of(seeds, root_count), tensors_of(inputs, input_count),
-        {retain_graph != 0, create_graph != 0}, allow_unused != 0);
+    std::vector<TensorRef> found =
+        run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
+                      tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0},
+                      allow_unused == 0   ? Unused::Refused
+                      : allow_unused == 1 ? Unused::Null
+                                          : Unused::Zeros);
     for (size_t i = 0; i < found.size(); ++i) results[i] = found[i].give();
   });
 }
@@ -288,6 +305,131 @@ tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor
     *tangent = carried.give();
   });
 }
+
+// ---- hooks ----
+
+tenon_node* handle_of(Node* node) { return reinterpret_cast<tenon_node*>(node); }
+Node* node_from(tenon_node* node) { return reinterpret_cast<Node*>(node); }
+
+tenon_hook* new_handle(const HookHandle& handle) { return new tenon_hook{1, handle}; }
+
+// Takes the state, whatever happens.
+template <class Register>
+tenon_status add_hook(tenon_hook_function function, void* state, void (*destroy)(void*),
+                      tenon_hook** hook, tenon_error** error, Register&& hang) {
+  std::shared_ptr<HookBody> body;
+  const tenon_status status = guarded(error, [&] {
+    struct Give {
+      void* state;
+      void (*destroy)(void*);
+      ~Give() {
+        if (destroy != nullptr) destroy(state);
+      }
+    } give{state, destroy};
+    body = std::make_shared<HookBody>(function, state, destroy);
+    give.destroy = nullptr;
+  });
+  if (status != TENON_OK) return status;
+  return guarded(error, [&] {
+    if (function == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the hook's function is null");
+    const HookHandle handle = hang(std::move(body));
+    if (hook != nullptr) *hook = new_handle(handle);
+  });
+}
+tenon_status tensor_add_hook(tenon_tensor* tensor, int32_t kind, tenon_hook_function function,
+                             void* state, void (*destroy)(void*), tenon_hook** hook,
+                             tenon_error** error) {
+  return add_hook(function, state, destroy, hook, error, [&](std::shared_ptr<HookBody> body) {
+    require_not_null(tensor, "the tensor");
+    return add_tensor_hook(*tensor, kind, std::move(body));
+  });
+}
+tenon_status tensor_remove_hook(tenon_tensor* tensor, int64_t id, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    remove_tensor_hook(*tensor, id);
+  });
+}
+tenon_status node_add_hook(tenon_node* node, int32_t kind, tenon_hook_function function,
+                           void* state, void (*destroy)(void*), tenon_hook** hook,
+                           tenon_error** error) {
+  return add_hook(function, state, destroy, hook, error, [&](std::shared_ptr<HookBody> body) {
+    require_not_null(node, "the node");
+    return add_node_hook(*node_from(node), kind, std::move(body));
+  });
+}
+int64_t hook_id(const tenon_hook* hook) { return hook == nullptr ? 0 : hook->handle.id(); }
+void hook_remove(tenon_hook* hook) {
+  if (hook != nullptr) hook->handle.remove();
+}
+void hook_retain(tenon_hook* hook) { hook->references.fetch_add(1, std::memory_order_relaxed); }
+void hook_release(tenon_hook* hook) {
+  if (hook != nullptr && hook->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete hook;
+}
+int64_t backward_id() { return thread_state.run == nullptr ? 0 : thread_state.run->id(); }
+int32_t backward_reaches(const tenon_hook* hook) {
+  const Node* node = hook == nullptr ? nullptr : hook->handle.node();
+  return node != nullptr && thread_state.run != nullptr && thread_state.run->reaches(*node) ? 1 : 0;
+}
+
+// ---- nodes and graphs ----
+
+tenon_node* tensor_node(tenon_tensor* tensor) {
+  Node* node = node_of(tensor);
+  if (node != nullptr) node->retain();
+  return handle_of(node);
+}
+void node_retain(tenon_node* node) { node_from(node)->retain(); }
+void node_release(tenon_node* node) {
+  if (node != nullptr) node_from(node)->release();
+}
+void node_read(tenon_node* handle, tenon_node_info* info) {
+  Node& node = *node_from(handle);
+  NodeReport report;  // empty where another thread is just freeing the graph
+  guarded(nullptr, [&] { report = node.report(); });
+  const Implementation* implementation = node.implementation();
+  tenon_node_info full{};
+  full.edges = static_cast<uint32_t>(node.edges().size());
+  full.outputs = static_cast<uint32_t>(node.outputs().size());
+  full.saved_tensors = report.saved_tensors;
+  full.saved_bytes = report.saved_bytes;
+  full.sequence = node.sequence();
+  full.name = node.name();
+  full.op = implementation == nullptr ? nullptr : implementation->schema.name.c_str();
+  full.provider = implementation == nullptr ? nullptr : implementation->provider.c_str();
+  full.released = node.released() ? 1 : 0;
+  full.stashed = report.stashed ? 1 : 0;
+  full.size = std::min<uint32_t>(info->size, sizeof full);
+  std::memcpy(info, &full, full.size);
+}
+tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
+  const std::span<Edge> edges = node_from(handle)->edges();
+  if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
+  const Edge& edge = edges[static_cast<size_t>(index)];
+  if (edge.node != nullptr) edge.node->retain();
+  if (output != nullptr) *output = edge.output;
+  return handle_of(edge.node);
+}
+tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_tree** tree,
+                            tenon_error** error) {
+  return guarded(error, [&] { *tree = describe_graph(tensors_of(roots, count)).give(); });
+}
+
+// ---- modes ----
+
+int32_t inference_mode_set(int32_t enabled) {
+  const bool previous = thread_state.inference;
+  set_inference_mode(enabled != 0);
+  return previous ? 1 : 0;
+}
+int32_t inference_mode() { return thread_state.inference ? 1 : 0; }
+int32_t anomaly_mode_set(int32_t level) {
+  const uint8_t previous = thread_state.anomaly;
+  thread_state.anomaly = static_cast<uint8_t>(std::clamp(level, 0, 2));
+  return previous;
+}
+int32_t anomaly_mode() { return thread_state.anomaly; }
+int32_t live_tracking_set(int32_t enabled) { return track_live(enabled != 0) ? 1 : 0; }
 
 // ---- contexts ----
 
@@ -438,10 +580,10 @@ tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
                                tenon_status (*body)(void*, int64_t, int64_t, tenon_error**),
                                void* state, tenon_error** error) {
   return guarded(error, [&] {
-    // Chunks see the caller's grad mode, wherever they run.
-    const bool grad_enabled = thread_state.grad_enabled;
+    // Chunks see the caller's modes, wherever they run.
+    const ThreadState caller = thread_state;
     parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
-      const GradModeGuard guard(grad_enabled);
+      const ThreadStateGuard guard(caller);
       tenon_error* chunk_error = nullptr;
       const tenon_status status = body(state, from, to, &chunk_error);
       if (status != TENON_OK) throw_status(status, chunk_error);

@@ -12,6 +12,8 @@
 
 namespace tenon::core {
 
+constinit thread_local uint32_t creation_flags = 0;
+
 namespace {
 
 constexpr int64_t extension_bytes(int64_t rank) {
@@ -138,7 +140,8 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
     dtype_check(dtype);
     element_count(shape);
   }
-  auto tensor = TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS));
+  auto tensor =
+      TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation_flags));
   // Count, shape and strides in one pass; the unusual is found at its end and told by
   // element_count.
   int64_t* sizes = mutable_shape(tensor.get());
@@ -184,7 +187,7 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
     strides = row_major;
   }
   check_strides(shape, strides);
-  auto tensor = TensorRef::take(make_object(dtype, shape.size(), 0));
+  auto tensor = TensorRef::take(make_object(dtype, shape.size(), creation_flags));
   const Layout layout = lay_out(tensor.get(), shape, strides);
   if (layout.count == 0) {
     tensor->storage = Storage::wrap(data, 0, owner, release_owner);

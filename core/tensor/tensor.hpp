@@ -83,6 +83,10 @@ struct tenon_tensor {
       destroy(this);
     }
   }
+  // As a call reads them: another thread may just be bringing a view's history up to date.
+  uint32_t flags() const { return __atomic_load_n(&view.flags, __ATOMIC_RELAXED); }
+  // The version that the history is of; a view's history may be brought up to date by any thread.
+  uint32_t history_version() const { return __atomic_load_n(&view_version, __ATOMIC_ACQUIRE); }
   std::span<const int64_t> shape() const { return {view.shape, view.rank}; }
   std::span<const int64_t> strides() const { return {view.strides, view.rank}; }
   bool has_flag(uint32_t flag) const { return (view.flags & flag) != 0; }
@@ -135,6 +139,10 @@ class TensorRef {
  private:
   Tensor* tensor_ = nullptr;
 };
+
+// Flags that new tensors of this thread carry: TENON_TENSOR_INFERENCE in inference mode. Views have
+// those of their base.
+extern constinit thread_local uint32_t creation_flags [[gnu::tls_model("initial-exec")]];
 
 // Uninitialized and contiguous. Throws ValueError for negative sizes, a rank above TENON_MAX_RANK,
 // an unknown dtype, or more bytes than can be addressed.

@@ -76,6 +76,19 @@ AT(tenon_module_descriptor, forward, 40);
 AT(tenon_module_descriptor, destroy, 48);
 AT(tenon_module_descriptor, extra_repr, 56);
 
+SIZE(tenon_node_info, 64);
+AT(tenon_node_info, size, 0);
+AT(tenon_node_info, edges, 4);
+AT(tenon_node_info, outputs, 8);
+AT(tenon_node_info, saved_tensors, 12);
+AT(tenon_node_info, saved_bytes, 16);
+AT(tenon_node_info, sequence, 24);
+AT(tenon_node_info, name, 32);
+AT(tenon_node_info, op, 40);
+AT(tenon_node_info, provider, 48);
+AT(tenon_node_info, released, 56);
+AT(tenon_node_info, stashed, 60);
+
 SIZE(tenon_plugin, 112);
 AT(tenon_plugin, size, 0);
 AT(tenon_plugin, flags, 4);
@@ -140,7 +153,10 @@ SLOT(type_find, 104);
 SLOT(typed_create, 107);
 SLOT(call_parent, 111);
 SLOT(value_text, 112);
-SIZE(tenon_host, 16 + 8 * 113);
+SLOT(tensor_add_hook, 113);
+SLOT(graph_describe, 128);
+SLOT(live_tracking_set, 133);
+SIZE(tenon_host, 16 + 8 * 134);
 
 /* ---- codes that are written into files and plugins ---- */
 
@@ -149,5 +165,6 @@ _Static_assert(TENON_I32 == 5 && TENON_I64 == 6 && TENON_F32 == 7 && TENON_F64 =
 _Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");
 _Static_assert(TENON_VALUE_NOT_IMPLEMENTED == 14, "value tags");
 _Static_assert(TENON_OK == 0 && TENON_ERROR_TYPE == 1 && TENON_ERROR_INTERNAL == 14, "error kinds");
+_Static_assert(TENON_HOOK_TENSOR == 0 && TENON_HOOK_NODE_AFTER == 3, "hook kinds");
 _Static_assert(TENON_DIFFERENTIABLE_COMPOSITE == 2 && TENON_JVP_MULTILINEAR == 4, "op codes");
 _Static_assert(TENON_FACTS_TYPE == 0x544e0001u && TENON_FACTS_FORMAT == 1, "facts codes");

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "tenon/graph.hpp"
+#include "tenon/hooks.hpp"
 #include "tenon/tensor.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -26,6 +28,38 @@ class NoGrad : public GradMode {
 class EnableGrad : public GradMode {
  public:
   EnableGrad() : GradMode(true) {}
+};
+
+// Scope: tensors made in it are inference tensors, which no recording can save; nothing is
+// recorded. Views of other tensors stay what those are. A clone made outside of it is an ordinary
+// tensor.
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool enabled = true)
+      : grad_mode_(!enabled), previous_(host().inference_mode_set(enabled ? 1 : 0)) {}
+  ~InferenceMode() { host().inference_mode_set(previous_); }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+  static bool enabled() { return host().inference_mode() != 0; }
+
+ private:
+  GradMode grad_mode_;
+  int32_t previous_;
+};
+
+// Scope: recorded calls remember where they were made, and an error of backward names the op, its
+// plugin and that place; with `check_nan` a gradient that is not a number is an error. Slow.
+class AnomalyMode {
+ public:
+  explicit AnomalyMode(bool check_nan = true)
+      : previous_(host().anomaly_mode_set(check_nan ? 2 : 1)) {}
+  ~AnomalyMode() { host().anomaly_mode_set(previous_); }
+  AnomalyMode(const AnomalyMode&) = delete;
+  AnomalyMode& operator=(const AnomalyMode&) = delete;
+  static bool enabled() { return host().anomaly_mode() != 0; }
+
+ private:
+  int32_t previous_;
 };
 
 namespace detail {
@@ -59,9 +93,10 @@ struct GradientOptions {
   bool retain_graph = false;
   bool create_graph = false;
   bool allow_unused = false;
+  bool materialize_grads = false;  // zeros for unused inputs, which are allowed then
 };
 // The gradients of the roots with respect to `inputs`; .grad is never touched. Unused inputs are an
-// error, or undefined when allowed.
+// error, or undefined when allowed, or zeros.
 inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
                                      const std::vector<Tensor>& inputs,
                                      const GradientOptions& options = {}) {
@@ -74,7 +109,10 @@ inline std::vector<Tensor> gradients(const std::vector<Tensor>& roots,
                 options.seeds.empty() ? nullptr : detail::handles(options.seeds),
                 static_cast<int64_t>(roots.size()), detail::handles(inputs),
                 static_cast<int64_t>(inputs.size()), options.retain_graph ? 1 : 0,
-                options.create_graph ? 1 : 0, options.allow_unused ? 1 : 0,
+                options.create_graph ? 1 : 0,
+                options.materialize_grads ? 2
+                : options.allow_unused    ? 1
+                                          : 0,
                 reinterpret_cast<tenon_tensor**>(results.data()));
   return results;
 }

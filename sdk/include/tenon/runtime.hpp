@@ -29,12 +29,16 @@ inline void apply_config(const Tree& config) {
 }
 
 // Listings, from facts alone: "plugins", "ops", "overridable", "ignored", "modules", "op",
-// "plugin", "module".
+// "plugin", "module", "live".
 inline Tree describe(const std::string& what, const std::string& name = "") {
   Tree tree;
   detail::check(host().describe, what.c_str(), name.c_str(), tree.slot());
   return tree;
 }
+// Counts recorded calls by provider while they are alive, from now on: describe("live"). Returns
+// whether it was on. With TENON_LIVE in the environment it is on from the start, and what is alive
+// when the program ends is printed.
+inline bool track_live(bool enabled) { return host().live_tracking_set(enabled ? 1 : 0) != 0; }
 inline std::string signature(const std::string& op) {
   Value text;
   detail::check(host().op_signature, op.c_str(), text.slot());

@@ -12,6 +12,9 @@
 
 TENON_NAMESPACE_BEGIN
 
+class Hook;
+class Node;
+
 // A counted reference to a tensor; copying shares it. Default-constructed: undefined ("none").
 // One pointer in size, so that lists of Tensor are lists of handles. Reading is safe from any
 // thread; changing a tensor needs outside ordering.
@@ -58,7 +61,14 @@ class Tensor {
   int64_t size(int64_t dimension) const { return shape()[wrap_dimension(dimension)]; }
   int64_t stride(int64_t dimension) const { return strides()[wrap_dimension(dimension)]; }
   bool is_contiguous() const { return (view_record().flags & TENON_TENSOR_CONTIGUOUS) != 0; }
-  bool requires_grad() const { return (view_record().flags & TENON_TENSOR_REQUIRES_GRAD) != 0; }
+  bool requires_grad() const {
+    const uint32_t flags = view_record().flags;
+    if ((flags & (TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_VIEW)) == TENON_TENSOR_VIEW)
+      return host().tensor_requires_grad(handle_) != 0;  // its base may have been changed
+    return (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+  }
+  // Made in inference mode: cannot be saved for a backward.
+  bool is_inference() const { return (view_record().flags & TENON_TENSOR_INFERENCE) != 0; }
   int64_t wrap_dimension(int64_t dimension) const {
     const int64_t rank = dim() == 0 ? 1 : dim();
     if (dimension < -rank || dimension >= rank) {
@@ -108,10 +118,18 @@ class Tensor {
     detail::check(host().tensor_set_grad, handle_, grad.handle_);
   }
   void retain_grad() { detail::check(host().tensor_retain_grad, handle_); }
-  std::string grad_fn() const {
-    const char* name = host().tensor_node_name(handle_);
-    return name == nullptr ? std::string() : std::string(name);
-  }
+  // The recorded call that made it; undefined on leaves and constants.
+  inline Node grad_fn() const;
+  // `function(const Tensor& gradient)` runs with every gradient of this tensor; what it returns, if
+  // anything, takes the gradient's place. It stays with the call that made the tensor, should the
+  // tensor be changed in place. RuntimeError when the tensor does not require grad.
+  template <class Function>
+  Hook register_hook(Function&& function) const;
+  // `function(const Tensor& leaf)` runs once the leaf's .grad has been added to. Leaves only.
+  template <class Function>
+  Hook register_post_accumulate_grad_hook(Function&& function) const;
+  // ArgumentError when no hook of that id is registered on this tensor.
+  inline void remove_hook(int64_t id) const;
   Tensor detach() const {
     tenon_tensor* result = nullptr;
     detail::check(host().tensor_detach, handle_, &result);

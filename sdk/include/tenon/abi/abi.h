@@ -3,6 +3,7 @@
 #define TENON_ABI_ABI_H
 
 #include "attributes.h"
+#include "autograd.h"
 #include "dtype.h"
 #include "elementwise.h"
 #include "error.h"

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "attributes.h"
+#include "autograd.h"
 #include "error.h"
 #include "host_slots.h"
 #include "op.h"

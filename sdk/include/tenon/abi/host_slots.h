@@ -99,7 +99,8 @@
     (tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,                   \
      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph, \
      tenon_error** error))                                                                         \
-  /* Gives one gradient for each input, never touching .grad; null where unused and allowed. */    \
+  /* Gives one gradient for each input, never touching .grad. allow_unused: 0 an input that is not \
+   * used is an error, 1 it gets null, 2 zeros. */                                                 \
   X(0, tenon_status, gradients,                                                                    \
     (tenon_tensor* const* roots, tenon_tensor* const* seeds, int64_t root_count,                   \
      tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph, int32_t create_graph, \
@@ -187,7 +188,8 @@
   X(0, tenon_string, tree_key, (const tenon_tree* tree, int64_t index))                            \
   /* ---- listings and configuration ---- */                                                       \
   /* What is known, from facts alone: `what` is "plugins", "ops", "overridable", "ignored",        \
-   * "modules", "op", "plugin", "module", "runtime"; `name` filters. tools/README has the shapes.  \
+   * "modules", "op", "plugin", "module", "runtime", "live"; `name` filters. tools/README has the  \
+   * shapes.                                                                                       \
    */                                                                                              \
   X(0, tenon_status, describe,                                                                     \
     (const char* what, const char* name, tenon_tree** tree, tenon_error** error))                  \
@@ -283,6 +285,56 @@
     (const tenon_call* call, const tenon_value* arguments, tenon_value* results,                   \
      tenon_error** error))                                                                         \
   /* A value as it is printed: None, True, 0.4, 'text', tensor(1.), [1, 2]; given as a string. */  \
-  X(0, tenon_status, value_text, (const tenon_value* value, tenon_value* text, tenon_error** error))
+  X(0, tenon_status, value_text, (const tenon_value* value, tenon_value* text, tenon_error** error)) \
+  /* ---- hooks ---- */                                                                            \
+  /* Hangs a hook of kind TENON_HOOK_TENSOR or _POST_ACCUMULATE on a tensor that requires grad. It \
+   * stays with the node that made the tensor, should the tensor be changed in place. `state` is   \
+   * taken; `destroy(state)` runs once the hook is removed, or its graph gone, and no longer       \
+   * running. `hook` is given, or null: not wanted. */                                             \
+  X(0, tenon_status, tensor_add_hook,                                                              \
+    (tenon_tensor * tensor, int32_t kind, tenon_hook_function function, void* state,               \
+     void (*destroy)(void* state), tenon_hook** hook, tenon_error** error))                        \
+  /* By the id of a hook that was hung on this tensor. ArgumentError when there is none. */        \
+  X(0, tenon_status, tensor_remove_hook,                                                           \
+    (tenon_tensor * tensor, int64_t id, tenon_error * *error))                                     \
+  /* The same on a node, of kind TENON_HOOK_NODE_BEFORE or _NODE_AFTER. */                         \
+  X(0, tenon_status, node_add_hook,                                                                \
+    (tenon_node * node, int32_t kind, tenon_hook_function function, void* state,                   \
+     void (*destroy)(void* state), tenon_hook** hook, tenon_error** error))                        \
+  X(0, int64_t, hook_id, (const tenon_hook* hook))                                                 \
+  /* It does not run again, in a backward under way neither. Does nothing when it is gone. */      \
+  X(0, void, hook_remove, (tenon_hook * hook))                                                     \
+  X(0, void, hook_retain, (tenon_hook * hook))                                                     \
+  X(0, void, hook_release, (tenon_hook * hook))                                                    \
+  /* Of the backward that runs on this thread: a number of its own, 0 when none runs; and whether  \
+   * it takes a gradient to where the hook hangs. */                                               \
+  X(0, int64_t, backward_id, (void))                                                               \
+  X(0, int32_t, backward_reaches, (const tenon_hook* hook))                                        \
+  /* ---- nodes and graphs ---- */                                                                 \
+  /* Brings a view of a changed base up to date before it answers. */                              \
+  X(0, int32_t, tensor_requires_grad, (tenon_tensor * tensor))                                     \
+  /* The node that made the tensor, given; null on leaves. */                                      \
+  X(0, tenon_node*, tensor_node, (tenon_tensor * tensor))                                          \
+  X(0, void, node_retain, (tenon_node * node))                                                     \
+  X(0, void, node_release, (tenon_node * node))                                                    \
+  X(0, void, node_read, (tenon_node * node, tenon_node_info * info))                               \
+  /* Where the gradient of input `index` goes, given, and to which of its outputs; null: nowhere.  \
+   */                                                                                              \
+  X(0, tenon_node*, node_edge, (tenon_node * node, int64_t index, uint32_t * output))              \
+  /* The graph behind the roots: {"roots": [{"node", "output"}...], "nodes": [{"id", "name", "op", \
+   * "plugin", "sequence", "saved_tensors", "saved_bytes", "released", "ctx-stashed", "edges":     \
+   * [{"input", "node", "output"}...]}...]}; a node's id is its position. */                       \
+  X(0, tenon_status, graph_describe,                                                               \
+    (tenon_tensor* const* roots, int64_t count, tenon_tree** tree, tenon_error** error))           \
+  /* ---- modes of this thread; each returns the previous setting ---- */                          \
+  /* Tensors made in inference mode never take part in a recording; nothing is recorded in it. */  \
+  X(0, int32_t, inference_mode_set, (int32_t enabled))                                             \
+  X(0, int32_t, inference_mode, (void))                                                            \
+  /* 1: recorded calls remember where they were made, and errors of backward say so; 2: so do      \
+   * gradients that are not numbers. */                                                            \
+  X(0, int32_t, anomaly_mode_set, (int32_t level))                                                 \
+  X(0, int32_t, anomaly_mode, (void))                                                              \
+  /* From when it is on, nodes are counted by provider: describe("live"). For the process. */      \
+  X(0, int32_t, live_tracking_set, (int32_t enabled))
 
 #endif

@@ -1,0 +1,85 @@
+// Walking a graph, and what each node says of itself.
+#include "core/autograd/graph.hpp"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/autograd/history.hpp"
+#include "core/autograd/node.hpp"
+#include "core/base/error.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+class Walk {
+ public:
+  // The node's position, after those that were met before.
+  size_t meet(Node* node) {
+    const auto [entry, fresh] = ids_.emplace(node, nodes_.size());
+    if (fresh) nodes_.push_back(node);
+    return entry->second;
+  }
+  const std::vector<Node*>& nodes() const { return nodes_; }
+
+ private:
+  std::unordered_map<Node*, size_t> ids_;
+  std::vector<Node*> nodes_;
+};
+
+void put_node(TreeBuilder& tree, Walk& walk, size_t id) {
+  Node& node = *walk.nodes()[id];
+  const NodeReport report = node.report();
+  tree.begin_object().member("id", id).member("name", node.name());
+  if (const Implementation* implementation = node.implementation()) {
+    tree.member("op", implementation->schema.name).member("plugin", implementation->provider);
+  }
+  if (node.sequence() != kAccumulatorSequence) tree.member("sequence", node.sequence());
+  tree.member("saved_tensors", report.saved_tensors)
+      .member("saved_bytes", report.saved_bytes)
+      .member("released", node.released())
+      .member("ctx-stashed", report.stashed);
+  tree.key("edges").begin_array();
+  for (size_t i = 0; i < node.edges().size(); ++i) {
+    const Edge& edge = node.edges()[i];
+    if (edge.node == nullptr) continue;
+    tree.begin_object()
+        .member("input", i)
+        .member("node", walk.meet(edge.node))
+        .member("output", edge.output)
+        .end_object();
+  }
+  tree.end_array().end_object();
+}
+
+}  // namespace
+
+Tree describe_graph(std::span<Tensor* const> roots) {
+  struct Held {
+    std::vector<Node*> nodes;
+    ~Held() {
+      for (Node* node : nodes) node->release();
+    }
+  } held;
+  Walk walk;
+  TreeBuilder tree;
+  tree.begin_object().key("roots").begin_array();
+  for (Tensor* root : roots) {
+    if (root == nullptr) throw Error(TENON_ERROR_ARGUMENT, "a root of the graph is undefined");
+    refresh_history(*root);
+    const Edge edge = gradient_edge(*root);
+    if (edge.node == nullptr) continue;  // a constant has no graph
+    held.nodes.push_back(edge.node);
+    tree.begin_object()
+        .member("node", walk.meet(edge.node))
+        .member("output", edge.output)
+        .end_object();
+  }
+  tree.end_array().key("nodes").begin_array();
+  for (size_t id = 0; id < walk.nodes().size(); ++id) put_node(tree, walk, id);
+  tree.end_array().end_object();
+  return tree.finish();
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,94 @@
+// The set of live nodes, kept while somebody wants to know.
+#include "core/autograd/live.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <unordered_set>
+
+#include "core/autograd/node.hpp"
+
+namespace tenon::core {
+
+constinit std::atomic<bool> live_tracked{false};
+
+namespace {
+
+struct Living {
+  std::mutex mutex;
+  std::unordered_set<OpNode*> nodes;
+};
+Living& living() {
+  static auto* const set = new Living;  // nodes with static storage die late
+  return *set;
+}
+
+void print_at_exit() {
+  const std::string text = json(*describe_live(), 2);
+  std::fprintf(stderr, "tenon: alive at exit: %s\n", text.c_str());
+}
+
+const bool asked_at_start = [] {
+  if (std::getenv("TENON_LIVE") == nullptr) return false;
+  std::atexit(print_at_exit);
+  live_tracked.store(true);
+  return true;
+}();
+
+}  // namespace
+
+bool track_live(bool enabled) { return live_tracked.exchange(enabled); }
+
+void note_birth(OpNode& node) {
+  Living& all = living();
+  const std::lock_guard lock(all.mutex);
+  all.nodes.insert(&node);
+}
+
+void note_death(OpNode& node) noexcept {
+  Living& all = living();
+  const std::lock_guard lock(all.mutex);
+  all.nodes.erase(&node);
+}
+
+Tree describe_live() {
+  struct Provider {
+    size_t nodes = 0;
+    uint32_t saved_tensors = 0;
+    int64_t saved_bytes = 0;
+    std::map<std::string_view, size_t> ops;
+  };
+  std::map<std::string_view, Provider> providers;
+  {
+    Living& all = living();
+    const std::lock_guard lock(all.mutex);
+    for (OpNode* node : all.nodes) {
+      const NodeReport report = node->report();
+      Provider& provider = providers[node->implementation()->provider];
+      ++provider.nodes;
+      provider.saved_tensors += report.saved_tensors;
+      provider.saved_bytes += report.saved_bytes;
+      ++provider.ops[node->implementation()->schema.name];
+    }
+  }
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const auto& [name, provider] : providers) {
+    tree.begin_object()
+        .member("provider", name)
+        .member("nodes", provider.nodes)
+        .member("saved_tensors", provider.saved_tensors)
+        .member("saved_bytes", provider.saved_bytes)
+        .key("ops")
+        .begin_array();
+    for (const auto& [op, nodes] : provider.ops)
+      tree.begin_object().member("op", op).member("nodes", nodes).end_object();
+    tree.end_array().end_object();
+  }
+  tree.end_array();
+  return tree.finish();
+}
+
+}  // namespace tenon::core
