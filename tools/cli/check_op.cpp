@@ -277,9 +277,9 @@ class OpCheck {
       Tensor leaf = call.tensors[t].detach();
       leaf.requires_grad_();
       call.tensors[t] = tenon::Op("clone").call<Tensor>(leaf);
-      const std::string before = call.tensors[t].grad_fn();
+      const tenon::Node before = call.tensors[t].grad_fn();
       const std::vector<Tensor> results = tensors_of(call(call.tensors));
-      return call.tensors[t].grad_fn() != before;
+      return !call.tensors[t].grad_fn().is_same(before);
     } catch (const tenon::Error&) {
       return false;
     }

@@ -285,7 +285,8 @@
     (const tenon_call* call, const tenon_value* arguments, tenon_value* results,                   \
      tenon_error** error))                                                                         \
   /* A value as it is printed: None, True, 0.4, 'text', tensor(1.), [1, 2]; given as a string. */  \
-  X(0, tenon_status, value_text, (const tenon_value* value, tenon_value* text, tenon_error** error)) \
+  X(0, tenon_status, value_text,                                                                   \
+    (const tenon_value* value, tenon_value* text, tenon_error** error))                            \
   /* ---- hooks ---- */                                                                            \
   /* Hangs a hook of kind TENON_HOOK_TENSOR or _POST_ACCUMULATE on a tensor that requires grad. It \
    * stays with the node that made the tensor, should the tensor be changed in place. `state` is   \
