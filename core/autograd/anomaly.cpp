@@ -93,9 +93,9 @@ std::string origin_text(const Node& node) {
 }
 
 void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                   bool create_graph, bool search) {
+                   const BackwardCall& call, bool search) {
   try {
-    node.apply(gradients, answer, create_graph);
+    node.apply(gradients, answer, call);
   } catch (const Error& error) {
     throw told(node, error);
   }

@@ -22,6 +22,6 @@ std::string origin_text(const Node& node);
 // node.apply, telling of what goes wrong in it where its forward call was made. With
 // `search`, a gradient that holds a nan is an error. Throws.
 void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                   bool create_graph, bool search);
+                   const BackwardCall& call, bool search);
 
 }  // namespace tenon::core

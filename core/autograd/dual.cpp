@@ -9,6 +9,7 @@
 #include <atomic>
 #include <string>
 
+#include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
@@ -166,14 +167,16 @@ class JvpRule final : public RuleState {
   int64_t saved_count() override { return static_cast<int64_t>(call_.saved.size()); }
   Tensor* saved(int64_t index) override {
     if (index < 0 || index >= saved_count())
-      throw Error(TENON_ERROR_INDEX, "fewer tensors were saved than are asked for");
+      throw Error(TENON_ERROR_INDEX, "the jvp asks for saved tensor " + std::to_string(index) +
+                                         ", but save_for_forward kept " +
+                                         std::to_string(saved_count()));
     Tensor* tensor = call_.saved[static_cast<size_t>(index)].get();
     if (tensor == nullptr) return nullptr;
     const bool result = std::any_of(call_.results.begin(), call_.results.end(),
                                     [&](Tensor** place) { return *place == tensor; });
     return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
   }
-  void* stash() override { return call_.notes == nullptr ? nullptr : call_.notes->stash; }
+  FunctionNotes* kept() override { return call_.notes; }
 
  private:
   Tensor* hold(TensorRef tensor) {
@@ -333,7 +336,7 @@ class Propagation {
       const GradModeGuard guard(false);
       run_rule(implementation_.descriptor.jvp, given, answer_);
     }
-    if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, "jvp");
+    if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, jvp_differentiated);
   }
 
   [[noreturn]] void fail_once(const Slot& slot) const {

@@ -36,7 +36,7 @@ struct DualCall {
   const tenon_value* arguments;
   std::span<const TensorRef> originals;  // by parameter: operands as they were, where they changed
   std::span<Tensor** const> results;
-  const FunctionNotes* notes;        // of a Function
+  FunctionNotes* notes;              // of a Function
   std::span<const TensorRef> saved;  // what it lets its jvp see
   OpNode* node;                      // null when it was not recorded
 };

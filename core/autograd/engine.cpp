@@ -214,7 +214,7 @@ class Run final : public EngineRun {
   void accumulate(const Visit& leaf) {
     Tensor*& gradient = gradients_[leaf.gradients];
     answer_.clear();
-    leaf.node->apply({&gradient, 1}, answer_, options_.create_graph);
+    leaf.node->apply({&gradient, 1}, answer_, {options_.create_graph});
     std::exchange(gradient, nullptr)->release();
   }
 
@@ -322,10 +322,11 @@ class Run final : public EngineRun {
     if (run) {
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
+      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data()};
       if (thread_state.anomaly != 0) [[unlikely]]
-        apply_watched(node, gradients, answer_, options_.create_graph, thread_state.anomaly > 1);
+        apply_watched(node, gradients, answer_, call, thread_state.anomaly > 1);
       else
-        node.apply(gradients, answer_, options_.create_graph);
+        node.apply(gradients, answer_, call);
       if (extra != nullptr) [[unlikely]]
         run_hooks_after(*extra, node, answer_, gradients);
     }

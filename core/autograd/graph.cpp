@@ -39,7 +39,9 @@ void put_node(TreeBuilder& tree, Walk& walk, size_t id) {
   tree.member("saved_tensors", report.saved_tensors)
       .member("saved_bytes", report.saved_bytes)
       .member("released", node.released())
-      .member("ctx-stashed", report.stashed);
+      .member("ctx-stashed", report.attribute_bytes > 0)
+      .member("stashed_tensors", report.stashed_tensors)
+      .member("attribute_bytes", report.attribute_bytes);
   tree.key("edges").begin_array();
   for (size_t i = 0; i < node.edges().size(); ++i) {
     const Edge& edge = node.edges()[i];

@@ -96,7 +96,8 @@ class ViewNode final : public Node {
     return node;
   }
   const char* name() const override { return "AsStridedBackward0"; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer, bool) override {
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+             BackwardCall) override {
     if (gradients[0] == nullptr) {
       answer.emplace_back();
       return;
@@ -152,7 +153,7 @@ class CopySlicesNode final : public Node {
   bool released() const override { return change_->released(); }
   void release_saved() override { change_->release_saved(); }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             bool create_graph) override {
+             BackwardCall call) override {
     if (gradients[0] == nullptr) {
       answer.resize(edge_count_);
       return;
@@ -169,7 +170,7 @@ class CopySlicesNode final : public Node {
     const TensorRef slice = call_tensor(as_strided, slice_arguments);
     std::vector<TensorRef> inner;
     Tensor* given = slice.get();
-    change_->apply({&given, 1}, inner, create_graph);
+    change_->apply({&given, 1}, inner, {call.create_graph, call.retain_graph, nullptr});
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
     if (own) {
       const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true};
@@ -222,8 +223,8 @@ void Accumulator::let_go(GraphNode* node) noexcept {
 }
 
 void Accumulator::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>&,
-                        bool create_graph) {
-  if (gradients[0] != nullptr) accumulate_grad(*leaf_, gradients[0], create_graph);
+                        BackwardCall call) {
+  if (gradients[0] != nullptr) accumulate_grad(*leaf_, gradients[0], call.create_graph);
 }
 
 namespace {
@@ -301,6 +302,30 @@ Edge accumulator_edge(Tensor& leaf) {
 
 }  // namespace
 
+namespace {
+
+// The history of a view that a Function returns without declaring it is the Function's own rule,
+// which reading the view out of its changed base would pass over.
+void check_function_view(const Tensor& view) {
+  auto* node = static_cast<Node*>(view.node);
+  const Implementation* implementation = node == nullptr ? nullptr : node->implementation();
+  if (implementation == nullptr || (implementation->flags & TENON_OP_FUNCTION) == 0) return;
+  const std::vector<int32_t>& aliases = implementation->result_alias;
+  if (view.node_output < aliases.size() && aliases[view.node_output] >= 0) return;
+  Error error(
+      TENON_ERROR_INPLACE,
+      "Output " + std::to_string(view.node_output) + " of " + node->name() +
+          " is a view and it, or its base, is being modified inplace. This view was created "
+          "inside a custom Function (or because an input was returned as-is) and the "
+          "gradient of the Function would be passed over. Clone the output of the Function, "
+          "or declare the view in its schema: Tensor(a)");
+  error.op = implementation->schema.name;
+  error.provider = implementation->provider;
+  throw error;
+}
+
+}  // namespace
+
 void refresh_stale(Tensor& tensor) {
   Tensor& base = *tensor.view_base;
   if (base.node == nullptr || tensor.history_version() == tensor.version()) return;
@@ -315,6 +340,7 @@ void refresh_stale(Tensor& tensor) {
   const std::lock_guard lock(refreshing);
   const bool own_leaf = tensor.node == nullptr && tensor.requires_grad();
   if (own_leaf || tensor.history_version() == tensor.version()) return;
+  check_function_view(tensor);
   require_dense(base);
   if (tensor.node != nullptr) tensor.node->retain();
   old.node = tensor.node;
@@ -387,6 +413,7 @@ void check_inplace(const Tensor& tensor, const char* op) {
                                          "used in an in-place operation; "
                                          "run it under no_grad, or on a clone");
   }
+  check_function_view(tensor);
   require_dense(*tensor.view_base);
 }
 

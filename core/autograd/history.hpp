@@ -26,7 +26,7 @@ class Accumulator final : public Node {
   const char* name() const override { return "AccumulateGrad"; }
   Tensor& leaf() { return *leaf_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             bool create_graph) override;
+             BackwardCall call) override;
 
  private:
   explicit Accumulator(Tensor* leaf);

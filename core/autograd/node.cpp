@@ -2,15 +2,20 @@
 #include "core/autograd/node.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/dual.hpp"
+#include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/live.hpp"
+#include "core/autograd/saved_hooks.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -173,10 +178,21 @@ OpNode::~OpNode() {
   free_saved();
 }
 
-void OpNode::free_saved() {
-  for (size_t i = 0; i < saved_count_; ++i) {
-    if (saved_[i].tensor != nullptr) saved_[i].tensor->release();
+namespace {
+
+void release_saved_tensor(SavedTensor& saved) {
+  if (saved.packs()) [[unlikely]] {
+    delete std::exchange(saved.packed, nullptr);
+    saved.state = 0;
+  } else if (saved.tensor != nullptr) {
+    saved.tensor->release();
   }
+}
+
+}  // namespace
+
+void OpNode::free_saved() {
+  for (size_t i = 0; i < saved_count_; ++i) release_saved_tensor(saved_[i]);
   saved_count_ = 0;
   notes_.reset();
 }
@@ -209,13 +225,33 @@ NodeReport OpNode::report() {
   NodeReport report;
   if (released()) return report;
   const Use use(*this);
+  const auto bytes = [](tenon_dtype dtype, Shape shape) {
+    int64_t count = dtype_bytes(dtype);
+    for (const int64_t size : shape) count *= size;
+    return count;
+  };
   for (size_t i = 0; i < saved_count_; ++i) {
-    const Tensor* tensor = saved_[i].tensor;
-    if (tensor == nullptr || tensor->storage == nullptr) continue;
+    const SavedTensor& saved = saved_[i];
+    if (saved.tensor == nullptr) continue;
+    if (saved.packs()) {
+      report.saved_bytes += bytes(saved.packed->dtype, saved.packed->shape);
+    } else if (saved.tensor->storage != nullptr) {
+      report.saved_bytes += bytes(saved.tensor->view.dtype, saved.tensor->shape());
+    } else {
+      continue;
+    }
     ++report.saved_tensors;
-    report.saved_bytes += tensor->view.count * dtype_bytes(tensor->view.dtype);
   }
-  report.stashed = notes_ && notes_->stash != nullptr;
+  const tenon_attribute* attribute = notes_ ? notes_->attributes.first() : nullptr;
+  for (; attribute != nullptr; attribute = attribute->next) {
+    report.attribute_bytes += attribute->bytes;
+    for (int64_t i = 0; i < attribute->tensor_count; ++i) {
+      const Tensor* tensor = attribute->tensors[i];
+      if (tensor == nullptr) continue;
+      ++report.stashed_tensors;
+      report.attribute_bytes += bytes(tensor->view.dtype, tensor->shape());
+    }
+  }
   return report;
 }
 
@@ -234,17 +270,25 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
         [[unlikely]]
       fail_inference_saved();
     saved.version = tensor->version();
+    saved.state = SavedTensor::kPresent;
+    const bool own =
+        kind == SavedTensor::Kind::Result || kind == SavedTensor::Kind::ListedOwnResult;
     if (kind == SavedTensor::Kind::ShapeOnly) {
       saved.tensor = make_shape_only(*tensor).give();
-    } else if (kind == SavedTensor::Kind::Result || kind == SavedTensor::Kind::ListedOwnResult) {
-      // Without its history: the node must not keep itself alive through its own result.
-      saved.tensor = make_detached(*tensor).give();
-    } else {
-      tensor->retain();
-      saved.tensor = tensor;
+    } else if (thread_state.saved_scope == nullptr || !pack(saved, *tensor, !own)) [[likely]] {
+      // A result without its history: the node must not keep itself alive through it.
+      saved.tensor = (own ? make_detached(*tensor) : TensorRef(tensor)).give();
     }
   }
   saved_[saved_count_++] = saved;
+}
+
+bool OpNode::pack(SavedTensor& saved, Tensor& tensor, bool with_history) {
+  PackedTensor* packed = pack_saved(tensor, with_history, name());
+  if (packed == nullptr) return false;
+  saved.packed = packed;
+  saved.state |= SavedTensor::kPacked;
+  return true;
 }
 
 namespace {
@@ -326,6 +370,20 @@ bool expands_to(const OutputInfo& info, const Tensor& tensor) {
   return "an invalid gradient at index " + std::to_string(index);
 }
 
+// The author of a Function mostly forgot a sum: said once for each op, or refused in a strict
+// scope.
+[[gnu::cold]] void tell_summed(const Implementation& implementation, const Node& from,
+                               const OutputInfo& info, const Tensor& gradient, size_t index) {
+  const std::string what = " - got " + shape_text(gradient.shape()) + " for an input of shape " +
+                           shape_text({info.shape, info.rank});
+  if (thread_state.strict_gradients)
+    fail_answer(from, invalid_at(index) + what + ", and strict gradients are asked for");
+  if (implementation.told_summed.exchange(true, std::memory_order_relaxed)) return;
+  log(LogLevel::warning, implementation.provider,
+      "function " + std::string(from.name()) + " returned a gradient at index " +
+          std::to_string(index) + what + "; it is summed to that shape. Told once for this op");
+}
+
 }  // namespace
 
 void check_answer(Node& node, std::span<const TensorRef> answer) {
@@ -352,6 +410,9 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
                             " but expected shape compatible with " +
                             shape_text({info.shape, info.rank}));
     }
+    const Implementation* implementation = from.implementation();
+    if (implementation != nullptr && (implementation->flags & TENON_OP_FUNCTION) != 0)
+      tell_summed(*implementation, from, info, *gradient, index);
     static const tenon_op* const sum_to_size = Registry::process().require("sum_to_size");
     tenon_value shape{};
     shape.tag = TENON_VALUE_INT_LIST;
@@ -382,7 +443,16 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
 // What a rule sees of its node.
 class BackwardRule final : public RuleState {
  public:
-  BackwardRule(OpNode& node, bool create_graph) : node_(node), create_graph_(create_graph) {}
+  // `once`: the rule itself must not be recorded.
+  BackwardRule(OpNode& node, BackwardCall call, bool once, std::span<Tensor* const> given,
+               std::vector<TensorRef>& zeros)
+      : node_(node),
+        call_(call),
+        create_graph_(call.create_graph && !once),
+        given_(given),
+        zeros_(zeros) {}
+
+  const char* phase() const override { return "backward"; }
 
   // Fills `values` with the call's arguments, saved tensors in place.
   void fill_arguments(tenon_value* values) {
@@ -426,51 +496,137 @@ class BackwardRule final : public RuleState {
   int64_t slot_count() override { return node_.edge_count_; }
   int64_t saved_count() override {
     int64_t count = 0;
-    for (size_t i = 0; i < node_.saved_count_; ++i) count += is_listed(node_.saved_[i]) ? 1 : 0;
+    for (size_t i = 0; i < node_.saved_count_; ++i) count += node_.saved_[i].listed() ? 1 : 0;
     return count;
   }
-  Tensor* saved(int64_t index) override {
-    if (index >= 0) {
-      for (size_t i = 0, at = static_cast<size_t>(index); i < node_.saved_count_; ++i) {
-        if (is_listed(node_.saved_[i]) && at-- == 0) return unpack(node_.saved_[i]);
+  Tensor* saved(int64_t index) override { return unpack(listed(index), index); }
+  TensorRef give_saved(int64_t index) override {
+    SavedTensor& saved = listed(index);
+    if ((node_.implementation_->flags & TENON_OP_CLEAR_SAVED) == 0) [[likely]]
+      return TensorRef(unpack(saved, index));
+    // Two runs of a retained graph may both ask: one gets it.
+    SavedTensor taken = saved;
+    taken.tensor = std::atomic_ref(saved.tensor).exchange(nullptr, std::memory_order_acq_rel);
+    if (taken.tensor == nullptr) {
+      if ((saved.state & SavedTensor::kPresent) == 0) return {};
+      throw Error(TENON_ERROR_GRAPH,
+                  "saved tensor " + std::to_string(index) + " of " + node_.name() +
+                      " was read before: its op declares clear_saved_tensors_on_access, so each "
+                      "can be read once, in one backward");
+    }
+    struct Release {
+      SavedTensor& saved;
+      ~Release() { release_saved_tensor(saved); }
+    } release{taken};
+    TensorRef tensor(unpack(taken, index));
+    std::erase_if(held_, [&](const TensorRef& held) { return held.get() == tensor.get(); });
+    return tensor;
+  }
+  FunctionNotes* kept() override { return node_.notes_.get(); }
+  TensorRef guard(Tensor& tensor) override {
+    if (!create_graph_ || tensor.requires_grad() || !dtype_floating(tensor.view.dtype) ||
+        is_constant(tensor))
+      return TensorRef(&tensor);
+    return refusing(tensor, kStashed);
+  }
+  bool had_tensor(int64_t index) override {
+    return index >= 0 && !node_.implementation_->has_lists &&
+           static_cast<uint32_t>(index) < node_.implementation_->slot_parameters && index < 64 &&
+           node_.slot_holds_tensor(static_cast<size_t>(index));
+  }
+  uint32_t backward_options() override {
+    return static_cast<uint32_t>(call_.retain_graph) * TENON_BACKWARD_RETAIN_GRAPH |
+           static_cast<uint32_t>(call_.create_graph) * TENON_BACKWARD_CREATE_GRAPH;
+  }
+  bool take_gradients(std::span<Tensor*> taken) override {
+    if (taken_ || taken.size() != given_.size()) return false;
+    taken_ = true;
+    for (size_t i = 0; i < taken.size(); ++i) {
+      taken[i] = given_[i];
+      if (given_[i] == nullptr) continue;
+      const bool zero = i < zeros_.size() && zeros_[i].get() == given_[i];
+      // A rule that is recorded as a whole is compared with its gradients afterwards.
+      if (zero) {
+        zeros_[i].give();
+      } else if (call_.owned != nullptr && call_.create_graph == create_graph_) {
+        call_.owned[i] = nullptr;
+      } else {
+        given_[i]->retain();
       }
     }
-    throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " +
-                                       std::to_string(saved_count()) + " tensors, and tensor " +
-                                       std::to_string(index) + " is asked for");
+    return true;
   }
-  void* stash() override { return node_.notes_ ? node_.notes_->stash : nullptr; }
 
  private:
   struct List {
     uint16_t parameter;
     std::vector<Tensor*> tensors;
   };
-  static bool is_listed(const SavedTensor& saved) {
-    return saved.kind == SavedTensor::Kind::Listed ||
-           saved.kind == SavedTensor::Kind::ListedOwnResult;
+  SavedTensor& listed(int64_t index) {
+    if (index >= 0) {
+      for (size_t i = 0, at = static_cast<size_t>(index); i < node_.saved_count_; ++i) {
+        if (node_.saved_[i].listed() && at-- == 0) return node_.saved_[i];
+      }
+    }
+    throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " +
+                                       std::to_string(saved_count()) + " tensors, and tensor " +
+                                       std::to_string(index) + " is asked for");
   }
-  // The saved tensor as a rule may use it, alive as long as the node is in use.
-  Tensor* unpack(const SavedTensor& saved) {
+  bool is_constant(const Tensor& tensor) const {
+    const std::vector<TensorRef>& constants = node_.notes_->non_differentiable;
+    return std::any_of(constants.begin(), constants.end(),
+                       [&](const TensorRef& constant) { return constant.get() == &tensor; });
+  }
+  TensorRef refusing(Tensor& tensor, uint32_t detail) {
+    TensorRef alias = make_detached(tensor);
+    Tensor* output = alias.get();
+    ErrorNode* node = ErrorNode::create(*node_.implementation_, unknown_gradient, detail,
+                                        node_.edges(), {&output, 1});
+    set_history(*alias, node, 0);
+    node->release();
+    return alias;
+  }
+  Tensor* hold(TensorRef tensor) {
+    held_.push_back(std::move(tensor));
+    return held_.back().get();
+  }
+  // The saved tensor as a rule may use it, alive as long as the node is in use. `index` is that of
+  // a listed one.
+  Tensor* unpack(const SavedTensor& saved, int64_t index = 0) {
     Tensor* tensor = saved.tensor;
     if (tensor == nullptr || saved.kind == SavedTensor::Kind::ShapeOnly) return tensor;
-    if (tensor->version() != saved.version) fail_changed(saved, node_);
-    if (!create_graph_ || !own_result(saved)) return tensor;
-    // Results are kept without their history, which a recorded rule needs.
-    held_.push_back(make_detached(*tensor));
-    if (node_.outputs_[saved.index].differentiable) set_history(*held_.back(), &node_, saved.index);
-    share_tangent(*tensor, *held_.back());
-    return held_.back().get();
+    const bool packed = saved.packs();
+    if (packed) [[unlikely]] {
+      tensor = hold(unpack_saved(*saved.packed, node_.name()));
+    } else if (tensor->version() != saved.version) {
+      fail_changed(saved, node_);
+    }
+    if (!create_graph_) return tensor;
+    if (own_result(saved)) {
+      // Results are kept without their history, which a recorded rule needs.
+      if (!packed) tensor = hold(make_detached(*tensor));
+      if (node_.outputs_[saved.index].differentiable) set_history(*tensor, &node_, saved.index);
+      if (!packed) share_tangent(*saved.tensor, *tensor);
+    } else if (saved.kind == SavedTensor::Kind::ListedIntermediate) {
+      tensor = hold(refusing(*tensor, static_cast<uint32_t>(index)));
+    } else if (packed && saved.packed->edge.node != nullptr) {
+      set_history(*tensor, saved.packed->edge.node, saved.packed->edge.output);
+    }
+    return tensor;
   }
 
   OpNode& node_;
+  BackwardCall call_;
   bool create_graph_;
+  bool taken_ = false;
+  std::span<Tensor* const> given_;
+  std::vector<TensorRef>& zeros_;
   std::vector<TensorRef> held_;
   std::vector<List> lists_;
 };
 
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                   bool create_graph) {
+                   BackwardCall call) {
   const Use use(*this);
   Tensor* few[8];
   std::vector<Tensor*> many;
@@ -486,14 +642,16 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for
     // what can have a gradient.
     if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
-    zeros.push_back(make_empty(outputs_[i].dtype, {outputs_[i].shape, outputs_[i].rank}));
+    zeros.resize(i + 1);
+    zeros[i] = make_empty(outputs_[i].dtype, {outputs_[i].shape, outputs_[i].rank});
     tenon_value zero{};
     zero.tag = TENON_VALUE_INT;
-    fill(*zeros.back(), zero);
-    incoming[i] = zeros.back().get();
+    fill(*zeros[i], zero);
+    incoming[i] = zeros[i].get();
   }
-  const bool once = create_graph && (implementation_->flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0;
-  BackwardRule rule(*this, create_graph && !once);
+  const bool once =
+      call.create_graph && (implementation_->flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0;
+  BackwardRule rule(*this, call, once, {incoming, gradients.size()}, zeros);
   rule.answer = &answer;
   tenon_value values[kMaxParameters];
   rule.fill_arguments(values);
@@ -501,7 +659,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   tenon_error* error = nullptr;
   tenon_status status = TENON_OK;
   {
-    const GradModeGuard guard(create_graph && !once);
+    const GradModeGuard guard(call.create_graph && !once);
     status =
         implementation_->descriptor.backward(implementation_->descriptor.self, &context, incoming,
                                              static_cast<int64_t>(gradients.size()), &error);
@@ -515,72 +673,17 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
   const bool traced = std::any_of(incoming, incoming + gradients.size(), [](const Tensor* given) {
     return given != nullptr && given->requires_grad();
   });
-  if (traced) forbid_differentiation(answer, "backward", {incoming, gradients.size()});
+  if (traced) forbid_differentiation(answer, backward_differentiated, {incoming, gradients.size()});
 }
-
-namespace {
-
-// Stands behind the answer of a rule that must not be differentiated itself. Its edges lead to all
-// that the answer was made from, so that nobody can ask for its derivative without meeting it.
-class OnceNode final : public Node {
- public:
-  static OnceNode* create(const Implementation& implementation, const char* rule,
-                          std::span<const Edge> edges, std::span<const TensorRef> answer) {
-    size_t shapes = 0;
-    for (const TensorRef& gradient : answer) shapes += gradient ? gradient->view.rank : 0;
-    const size_t outputs_at = aligned(sizeof(OnceNode)) + edges.size() * sizeof(Edge);
-    const size_t shapes_at = outputs_at + answer.size() * sizeof(OutputInfo);
-    const size_t bytes = shapes_at + shapes * sizeof(int64_t);
-    auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
-    auto* node = new (memory) OnceNode(implementation, rule, static_cast<uint32_t>(bytes));
-    node->edges_ = reinterpret_cast<Edge*>(memory + aligned(sizeof(OnceNode)));
-    node->edge_count_ = static_cast<uint16_t>(edges.size());
-    for (size_t i = 0; i < edges.size(); ++i) {
-      node->edges_[i] = edges[i];
-      if (edges[i].node != nullptr) edges[i].node->retain();
-    }
-    node->outputs_ = reinterpret_cast<OutputInfo*>(memory + outputs_at);
-    node->output_count_ = static_cast<uint16_t>(answer.size());
-    auto* shape = reinterpret_cast<int64_t*>(memory + shapes_at);
-    for (size_t i = 0; i < answer.size(); ++i) {
-      node->outputs_[i] = {};
-      if (!answer[i]) continue;
-      const tenon_tensor_view& view = answer[i]->view;
-      for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-      node->outputs_[i] = {shape, view.dtype, view.rank, true};
-      shape += view.rank;
-    }
-    return node;
-  }
-  const char* name() const override { return "OnceDifferentiableBackward"; }
-  const Implementation* implementation() const override { return implementation_; }
-  void apply(std::span<Tensor* const>, std::vector<TensorRef>&, bool) override {
-    Error error(TENON_ERROR_GRAPH,
-                "trying to differentiate twice a function that was marked with "
-                "@once_differentiable: the " +
-                    std::string(rule_) + " of op '" + implementation_->schema.name + "'");
-    error.op = implementation_->schema.name;
-    error.provider = implementation_->provider;
-    throw error;
-  }
-
- private:
-  OnceNode(const Implementation& implementation, const char* rule, uint32_t bytes)
-      : Node(next_sequence(), bytes), implementation_(&implementation), rule_(rule) {}
-  const Implementation* implementation_;
-  const char* rule_;
-};
-
-}  // namespace
 
 void OpNode::share_tangents(std::span<Tensor** const> results) {
   for (size_t i = 0; i < saved_count_; ++i) {
-    if (own_result(saved_[i]) && saved_[i].tensor != nullptr)
+    if (own_result(saved_[i]) && !saved_[i].packs() && saved_[i].tensor != nullptr)
       share_tangent(**results[saved_[i].index], *saved_[i].tensor);
   }
 }
 
-void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, const char* rule,
+void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
                                     std::span<Tensor* const> given) {
   std::vector<Edge> edges;
   struct Release {
@@ -599,7 +702,9 @@ void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, const char* 
     edge.node->retain();
     edges.push_back(edge);
   }
-  OnceNode* node = OnceNode::create(*implementation_, rule, edges, answer);
+  std::vector<Tensor*> outputs;
+  for (const TensorRef& gradient : answer) outputs.push_back(gradient.get());
+  ErrorNode* node = ErrorNode::create(*implementation_, reason, 0, edges, outputs);
   for (size_t i = 0; i < answer.size(); ++i) {
     if (!answer[i] || !dtype_floating(answer[i]->view.dtype)) continue;
     answer[i] = make_detached(*answer[i]);

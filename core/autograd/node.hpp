@@ -15,6 +15,9 @@
 namespace tenon::core {
 
 class Node;
+class Error;
+// What a history that refuses says.
+using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
 
 // Where a gradient flows on: output `output` of `node`. The holder owns a reference to the node.
 struct Edge {
@@ -30,11 +33,20 @@ struct OutputInfo {
   bool differentiable = false;
 };
 
-// What a report says of a node.
+// What a report says of a node's memory.
 struct NodeReport {
   uint32_t saved_tensors = 0;
   int64_t saved_bytes = 0;
-  bool stashed = false;  // memory of the plugin's own
+  uint32_t stashed_tensors = 0;  // on the context's attributes
+  int64_t attribute_bytes = 0;   // those tensors included
+};
+
+// How a node is run.
+struct BackwardCall {
+  bool create_graph = false;
+  bool retain_graph = false;
+  Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
+};
 };
 
 // One block of memory: the object, then edges, outputs and what the kind of node adds. Released
@@ -49,7 +61,7 @@ class Node : public GraphNode {
   // Turns the gradients of the outputs (null: none) into those of the edges. `answer` is empty at
   // entry. Throws.
   virtual void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-                     bool create_graph) = 0;
+                     BackwardCall call) = 0;
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
@@ -88,9 +100,14 @@ class Node : public GraphNode {
 uint64_t next_sequence();
 inline constexpr uint64_t kAccumulatorSequence = ~uint64_t{0};
 
+struct PackedTensor;
+
 // A tensor kept by a node, with the version that it must still have.
 struct SavedTensor {
-  Tensor* tensor = nullptr;  // owned
+  union {
+    Tensor* tensor = nullptr;  // owned
+    PackedTensor* packed;      // owned; when a scope of saved-tensor hooks was open
+  };
   uint32_t version = 0;
   uint16_t index = 0;  // parameter or result
   enum class Kind : uint8_t {
@@ -98,8 +115,14 @@ struct SavedTensor {
     ShapeOnly,
     Result,
     Listed,
-    ListedOwnResult
+    ListedOwnResult,
+    ListedIntermediate  // neither input nor output of its Function: its own gradient is not known
   } kind = Kind::Argument;
+  enum : uint8_t { kPresent = 1, kPacked = 2 };
+  uint8_t state = 0;
+
+  bool packs() const { return (state & kPacked) != 0; }
+  bool listed() const { return kind >= Kind::Listed; }
 };
 
 [[noreturn, gnu::cold]] void fail_inference_saved();
@@ -122,7 +145,7 @@ class OpNode final : public Node {
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             bool create_graph) override;
+             BackwardCall call) override;
   void release_saved() override;
   bool released() const override {
     return (uses_.load(std::memory_order_acquire) & kReleased) != 0;
@@ -137,7 +160,7 @@ class OpNode final : public Node {
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
   // What a rule of the call answered is a constant, and whoever differentiates it meets an error.
-  void forbid_differentiation(std::vector<TensorRef>& answer, const char* rule,
+  void forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
                               std::span<Tensor* const> given = {});
   NodeReport report() override;
 
@@ -149,6 +172,7 @@ class OpNode final : public Node {
   // A run of the rule under way keeps what was saved, even when the graph is released meanwhile.
   static constexpr uint32_t kReleased = 1u << 31;
   class Use;
+  bool pack(SavedTensor& saved, Tensor& tensor, bool with_history);
   void free_saved();
 
   const Implementation* implementation_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/autograd/dual.hpp"
+#include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
@@ -85,6 +86,12 @@ class DetachedInputs {
     }
   }
   const tenon_value* values() const { return values_; }
+  bool is_original(const Tensor* tensor) const {
+    for (const Pair& pair : pairs_) {
+      if (pair.original == tensor) return true;
+    }
+    return false;
+  }
   // Null when the tensor is none of the aliases.
   Tensor* original(const Tensor* tensor) const {
     for (const Pair& pair : pairs_) {
@@ -308,14 +315,18 @@ class RecordedCall {
       if (*place != nullptr && !changed(*place))
         separate_from_inputs(implementation_, arguments_, place);
     }
-    const FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
+    FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
-    if (dual_ && notes_) saved = notes_->saved;
+    if (notes_) saved = std::move(notes_->saved_for_forward);
     std::optional<NewNode> node;
     if (recording_ && can_require_grad()) {
-      if (implementation_.descriptor.differentiable != TENON_DIFFERENTIABLE_FORMULA)
+      if (implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA) {
+        record(node);
+      } else if (function_ && dirty_.empty()) {
+        record_refusal();
+      } else {
         fail_not_implemented(implementation_);
-      record(node);
+      }
     }
     // After recording, so that a tangent can be differentiated through the results that it reads.
     if (dual_) {
@@ -393,13 +404,15 @@ class RecordedCall {
         (*place)->release();
         *place = original;
       } else if ((*place)->view_base != nullptr) {
-        if (Tensor* input = detached_->original((*place)->view_base))
-          set_view_base(**place, *input);
+        rebase_view(**place);
       }
     }
+    if (notes_->attributes.first() != nullptr) separate_stashed();
     for (TensorRef& saved : notes_->saved) detached_->restore(saved);
+    for (TensorRef& saved : notes_->saved_for_forward) detached_->restore(saved);
     for (TensorRef& tensor : notes_->dirty) {
       detached_->restore(tensor);
+      check_dirty(tensor.get());
       if (recording_) check_inplace(*tensor, name_of(implementation_).c_str());
       note_change(implementation_, *tensor);
       dirty_.push_back(tensor.get());
@@ -412,10 +425,83 @@ class RecordedCall {
                         "a Function returns every input that it changes in place");
       }
     }
+    separate_duplicates();
     if (implementation_.settles) settle(implementation_, arguments_, results_);
     if (implementation_.out_parameter < 0) return;
     const tenon_value& out = arguments_[implementation_.out_parameter];
     if (out.tag == TENON_VALUE_TENSOR) note_change(implementation_, *out.as.tensor);
+  }
+
+  // A view of an input is one of the caller's tensor; a view of what only forward knew is no view
+  // to anybody else.
+  void rebase_view(Tensor& view) {
+    Tensor* base = view.view_base;
+    if (Tensor* input = detached_->original(base)) {
+      set_view_base(view, *input);
+      return;
+    }
+    if (detached_->is_original(base) ||
+        std::any_of(places_.begin(), places_.end(), [&](Tensor** place) { return *place == base; }))
+      return;
+    view.view_base = nullptr;
+    view.view.flags &= ~uint32_t{TENON_TENSOR_VIEW};
+    base->release();
+  }
+
+  [[noreturn, gnu::cold]] void fail_marked(const char* what) const {
+    throw Error(TENON_ERROR_RUNTIME,
+                name_of(implementation_) + "(): a tensor that was marked dirty " + what);
+  }
+  void check_dirty(const Tensor* tensor) const {
+    if (!detached_->is_original(tensor))
+      fail_marked("is none of the inputs; mark_dirty takes inputs that forward changes in place");
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (*places_[i] != tensor) continue;
+      if (constant_[i] && tensor->requires_grad() && recording_)
+        fail_marked("is marked as not differentiable too; detach it after the call instead");
+      if (std::any_of(places_.begin(), places_.begin() + static_cast<std::ptrdiff_t>(i),
+                      [&](Tensor** place) { return *place == tensor; }))
+        fail_marked("is returned twice; return it once");
+    }
+  }
+
+  // One tensor returned twice is two results, each with its own gradient.
+  void separate_duplicates() {
+    for (size_t i = 1; i < places_.size(); ++i) {
+      Tensor* tensor = *places_[i];
+      if (tensor == nullptr || detached_->is_original(tensor)) continue;
+      for (size_t k = 0; k < i; ++k) {
+        if (*places_[k] != tensor) continue;
+        TensorRef alias = make_detached(*tensor);
+        set_view_base(*alias, *tensor);
+        *places_[i] = alias.give();
+        tensor->release();
+        break;
+      }
+    }
+  }
+
+  // A result that stands on the context too goes out as another tensor, so that its history does
+  // not keep itself alive.
+  void separate_stashed() {
+    const tenon_attribute* attribute = notes_->attributes.first();
+    for (; attribute != nullptr; attribute = attribute->next) {
+      for (int64_t i = 0; i < attribute->tensor_count; ++i) {
+        for (Tensor** place : places_) {
+          Tensor* stashed = *place;
+          if (stashed == nullptr || attribute->tensors[i] != stashed || changed(stashed)) continue;
+          TensorRef alias = make_detached(*stashed);
+          if (stashed->view_base != nullptr) set_view_base(*alias, *stashed->view_base);
+          for (std::vector<TensorRef>* list : {&notes_->saved, &notes_->saved_for_forward}) {
+            for (TensorRef& saved : *list) {
+              if (saved.get() == stashed) saved = alias;
+            }
+          }
+          *place = alias.give();
+          stashed->release();
+        }
+      }
+    }
   }
 
   bool can_require_grad() const {
@@ -424,6 +510,23 @@ class RecordedCall {
       if (!constant_[i] && differentiable_dtype(*places_[i])) return true;
     }
     return false;
+  }
+
+  // A Function without a backward works forward; whoever asks for its gradient is told.
+  void record_refusal() {
+    std::vector<Edge> edges;
+    for_each_slot(implementation_, arguments_, [&](size_t, Tensor* tensor, uint32_t) {
+      if (tensor != nullptr && tensor->requires_grad()) edges.push_back(gradient_edge(*tensor));
+    });
+    std::vector<Tensor*> results;
+    for (Tensor** place : places_) results.push_back(*place);
+    ErrorNode* node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
+    for (const Edge& edge : edges) edge.node->release();
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i] != nullptr && !constant_[i] && node->outputs()[i].differentiable)
+        set_history(*results[i], node, static_cast<uint32_t>(i));
+    }
+    node->release();
   }
 
   void record(std::optional<NewNode>& made) {
@@ -507,13 +610,26 @@ class RecordedCall {
         node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()),
                    saved.get());
       } else {
-        node->save(SavedTensor::Kind::Listed, 0, saved.get());
+        node->save(is_intermediate(saved.get()) ? SavedTensor::Kind::ListedIntermediate
+                                                : SavedTensor::Kind::Listed,
+                   0, saved.get());
       }
     }
     notes_->saved.clear();
     notes_->dirty.clear();
-    notes_->non_differentiable.clear();
+    // Constants on the context are told from intermediates there; others are done with.
+    if (notes_->attributes.first() == nullptr) notes_->non_differentiable.clear();
     node->set_notes(std::move(notes_));
+  }
+
+  // What forward computed and keeps to itself: through it no gradient can be known.
+  bool is_intermediate(const Tensor* saved) const {
+    if (saved == nullptr || saved->requires_grad() || !differentiable_dtype(saved) ||
+        detached_->is_original(saved))
+      return false;
+    const std::vector<TensorRef>& constants = notes_->non_differentiable;
+    return std::none_of(constants.begin(), constants.end(),
+                        [&](const TensorRef& constant) { return constant.get() == saved; });
   }
 
   const Implementation& implementation_;

@@ -59,9 +59,17 @@ void release_results(const Implementation& implementation, tenon_value* results)
 
 namespace {
 
+// A plain run of a Function may have set attributes that only it could read.
+void drop_loose_notes(tenon_context& context) noexcept {
+  if (context.notes != nullptr && context.notes->loose)
+    delete std::exchange(context.notes, nullptr);
+}
+
 [[gnu::noinline, gnu::cold]] tenon_status fail_run(const Implementation& implementation,
-                                                   tenon_value* results, tenon_status status,
+                                                   tenon_context& context, tenon_value* results,
+                                                   tenon_status status,
                                                    tenon_error** error) noexcept {
+  drop_loose_notes(context);
   release_results(implementation, results);
   add_error_context(error, implementation, status);
   return status;
@@ -81,7 +89,7 @@ namespace {
   const tenon_status status =
       implementation.run(implementation.self, &context, arguments, results, error);
   if (status != TENON_OK) [[unlikely]]
-    return fail_run(implementation, results, status, error);
+    return fail_run(implementation, context, results, status, error);
   return TENON_OK;
 }
 
@@ -94,6 +102,7 @@ namespace {
   if (status != TENON_OK) [[unlikely]]
     return status;
   if (!implementation.leaves_traces) return TENON_OK;
+  drop_loose_notes(context);
   if (implementation.viewed_parameter >= 0) {
     Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
     Tensor* view = results[0].as.tensor;

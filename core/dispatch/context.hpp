@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/dispatch/op.hpp"
@@ -10,33 +13,81 @@
 
 namespace tenon::core {
 
+// The named values of a context, linked through memory of the plugin.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+  ~Attributes() {
+    while (first_ != nullptr) remove(&first_);
+  }
+  // Takes it, in place of one of the same name.
+  void set(tenon_attribute* attribute) noexcept {
+    erase(text(attribute->name));
+    attribute->next = std::exchange(first_, attribute);
+  }
+  tenon_attribute* find(std::string_view name) const noexcept {
+    tenon_attribute* at = first_;
+    while (at != nullptr && text(at->name) != name) at = at->next;
+    return at;
+  }
+  bool erase(std::string_view name) noexcept {
+    for (tenon_attribute** at = &first_; *at != nullptr; at = &(*at)->next) {
+      if (text((*at)->name) != name) continue;
+      remove(at);
+      return true;
+    }
+    return false;
+  }
+  const tenon_attribute* first() const noexcept { return first_; }
+  static std::string_view text(const tenon_string& string) noexcept {
+    return {string.data, static_cast<size_t>(string.length)};
+  }
+
+ private:
+  static void remove(tenon_attribute** at) noexcept {
+    tenon_attribute* attribute = *at;
+    *at = attribute->next;
+    attribute->destroy(attribute);
+  }
+  tenon_attribute* first_ = nullptr;
+};
+
 // What a Function's run leaves behind, when somebody will read it.
 struct FunctionNotes {
   std::vector<TensorRef> saved;
+  std::vector<TensorRef> saved_for_forward;
   std::vector<TensorRef> dirty;
   std::vector<TensorRef> non_differentiable;
-  bool materialize = true;
-  void* stash = nullptr;
-  void (*destroy_stash)(void*) = nullptr;
+  Attributes attributes;
   uint64_t needs = 0;  // bit per slot, the first 64
+  bool materialize = true;
+  bool loose = false;  // of a plain run, for its own attributes alone
 
   FunctionNotes() = default;
   FunctionNotes(const FunctionNotes&) = delete;
   FunctionNotes& operator=(const FunctionNotes&) = delete;
-  ~FunctionNotes() {
-    if (stash != nullptr && destroy_stash != nullptr) destroy_stash(stash);
-  }
 };
 
 // What a rule reads and answers; autograd derives from it.
 struct RuleState {
   virtual ~RuleState() = default;
+  virtual const char* phase() const { return "jvp"; }
   virtual Tensor* result(int64_t index) = 0;
   virtual bool needs_gradient(int64_t slot) = 0;
   virtual int64_t slot_count() = 0;
   virtual int64_t saved_count() = 0;
   virtual Tensor* saved(int64_t index) = 0;  // throws InplaceError when it was changed since
-  virtual void* stash() = 0;
+  virtual TensorRef give_saved(int64_t index) { return TensorRef(saved(index)); }
+  virtual FunctionNotes* kept() = 0;
+  // An attribute's tensor as this rule may use it.
+  virtual TensorRef guard(Tensor& tensor) { return TensorRef(&tensor); }
+  // Whether the call had a tensor there, kept or not.
+  virtual bool had_tensor(int64_t) { return false; }
+  virtual uint32_t backward_options() { return 0; }
+  // False when they cannot be given away, or were already.
+  virtual bool take_gradients(std::span<Tensor*>) { return false; }
 
   std::vector<TensorRef>* answer = nullptr;  // where context_give puts the rule's tensors
   bool answered = false;

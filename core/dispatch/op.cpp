@@ -115,6 +115,10 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
     fail(schema, "exactly one of 'run' and 'elementwise' must be given");
   }
+  if (descriptor.backward != nullptr && descriptor.vjp != nullptr)
+    fail(schema,
+         "both 'backward' and 'vjp' are given: they are one rule, and only one of them may be set");
+  if (descriptor.vjp != nullptr) implementation.descriptor.backward = descriptor.vjp;
   const bool formula = descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   if (formula && descriptor.backward == nullptr)
     fail(schema, "is declared differentiable by formula but has no backward");
@@ -173,13 +177,17 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   }
   implementation.lists = implementation.has_lists || implementation.fixed_lists;
   implementation.settles = implementation.mutates || implementation.aliases;
-  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0;
+  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0 ||
+                                 (descriptor.flags & TENON_OP_FUNCTION) != 0;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
       !schema.returns[0].list &&
       accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
     implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
   }
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
+  for (const SavedItem& item : implementation.saves) {
+    if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
+  }
   implementation.records_simply =
       formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
       !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&

@@ -40,7 +40,7 @@ struct Implementation {
   bool mutates = false;        // some operand is changed in place
   bool aliases = false;        // some result is a view of an operand
   bool settles = false;        // versions of operands or view bases change after a run
-  bool leaves_traces = false;  // it settles, or may write into `out`
+  bool leaves_traces = false;  // it settles, may write into `out`, or use its context
   bool composite = false;
   bool records_simply = false;  // formula, one new tensor, no lists, nothing changed, no notes
   int8_t out_parameter = -1;
@@ -48,6 +48,7 @@ struct Implementation {
       -1;  // the one result, a tensor, is a view of it, and nothing else settles
   uint32_t slot_parameters = 0;     // leading parameters that can hold tensors other than `out`
   uint32_t mutated_parameters = 0;  // bits
+  uint32_t saved_parameters = 0;    // bits: some item of `saves` keeps it
   uint32_t accept[kMaxParameters];
 
   // ---- read when recording, listing, failing ----
@@ -63,6 +64,7 @@ struct Implementation {
   tenon_elementwise elementwise{};
   std::vector<uint8_t> operand_parameters;  // of elementwise ops
   std::vector<uint8_t> scalar_parameters;
+  mutable std::atomic<bool> told_summed{false};  // that gradients of the Function were summed
 };
 
 // Prepares a descriptor. Throws ValueError for a bad schema, saves text or combination of

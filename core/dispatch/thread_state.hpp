@@ -9,16 +9,19 @@ namespace tenon::core {
 
 class EngineRun;
 struct CallFrame;
+struct SavedScope;
 
 // Goes along, as a whole, when a run of the engine continues on another thread.
 struct ThreadState {
   bool grad_enabled = true;
-  bool inference = false;       // creation_flags says the same to what makes tensors
-  bool types_disabled = false;  // operands of child types are plain tensors
-  uint8_t anomaly = 0;          // 1: nodes keep where they were recorded; 2: gradients are searched
-  uint64_t dual_level = 0;      // of forward mode; 0: none is open
-  EngineRun* run = nullptr;     // the innermost backward under way
+  bool inference = false;         // creation_flags says the same to what makes tensors
+  bool strict_gradients = false;  // a Function's gradient must have its input's shape
+  bool types_disabled = false;    // operands of child types are plain tensors
+  uint8_t anomaly = 0;       // 1: nodes keep where they were recorded; 2: gradients are searched
+  uint64_t dual_level = 0;   // of forward mode; 0: none is open
+  EngineRun* run = nullptr;  // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
+  SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
 };
 
 extern constinit thread_local ThreadState thread_state;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/allocator.hpp"
+#include "core/base/error.hpp"
 
 namespace tenon::core {
 
@@ -70,6 +71,45 @@ void release_value(tenon_value& value) noexcept {
       break;
   }
   value = tenon_value{};
+}
+
+tenon_value copy_value(const tenon_value& value) {
+  tenon_value copy = value;
+  switch (value.tag) {
+    case TENON_VALUE_NONE:
+    case TENON_VALUE_BOOL:
+    case TENON_VALUE_INT:
+    case TENON_VALUE_FLOAT:
+    case TENON_VALUE_DTYPE:
+      break;
+    case TENON_VALUE_STRING:
+    case TENON_VALUE_BOOL_LIST:
+      copy.as.pointer = copy_bytes(value.as.pointer, value.length);
+      break;
+    case TENON_VALUE_INT_LIST:
+    case TENON_VALUE_FLOAT_LIST:
+      copy.as.pointer = copy_bytes(value.as.pointer, int64_t{value.length} * 8);
+      break;
+    case TENON_VALUE_TENSOR:
+      copy.as.tensor->retain();
+      break;
+    case TENON_VALUE_STRING_LIST: {
+      std::vector<std::string> texts;
+      for (uint32_t i = 0; i < value.length; ++i) {
+        texts.emplace_back(value.as.strings[i].data,
+                           static_cast<size_t>(value.as.strings[i].length));
+      }
+      return make_string_list(texts);
+    }
+    case TENON_VALUE_TENSOR_LIST: {
+      std::vector<TensorRef> tensors;
+      for (uint32_t i = 0; i < value.length; ++i) tensors.emplace_back(value.as.tensors[i]);
+      return make_tensor_list(std::move(tensors));
+    }
+    default:
+      throw Error(TENON_ERROR_TYPE, "a module or tree cannot be kept as a value");
+  }
+  return copy;
 }
 
 tenon_value make_string(std::string_view text) {

@@ -15,6 +15,8 @@ void release_value(tenon_value& value) noexcept;
 extern void (*release_module)(tenon_module*) noexcept;
 extern void (*release_tree)(tenon_tree*) noexcept;
 
+// A value of its own from a borrowed one. Throws TypeError for modules and trees.
+tenon_value copy_value(const tenon_value& value);
 tenon_value make_string(std::string_view text);
 tenon_value make_string_list(const std::vector<std::string>& texts);
 // Takes the references.

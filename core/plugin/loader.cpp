@@ -244,10 +244,14 @@ void Load::check_op(const tenon_op_descriptor* op) const {
          name + " has an elementwise kernel without loops or with a wrong size",
          "set `size` to sizeof(tenon_elementwise), and `loops`");
   }
+  if (op->backward != nullptr && op->vjp != nullptr) {
+    fail(PluginStage::Register, name + " has both 'backward' and 'vjp', which are one rule",
+         "set only one of them");
+  }
   const bool formula = op->differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula != (op->backward != nullptr)) {
+  if (formula != (op->backward != nullptr || op->vjp != nullptr)) {
     fail(PluginStage::Register,
-         name + (formula ? " is differentiable by formula but has no backward"
+         name + (formula ? " is differentiable by formula but has no backward or vjp"
                          : " has a backward but is not differentiable by formula"),
          "make them agree");
   }

@@ -104,6 +104,35 @@ std::string standing_of(ItemKind kind, std::string_view name, const std::string&
   return provider_standing_text(ProviderStanding::Failed);
 }
 
+// Whether its backward may be differentiated: yes, once, unknown; none without a backward. Rules of
+// ops that are no Functions see nothing but what `saves` keeps, so they can.
+const char* double_backward(const OpFacts& op) {
+  if (op.differentiable == "none") return "none";
+  if ((op.flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0) return "once";
+  const bool declared = (op.flags & TENON_OP_TWICE_DIFFERENTIABLE) != 0;
+  return declared || (op.flags & TENON_OP_FUNCTION) == 0 ? "yes" : "unknown";
+}
+
+// How it is written: "op" where forward sees no context, else "context", "setup" or "residual";
+// "instance" in front where attributes configure one.
+std::string form_text(int64_t flags) {
+  const bool instance = (flags & TENON_OP_INSTANCE) != 0;
+  const char* form = (flags & TENON_OP_SETUP) != 0      ? "setup"
+                     : (flags & TENON_OP_RESIDUAL) != 0 ? "residual"
+                     : instance                         ? ""
+                     : (flags & TENON_OP_FUNCTION) != 0 ? "context"
+                                                        : "op";
+  return std::string(instance ? "instance" : "") + (instance && *form != 0 ? " " : "") + form;
+}
+
+std::vector<const char*> rules_of(const OpFacts& op) {
+  std::vector<const char*> rules{"forward"};
+  if ((op.flags & TENON_OP_SETUP) != 0) rules.push_back("setup_context");
+  if (op.differentiable == "formula") rules.push_back("backward");
+  if (op.jvp != "none") rules.push_back("jvp");
+  return rules;
+}
+
 void put_op(TreeBuilder& tree, const DeclaredOp& op) {
   tree.member("name", op.schema.name)
       .member("namespace", op.schema.namespace_name())
@@ -112,7 +141,12 @@ void put_op(TreeBuilder& tree, const DeclaredOp& op) {
       .member("provider", op.plugin->id)
       .member("differentiable", op.facts->differentiable)
       .member("jvp", op.facts->jvp)
+      .member("double_backward", double_backward(*op.facts))
+      .member("form", form_text(op.facts->flags))
       .member("doc", op.facts->doc);
+  tree.key("rules").begin_array();
+  for (const char* rule : rules_of(*op.facts)) tree.value(rule);
+  tree.end_array();
 }
 
 void put_type(TreeBuilder& tree, const SchemaType& type) {

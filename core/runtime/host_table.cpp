@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
@@ -12,6 +14,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/hooks.hpp"
 #include "core/autograd/live.hpp"
+#include "core/autograd/saved_hooks.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
@@ -26,6 +29,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/runtime/context_slots.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
@@ -248,6 +252,19 @@ tenon_status tensor_detach(tenon_tensor* tensor, tenon_tensor** result, tenon_er
     *result = make_detached(*tensor).give();
   });
 }
+tenon_status saved_hooks_push(const tenon_saved_hooks* hooks, tenon_error** error) {
+  return guarded(error, [&] { push_saved_hooks(*hooks); });
+}
+tenon_status saved_hooks_disable(const char* message, int64_t length, tenon_error** error) {
+  return guarded(error,
+                 [&] { disable_saved_hooks(std::string(message, static_cast<size_t>(length))); });
+}
+tenon_status saved_hooks_pop(tenon_error** error) {
+  return guarded(error, [] { pop_saved_hooks(); });
+}
+int32_t strict_gradients_set(int32_t enabled) {
+  return std::exchange(thread_state.strict_gradients, enabled != 0) ? 1 : 0;
+}
 int32_t grad_mode_set(int32_t enabled) {
   const bool previous = thread_state.grad_enabled;
   thread_state.grad_enabled = enabled != 0;
@@ -398,7 +415,7 @@ void node_read(tenon_node* handle, tenon_node_info* info) {
   full.op = implementation == nullptr ? nullptr : implementation->schema.name.c_str();
   full.provider = implementation == nullptr ? nullptr : implementation->provider.c_str();
   full.released = node.released() ? 1 : 0;
-  full.stashed = report.stashed ? 1 : 0;
+  full.stashed = report.attribute_bytes > 0 ? 1 : 0;
   full.size = std::min<uint32_t>(info->size, sizeof full);
   std::memcpy(info, &full, full.size);
 }
@@ -431,128 +448,6 @@ int32_t anomaly_mode_set(int32_t level) {
 int32_t anomaly_mode() { return thread_state.anomaly; }
 int32_t live_tracking_set(int32_t enabled) { return track_live(enabled != 0) ? 1 : 0; }
 
-// ---- contexts ----
-
-const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
-tenon_tensor* context_result(const tenon_context* context, int64_t index) {
-  return context->rule == nullptr ? nullptr : context->rule->result(index);
-}
-int64_t context_slot_count(const tenon_context* context) {
-  if (context->rule != nullptr) return context->rule->slot_count();
-  int64_t slots = 0;
-  for (uint32_t i = 0; i < context->implementation->slot_parameters; ++i) {
-    const tenon_value& value = context->arguments[i];
-    slots += value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
-  }
-  return slots;
-}
-int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
-  if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
-  if (context->notes == nullptr || slot < 0) return 0;
-  // Of the slots past the first 64 nothing is noted: they may.
-  return slot >= 64 ? context->notes->needs != 0 : (context->notes->needs >> slot & 1u) != 0;
-}
-// Setup belongs to run: a rule that calls it is told so.
-void require_run(const tenon_context* context, const char* what) {
-  if (context->rule == nullptr) return;
-  throw Error(TENON_ERROR_RUNTIME,
-              std::string(what) + " can be called only in forward, not in backward or jvp of '" +
-                  context->implementation->schema.name + "'");
-}
-tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                          tenon_error** error) {
-  return guarded(error, [&] {
-    require_run(context, "save_for_backward");
-    if (context->notes == nullptr) return;
-    context->notes->saved.clear();
-    for (Tensor* tensor : tensors_of(tensors, count)) context->notes->saved.emplace_back(tensor);
-  });
-}
-int64_t context_saved_count(const tenon_context* context) {
-  return context->rule == nullptr ? 0 : context->rule->saved_count();
-}
-tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result,
-                           tenon_error** error) {
-  return guarded(error, [&] {
-    if (context->rule == nullptr)
-      throw Error(TENON_ERROR_RUNTIME, "saved tensors can be read only in backward and jvp");
-    *result = context->rule->saved(index);
-  });
-}
-tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                                tenon_error** error) {
-  return guarded(error, [&] {
-    require_run(context, "mark_dirty");
-    for (Tensor* tensor : tensors_of(tensors, count)) {
-      require_not_null(tensor, "a tensor marked dirty");
-      if (context->notes != nullptr)
-        context->notes->dirty.emplace_back(tensor);
-      else
-        note_change(*context->implementation, *tensor);
-    }
-  });
-}
-tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors,
-                                             int64_t count, tenon_error** error) {
-  return guarded(error, [&] {
-    require_run(context, "mark_non_differentiable");
-    if (context->notes == nullptr) return;
-    for (Tensor* tensor : tensors_of(tensors, count))
-      context->notes->non_differentiable.emplace_back(tensor);
-  });
-}
-void context_set_materialize_grads(tenon_context* context, int32_t enabled) {
-  if (context->notes != nullptr) context->notes->materialize = enabled != 0;
-}
-tenon_status context_set_stash(tenon_context* context, void* stash, void (*destroy)(void*),
-                               tenon_error** error) {
-  const tenon_status status = guarded(error, [&] { require_run(context, "stash"); });
-  FunctionNotes* notes = status == TENON_OK ? context->notes : nullptr;
-  if (notes == nullptr) {
-    // Nobody will read it; but the plugin may go on using it until its run ends.
-    static thread_local struct Unread {
-      void* stash = nullptr;
-      void (*destroy)(void*) = nullptr;
-      ~Unread() { clear(); }
-      void clear() {
-        if (stash != nullptr && destroy != nullptr) destroy(stash);
-        stash = nullptr;
-      }
-    } unread;
-    unread.clear();
-    unread.stash = stash;
-    unread.destroy = destroy;
-    return status;
-  }
-  if (notes->stash != nullptr && notes->destroy_stash != nullptr)
-    notes->destroy_stash(notes->stash);
-  notes->stash = stash;
-  notes->destroy_stash = destroy;
-  return TENON_OK;
-}
-void* context_stash(const tenon_context* context) {
-  return context->rule != nullptr    ? context->rule->stash()
-         : context->notes == nullptr ? nullptr
-                                     : context->notes->stash;
-}
-tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
-                          tenon_error** error) {
-  const bool fits = context->rule != nullptr && !context->rule->answered;
-  if (!fits) {
-    for (int64_t i = 0; i < count; ++i) tensor_release(tensors[i]);
-    return guarded(error, [&] {
-      throw Error(TENON_ERROR_RUNTIME, context->rule == nullptr
-                                           ? "gradients can be given only by backward and jvp"
-                                           : "a rule gave its gradients twice");
-    });
-  }
-  return guarded(error, [&] {
-    context->rule->answered = true;
-    for (int64_t i = 0; i < count; ++i)
-      context->rule->answer->push_back(TensorRef::take(tensors[i]));
-  });
-}
-
 // ---- ops ----
 
 tenon_status op_find(const char* name, int64_t length, const tenon_op** op, tenon_error** error) {
@@ -562,6 +457,38 @@ tenon_status op_find(const char* name, int64_t length, const tenon_op** op, teno
   });
 }
 const char* op_name(const tenon_op* op) { return op->name.c_str(); }
+tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords,
+                                const tenon_value* keyword_values, int64_t keyword_count,
+                                int64_t* positional, tenon_value* names, tenon_value* values,
+                                tenon_error** error) {
+  return guarded(error, [&] {
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    if (implementation == nullptr)
+      throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                  "op '" + op->name + "' has no active implementation");
+    Schema attributes;
+    attributes.name = implementation->schema.name;
+    std::vector<std::string> texts;
+    for (const Parameter& parameter : implementation->schema.parameters) {
+      if (!parameter.keyword_only) continue;
+      attributes.parameters.push_back(parameter);
+      texts.push_back(parameter.name);
+    }
+    BoundArguments bound;
+    bind_arguments(attributes, {}, {keywords, static_cast<size_t>(keyword_count)},
+                   {keyword_values, static_cast<size_t>(keyword_count)}, bound);
+    *positional = implementation->schema.positional_count;
+    std::vector<tenon_value> given;
+    try {
+      for (size_t i = 0; i < texts.size(); ++i) given.push_back(copy_value(bound.values[i]));
+      *names = make_string_list(texts);
+    } catch (...) {
+      for (tenon_value& value : given) release_value(value);
+      throw;
+    }
+    std::copy(given.begin(), given.end(), values);
+  });
+}
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
                               const tenon_string* keywords, const tenon_value* keyword_values,
                               int64_t keyword_count, tenon_value* results, tenon_error** error) {

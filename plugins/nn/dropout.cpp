@@ -30,6 +30,7 @@ struct Dropout {
     check_floating("dropout", "input", input);
     if (!training || p == 0) {
       c.save_for_backward({Tensor()});
+      c.save_for_forward({Tensor()});
       return input.clone();
     }
     Tensor mask = tenon::empty_tensor(input.shape(), input.dtype());
@@ -47,6 +48,8 @@ struct Dropout {
       });
     }
     c.save_for_backward({mask});
+    c.save_for_forward({mask});
+    c.mark_non_differentiable({mask});  // chance does not depend on the input
     return input * mask;
   }
   static Tensor backward(Context& c, const Tensor& g) {

@@ -162,6 +162,7 @@ struct LayerNorm {
       });
     }
     c.save_for_backward({input, weight, mean, rstd});
+    c.save_for_forward({input, weight});
     return result;
   }
 

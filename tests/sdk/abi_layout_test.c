@@ -50,7 +50,7 @@ AT(tenon_elementwise, size, 0);
 AT(tenon_elementwise, promotion, 4);
 AT(tenon_elementwise, loops, 8);
 
-SIZE(tenon_op_descriptor, 88);
+SIZE(tenon_op_descriptor, 96);
 AT(tenon_op_descriptor, size, 0);
 AT(tenon_op_descriptor, flags, 4);
 AT(tenon_op_descriptor, schema, 8);
@@ -64,6 +64,25 @@ AT(tenon_op_descriptor, backward, 56);
 AT(tenon_op_descriptor, jvp, 64);
 AT(tenon_op_descriptor, saves, 72);
 AT(tenon_op_descriptor, not_overridable, 80);
+AT(tenon_op_descriptor, vjp, 88);
+
+SIZE(tenon_attribute, 80);
+AT(tenon_attribute, size, 0);
+AT(tenon_attribute, next, 8);
+AT(tenon_attribute, name, 16);
+AT(tenon_attribute, type, 32);
+AT(tenon_attribute, bytes, 48);
+AT(tenon_attribute, tensors, 56);
+AT(tenon_attribute, tensor_count, 64);
+AT(tenon_attribute, destroy, 72);
+
+SIZE(tenon_saved_hooks, 48);
+AT(tenon_saved_hooks, size, 0);
+AT(tenon_saved_hooks, state, 8);
+AT(tenon_saved_hooks, pack, 16);
+AT(tenon_saved_hooks, unpack, 24);
+AT(tenon_saved_hooks, drop, 32);
+AT(tenon_saved_hooks, destroy, 40);
 
 SIZE(tenon_module_descriptor, 64);
 AT(tenon_module_descriptor, size, 0);
@@ -156,7 +175,10 @@ SLOT(value_text, 112);
 SLOT(tensor_add_hook, 113);
 SLOT(graph_describe, 128);
 SLOT(live_tracking_set, 133);
-SIZE(tenon_host, 16 + 8 * 134);
+SLOT(context_argument, 134);
+SLOT(saved_hooks_push, 140);
+SLOT(op_bind_attributes, 144);
+SIZE(tenon_host, 16 + 8 * 145);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -21,17 +21,27 @@ inline Tensor scalar(double value) { return full(std::vector<int64_t>{}, value, 
 inline std::vector<double> numbers(const Tensor& tensor) { return tensor.to_vector<double>(); }
 using Numbers = std::vector<double>;
 
-// An op of the fixture plugin.
-inline Op fx(const std::string& name) {
+// An op of the fixture plugins functions and styles.
+inline Op fixture(const std::string& name) {
   static const bool found = (add_plugin_path(TENON_FIXTURES "/functions"), true);
   (void)found;
-  return Op("fx." + name);
+  return Op(name);
 }
+inline Op fx(const std::string& name) { return fixture("fx." + name); }
+inline Op styles(const std::string& name) { return fixture("styles." + name); }
 template <class... Arguments>
 Tensor apply(const std::string& name, const Arguments&... arguments) {
   return fx(name).call<Tensor>(arguments...);
 }
 inline std::string seen() { return fx("seen")().text(); }
+inline std::string styles_seen() { return styles("seen")().text(); }
+
+// Gradients that can be differentiated again.
+inline GradientOptions recorded() {
+  GradientOptions options;
+  options.create_graph = true;
+  return options;
+}
 
 // The error that the call throws, with its kind; kind 0 when it throws none.
 struct Refusal {

@@ -184,7 +184,7 @@ TEST_SUITE("sdk/op") {
     CHECK(run("value").provider == "functions");
     CHECK(run("index").kind == TENON_ERROR_INDEX);
     CHECK(run("standard").kind == TENON_ERROR_RUNTIME);
-    CHECK(run("standard").text == "a logic error");
+    CHECK(run("standard").text == "a logic error (thrown by 'fx.throw')");
     CHECK(run("memory").kind == TENON_ERROR_MEMORY);
     CHECK(run("other").kind == TENON_ERROR_RUNTIME);
     CHECK_THROWS_AS(apply("throw", "value"), ValueError);

@@ -113,8 +113,20 @@ inline void set_error(tenon_error** slot, tenon_status kind, std::string_view me
   host().error_set(slot, kind, message.data(), static_cast<int64_t>(message.size()));
 }
 
+inline void report_foreign(tenon_error** slot, const char* what, std::string_view op) noexcept {
+  try {
+    std::string text(what);
+    if (!op.empty()) text.append(" (thrown by '").append(op).append("')");
+    set_error(slot, TENON_ERROR_RUNTIME, text);
+  } catch (...) {
+    set_error(slot, TENON_ERROR_RUNTIME, what);
+  }
+}
+
 // Inside a catch block: turns the exception in flight into a status. No exception leaves a plugin.
-__attribute__((cold, noinline)) inline tenon_status report_exception(tenon_error** slot) noexcept {
+// `op` is named where the exception cannot name it itself.
+__attribute__((cold, noinline)) inline tenon_status report_exception(
+    tenon_error** slot, std::string_view op = {}) noexcept {
   try {
     throw;
   } catch (const Error& error) {
@@ -124,10 +136,10 @@ __attribute__((cold, noinline)) inline tenon_status report_exception(tenon_error
     set_error(slot, TENON_ERROR_MEMORY, "out of memory");
     return TENON_ERROR_MEMORY;
   } catch (const std::exception& error) {
-    set_error(slot, TENON_ERROR_RUNTIME, error.what());
+    report_foreign(slot, error.what(), op);
     return TENON_ERROR_RUNTIME;
   } catch (...) {
-    set_error(slot, TENON_ERROR_RUNTIME, "an exception that is not a std::exception");
+    report_foreign(slot, "an exception that is not a std::exception", op);
     return TENON_ERROR_RUNTIME;
   }
 }

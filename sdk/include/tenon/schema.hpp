@@ -11,9 +11,13 @@ namespace detail {
 
 struct SchemaCounts {
   int parameters = 0;
-  int operands = 0;  // Tensor or Tensor|Scalar parameters other than `out`
+  int positional = 0;  // before '*'
+  int slots = 0;       // up to the last that may hold a tensor, `out` aside
+  int operands = 0;    // Tensor or Tensor|Scalar parameters other than `out`
   int returns = 0;
   bool has_out = false;
+  bool list_operands = false;  // some Tensor[]: as many slots as a call has tensors
+  bool list_returns = false;
   bool well_formed = false;
   bool plain_parameters = true;  // all but the operands are Scalar, int, float or bool
   std::string_view types[32]{};  // of the parameters: "Tensor(a!)?", "int[2]"
@@ -28,6 +32,11 @@ constexpr std::string_view trim(std::string_view text) {
   return text;
 }
 
+// "nn.relu" of "nn.relu(Tensor input) -> Tensor".
+constexpr std::string_view schema_name(std::string_view schema) {
+  return schema.substr(0, schema.find('('));
+}
+
 // Calls are counted by commas outside of brackets and quotes; the host checks the text in full.
 constexpr SchemaCounts count_schema(std::string_view schema) {
   SchemaCounts counts;
@@ -35,6 +44,7 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
   if (open == std::string_view::npos) return counts;
   int depth = 0;
   bool quoted = false;
+  bool keywords = false;
   size_t start = open + 1, i = open;
   for (; i < schema.size(); ++i) {
     const char c = schema[i];
@@ -46,6 +56,7 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
     if ((depth == 1 && c == ',') || end) {
       const std::string_view part = trim(schema.substr(start, i - start));
       start = i + 1;
+      if (part == "*") keywords = true;
       if (!part.empty() && part != "*") {
         const size_t space = part.find(' ');
         const std::string_view type = part.substr(0, space);
@@ -55,6 +66,11 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
             space == std::string_view::npos ? part : trim(part.substr(space));
         const bool out = starts_with(rest, "out=") || rest == "out";
         if (out) counts.has_out = true;
+        if (!keywords) ++counts.positional;
+        if ((starts_with(part, "Tensor") || starts_with(part, "any")) && !out) {
+          counts.slots = counts.parameters;
+          if (type.find('[') != std::string_view::npos) counts.list_operands = true;
+        }
         if (starts_with(part, "Tensor") && !out) ++counts.operands;
         if (!starts_with(part, "Tensor") && type != "Scalar" && type != "int" && type != "float" &&
             type != "bool") {
@@ -70,6 +86,7 @@ constexpr SchemaCounts count_schema(std::string_view schema) {
   if (arrow == std::string_view::npos) return counts;
   const std::string_view returns = trim(schema.substr(arrow + 2));
   if (returns == "()") return counts;
+  counts.list_returns = returns.find('[') != std::string_view::npos;
   counts.returns = 1;
   depth = 0;
   for (const char c : returns) {

@@ -6,8 +6,11 @@
 #endif
 
 #include "tenon/autograd.hpp"
+#include "tenon/configure.hpp"
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
+#include "tenon/saved_tensors.hpp"
+#include "tenon/strict_gradients.hpp"
 #include "tenon/type.hpp"

@@ -202,6 +202,12 @@ class Argument {
   tenon_value value_;
 };
 
+namespace detail {
+constexpr tenon_string string_of(std::string_view text) {
+  return {text.data(), static_cast<int64_t>(text.size())};
+}
+}  // namespace detail
+
 // A keyword argument: add(a, b, arg("alpha") = 2).
 struct Keyword {
   std::string_view name;

@@ -12,6 +12,7 @@
 #include "module.h"
 #include "op.h"
 #include "plugin.h"
+#include "saved_hooks.h"
 #include "tensor.h"
 #include "type.h"
 #include "value.h"

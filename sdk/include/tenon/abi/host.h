@@ -9,6 +9,7 @@
 #include "error.h"
 #include "host_slots.h"
 #include "op.h"
+#include "saved_hooks.h"
 #include "tensor.h"
 #include "type.h"
 #include "value.h"

@@ -124,18 +124,23 @@
   X(0, tenon_status, context_save,                                                                 \
     (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
   X(0, int64_t, context_saved_count, (const tenon_context* context))                               \
-  /* Borrowed until the callback returns; null where nothing was saved. Checks the version. */     \
+  /* Given; null where nothing was saved. Checks the version. In backward reads what               \
+   * context_save kept, in jvp what context_save_for_forward kept. */                              \
   X(0, tenon_status, context_saved,                                                                \
     (tenon_context * context, int64_t index, tenon_tensor * *result, tenon_error * *error))        \
   X(0, tenon_status, context_mark_dirty,                                                           \
     (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
   X(0, tenon_status, context_mark_non_differentiable,                                              \
     (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
-  X(0, void, context_set_materialize_grads, (tenon_context * context, int32_t enabled))            \
-  /* Plugin memory that lives as long as the node; in run only. Taken. */                          \
-  X(0, tenon_status, context_set_stash,                                                            \
-    (tenon_context * context, void* stash, void (*destroy)(void* stash), tenon_error** error))     \
-  X(0, void*, context_stash, (const tenon_context* context))                                       \
+  X(0, tenon_status, context_set_materialize_grads,                                                \
+    (tenon_context * context, int32_t enabled, tenon_error * *error))                              \
+  /* Takes the attribute; one of the same name is replaced. In run and jvp. */                     \
+  X(0, tenon_status, context_set_attribute,                                                        \
+    (tenon_context * context, tenon_attribute * attribute, tenon_error * *error))                  \
+  /* Borrowed. An error when there is none of the name, or it is of another type. */               \
+  X(0, tenon_status, context_attribute,                                                            \
+    (const tenon_context* context, const tenon_string* name, const tenon_string* type,             \
+     tenon_attribute** attribute, tenon_error** error))                                            \
   /* The answer of a backward or jvp rule. Takes the tensors. */                                   \
   X(0, tenon_status, context_give,                                                                 \
     (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
@@ -323,8 +328,9 @@
    */                                                                                              \
   X(0, tenon_node*, node_edge, (tenon_node * node, int64_t index, uint32_t * output))              \
   /* The graph behind the roots: {"roots": [{"node", "output"}...], "nodes": [{"id", "name", "op", \
-   * "plugin", "sequence", "saved_tensors", "saved_bytes", "released", "ctx-stashed", "edges":     \
-   * [{"input", "node", "output"}...]}...]}; a node's id is its position. */                       \
+   * "plugin", "sequence", "saved_tensors", "saved_bytes", "released", "ctx-stashed",              \
+   * "stashed_tensors", "attribute_bytes", "edges": [{"input", "node", "output"}...]}...]}; a      \
+   * node's id is its position. */                                                                 \
   X(0, tenon_status, graph_describe,                                                               \
     (tenon_tensor* const* roots, int64_t count, tenon_tree** tree, tenon_error** error))           \
   /* ---- modes of this thread; each returns the previous setting ---- */                          \
@@ -336,6 +342,45 @@
   X(0, int32_t, anomaly_mode_set, (int32_t level))                                                 \
   X(0, int32_t, anomaly_mode, (void))                                                              \
   /* From when it is on, nodes are counted by provider: describe("live"). For the process. */      \
-  X(0, int32_t, live_tracking_set, (int32_t enabled))
+  X(0, int32_t, live_tracking_set, (int32_t enabled))                                              \
+  /* ---- contexts, continued ---- */                                                              \
+  /* Borrowed. Refuses an index beyond the parameters, and in rules a tensor that nobody kept. */  \
+  X(0, tenon_status, context_argument,                                                             \
+    (const tenon_context* context, int64_t index, const tenon_value** value, tenon_error** error)) \
+  /* Keeps tensors (nulls allowed) for the jvp; in run only. */                                    \
+  X(0, tenon_status, context_save_for_forward,                                                     \
+    (tenon_context * context, tenon_tensor* const* tensors, int64_t count, tenon_error** error))   \
+  /* In run and jvp. An error when there is none of the name. */                                   \
+  X(0, tenon_status, context_erase_attribute,                                                      \
+    (tenon_context * context, const tenon_string* name, tenon_error** error))                      \
+  /* Tensor `index` of an attribute, given. Where its use is being recorded it comes with a        \
+   * history that refuses to be differentiated. */                                                 \
+  X(0, tenon_status, context_attribute_tensor,                                                     \
+    (const tenon_context* context, const tenon_attribute* attribute, int64_t index,                \
+     tenon_tensor** result, tenon_error** error))                                                  \
+  /* TENON_BACKWARD_ bits of the call that runs this backward; in backward only. */                \
+  X(0, tenon_status, context_backward_options,                                                     \
+    (const tenon_context* context, uint32_t* options, tenon_error** error))                        \
+  /* Hands the gradients that backward was given over to it: once, in backward only. The rule      \
+   * releases each as soon as it can. */                                                           \
+  X(0, tenon_status, context_take_gradients,                                                       \
+    (tenon_context * context, int64_t count, tenon_tensor * *gradients, tenon_error * *error))     \
+  /* ---- autograd: saved tensors and gradients [this thread, until the matching pop] ---- */      \
+  /* Copies the struct; nothing is called on it when this fails. */                                \
+  X(0, tenon_status, saved_hooks_push, (const tenon_saved_hooks* hooks, tenon_error** error))      \
+  /* Until the pop, saved_hooks_push fails with this message. */                                   \
+  X(0, tenon_status, saved_hooks_disable,                                                          \
+    (const char* message, int64_t length, tenon_error** error))                                    \
+  X(0, tenon_status, saved_hooks_pop, (tenon_error * *error))                                      \
+  /* A Function's gradient that is broadcast-larger than its input is an error instead of summed;  \
+   * returns the previous setting of this thread. */                                               \
+  X(0, int32_t, strict_gradients_set, (int32_t enabled))                                           \
+  /* ---- ops, continued ---- */                                                                   \
+  /* Binds keyword-only parameters alone, strictly: gives their names as a string list and their   \
+   * values (room for 32) in schema order; `positional` is how many parameters come before. */     \
+  X(0, tenon_status, op_bind_attributes,                                                           \
+    (const tenon_op* op, const tenon_string* keywords, const tenon_value* keyword_values,          \
+     int64_t keyword_count, int64_t* positional, tenon_value* names, tenon_value* values,          \
+     tenon_error** error))
 
 #endif

@@ -55,9 +55,34 @@ enum {
   TENON_OP_NOT_OVERRIDABLE = 1 << 1,     /* `not_overridable` says why */
   TENON_OP_FUNCTION = 1 << 3,            /* run saves by itself what the rules need */
   TENON_OP_ZERO_GRADIENT =
-      1 << 2,                /* piecewise constant: with NONE, results simply carry no history */
-  TENON_OP_JVP_ONCE = 1 << 5 /* its jvp must not be differentiated: doing so is an error */
+      1 << 2, /* piecewise constant: with NONE, results simply carry no history */
+  TENON_OP_TWICE_DIFFERENTIABLE = 1 << 4, /* its backward may be differentiated; neither this nor
+                                             ONCE on a Function: unknown */
+  TENON_OP_JVP_ONCE = 1 << 5,             /* its jvp must not be differentiated */
+  TENON_OP_CLEAR_SAVED = 1 << 6,          /* what backward reads of save_for_backward is let go */
+  /* How a Function is written, for listings. */
+  TENON_OP_INSTANCE = 1 << 7, /* keyword-only parameters configure an instance */
+  TENON_OP_SETUP = 1 << 8,    /* forward sees no context; a separate setup does */
+  TENON_OP_RESIDUAL = 1 << 9  /* forward returns what the rules get, beside its results */
 };
+
+/* A named value on a context: memory of the plugin that lives as long as the node, or until it is
+ * erased or replaced. The plugin fills all but `next`, mostly as the head of a larger struct;
+ * context_set_attribute takes it. Growable. */
+typedef struct tenon_attribute {
+  uint32_t size;
+  uint32_t reserved;
+  struct tenon_attribute* next; /* the host's */
+  tenon_string name;            /* "" for the one without a name */
+  tenon_string type;            /* whoever reads it says the same */
+  int64_t bytes;                /* for listings; tensors are counted by the host */
+  tenon_tensor* const* tensors; /* those in it, which the host guards; may be null */
+  int64_t tensor_count;
+  void(TENON_CALL* destroy)(struct tenon_attribute* attribute);
+} tenon_attribute;
+
+/* What a backward may ask of the call that runs it. */
+enum { TENON_BACKWARD_RETAIN_GRAPH = 1 << 0, TENON_BACKWARD_CREATE_GRAPH = 1 << 1 };
 
 /* Growable: begins with its size; fields past `size` read as zero. Everything pointed to lives as
  * long as the plugin is loaded. Exactly one of `run` and `elementwise` is set. */
@@ -80,6 +105,7 @@ typedef struct tenon_op_descriptor {
    */
   const char* saves;
   const char* not_overridable;
+  tenon_rule_function vjp; /* another name for `backward`: one of them, never both */
 } tenon_op_descriptor;
 
 #endif

@@ -1,0 +1,283 @@
+// The host's slots on contexts: what may be asked in which phase, and what each refusal says.
+#include "core/runtime/context_slots.hpp"
+
+#include <memory>
+#include <string>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/call.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+std::string op_of(const tenon_context* context) {
+  return "'" + context->implementation->schema.name + "'";
+}
+
+std::span<Tensor* const> listed(tenon_tensor* const* tensors, int64_t count) {
+  if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
+  return {tensors, static_cast<size_t>(count)};
+}
+
+[[noreturn, gnu::cold]] void fail_phase(const tenon_context* context, const char* method,
+                                        const char* where) {
+  const char* phase = context->rule == nullptr ? "forward" : context->rule->phase();
+  throw Error(TENON_ERROR_RUNTIME, std::string(method) + " can be called only in " + where +
+                                       ", not in " + phase + " of " + op_of(context));
+}
+void require_forward(const tenon_context* context, const char* method) {
+  if (context->rule != nullptr) fail_phase(context, method, "forward");
+}
+void require_backward(const tenon_context* context, const char* method) {
+  if (context->rule == nullptr || context->rule->phase() != std::string_view("backward"))
+    fail_phase(context, method, "backward");
+}
+
+// Where attributes are: what backward will see, what jvp sees, or this run's own.
+FunctionNotes* notes_of(const tenon_context* context) {
+  return context->rule != nullptr ? context->rule->kept() : context->notes;
+}
+// What run says to backward; null where nobody will read it.
+FunctionNotes* notes_for_backward(const tenon_context* context) {
+  return context->notes != nullptr && !context->notes->loose ? context->notes : nullptr;
+}
+
+std::string attribute_text(std::string_view name) {
+  return name.empty() ? std::string("stash") : "attribute " + quote(name);
+}
+
+// An index beyond the call's parameters, or a tensor that the call had but nobody kept.
+[[noreturn, gnu::cold]] void fail_argument(const tenon_context* context, int64_t index) {
+  const std::vector<Parameter>& parameters = context->implementation->schema.parameters;
+  if (index < 0 || index >= static_cast<int64_t>(parameters.size())) {
+    throw Error(TENON_ERROR_INDEX, "argument " + std::to_string(index) + " of " + op_of(context) +
+                                       " is asked for, which has " +
+                                       std::to_string(parameters.size()) + " parameters");
+  }
+  const std::string& name = parameters[static_cast<size_t>(index)].name;
+  throw Error(TENON_ERROR_RUNTIME,
+              std::string(context->rule->phase()) + " of " + op_of(context) + " reads tensor '" +
+                  name + "', which was not kept: name it in the op's `saves`, or keep it with " +
+                  (context->rule->phase() == std::string_view("backward") ? "save_for_backward"
+                                                                          : "save_for_forward"));
+}
+
+}  // namespace
+
+const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
+
+tenon_status context_argument(const tenon_context* context, int64_t index,
+                              const tenon_value** value, tenon_error** error) {
+  const Implementation& implementation = *context->implementation;
+  const bool known = index >= 0 && index < static_cast<int64_t>(implementation.parameter_count);
+  if (known) [[likely]] {
+    *value = context->arguments + index;
+    const bool lost = (*value)->tag == TENON_VALUE_NONE && context->rule != nullptr &&
+                      (implementation.saved_parameters >> index & 1u) == 0 &&
+                      context->rule->had_tensor(index);
+    if (!lost) [[likely]]
+      return TENON_OK;
+  }
+  return guarded(error, [&] { fail_argument(context, index); });
+}
+
+tenon_tensor* context_result(const tenon_context* context, int64_t index) {
+  return context->rule == nullptr ? nullptr : context->rule->result(index);
+}
+
+int64_t context_slot_count(const tenon_context* context) {
+  if (context->rule != nullptr) return context->rule->slot_count();
+  int64_t slots = 0;
+  for (uint32_t i = 0; i < context->implementation->slot_parameters; ++i) {
+    const tenon_value& value = context->arguments[i];
+    slots += value.tag == TENON_VALUE_TENSOR_LIST ? value.length : 1;
+  }
+  return slots;
+}
+
+int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
+  if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
+  if (context->notes == nullptr || slot < 0) return 0;
+  // Of the slots past the first 64 nothing is noted: they may.
+  return slot >= 64 ? context->notes->needs != 0 : (context->notes->needs >> slot & 1u) != 0;
+}
+
+tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_forward(context, "save_for_backward");
+    FunctionNotes* notes = notes_for_backward(context);
+    if (notes == nullptr) return;
+    notes->saved.clear();
+    for (Tensor* tensor : listed(tensors, count)) notes->saved.emplace_back(tensor);
+  });
+}
+
+tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* const* tensors,
+                                      int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    require_forward(context, "save_for_forward");
+    FunctionNotes* notes = notes_for_backward(context);
+    if (notes == nullptr) return;
+    notes->saved_for_forward.clear();
+    for (Tensor* tensor : listed(tensors, count)) notes->saved_for_forward.emplace_back(tensor);
+  });
+}
+
+int64_t context_saved_count(const tenon_context* context) {
+  return context->rule == nullptr ? 0 : context->rule->saved_count();
+}
+
+tenon_status context_saved(tenon_context* context, int64_t index, tenon_tensor** result,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    if (context->rule == nullptr) fail_phase(context, "reading saved tensors", "backward and jvp");
+    *result = context->rule->give_saved(index).give();
+  });
+}
+
+tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                                tenon_error** error) {
+  return guarded(error, [&] {
+    require_forward(context, "mark_dirty");
+    FunctionNotes* notes = notes_for_backward(context);
+    for (Tensor* tensor : listed(tensors, count)) {
+      if (tensor == nullptr)
+        throw Error(TENON_ERROR_ARGUMENT, "mark_dirty of " + op_of(context) +
+                                              " was given an undefined tensor: it takes inputs "
+                                              "that forward changes in place");
+      if (notes != nullptr)
+        notes->dirty.emplace_back(tensor);
+      else
+        note_change(*context->implementation, *tensor);
+    }
+  });
+}
+
+tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tensor* const* tensors,
+                                             int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    require_forward(context, "mark_non_differentiable");
+    FunctionNotes* notes = notes_for_backward(context);
+    if (notes == nullptr) return;
+    for (Tensor* tensor : listed(tensors, count)) notes->non_differentiable.emplace_back(tensor);
+  });
+}
+
+tenon_status context_set_materialize_grads(tenon_context* context, int32_t enabled,
+                                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_forward(context, "set_materialize_grads");
+    if (FunctionNotes* notes = notes_for_backward(context)) notes->materialize = enabled != 0;
+  });
+}
+
+tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attribute,
+                                   tenon_error** error) {
+  const tenon_status status = guarded(error, [&] {
+    if (context->rule == nullptr && context->notes == nullptr) {
+      // A plain run: until it ends, it may read what it sets.
+      if ((context->implementation->flags & TENON_OP_FUNCTION) == 0)
+        throw Error(TENON_ERROR_RUNTIME, op_of(context) + " is no Function: it has no context");
+      context->notes = new FunctionNotes;
+      context->notes->loose = true;
+    }
+    FunctionNotes* notes = notes_of(context);
+    if (notes == nullptr ||
+        (context->rule != nullptr && context->rule->phase() == std::string_view("backward")))
+      fail_phase(context, "setting an attribute", "forward and jvp");
+    notes->attributes.set(attribute);
+  });
+  if (status != TENON_OK) attribute->destroy(attribute);
+  return status;
+}
+
+tenon_status context_attribute(const tenon_context* context, const tenon_string* name,
+                               const tenon_string* type, tenon_attribute** attribute,
+                               tenon_error** error) {
+  const FunctionNotes* notes = notes_of(context);
+  const std::string_view asked = Attributes::text(*name);
+  *attribute = notes == nullptr ? nullptr : notes->attributes.find(asked);
+  if (*attribute != nullptr && Attributes::text((*attribute)->type) == Attributes::text(*type))
+      [[likely]]
+    return TENON_OK;
+  return guarded(error, [&] {
+    if (*attribute == nullptr) {
+      throw Error(TENON_ERROR_RUNTIME, "the context of " + op_of(context) + " has no " +
+                                           attribute_text(asked) + ": set it in forward");
+    }
+    throw Error(TENON_ERROR_TYPE, "the " + attribute_text(asked) + " on the context of " +
+                                      op_of(context) + " is " +
+                                      std::string(Attributes::text((*attribute)->type)) + ", not " +
+                                      std::string(Attributes::text(*type)));
+  });
+}
+
+tenon_status context_erase_attribute(tenon_context* context, const tenon_string* name,
+                                     tenon_error** error) {
+  return guarded(error, [&] {
+    if (context->rule != nullptr && context->rule->phase() == std::string_view("backward"))
+      fail_phase(context, "erasing an attribute", "forward and jvp");
+    FunctionNotes* notes = notes_of(context);
+    if (notes == nullptr || !notes->attributes.erase(Attributes::text(*name))) {
+      throw Error(TENON_ERROR_RUNTIME, "the context of " + op_of(context) + " has no " +
+                                           attribute_text(Attributes::text(*name)) + " to erase");
+    }
+  });
+}
+
+tenon_status context_attribute_tensor(const tenon_context* context,
+                                      const tenon_attribute* attribute, int64_t index,
+                                      tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    if (index < 0 || index >= attribute->tensor_count)
+      throw Error(TENON_ERROR_INDEX,
+                  "the attribute holds " + std::to_string(attribute->tensor_count) + " tensors");
+    Tensor* tensor = attribute->tensors[index];
+    *result = tensor == nullptr          ? nullptr
+              : context->rule == nullptr ? TensorRef(tensor).give()
+                                         : context->rule->guard(*tensor).give();
+  });
+}
+
+tenon_status context_backward_options(const tenon_context* context, uint32_t* options,
+                                      tenon_error** error) {
+  return guarded(error, [&] {
+    require_backward(context, "reading the options of the call");
+    *options = context->rule->backward_options();
+  });
+}
+
+tenon_status context_take_gradients(tenon_context* context, int64_t count, tenon_tensor** gradients,
+                                    tenon_error** error) {
+  return guarded(error, [&] {
+    require_backward(context, "taking the gradients");
+    if (!context->rule->take_gradients({gradients, static_cast<size_t>(count)}))
+      throw Error(TENON_ERROR_RUNTIME, "the backward of " + op_of(context) +
+                                           " takes its gradients twice, or another number");
+  });
+}
+
+tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
+                          tenon_error** error) {
+  const bool fits = context->rule != nullptr && !context->rule->answered;
+  if (!fits) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (tensors[i] != nullptr) tensors[i]->release();
+    }
+    return guarded(error, [&] {
+      throw Error(TENON_ERROR_RUNTIME, context->rule == nullptr
+                                           ? "gradients can be given only by backward and jvp"
+                                           : "a rule gave its gradients twice");
+    });
+  }
+  return guarded(error, [&] {
+    context->rule->answered = true;
+    for (int64_t i = 0; i < count; ++i)
+      context->rule->answer->push_back(TensorRef::take(tensors[i]));
+  });
+}
+
+}  // namespace tenon::core

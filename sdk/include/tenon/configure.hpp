@@ -1,0 +1,128 @@
+// Configured ops: an op with its keyword-only parameters settled, from code or from a config.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/op.hpp"
+#include "tenon/tree.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// An op whose attributes are bound once, checked strictly, and never change; each call is a call of
+// its own. Cheap to copy; any thread.
+class ConfiguredOp {
+ public:
+  // Throws TypeError naming an attribute that is missing, unknown, or of another type.
+  ConfiguredOp(const Op& op, const std::vector<Keyword>& attributes) : op_(op) {
+    std::vector<tenon_string> names;
+    std::vector<tenon_value> values;
+    for (const Keyword& attribute : attributes) {
+      names.push_back({attribute.name.data(), static_cast<int64_t>(attribute.name.size())});
+      values.push_back(attribute.value.value());
+    }
+    auto bound = std::make_shared<Bound>();
+    Value texts;
+    tenon_value given[32] = {};
+    detail::check(host().op_bind_attributes, op_.handle(), names.data(), values.data(),
+                  static_cast<int64_t>(names.size()), &bound->positional, texts.slot(), given);
+    bound->names = texts.texts();
+    for (size_t i = 0; i < bound->names.size(); ++i) bound->values.emplace_back(given[i]);
+    bound_ = std::move(bound);
+  }
+  const Op& op() const { return op_; }
+
+  // The tensors and whatever else comes before the attributes.
+  template <class... Arguments>
+  Value operator()(const Arguments&... arguments) const {
+    return call<Value>(arguments...);
+  }
+  // With the result type named, as in Op::call.
+  template <class Result, class... Arguments>
+  Result call(const Arguments&... arguments) const {
+    const std::array<tenon_value, sizeof...(Arguments)> given{Argument(arguments).value()...};
+    tenon_value results[detail::max_results];
+    constexpr auto count = static_cast<int64_t>(sizeof...(Arguments));
+    if (host().op_result_count(op_.handle()) != detail::FromResults<Result>::count)
+      throw TypeError(op_.name() + "() is called for another number of results than it has");
+    if (count == bound_->positional) {
+      tenon_value all[32];
+      for (size_t i = 0; i < given.size(); ++i) all[i] = given[i];
+      for (size_t i = 0; i < bound_->values.size(); ++i)
+        all[given.size() + i] = bound_->values[i].get();
+      detail::check(host().op_call, op_.handle(), static_cast<const tenon_value*>(all),
+                    count + static_cast<int64_t>(bound_->values.size()),
+                    static_cast<tenon_value*>(results));
+    } else {
+      std::vector<tenon_string> names;
+      std::vector<tenon_value> values;
+      for (size_t i = 0; i < bound_->values.size(); ++i) {
+        names.push_back(detail::string_of(bound_->names[i]));
+        values.push_back(bound_->values[i].get());
+      }
+      detail::check(host().op_call_keywords, op_.handle(), given.data(), count, names.data(),
+                    values.data(), static_cast<int64_t>(names.size()),
+                    static_cast<tenon_value*>(results));
+    }
+    return detail::FromResults<Result>::make(results);
+  }
+
+  // In schema order, defaults filled in.
+  const std::vector<std::string>& attribute_names() const { return bound_->names; }
+  template <class T>
+  T attribute(std::string_view name) const {
+    for (size_t i = 0; i < bound_->names.size(); ++i) {
+      if (bound_->names[i] == name) return read<T>(bound_->values[i]);
+    }
+    throw ArgumentError(op_.name() + " has no attribute '" + std::string(name) + "'");
+  }
+
+ private:
+  struct Bound {
+    int64_t positional = 0;
+    std::vector<std::string> names;
+    std::vector<Value> values;
+  };
+  template <class T>
+  static T read(const Value& value) {
+    if constexpr (std::is_same_v<T, std::string>)
+      return value.text();
+    else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+      return T(value.get().as.integers, value.get().as.integers + value.get().length);
+    else
+      return value.scalar().template to<T>();
+  }
+  Op op_;
+  std::shared_ptr<const Bound> bound_;
+};
+
+// configure("examples.add_constant", arg("constant") = 3.0)
+template <class... Keywords>
+ConfiguredOp configure(std::string_view name, const Keywords&... attributes) {
+  return ConfiguredOp(Op(name), {attributes...});
+}
+// From {"op": "examples.add_constant", "constant": 3}.
+inline ConfiguredOp configure(const Tree& tree) {
+  if (!tree.is_object() || !tree["op"].is_text())
+    throw ConfigError("a configured op is an object with an \"op\", the op's name");
+  std::vector<std::string> names;
+  std::vector<Tree> values;
+  for (int64_t i = 0; i < tree.size(); ++i) {
+    if (tree.key(i) == "op") continue;
+    names.push_back(tree.key(i));
+    values.push_back(tree[i]);
+  }
+  std::vector<Keyword> attributes;
+  for (size_t i = 0; i < names.size(); ++i) {
+    tenon_value value{};
+    value.tag = TENON_VALUE_TREE;
+    value.as.tree = const_cast<tenon_tree*>(values[i].handle());
+    attributes.push_back({names[i], Argument(value)});
+  }
+  return ConfiguredOp(Op(tree["op"].text()), attributes);
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,46 @@
+// Which members a definition has: Has_forward<D>::value, and declares_ for flags set to true.
+#pragma once
+
+#include <type_traits>
+
+#include "tenon/host.hpp"
+
+TENON_NAMESPACE_BEGIN
+namespace detail {
+
+#define TENON_DETECT(name)                \
+  template <class D, class = void>        \
+  struct Has_##name : std::false_type {}; \
+  template <class D>                      \
+  struct Has_##name<D, std::void_t<decltype(&D::name)>> : std::true_type {};
+TENON_DETECT(element)
+TENON_DETECT(forward)
+TENON_DETECT(setup_context)
+TENON_DETECT(backward)
+TENON_DETECT(vjp)
+TENON_DETECT(jvp)
+TENON_DETECT(saves)
+TENON_DETECT(doc)
+TENON_DETECT(not_overridable)
+TENON_DETECT(samples)
+TENON_DETECT(parameters)
+TENON_DETECT(create)
+TENON_DETECT(destroy)
+TENON_DETECT(extra_repr)
+#undef TENON_DETECT
+
+#define TENON_DECLARED(name)                   \
+  template <class D, class = void>             \
+  struct Declares_##name : std::false_type {}; \
+  template <class D>                           \
+  struct Declares_##name<D, std::void_t<decltype(&D::name)>> : std::bool_constant<D::name> {};
+TENON_DECLARED(composite)
+TENON_DECLARED(once_differentiable)
+TENON_DECLARED(twice_differentiable)
+TENON_DECLARED(jvp_once_differentiable)
+TENON_DECLARED(clear_saved_tensors_on_access)
+TENON_DECLARED(zero_gradient)
+#undef TENON_DECLARED
+
+}  // namespace detail
+TENON_NAMESPACE_END

@@ -1,0 +1,88 @@
+// Scopes that decide how tensors saved for backward are kept: on disk, compressed, copied.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "tenon/ops.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// While it stands, what calls on this thread save is passed to `pack(const Tensor&) -> Packed`, and
+// each use in a backward gets `unpack(const Packed&) -> Tensor` of the same shape and dtype. Packed
+// once, unpacked as often as it is used, from whatever thread runs backward; destroyed with the
+// graph. Scopes nest, the innermost alone is asked. `pack` must not change its tensor. Destroyed in
+// the reverse order of construction, on the same thread.
+//
+//   const SavedTensorsHooks to_disk([](const Tensor& t) { return File(t); },
+//                                   [](const File& file) { return file.read(); });
+template <class Pack, class Unpack>
+class SavedTensorsHooks {
+ public:
+  SavedTensorsHooks(Pack pack, Unpack unpack) {
+    auto* both = new Both{std::move(pack), std::move(unpack)};
+    tenon_saved_hooks hooks{};
+    hooks.size = sizeof(hooks);
+    hooks.state = both;
+    hooks.pack = [](void* state, tenon_tensor* tensor, void** packed, tenon_error** error) {
+      return detail::guarded(error, [&] {
+        *packed = new Packed(static_cast<Both*>(state)->pack(Tensor::borrow(tensor)));
+      });
+    };
+    hooks.unpack = [](void* state, void* packed, tenon_tensor** tensor, tenon_error** error) {
+      return detail::guarded(error, [&] {
+        const Packed& given = *static_cast<Packed*>(packed);
+        *tensor = Tensor(static_cast<Both*>(state)->unpack(given)).give();
+      });
+    };
+    hooks.drop = [](void*, void* packed) { delete static_cast<Packed*>(packed); };
+    hooks.destroy = [](void* state) { delete static_cast<Both*>(state); };
+    tenon_error* error = nullptr;
+    const tenon_status status = host().saved_hooks_push(&hooks, &error);
+    if (status != TENON_OK) {
+      delete both;
+      detail::throw_error(status, error);
+    }
+  }
+  ~SavedTensorsHooks() { host().saved_hooks_pop(nullptr); }
+  SavedTensorsHooks(const SavedTensorsHooks&) = delete;
+  SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
+
+ private:
+  using Packed = std::decay_t<std::invoke_result_t<Pack&, const Tensor&>>;
+  struct Both {
+    Pack pack;
+    Unpack unpack;
+  };
+};
+
+namespace detail {
+struct CloneTensor {
+  Tensor operator()(const Tensor& tensor) const { return tensor.clone(); }
+};
+struct SameTensor {
+  Tensor operator()(const Tensor& tensor) const { return tensor; }
+};
+}  // namespace detail
+
+// What is saved while it stands may be changed in place afterwards: each saved tensor is copied.
+class AllowMutationOnSavedTensors
+    : public SavedTensorsHooks<detail::CloneTensor, detail::SameTensor> {
+ public:
+  AllowMutationOnSavedTensors() : SavedTensorsHooks({}, {}) {}
+};
+
+// While it stands, opening a scope of saved-tensor hooks is a RuntimeError with this message; so is
+// this scope inside one.
+class DisableSavedTensorsHooks {
+ public:
+  explicit DisableSavedTensorsHooks(std::string_view message) {
+    detail::check(host().saved_hooks_disable, message.data(), static_cast<int64_t>(message.size()));
+  }
+  ~DisableSavedTensorsHooks() { host().saved_hooks_pop(nullptr); }
+  DisableSavedTensorsHooks(const DisableSavedTensorsHooks&) = delete;
+  DisableSavedTensorsHooks& operator=(const DisableSavedTensorsHooks&) = delete;
+};
+
+TENON_NAMESPACE_END
