@@ -47,7 +47,6 @@ struct BackwardCall {
   bool retain_graph = false;
   Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
 };
-};
 
 // One block of memory: the object, then edges, outputs and what the kind of node adds. Released
 // iteratively, so that graphs of any depth fit any stack.
