@@ -122,8 +122,9 @@ class ViewNode final : public Node {
 // viewed part goes through the change, the rest passes by.
 class CopySlicesNode final : public Node {
  public:
-  static CopySlicesNode* create(Edge base_edge, OpNode* change, size_t slot, const Tensor& view,
-                                const Tensor& base) {
+  // `change` changed the view as its result `output`, which it got by its edge `slot`.
+  static CopySlicesNode* create(Edge base_edge, OpNode* change, uint32_t output, size_t slot,
+                                const Tensor& view, const Tensor& base) {
     using Block = Trailing<CopySlicesNode>;
     const size_t edges = change->edges().size() + 1;
     const int64_t bytes = Block::bytes(edges, base.view.rank);
@@ -131,6 +132,7 @@ class CopySlicesNode final : public Node {
     auto* node = new (memory) CopySlicesNode(static_cast<uint32_t>(bytes));
     node->change_ = change;
     change->retain();
+    node->output_ = output;
     node->slot_ = slot;
     node->edges_ = reinterpret_cast<Edge*>(memory + Block::at());
     node->edge_count_ = static_cast<uint16_t>(edges);
@@ -151,7 +153,10 @@ class CopySlicesNode final : public Node {
   const char* name() const override { return "CopySlices"; }
   const Implementation* implementation() const override { return change_->implementation(); }
   bool released() const override { return change_->released(); }
-  void release_saved() override { change_->release_saved(); }
+  // The other results of the change may still need what it saved.
+  void release_saved() override {
+    if (change_->outputs().size() == 1) change_->release_saved();
+  }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override {
     if (gradients[0] == nullptr) {
@@ -169,8 +174,9 @@ class CopySlicesNode final : public Node {
                                            integer(geometry_.offset)};
     const TensorRef slice = call_tensor(as_strided, slice_arguments);
     std::vector<TensorRef> inner;
-    Tensor* given = slice.get();
-    change_->apply({&given, 1}, inner, {call.create_graph, call.retain_graph, nullptr});
+    std::vector<Tensor*> given(change_->outputs().size());
+    given[output_] = slice.get();
+    change_->apply(given, inner, {call.create_graph, call.retain_graph, nullptr});
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
     if (own) {
       const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true};
@@ -190,6 +196,7 @@ class CopySlicesNode final : public Node {
   explicit CopySlicesNode(uint32_t bytes) : Node(next_sequence(), bytes) {}
   ~CopySlicesNode() override { change_->release(); }
   OpNode* change_ = nullptr;
+  uint32_t output_ = 0;
   size_t slot_ = 0;
   Geometry geometry_;
 };
@@ -382,13 +389,8 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   }
   Tensor& base = *tensor.view_base;
   require_dense(base);
-  if (node->outputs().size() != 1) {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                std::string(node->name()) +
-                    " changed a view in place and has other results: "
-                    "that is not recorded; change a clone, or the whole tensor");
-  }
-  CopySlicesNode* through = CopySlicesNode::create(gradient_edge(base), node, slot, tensor, base);
+  CopySlicesNode* through =
+      CopySlicesNode::create(gradient_edge(base), node, output, slot, tensor, base);
   if (thread_state.anomaly != 0) remember_origin(*through);
   set_history(base, through, 0);
   through->release();

@@ -32,6 +32,13 @@ TEST_SUITE("run") {
     CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
   }
 
+  TEST_CASE("F-315 a run leaves no recorded call alive, and says so when asked") {
+    const Workspace folder(true);
+    const Outcome outcome = run_program_in(folder.path(), "run blobs.json --quiet", "TENON_LIVE=1");
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.error, "tenon: alive at exit: []\n"));
+  }
+
   TEST_CASE("the same seed gives the same numbers, another seed others") {
     const Workspace folder(true);
     const auto run = [&](const std::string& options) {

@@ -383,7 +383,7 @@ TEST_SUITE("sdk/autograd") {
   }
 
   TEST_CASE("unused inputs give zeros where they are asked to be there") {
-    const Tensor x = leaf({1, 2}), unused = tensor({{1, 2}}).requires_grad_();
+    const Tensor x = leaf({1, 2}), unused = tensor({{1, 2}}, f32).requires_grad_();
     GradientOptions zeros;
     zeros.materialize_grads = true;
     const std::vector<Tensor> g = gradients({sum(x * 2)}, {x, unused}, zeros);

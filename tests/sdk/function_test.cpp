@@ -211,6 +211,21 @@ TEST_SUITE("sdk/function") {
     CHECK(has(refusal([&] { apply("dirty_lost", x * 1); }).text, "marked dirty"));
   }
 
+  TEST_CASE("a Function may change a view in place and give other results beside it") {
+    const Tensor x = leaf({1, 2, 3});
+    const Tensor base = x * 1, part = base.slice(0, 0, 2);
+    const auto [same, triple] =
+        fx("double_in_place_and_triple").call<std::tuple<Tensor, Tensor>>(part);
+    CHECK(same.is_same(part));
+    CHECK(numbers(base) == Numbers{2, 4, 3});
+    CHECK(numbers(triple) == Numbers{3, 6});
+    (sum(base * row({1, 10, 100})) + sum(triple * 1000)).backward({}, true);
+    CHECK(numbers(x.grad()) == Numbers{3002, 3020, 100});
+    Tensor(x).set_grad({});
+    sum(same).backward();
+    CHECK(numbers(x.grad()) == Numbers{2, 2, 0});
+  }
+
   TEST_CASE("AG-55 a leaf that requires grad must not be dirty") {
     const Tensor x = leaf({1, 2});
     const Refusal whole = refusal([&] { apply("double_in_place", x); });
