@@ -25,8 +25,8 @@ namespace tenon::core {
 namespace {
 
 std::atomic<uint64_t> level_counter{1};
-// What saved results hold of the present level.
-thread_local std::shared_ptr<SharedTangents> shared_tangents;
+// What saved results hold of the level that this thread opened last.
+thread_local std::shared_ptr<SharedTangents> opened;
 
 const tenon_op* core_op(const char* name) { return Registry::process().require(name); }
 
@@ -512,14 +512,15 @@ void enter_dual_level() {
   if (thread_state.dual_level != 0)
     throw Error(TENON_ERROR_RUNTIME,
                 "a dual level is open already: nested forward mode is not supported");
-  shared_tangents = std::make_shared<SharedTangents>();
+  opened = std::make_shared<SharedTangents>();
+  thread_state.shared_tangents = opened.get();
   thread_state.dual_level = level_counter.fetch_add(1);
 }
 
 void exit_dual_level() {
   if (thread_state.dual_level == 0) throw Error(TENON_ERROR_RUNTIME, "no dual level is open");
   thread_state.dual_level = 0;
-  const auto level = std::exchange(shared_tangents, nullptr);
+  const auto level = std::exchange(thread_state.shared_tangents, nullptr)->shared_from_this();
   std::vector<TensorRef> freed;  // after the lock: more of them may go along
   const std::lock_guard lock(level->mutex);
   for (TensorMeta* holder : level->holders) freed.push_back(std::move(holder->tangent));
@@ -532,9 +533,9 @@ void share_tangent(Tensor& tensor, Tensor& copy) {
   attach(copy, TensorRef(tangent));
   if (!tangent->requires_grad()) return;
   TensorMeta& meta = meta_of(copy);
-  meta.shared_tangents = shared_tangents;
-  const std::lock_guard lock(shared_tangents->mutex);
-  shared_tangents->holders.insert(&meta);
+  meta.shared_tangents = thread_state.shared_tangents->shared_from_this();
+  const std::lock_guard lock(meta.shared_tangents->mutex);
+  meta.shared_tangents->holders.insert(&meta);
 }
 
 // ---- dual tensors ----

@@ -38,7 +38,7 @@ class Accumulator final : public Node {
 
 struct TensorMeta;
 // The tensors whose tangents go when their dual level ends.
-struct SharedTangents {
+struct SharedTangents : std::enable_shared_from_this<SharedTangents> {
   std::mutex mutex;
   std::unordered_set<TensorMeta*> holders;
 };

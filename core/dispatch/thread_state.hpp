@@ -8,6 +8,7 @@
 namespace tenon::core {
 
 class EngineRun;
+struct SharedTangents;
 struct CallFrame;
 struct SavedScope;
 
@@ -17,9 +18,10 @@ struct ThreadState {
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
-  uint8_t anomaly = 0;       // 1: nodes keep where they were recorded; 2: gradients are searched
-  uint64_t dual_level = 0;   // of forward mode; 0: none is open
-  EngineRun* run = nullptr;  // the innermost backward under way
+  uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
+  uint64_t dual_level = 0;  // of forward mode; 0: none is open
+  SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
+  EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
 };

@@ -357,8 +357,10 @@ TEST_SUITE("sdk/autograd") {
     constexpr int depth = 8000;
     const Tensor x = leaf({1});
     std::vector<Tensor> levels;
+    const DualLevel level;  // a level that is open goes along into every thread that the run takes
     bool fail = false;
     int ran = 0;
+    Tensor carried;
     bool modes_kept = true;
     for (int i = 0; i < depth; ++i) {
       levels.push_back(x * 1);
@@ -366,6 +368,7 @@ TEST_SUITE("sdk/autograd") {
         modes_kept &= !GradMode::enabled() && AnomalyMode::enabled();
         if (i > 0) levels[static_cast<size_t>(i) - 1].backward({}, true);
         if (i == 0 && fail) throw IndexError("from the bottom");
+        if (i == 0) carried = unpack_dual(exp(make_dual(row({0}), row({7})))).tangent;
         ++ran;
       });
     }
@@ -374,6 +377,7 @@ TEST_SUITE("sdk/autograd") {
     CHECK(ran == depth);
     CHECK(modes_kept);
     CHECK(numbers(x.grad()) == Numbers{depth});
+    CHECK(carried.item() == 7);
     fail = true;
     const Refusal refused = refusal([&] { levels.back().backward(); });
     CHECK(refused.kind == TENON_ERROR_INDEX);
