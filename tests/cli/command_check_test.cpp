@@ -107,6 +107,8 @@ TEST_SUITE("check") {
         {"broken.opaque_composite", "cut-graph in gradient"},
         {"broken.loses_factor", "wrong-gradient in gradient"},
         {"broken.wrong_sign", "wrong-gradient in gradient"},
+        {"broken.adds_to_gradient", "wrong-gradient in gradient"},
+        {"broken.wavering_gradient", "wrong-gradient in gradient"},
         {"broken.wrong_shape", "failing-gradient in gradient"},
         {"broken.wrong_count", "failing-gradient in gradient"},
         {"broken.throws", "failing-gradient in gradient"},

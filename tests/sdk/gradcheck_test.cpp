@@ -1,8 +1,10 @@
 // The gradient checker: what it accepts, what it finds, and how it says so.
+#include <cstdio>
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <unistd.h>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -28,6 +30,28 @@ std::string failure(const std::function<void()>& call) {
   }
   return "no GradcheckError";
 }
+// An op of the plugin whose gradient rules are wrong.
+Op broken(const std::string& name) {
+  load_plugin(TENON_FIXTURES "/broken/broken_gradients.so");
+  return Op("broken." + name);
+}
+
+// What the host logs during a call.
+std::string logged(const std::function<void()>& call) {
+  std::FILE* file = std::tmpfile();
+  std::fflush(stderr);
+  const int kept = dup(2);
+  dup2(fileno(file), 2);
+  call();
+  std::fflush(stderr);
+  dup2(kept, 2);
+  close(kept);
+  std::string text(static_cast<size_t>(std::ftell(file)), ' ');
+  std::rewind(file);
+  if (!text.empty() && std::fread(text.data(), 1, text.size(), file) != text.size()) text.clear();
+  std::fclose(file);
+  return text;
+}
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -35,7 +59,7 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_SUITE("gradcheck") {
-  TEST_CASE("a right gradient passes, a wrong one is shown with both Jacobians") {
+  TEST_CASE("GC-01 a right gradient passes, a wrong one is shown with both Jacobians") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
     const auto cube = [](const Tensor& t) { return t * t * t; };
     CHECK(gradcheck(cube, {x}));
@@ -83,7 +107,7 @@ TEST_SUITE("gradcheck") {
     CHECK(gradcheck([](const Tensor& x) { return x.max(0); }, {a}));
   }
 
-  TEST_CASE("wrong use always throws") {
+  TEST_CASE("GC-06 wrong use always throws") {
     const Tensor x = tensor({1.0, 2.0}, f64);
     const auto square = [](const Tensor& t) { return t * t; };
     const GradcheckOptions quiet{.raise_exception = false};
@@ -96,7 +120,7 @@ TEST_SUITE("gradcheck") {
                          doctest::Contains("dimension 0 of input 0 has stride 0"), ArgumentError);
   }
 
-  TEST_CASE("the function's own exceptions pass unchanged") {
+  TEST_CASE("GC-09 the function's own exceptions pass unchanged") {
     const Tensor x = tensor({1.0}, f64).requires_grad_();
     const GradcheckOptions quiet{.raise_exception = false};
     const auto broken = [](const Tensor&) -> Tensor { throw std::logic_error("mine"); };
@@ -109,7 +133,7 @@ TEST_SUITE("gradcheck") {
         GradcheckError);
   }
 
-  TEST_CASE("an unrelated input has a gradient of zero") {
+  TEST_CASE("GC-10 an unrelated input has a gradient of zero") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_(),
                  y = tensor({3.0}, f64).requires_grad_();
     const auto square = [](const Tensor& a, const Tensor&) { return a * a; };
@@ -212,5 +236,136 @@ TEST_SUITE("gradcheck") {
       });
     };
     CHECK(report() == report());
+  }
+
+  TEST_CASE("each option does what it says") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    const auto square = [](const Tensor& t) { return t * t; };
+    const auto cube = [](const Tensor& t) { return t * t * t; };
+    // eps: differences of a cube over a wide step are off by its square.
+    CHECK_FALSE(gradcheck(cube, {x}, {.eps = 0.1, .raise_exception = false}));
+    CHECK(gradcheck(cube, {x}, {.eps = 0.1, .rtol = 0.02}));
+
+    // nondet_tol: a backward that gives something else each time.
+    int runs = 0;
+    const auto wavering = [&runs](const Tensor& t) {
+      const Tensor result = t * t;
+      return result + (t * 0) * (1e-7 * ++runs);
+    };
+    CHECK(gradcheck(wavering, {x}, {.nondet_tol = 1e-3}));
+
+    // check_undefined_grad: a backward that adds something of its own.
+    const Op adds = broken("adds_to_gradient");
+    CHECK(contains(failure([&] { gradcheck(adds, {x}, {.atol = 2}); }),
+                   "gradients of zero must give zero, but input 0 got 1"));
+    CHECK(gradcheck(adds, {x}, {.atol = 2, .check_undefined_grad = false}));
+
+    CHECK_THROWS_WITH_AS(gradcheck(square, {x}, {.check_batched_grad = true}),
+                         doctest::Contains("ops have no batching rules"), ArgumentError);
+
+    // check_forward_ad and check_backward_ad: each direction alone.
+    const Op tangent = broken("wrong_tangent");
+    CHECK(gradcheck(tangent, {x}));
+    CHECK(contains(failure([&] { gradcheck(tangent, {x}, {.check_forward_ad = true}); }),
+                   "Jacobian computed with forward mode mismatch for output 0 with respect to "
+                   "input 0,"));
+    CHECK(gradcheck(adds, {x}, {.check_undefined_grad = false, .check_backward_ad = false}));
+  }
+
+  TEST_CASE("a backward that is not reentrant is told, within nondet_tol it passes") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    const Op wavers = broken("wavering_gradient");
+    CHECK(contains(failure([&] { gradcheck(wavers, {x}); }),
+                   "Backward is not reentrant: run twice with the same gradient of output 0"));
+    CHECK(gradcheck(wavers, {x}, {.nondet_tol = 1e-6}));
+  }
+
+  TEST_CASE("fast mode finds what the full form finds, and reports like it") {
+    const Tensor x = rand({40, 30}, f64).requires_grad_(), y = rand({30, 20}, f64).requires_grad_();
+    const auto product = [](const Tensor& a, const Tensor& b) { return mm(a, b); };
+    GradcheckOptions fast;
+    fast.fast_mode = true;
+    fast.check_forward_ad = true;
+    CHECK(gradcheck(product, {x, y}, fast));
+    CHECK(gradgradcheck(product, {x, y}, fast));
+    const Tensor small = tensor({1.0, 2.0}, f64).requires_grad_();
+    const auto wrong = [](const Tensor& t) { return scaled_gradient(t * t, 0.5); };
+    CHECK(failure([&] { gradcheck(wrong, {small}, fast); }) ==
+          failure([&] { gradcheck(wrong, {small}, {.check_forward_ad = true}); }));
+    CHECK(contains(
+        failure([&] { gradcheck([](const Tensor& t) { return t.detach() * 2; }, {small}, fast); }),
+        "no output requires grad"));
+    CHECK_FALSE(gradcheck(broken("wavering_gradient"), {small},
+                          {.raise_exception = false, .fast_mode = true}));
+    // One entry of a large Jacobian is enough.
+    const Tensor large = rand({30, 30}, f64).requires_grad_();
+    const Tensor mask = ones({30, 30}, f64);
+    mask.data<double>()[471] = 0;
+    int calls = 0;
+    const auto one_wrong = [&](const Tensor& t) {
+      ++calls;
+      return (t * mask + t.detach() * (1 - mask)).sum();
+    };
+    CHECK(gradcheck([](const Tensor& t) { return t.sum(); }, {large}, {.fast_mode = true}));
+    CHECK_FALSE(gradcheck(one_wrong, {large}, {.raise_exception = false, .fast_mode = true}));
+    CHECK(calls > 3);
+  }
+
+  TEST_CASE("fast mode asks for a handful of calls, however large the input") {
+    const Tensor large = rand({100, 100}, f64).requires_grad_();
+    int calls = 0;
+    CHECK(gradcheck(
+        [&calls](const Tensor& t) {
+          ++calls;
+          return t.exp();
+        },
+        {large}, {.fast_mode = true}));
+    CHECK(calls == 3);
+  }
+
+  TEST_CASE("transposed and single precision results are told as such") {
+    const Tensor m = tensor({{1.0, 2.0}, {3.0, 5.0}}, f64), x = tensor({1.0, 2.0}, f64);
+    // The value of m x, the gradient of transposed m x.
+    const auto transposed = [&m](const Tensor& t) {
+      const Tensor right = mv(m.t(), t);
+      return right + (mv(m, t.detach()) - right.detach());
+    };
+    CHECK(contains(failure([&] { gradcheck(transposed, {Tensor(x).requires_grad_()}); }),
+                   "likely cause: the analytical gradient is the transpose of the numerical one"));
+    const Tensor leaf = tensor({1.3, 2.7}, f64).requires_grad_();
+    CHECK(contains(failure([&] { gradcheck([](const Tensor& t) { return t.to(f32); }, {leaf}); }),
+                   "likely cause: the output is f32"));
+  }
+
+  TEST_CASE("doubtful inputs are warned of") {
+    const auto square = [](const Tensor& t) { return t * t; };
+    const Tensor single = tensor({0.5, 1.5}).requires_grad_();
+    CHECK(contains(logged([&] { gradcheck(square, {single}, {.eps = 1e-3, .atol = 1e-2}); }),
+                   "gradcheck(): input 0 is f32; differences are reliable in f64 only"));
+    const Tensor storage = tensor({1.0, 2.0, 3.0}, f64);
+    const Tensor windows = storage.as_strided({2, 2}, {1, 1}).detach().requires_grad_();
+    std::string text;
+    CHECK(contains(logged([&] { text = failure([&] { gradcheck(square, {windows}); }); }),
+                   "gradcheck(): elements of input 0 share their memory"));
+    CHECK(contains(text, "Jacobian mismatch"));
+    CHECK(
+        logged([&] {
+          gradcheck(square, {tensor({{1.0, 2.0}, {3.0, 4.0}}, f64).t().detach().requires_grad_()});
+        }).empty());
+  }
+
+  TEST_CASE("a report ends in code that reproduces it") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    CHECK(contains(failure([&] { gradcheck(broken("adds_to_gradient"), {x}); }),
+                   "\nto reproduce:\n  tenon::gradcheck(tenon::Op(\"broken.adds_to_gradient\"), {\n"
+                   "      tenon::tensor({1, 2}, tenon::f64).requires_grad_()});"));
+    const std::string second = failure([&] {
+      gradgradcheck([](const Tensor& t) { return t * t.detach() * t; }, {x}, {},
+                    {tensor({1.0, -1.0}, f64).requires_grad_()});
+    });
+    CHECK(contains(second,
+                   "tenon::gradgradcheck(function, {\n      tenon::tensor({1, 2}, tenon::f64)"
+                   ".requires_grad_()}, {}, {\n      tenon::tensor({1, -1}, "
+                   "tenon::f64).requires_grad_()});"));
   }
 }

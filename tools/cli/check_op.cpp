@@ -102,6 +102,8 @@ Tensor converted(const Tensor& tensor, tenon::DType dtype) {
   return result;
 }
 
+constexpr int64_t kMostInFull = 128;  // elements of inputs; above: fast mode
+
 bool has_floating(const std::vector<Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
     return tensor.defined() && tenon::is_floating(tensor.dtype());
@@ -496,6 +498,16 @@ class OpCheck {
     options.rtol = sample.rtol;
     options.nondet_tol = sample.nondet_tol;
     options.check_grad_dtypes = true;
+    options.name = op_.name;
+    int64_t elements = 0;
+    for (const SampleValue& value : sample.values) {
+      for (const TensorSpec& spec : value.tensors) {
+        int64_t count = 1;
+        for (const int64_t size : spec.shape) count *= size;
+        elements += count;
+      }
+    }
+    options.fast_mode = elements > kMostInFull;
     return options;
   }
 

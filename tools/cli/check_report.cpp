@@ -25,8 +25,6 @@ constexpr std::array kRemedies{
     Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
     // ---- the declaration ----
     Remedy{"samples", "mend the `samples` of the definition; tools/README.md has their form"},
-    Remedy{"double-backward",
-           "declare `double_backward` (yes or once) beside the backward that was checked"},
     // ---- calls ----
     Remedy{"result", "return what the schema declares, or declare what is returned"},
     Remedy{"undeclared-mutation",

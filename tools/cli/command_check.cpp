@@ -92,7 +92,9 @@ class Collector {
       finish_item();
     } else if (at == "stage") {
       stage_ = printable(answer["name"].text());
-      if (running_) item.stages.push_back(stage_);
+      if (running_ &&
+          std::find(item.stages.begin(), item.stages.end(), stage_) == item.stages.end())
+        item.stages.push_back(stage_);
       sample_.clear();
     } else if (at == "trying") {
       sample_ = answer["sample"].text();

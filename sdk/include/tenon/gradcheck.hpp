@@ -13,8 +13,10 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tenon/autograd.hpp"
@@ -25,13 +27,19 @@ TENON_NAMESPACE_BEGIN
 struct GradcheckOptions {
   double eps = 1e-6;  // step of the differences
   double atol = 1e-5, rtol = 1e-3;
-  bool raise_exception =
-      true;  // false: a mismatch returns false. Wrong use and the function's own errors throw
+  // False: a mismatch returns false. Wrong use and the function's own errors throw all the same.
+  bool raise_exception = true;
   double nondet_tol = 0;             // how much two runs of one backward may differ
   bool check_undefined_grad = true;  // gradients of zero must give zero
   bool check_grad_dtypes = false;    // gradients must have their input's dtype
+  bool check_batched_grad = false;   // ArgumentError when true: there are no batching rules
   bool check_forward_ad = false;
   bool check_backward_ad = true;
+  // Compares v^T J u for two fixed directions instead of all of J: for large inputs. Where that
+  // fails the full form decides, and reports.
+  bool fast_mode = false;
+  // What fast mode's directions are drawn from; an Op's own name when empty.
+  std::string name = {};
 };
 
 namespace detail {
@@ -123,16 +131,20 @@ struct Jacobian {
   }
 };
 
+inline char* element_place(const Tensor& input, int64_t element) {
+  int64_t offset = 0;
+  for (int64_t d = input.dim() - 1; d >= 0; --d) {
+    offset += element % input.shape()[d] * input.strides()[d];
+    element /= input.shape()[d];
+  }
+  return static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
+}
+
 // Shifts one element of an input, and puts it back whatever happens.
 class Shift {
  public:
-  Shift(const Tensor& input, int64_t element) : single_(input.dtype() == f32) {
-    int64_t offset = 0;
-    for (int64_t d = input.dim() - 1; d >= 0; --d) {
-      offset += element % input.shape()[d] * input.strides()[d];
-      element /= input.shape()[d];
-    }
-    place_ = static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
+  Shift(const Tensor& input, int64_t element)
+      : single_(input.dtype() == f32), place_(element_place(input, element)) {
     original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_))
                         : *reinterpret_cast<double*>(place_);
   }
@@ -152,11 +164,82 @@ class Shift {
   double original_;
 };
 
+// Moves a whole input along a direction, and puts it back whatever happens.
+class Move {
+ public:
+  Move(const Tensor& input, const std::vector<double>& direction) : direction_(direction) {
+    shifts_.reserve(direction.size());
+    for (int64_t i = 0; i < input.numel(); ++i)
+      shifts_.push_back(std::make_unique<Shift>(input, i));
+  }
+  void by(double step) {
+    for (size_t i = 0; i < shifts_.size(); ++i) shifts_[i]->by(step * direction_[i]);
+  }
+
+ private:
+  const std::vector<double>& direction_;
+  std::vector<std::unique_ptr<Shift>> shifts_;
+};
+
+// Repeatable numbers between -1 and 1, away from 0.
+inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
+  std::vector<double> numbers;
+  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const double uniform = static_cast<double>(state >> 11) * 0x1p-53;
+    numbers.push_back(uniform < 0.5 ? uniform - 1 : uniform);
+  }
+  return numbers;
+}
+inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
+  const Tensor result = empty_tensor(like.shape(), like.dtype());
+  visit(like.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(numbers.begin(), numbers.end(), result.data<T>(),
+                   [](double number) { return static_cast<T>(number); });
+  });
+  return result;
+}
+inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
+  return tensor_of(arbitrary_numbers(like.numel(), seed), like);
+}
+
+// Whether two elements may share a place; a stride of 0 is refused before.
+inline bool overlaps(const Tensor& input) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (input.shape()[d] > 1)
+      dimensions.emplace_back(std::abs(input.strides()[d]), input.shape()[d]);
+  }
+  std::sort(dimensions.begin(), dimensions.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+// What is checked: the function, and how code would write it.
+struct CheckedCall {
+  CheckedFunction function;
+  std::string code = "function", name = {};
+};
+
 class GradientChecker {
  public:
-  GradientChecker(const char* name, CheckedFunction function, const std::vector<Tensor>& inputs,
-                  const GradcheckOptions& options)
-      : name_(name), function_(std::move(function)), inputs_(inputs), options_(options) {}
+  GradientChecker(const char* name, const CheckedCall& call, const std::vector<Tensor>& inputs,
+                  const GradcheckOptions& options, size_t grad_outputs = 0)
+      : name_(name),
+        function_(call.function),
+        code_(call.code),
+        inputs_(inputs),
+        grad_outputs_(grad_outputs),
+        options_(options) {
+    for (const char c : options.name.empty() ? call.name : options.name)
+      seed_ = (seed_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  }
 
   bool run() {
     check_inputs();
@@ -170,7 +253,16 @@ class GradientChecker {
   }
 
  private:
+  void warn(const std::string& text) const {
+    const std::string whole = std::string(name_) + "(): " + text;
+    host().log(3, "gradcheck", whole.data(), static_cast<int64_t>(whole.size()));
+  }
   void check_inputs() {
+    if (options_.check_batched_grad) {
+      throw ArgumentError(std::string(name_) +
+                          "(): check_batched_grad is asked for, but ops have no batching rules; "
+                          "leave it off");
+    }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Tensor& input = inputs_[i];
       if (!input.defined() || !is_floating(input.dtype()) || !input.requires_grad()) continue;
@@ -184,9 +276,12 @@ class GradientChecker {
         }
       }
       if (input.dtype() == f32) {
-        const std::string text = std::string(name_) + "(): input " + std::to_string(i) +
-                                 " is f32; differences are reliable in f64 only";
-        host().log(3, "gradcheck", text.data(), static_cast<int64_t>(text.size()));
+        warn("input " + std::to_string(i) + " is f32; differences are reliable in f64 only");
+      }
+      if (overlaps(input)) {
+        warn("elements of input " + std::to_string(i) +
+             " share their memory: changing one changes others, and the differences with it; pass "
+             "a contiguous copy");
       }
     }
     if (checked_.empty()) {
@@ -206,6 +301,15 @@ class GradientChecker {
     for (size_t o = 0; o < outputs.size(); ++o) {
       if (outputs[o].defined() && is_floating(outputs[o].dtype()) && outputs[o].requires_grad()) {
         differentiable.push_back(o);
+      }
+    }
+    if (options_.fast_mode) {
+      try {
+        check_directions(outputs, differentiable);
+        if (options_.check_backward_ad && options_.check_undefined_grad && !differentiable.empty())
+          check_zero_gradients(outputs, differentiable);
+        return;
+      } catch (const GradcheckFailure&) {  // the full form tells where
       }
     }
     const auto numerical = numerical_jacobians(outputs);
@@ -235,6 +339,71 @@ class GradientChecker {
     const NoGrad scope;
     return function_(inputs_);
   }
+  // ---- fast mode ----
+  static double product(const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+  void check_directions(const std::vector<Tensor>& outputs,
+                        const std::vector<size_t>& differentiable) const {
+    std::vector<std::vector<double>> v;
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      const bool counts = outputs[o].defined() && is_floating(outputs[o].dtype());
+      v.push_back(arbitrary_numbers(counts ? outputs[o].numel() : 0, seed_ + 2 * o));
+    }
+    const auto compare_numbers = [&](double numerical, double analytical, size_t o, size_t c) {
+      // Errors of single entries add up like random steps.
+      const double entries = std::sqrt(static_cast<double>(v[o].size()) *
+                                       static_cast<double>(inputs_[checked_[c]].numel()));
+      const double room =
+          options_.atol * std::max(1.0, entries) + options_.rtol * std::abs(numerical);
+      if (!(analytical == numerical || std::abs(analytical - numerical) <= room))
+        throw GradcheckFailure{"fast mode"};
+    };
+    for (size_t c = 0; c < checked_.size(); ++c) {
+      const Tensor& input = inputs_[checked_[c]];
+      const std::vector<double> u = arbitrary_numbers(input.numel(), seed_ + 2 * c + 1);
+      std::vector<double> numerical(outputs.size());
+      {
+        Move move(input, u);
+        for (const double sign : {1.0, -1.0}) {
+          move.by(sign * options_.eps);
+          const std::vector<Tensor> there = evaluate();
+          for (size_t o = 0; o < outputs.size(); ++o) {
+            if (!v[o].empty())
+              numerical[o] += sign * product(v[o], values_of(there[o])) / (2 * options_.eps);
+          }
+        }
+      }
+      if (differentiable.empty()) {
+        for (size_t o = 0; o < outputs.size(); ++o) compare_numbers(numerical[o], 0, o, c);
+        continue;
+      }
+      for (const size_t o : differentiable) {
+        if (!options_.check_backward_ad) break;
+        const Tensor seed = tensor_of(v[o], outputs[o]);
+        const Tensor first = backward_once(outputs[o], seed)[c],
+                     second = backward_once(outputs[o], seed)[c];
+        check_dtype(first, o, c);
+        const std::vector<double> values = values_of(first), again = values_of(second);
+        for (size_t i = 0; i < values.size(); ++i)
+          check_repeatable(values[i], again.empty() ? 0 : again[i], o, c);
+        compare_numbers(numerical[o], product(values, u), o, c);
+      }
+      if (!options_.check_forward_ad) continue;
+      const DualLevel level;
+      std::vector<Tensor> duals = inputs_;
+      duals[checked_[c]] = make_dual(input, tensor_of(u, input));
+      const std::vector<Tensor> results = function_(duals);
+      for (size_t o = 0; o < outputs.size(); ++o) {
+        if (v[o].empty()) continue;
+        compare_numbers(numerical[o], product(values_of(unpack_dual(results[o]).tangent), v[o]), o,
+                        c);
+      }
+    }
+  }
+
   static std::vector<double> values_of(const Tensor& tensor) {
     return tensor.defined() ? tensor.to_vector<double>() : std::vector<double>();
   }
@@ -309,12 +478,7 @@ class GradientChecker {
                                 second = backward_once(output, seed);
       for (size_t c = 0; c < checked_.size(); ++c) {
         if (!first[c].defined()) continue;
-        if (options_.check_grad_dtypes && first[c].dtype() != inputs_[checked_[c]].dtype()) {
-          throw GradcheckFailure{"the gradient of output " + std::to_string(o) +
-                                 " with respect to input " + std::to_string(checked_[c]) +
-                                 " has dtype " + dtype_text(first[c].dtype()) +
-                                 ", but the input has " + dtype_text(inputs_[checked_[c]].dtype())};
-        }
+        check_dtype(first[c], o, c);
         const std::vector<double> values = values_of(first[c]), again = values_of(second[c]);
         for (int64_t i = 0; i < inputs_[checked_[c]].numel(); ++i) {
           const auto at = static_cast<size_t>(i);
@@ -326,6 +490,15 @@ class GradientChecker {
     for (size_t c = 0; c < checked_.size(); ++c) {
       compare("Jacobian", numerical[c][o], analytical[c][o], o, c);
     }
+  }
+  void check_dtype(const Tensor& gradient, size_t o, size_t c) const {
+    const Tensor& input = inputs_[checked_[c]];
+    if (!options_.check_grad_dtypes || !gradient.defined() || gradient.dtype() == input.dtype())
+      return;
+    throw GradcheckFailure{"the gradient of output " + std::to_string(o) +
+                           " with respect to input " + std::to_string(checked_[c]) + " has dtype " +
+                           dtype_text(gradient.dtype()) + ", but the input has " +
+                           dtype_text(input.dtype())};
   }
   void check_repeatable(double a, double b, size_t o, size_t c) const {
     if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= options_.nondet_tol)
@@ -415,7 +588,8 @@ class GradientChecker {
     }
     const std::string cause = likely_cause(numerical, analytical, wrong, o, c);
     if (!cause.empty()) text += "\nlikely cause: " + cause;
-    text += "\ninputs:" + inputs_text();
+    text += "\nto reproduce:\n  tenon::" + std::string(name_) + "(" + code_ + ", " + inputs_text() +
+            ");";
     throw GradcheckFailure{text};
   }
 
@@ -432,6 +606,10 @@ class GradientChecker {
     if (input.dtype() == f32) {
       return "the input is f32, whose rounding drowns differences: use f64, or an eps near 1e-3 "
              "and wider tolerances";
+    }
+    const Tensor output = evaluate()[o];
+    if (output.defined() && output.dtype() == f32) {
+      return "the output is f32, whose rounding drowns differences: compute in the input's f64";
     }
     bool all_zero = true;
     double ratio = 0;
@@ -450,6 +628,10 @@ class GradientChecker {
     if (all_zero)
       return "the analytical gradient is zero everywhere: the gradient rule leaves this input out, "
              "or the graph is cut";
+    if (is_transposed(numerical, analytical)) {
+      return "the analytical gradient is the transpose of the numerical one: input and output "
+             "indices are exchanged";
+    }
     const int64_t i = wrong[0] / numerical.outputs, k = wrong[0] % numerical.outputs;
     if (is_kink(input, i, o, k, once)) {
       return "the function is not smooth at input[" + std::to_string(i) +
@@ -461,6 +643,15 @@ class GradientChecker {
                                                  " times the numerical one: a factor is missing";
     }
     return "";
+  }
+  bool is_transposed(const Jacobian& numerical, const Jacobian& analytical) const {
+    if (numerical.inputs != numerical.outputs) return false;
+    for (int64_t i = 0; i < numerical.inputs; ++i) {
+      for (int64_t k = 0; k < numerical.outputs; ++k) {
+        if (!close(analytical.at(k, i), numerical.at(i, k))) return false;
+      }
+    }
+    return true;
   }
   // Whether the slopes on both sides differ.
   bool is_kink(const Tensor& input, int64_t i, size_t o, int64_t k,
@@ -477,16 +668,18 @@ class GradientChecker {
   }
   // As code that makes the inputs anew, while they are small.
   std::string inputs_text() const {
-    std::string text;
-    for (const Tensor& input : inputs_) {
-      text += "\n  ";
+    const size_t own = inputs_.size() - grad_outputs_;
+    std::string text = "{";
+    for (size_t position = 0; position < inputs_.size(); ++position) {
+      const Tensor& input = inputs_[position];
+      text += position == own ? "}, {}, {\n      " : position == 0 ? "\n      " : ",\n      ";
       if (!input.defined()) {
         text += "tenon::Tensor()";
       } else if (input.numel() > 64) {
-        text += "shape [";
+        text += "/* shape [";
         for (int64_t d = 0; d < input.dim(); ++d)
           text += (d == 0 ? "" : ", ") + std::to_string(input.shape()[d]);
-        text += std::string("], ") + dtype_text(input.dtype());
+        text += std::string("], ") + dtype_text(input.dtype()) + " */";
       } else {
         const std::vector<double> values = values_of(input);
         size_t next = 0;
@@ -498,7 +691,7 @@ class GradientChecker {
         if (input.requires_grad()) text += ".requires_grad_()";
       }
     }
-    return text;
+    return text + "}";
   }
   static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values,
                            size_t& next, std::string& text) {
@@ -518,25 +711,23 @@ class GradientChecker {
 
   const char* name_;
   CheckedFunction function_;
+  std::string code_;
   std::vector<Tensor> inputs_;
+  size_t grad_outputs_;  // the last ones are gradients to start from
   GradcheckOptions options_;
+  uint64_t seed_ = 14695981039346656037u;
   std::vector<size_t> checked_;  // inputs that require grad
 };
 
-// Repeatable numbers between -1 and 1, away from 0.
-inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
-  const Tensor result = empty_tensor(like.shape(), like.dtype());
-  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-  visit(like.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* to = result.data<T>();
-    for (int64_t i = 0; i < result.numel(); ++i) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      const double uniform = static_cast<double>(state >> 11) * 0x1p-53;
-      to[i] = static_cast<T>(uniform < 0.5 ? uniform - 1 : uniform);
-    }
-  });
-  return result;
+template <class F>
+CheckedCall checked_call(F function) {
+  CheckedCall call;
+  if constexpr (std::is_same_v<F, Op>) {
+    call.name = function.name();
+    call.code = "tenon::Op(\"" + call.name + "\")";
+  }
+  call.function = checked_function(std::move(function));
+  return call;
 }
 
 }  // namespace detail
@@ -547,7 +738,7 @@ inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
 template <class F>
 bool gradcheck(F function, const std::vector<Tensor>& inputs,
                const GradcheckOptions& options = {}) {
-  return detail::GradientChecker("gradcheck", detail::checked_function(std::move(function)), inputs,
+  return detail::GradientChecker("gradcheck", detail::checked_call(std::move(function)), inputs,
                                  options)
       .run();
 }
@@ -557,7 +748,8 @@ bool gradcheck(F function, const std::vector<Tensor>& inputs,
 template <class F>
 bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
                    const GradcheckOptions& options = {}, std::vector<Tensor> grad_outputs = {}) {
-  const detail::CheckedFunction call = detail::checked_function(std::move(function));
+  detail::CheckedCall checked = detail::checked_call(std::move(function));
+  const detail::CheckedFunction call = checked.function;
   const auto usable = [](const Tensor& t) {
     return t.defined() && is_floating(t.dtype()) && t.requires_grad();
   };
@@ -572,8 +764,7 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
   std::vector<Tensor> all = inputs;
   all.insert(all.end(), grad_outputs.begin(), grad_outputs.end());
   const size_t input_count = inputs.size();
-  const detail::CheckedFunction gradient = [call, usable,
-                                            input_count](const std::vector<Tensor>& given) {
+  checked.function = [call, usable, input_count](const std::vector<Tensor>& given) {
     const EnableGrad scope;
     const std::vector<Tensor> own(given.begin(),
                                   given.begin() + static_cast<std::ptrdiff_t>(input_count));
@@ -597,7 +788,7 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
     }
     return results;
   };
-  return detail::GradientChecker("gradgradcheck", gradient, all, options).run();
+  return detail::GradientChecker("gradgradcheck", checked, all, options, grad_outputs.size()).run();
 }
 
 TENON_NAMESPACE_END
