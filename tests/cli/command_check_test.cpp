@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/runtime.hpp>
+
 #include "program.hpp"
 
 namespace {
@@ -116,7 +118,7 @@ TEST_SUITE("check") {
         {"broken.scales_saved", "changed-input in gradient"},
         {"broken.wrong_tangent", "wrong-jvp in forward mode"},
         {"broken.throws_tangent", "failing-jvp in forward mode"},
-        {"broken.copies_tangent", "copied-tangent in forward mode"},
+        {"broken.copies_tangent", "failing-jvp in forward mode"},
         {"broken.stashes_input", "wrong-second-order in second order"},
         {"broken.once_only", "ok"},
         {"broken.derives_by_hand", "failing-second-order in second order"},
@@ -204,6 +206,25 @@ TEST_SUITE("check") {
     CHECK(items("") == items(""));
     CHECK(items("") == items("--in-process"));
     CHECK(items("") != items("--seed 7"));
+  }
+
+  TEST_CASE("declarations are read from a file without opening it, samples and all") {
+    const Tree declared = tenon::describe("declarations", kBroken + "broken_calls.so");
+    CHECK(declared["id"].text() == "broken_calls");
+    Tree found;
+    for (int64_t i = 0; i < declared["ops"].size(); ++i) {
+      if (declared["ops"][i]["name"].text() == "broken.changes_nothing_")
+        found = declared["ops"][i];
+      if (declared["ops"][i]["name"].text() == "broken.refused_samples")
+        CHECK(declared["ops"][i]["samples"].text() ==
+              R"([{"input": {"shape": [2, 3]}, "rows": 5}])");
+    }
+    CHECK(found["zero_gradient"].truth());
+    CHECK(
+        found["parameters"][0].json() ==
+        R"json({"name":"input","type":"Tensor(a!)","alias":"a","mutates":true,"keyword_only":false})json");
+    CHECK(tenon::describe("plugins").json().find("broken_calls") == std::string::npos);
+    CHECK_THROWS_AS(tenon::describe("declarations", "/nowhere/x.so"), tenon::PluginError);
   }
 
   TEST_CASE("every shipped plugin passes") {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <tenon/gradcheck.hpp>
+#include <tenon/graph.hpp>
 #include <tenon/parallel.hpp>
 
 #include "check_item.hpp"
@@ -279,9 +280,8 @@ class OpCheck {
       Tensor leaf = call.tensors[t].detach();
       leaf.requires_grad_();
       call.tensors[t] = tenon::Op("clone").call<Tensor>(leaf);
-      const tenon::Node before = call.tensors[t].grad_fn();
       const std::vector<Tensor> results = tensors_of(call(call.tensors));
-      return !call.tensors[t].grad_fn().is_same(before);
+      return call.tensors[t].grad_fn().op() == op_.name;
     } catch (const tenon::Error&) {
       return false;
     }
@@ -581,7 +581,6 @@ class OpCheck {
     options.check_forward_ad = true;
     try {
       tenon::gradcheck(function, given.leaves, options);
-      check_tangent_alias(sample);
     } catch (const tenon::GradcheckError& error) {
       find("wrong-jvp", error.what(), &sample);
     } catch (const tenon::NotImplementedError& error) {
@@ -591,38 +590,6 @@ class OpCheck {
         find("failing-jvp", error.what(), &sample);
     } catch (const tenon::Error& error) {
       find("failing-jvp", error.what(), &sample);
-    }
-  }
-
-  // Where a result is a view of an operand, its tangent is one of the operand's tangent.
-  void check_tangent_alias(const Sample& sample) {
-    const Differentiable given = differentiable(sample);
-    const tenon::NoGrad scope;
-    const tenon::DualLevel level;
-    std::vector<Tensor> tensors;
-    std::vector<Tensor> tangents;
-    for (size_t t = 0; t < given.call.tensors.size(); ++t) {
-      Tensor tensor = given.call.tensors[t];
-      const DeclaredType& type = parameter_of(sample, given.call.places[t].value);
-      tangents.emplace_back();
-      if (given.call.places[t].requires_grad && !type.alias.empty() && !type.mutates) {
-        tensor = tensor.detach();
-        tangents.back() = tenon::detail::arbitrary_like(tensor, t + 1);
-        tensor = tenon::make_dual(tensor, tangents.back());
-      }
-      tensors.push_back(tensor);
-    }
-    for (const Tensor& result : tensors_of(given.call(tensors))) {
-      for (size_t t = 0; t < tensors.size(); ++t) {
-        if (!tangents[t].defined() || !shares_storage(result, tensors[t])) continue;
-        const Tensor tangent = tenon::unpack_dual(result).tangent;
-        if (tangent.defined() && !shares_storage(tangent, tenon::unpack_dual(tensors[t]).tangent)) {
-          find("copied-tangent",
-               "the result is a view of '" + parameter_of(sample, given.call.places[t].value).name +
-                   "', but its tangent is no view of that one's tangent",
-               &sample);
-        }
-      }
     }
   }
 

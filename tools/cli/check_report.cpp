@@ -48,7 +48,6 @@ constexpr std::array kRemedies{
     Remedy{"changed-input", "leave saved tensors as they are: others use them, too"},
     Remedy{"wrong-jvp", "mend the jvp: its tangents are the derivative times the tangents given"},
     Remedy{"failing-jvp", "mend the jvp so that it answers for every tangent"},
-    Remedy{"copied-tangent", "return a view of the tangent where forward returns a view"},
     Remedy{"wrong-second-order",
            "save tensors with save_for_backward and compute the backward by ops; or declare "
            "once_differentiable"},

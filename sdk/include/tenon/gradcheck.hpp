@@ -11,40 +11,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <functional>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "tenon/autograd.hpp"
+#include "tenon/gradcheck_report.hpp"
 #include "tenon/op.hpp"
 
 TENON_NAMESPACE_BEGIN
-
-struct GradcheckOptions {
-  double eps = 1e-6;  // step of the differences
-  double atol = 1e-5, rtol = 1e-3;
-  // False: a mismatch returns false. Wrong use and the function's own errors throw all the same.
-  bool raise_exception = true;
-  double nondet_tol = 0;             // how much two runs of one backward may differ
-  bool check_undefined_grad = true;  // gradients of zero must give zero
-  bool check_grad_dtypes = false;    // gradients must have their input's dtype
-  bool check_batched_grad = false;   // ArgumentError when true: there are no batching rules
-  bool check_forward_ad = false;
-  bool check_backward_ad = true;
-  // Compares v^T J u for two fixed directions instead of all of J: for large inputs. Where that
-  // fails the full form decides, and reports.
-  bool fast_mode = false;
-  // What fast mode's directions are drawn from; an Op's own name when empty.
-  std::string name = {};
-};
-
 namespace detail {
-
-using CheckedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 inline std::vector<Tensor> as_list(Tensor result) { return {std::move(result)}; }
 inline std::vector<Tensor> as_list(std::vector<Tensor> result) { return result; }
@@ -104,142 +80,11 @@ CheckedFunction checked_function(F function) {
   };
 }
 
-// A check that failed; not an Error, so that those of the function pass through untouched.
-struct GradcheckFailure {
-  std::string message;
-};
-
-inline std::string number_text(double number) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.6g", number);
-  return buffer;
-}
-
-// d output[k] / d input[i] at [i * outputs + k].
-struct Jacobian {
-  int64_t inputs = 0, outputs = 0;
-  std::vector<double> values;
-  Jacobian(int64_t input_count, int64_t output_count)
-      : inputs(input_count),
-        outputs(output_count),
-        values(static_cast<size_t>(input_count * output_count)) {}
-  double& at(int64_t i, int64_t k) { return values[static_cast<size_t>(i * outputs + k)]; }
-  double at(int64_t i, int64_t k) const { return values[static_cast<size_t>(i * outputs + k)]; }
-  std::string text() const {
-    const int64_t shape[] = {inputs, outputs};
-    return from_buffer(values.data(), IntList(shape, 2)).text();
-  }
-};
-
-inline char* element_place(const Tensor& input, int64_t element) {
-  int64_t offset = 0;
-  for (int64_t d = input.dim() - 1; d >= 0; --d) {
-    offset += element % input.shape()[d] * input.strides()[d];
-    element /= input.shape()[d];
-  }
-  return static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
-}
-
-// Shifts one element of an input, and puts it back whatever happens.
-class Shift {
- public:
-  Shift(const Tensor& input, int64_t element)
-      : single_(input.dtype() == f32), place_(element_place(input, element)) {
-    original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_))
-                        : *reinterpret_cast<double*>(place_);
-  }
-  ~Shift() { by(0); }
-  Shift(const Shift&) = delete;
-  Shift& operator=(const Shift&) = delete;
-  void by(double step) {
-    if (single_)
-      *reinterpret_cast<float*>(place_) = static_cast<float>(original_ + step);
-    else
-      *reinterpret_cast<double*>(place_) = original_ + step;
-  }
-
- private:
-  bool single_;
-  char* place_;
-  double original_;
-};
-
-// Moves a whole input along a direction, and puts it back whatever happens.
-class Move {
- public:
-  Move(const Tensor& input, const std::vector<double>& direction) : direction_(direction) {
-    shifts_.reserve(direction.size());
-    for (int64_t i = 0; i < input.numel(); ++i)
-      shifts_.push_back(std::make_unique<Shift>(input, i));
-  }
-  void by(double step) {
-    for (size_t i = 0; i < shifts_.size(); ++i) shifts_[i]->by(step * direction_[i]);
-  }
-
- private:
-  const std::vector<double>& direction_;
-  std::vector<std::unique_ptr<Shift>> shifts_;
-};
-
-// Repeatable numbers between -1 and 1, away from 0.
-inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
-  std::vector<double> numbers;
-  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-  for (int64_t i = 0; i < count; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const double uniform = static_cast<double>(state >> 11) * 0x1p-53;
-    numbers.push_back(uniform < 0.5 ? uniform - 1 : uniform);
-  }
-  return numbers;
-}
-inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
-  const Tensor result = empty_tensor(like.shape(), like.dtype());
-  visit(like.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    std::transform(numbers.begin(), numbers.end(), result.data<T>(),
-                   [](double number) { return static_cast<T>(number); });
-  });
-  return result;
-}
-inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
-  return tensor_of(arbitrary_numbers(like.numel(), seed), like);
-}
-
-// Whether two elements may share a place; a stride of 0 is refused before.
-inline bool overlaps(const Tensor& input) {
-  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
-  for (int64_t d = 0; d < input.dim(); ++d) {
-    if (input.shape()[d] > 1)
-      dimensions.emplace_back(std::abs(input.strides()[d]), input.shape()[d]);
-  }
-  std::sort(dimensions.begin(), dimensions.end());
-  int64_t reach = 0;
-  for (const auto& [stride, size] : dimensions) {
-    if (stride <= reach) return true;
-    reach += stride * (size - 1);
-  }
-  return false;
-}
-
-// What is checked: the function, and how code would write it.
-struct CheckedCall {
-  CheckedFunction function;
-  std::string code = "function", name = {};
-};
-
-class GradientChecker {
+class GradientChecker : private GradcheckReport {
  public:
   GradientChecker(const char* name, const CheckedCall& call, const std::vector<Tensor>& inputs,
                   const GradcheckOptions& options, size_t grad_outputs = 0)
-      : name_(name),
-        function_(call.function),
-        code_(call.code),
-        inputs_(inputs),
-        grad_outputs_(grad_outputs),
-        options_(options) {
-    for (const char c : options.name.empty() ? call.name : options.name)
-      seed_ = (seed_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  }
+      : GradcheckReport(name, call, inputs, options, grad_outputs) {}
 
   bool run() {
     check_inputs();
@@ -253,10 +98,6 @@ class GradientChecker {
   }
 
  private:
-  void warn(const std::string& text) const {
-    const std::string whole = std::string(name_) + "(): " + text;
-    host().log(3, "gradcheck", whole.data(), static_cast<int64_t>(whole.size()));
-  }
   void check_inputs() {
     if (options_.check_batched_grad) {
       throw ArgumentError(std::string(name_) +
@@ -335,10 +176,6 @@ class GradientChecker {
     if (options_.check_forward_ad) check_forward(outputs, numerical);
   }
 
-  std::vector<Tensor> evaluate() const {
-    const NoGrad scope;
-    return function_(inputs_);
-  }
   // ---- fast mode ----
   static double product(const std::vector<double>& a, const std::vector<double>& b) {
     double sum = 0;
@@ -402,10 +239,6 @@ class GradientChecker {
                         c);
       }
     }
-  }
-
-  static std::vector<double> values_of(const Tensor& tensor) {
-    return tensor.defined() ? tensor.to_vector<double>() : std::vector<double>();
   }
 
   // [checked input][output]
@@ -506,7 +339,8 @@ class GradientChecker {
     throw GradcheckFailure{
         "Backward is not reentrant: run twice with the same gradient of output " +
         std::to_string(o) + " it gave " + number_text(a) + " and " + number_text(b) +
-        " for input " + std::to_string(checked_[c]) + ", which differ by more than nondet_tol (" +
+        " for input " + std::to_string(checked_[c]) + ", which differ by " +
+        number_text(std::abs(a - b)) + ", more than nondet_tol (" +
         number_text(options_.nondet_tol) + ")"};
   }
   void check_zero_gradients(const std::vector<Tensor>& outputs,
@@ -551,172 +385,6 @@ class GradientChecker {
       }
     }
   }
-
-  bool close(double analytical, double numerical) const {
-    return analytical == numerical ||
-           std::abs(analytical - numerical) <= options_.atol + options_.rtol * std::abs(numerical);
-  }
-  void compare(const char* what, const Jacobian& numerical, const Jacobian& analytical, size_t o,
-               size_t c) const {
-    std::vector<int64_t> wrong;
-    for (size_t i = 0; i < numerical.values.size(); ++i) {
-      if (!close(analytical.values[i], numerical.values[i]))
-        wrong.push_back(static_cast<int64_t>(i));
-    }
-    if (wrong.empty()) return;
-    const auto error = [&](int64_t i) {
-      const auto at = static_cast<size_t>(i);
-      const double difference = std::abs(analytical.values[at] - numerical.values[at]);
-      return std::isnan(difference) ? HUGE_VAL : difference;
-    };
-    std::stable_sort(wrong.begin(), wrong.end(),
-                     [&](int64_t a, int64_t b) { return error(a) > error(b); });
-
-    std::string text = std::string(what) + " mismatch for output " + std::to_string(o) +
-                       " with respect to input " + std::to_string(checked_[c]) +
-                       ",\nnumerical:" + numerical.text() + "\nanalytical:" + analytical.text() +
-                       "\n" + std::to_string(wrong.size()) + " of " +
-                       std::to_string(numerical.values.size()) + " entries differ; the worst:";
-    for (size_t w = 0; w < wrong.size() && w < 3; ++w) {
-      const auto at = static_cast<size_t>(wrong[w]);
-      const double n = numerical.values[at], a = analytical.values[at];
-      text += "\n  d output[" + std::to_string(wrong[w] % numerical.outputs) + "] / d input[" +
-              std::to_string(wrong[w] / numerical.outputs) + "]: numerical " + number_text(n) +
-              ", analytical " + number_text(a) + ", absolute error " +
-              number_text(std::abs(a - n)) + ", relative error " +
-              number_text(n == 0 ? HUGE_VAL : std::abs((a - n) / n));
-    }
-    const std::string cause = likely_cause(numerical, analytical, wrong, o, c);
-    if (!cause.empty()) text += "\nlikely cause: " + cause;
-    text += "\nto reproduce:\n  tenon::" + std::string(name_) + "(" + code_ + ", " + inputs_text() +
-            ");";
-    throw GradcheckFailure{text};
-  }
-
-  // ---- what may be behind a mismatch ----
-  std::string likely_cause(const Jacobian& numerical, const Jacobian& analytical,
-                           const std::vector<int64_t>& wrong, size_t o, size_t c) const {
-    const Tensor& input = inputs_[checked_[c]];
-    const std::vector<double> once = values_of(evaluate()[o]), twice = values_of(evaluate()[o]);
-    for (size_t k = 0; k < once.size(); ++k) {
-      if (once[k] != twice[k] && !(std::isnan(once[k]) && std::isnan(twice[k]))) {
-        return "the function gives different results for the same inputs";
-      }
-    }
-    if (input.dtype() == f32) {
-      return "the input is f32, whose rounding drowns differences: use f64, or an eps near 1e-3 "
-             "and wider tolerances";
-    }
-    const Tensor output = evaluate()[o];
-    if (output.defined() && output.dtype() == f32) {
-      return "the output is f32, whose rounding drowns differences: compute in the input's f64";
-    }
-    bool all_zero = true;
-    double ratio = 0;
-    bool proportional = true;
-    for (size_t i = 0; i < numerical.values.size(); ++i) {
-      const double n = numerical.values[i], a = analytical.values[i];
-      if (a != 0) all_zero = false;
-      if (std::abs(n) <= options_.atol) {
-        proportional = proportional && std::abs(a) <= 100 * options_.atol;
-        continue;
-      }
-      if (ratio == 0) ratio = a / n;
-      proportional =
-          proportional && std::abs(a / n - ratio) <= 10 * options_.rtol * std::abs(ratio);
-    }
-    if (all_zero)
-      return "the analytical gradient is zero everywhere: the gradient rule leaves this input out, "
-             "or the graph is cut";
-    if (is_transposed(numerical, analytical)) {
-      return "the analytical gradient is the transpose of the numerical one: input and output "
-             "indices are exchanged";
-    }
-    const int64_t i = wrong[0] / numerical.outputs, k = wrong[0] % numerical.outputs;
-    if (is_kink(input, i, o, k, once)) {
-      return "the function is not smooth at input[" + std::to_string(i) +
-             "]: move the inputs away from the kink";
-    }
-    if (proportional && std::isfinite(ratio) && ratio != 0) {
-      return ratio < 0 && close(-ratio, 1) ? "the analytical gradient has the wrong sign"
-                                           : "the analytical gradient is " + number_text(ratio) +
-                                                 " times the numerical one: a factor is missing";
-    }
-    return "";
-  }
-  bool is_transposed(const Jacobian& numerical, const Jacobian& analytical) const {
-    if (numerical.inputs != numerical.outputs) return false;
-    for (int64_t i = 0; i < numerical.inputs; ++i) {
-      for (int64_t k = 0; k < numerical.outputs; ++k) {
-        if (!close(analytical.at(k, i), numerical.at(i, k))) return false;
-      }
-    }
-    return true;
-  }
-  // Whether the slopes on both sides differ.
-  bool is_kink(const Tensor& input, int64_t i, size_t o, int64_t k,
-               const std::vector<double>& here) const {
-    const auto at = static_cast<size_t>(k);
-    Shift shift(input, i);
-    shift.by(options_.eps);
-    const double above = values_of(evaluate()[o])[at];
-    shift.by(-options_.eps);
-    const double below = values_of(evaluate()[o])[at];
-    const double right = (above - here[at]) / options_.eps,
-                 left = (here[at] - below) / options_.eps;
-    return std::abs(right - left) > 100 * (options_.atol + options_.rtol * std::abs(right));
-  }
-  // As code that makes the inputs anew, while they are small.
-  std::string inputs_text() const {
-    const size_t own = inputs_.size() - grad_outputs_;
-    std::string text = "{";
-    for (size_t position = 0; position < inputs_.size(); ++position) {
-      const Tensor& input = inputs_[position];
-      text += position == own ? "}, {}, {\n      " : position == 0 ? "\n      " : ",\n      ";
-      if (!input.defined()) {
-        text += "tenon::Tensor()";
-      } else if (input.numel() > 64) {
-        text += "/* shape [";
-        for (int64_t d = 0; d < input.dim(); ++d)
-          text += (d == 0 ? "" : ", ") + std::to_string(input.shape()[d]);
-        text += std::string("], ") + dtype_text(input.dtype()) + " */";
-      } else {
-        const std::vector<double> values = values_of(input);
-        size_t next = 0;
-        std::string nested;
-        write_nested(input, 0, values, next, nested);
-        text += "tenon::tensor(" + nested +
-                ", tenon::" + (input.dtype() == boolean ? "boolean" : dtype_text(input.dtype())) +
-                ")";
-        if (input.requires_grad()) text += ".requires_grad_()";
-      }
-    }
-    return text + "}";
-  }
-  static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values,
-                           size_t& next, std::string& text) {
-    if (depth == input.dim()) {
-      char buffer[32];
-      std::snprintf(buffer, sizeof(buffer), "%.17g", values[next++]);
-      text += buffer;
-      return;
-    }
-    text += '{';
-    for (int64_t i = 0; i < input.shape()[depth]; ++i) {
-      if (i != 0) text += ", ";
-      write_nested(input, depth + 1, values, next, text);
-    }
-    text += '}';
-  }
-
-  const char* name_;
-  CheckedFunction function_;
-  std::string code_;
-  std::vector<Tensor> inputs_;
-  size_t grad_outputs_;  // the last ones are gradients to start from
-  GradcheckOptions options_;
-  uint64_t seed_ = 14695981039346656037u;
-  std::vector<size_t> checked_;  // inputs that require grad
 };
 
 template <class F>

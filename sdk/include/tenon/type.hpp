@@ -493,16 +493,23 @@ struct TypeFact {
   }
 };
 
+// The forward of an override takes the parameters of its own schema, after the Call if it wants it.
 template <class Function>
-struct OverrideSignature : Signature<Function> {
+struct OverrideSignature;
+template <class R, class... P>
+struct OverrideSignature<R (*)(P...)> {
+  using Result = R;
+  static constexpr size_t arity = sizeof...(P);
+  static constexpr bool fits(const SchemaCounts& counts) {
+    return inputs_fit(counts, Types<P...>{}, std::index_sequence_for<P...>{});
+  }
   template <class F, size_t... I>
-  static decltype(auto) run(F function, const tenon_call* call, std::index_sequence<I...> indices) {
-    Context none(nullptr);
-    return Signature<Function>::call(function, none, call->arguments, indices);
+  static R run(F function, const tenon_call* call, std::index_sequence<I...>) {
+    return function(from_value<P>(call->arguments[I])...);
   }
 };
 template <class R, class... P>
-struct OverrideSignature<R (*)(const Call&, P...)> : Signature<R (*)(P...)> {
+struct OverrideSignature<R (*)(const Call&, P...)> : OverrideSignature<R (*)(P...)> {
   template <class F, size_t... I>
   static R run(F function, const tenon_call* call, std::index_sequence<I...>) {
     return function(Call(call), from_value<P>(call->arguments[I])...);

@@ -55,6 +55,16 @@ double best_microseconds(Body&& body) {
 }  // namespace
 
 TEST_SUITE("facts reader") {
+  TEST_CASE("samples are handed on as text, whatever is in it") {
+    const PluginFacts facts = facts_in(make_elf(
+        {plugin_payload(),
+         R"j({"op":{"schema":"x.f(Tensor input) -> Tensor","samples":"[{\"input\": 3}]"}})j",
+         R"j({"module":{"schema":"M(int n)","samples":"not JSON\n"}})j"}));
+    CHECK(facts.ops[0].samples == R"j([{"input": 3}])j");
+    CHECK(facts.modules[0].samples == "not JSON\n");
+    refusal_of_payload(R"j({"op":{"schema":"x.f() -> ()","samples":[1]}})j");
+  }
+
   TEST_CASE("the facts of a plain C plugin are read from its file") {
     const FactsFile file = read_facts_file(fixture("plain"));
     CHECK(file.facts->id == "plain");

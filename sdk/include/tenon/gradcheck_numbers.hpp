@@ -1,0 +1,130 @@
+// Jacobians, the steps of differences, and repeatable directions: what gradcheck.hpp computes with.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/tensor.hpp"
+
+TENON_NAMESPACE_BEGIN
+namespace detail {
+
+inline std::string number_text(double number) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", number);
+  return buffer;
+}
+
+// d output[k] / d input[i] at [i * outputs + k].
+struct Jacobian {
+  int64_t inputs = 0, outputs = 0;
+  std::vector<double> values;
+  Jacobian(int64_t input_count, int64_t output_count)
+      : inputs(input_count),
+        outputs(output_count),
+        values(static_cast<size_t>(input_count * output_count)) {}
+  double& at(int64_t i, int64_t k) { return values[static_cast<size_t>(i * outputs + k)]; }
+  double at(int64_t i, int64_t k) const { return values[static_cast<size_t>(i * outputs + k)]; }
+  std::string text() const {
+    const int64_t shape[] = {inputs, outputs};
+    return from_buffer(values.data(), IntList(shape, 2)).text();
+  }
+};
+
+inline char* element_place(const Tensor& input, int64_t element) {
+  int64_t offset = 0;
+  for (int64_t d = input.dim() - 1; d >= 0; --d) {
+    offset += element % input.shape()[d] * input.strides()[d];
+    element /= input.shape()[d];
+  }
+  return static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
+}
+
+// Shifts one element of an input, and puts it back whatever happens.
+class Shift {
+ public:
+  Shift(const Tensor& input, int64_t element)
+      : single_(input.dtype() == f32), place_(element_place(input, element)) {
+    original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_))
+                        : *reinterpret_cast<double*>(place_);
+  }
+  ~Shift() { by(0); }
+  Shift(const Shift&) = delete;
+  Shift& operator=(const Shift&) = delete;
+  void by(double step) {
+    if (single_)
+      *reinterpret_cast<float*>(place_) = static_cast<float>(original_ + step);
+    else
+      *reinterpret_cast<double*>(place_) = original_ + step;
+  }
+
+ private:
+  bool single_;
+  char* place_;
+  double original_;
+};
+
+// Moves a whole input along a direction, and puts it back whatever happens.
+class Move {
+ public:
+  Move(const Tensor& input, const std::vector<double>& direction) : direction_(direction) {
+    shifts_.reserve(direction.size());
+    for (int64_t i = 0; i < input.numel(); ++i)
+      shifts_.push_back(std::make_unique<Shift>(input, i));
+  }
+  void by(double step) {
+    for (size_t i = 0; i < shifts_.size(); ++i) shifts_[i]->by(step * direction_[i]);
+  }
+
+ private:
+  const std::vector<double>& direction_;
+  std::vector<std::unique_ptr<Shift>> shifts_;
+};
+
+// Repeatable numbers between -1 and 1, away from 0.
+inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
+  std::vector<double> numbers;
+  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const double uniform = static_cast<double>(state >> 11) * 0x1p-53;
+    numbers.push_back(uniform < 0.5 ? uniform - 1 : uniform);
+  }
+  return numbers;
+}
+inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
+  const Tensor result = empty_tensor(like.shape(), like.dtype());
+  visit(like.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(numbers.begin(), numbers.end(), result.data<T>(),
+                   [](double number) { return static_cast<T>(number); });
+  });
+  return result;
+}
+inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
+  return tensor_of(arbitrary_numbers(like.numel(), seed), like);
+}
+
+// Whether two elements may share a place; a stride of 0 is refused before.
+inline bool overlaps(const Tensor& input) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
+  for (int64_t d = 0; d < input.dim(); ++d) {
+    if (input.shape()[d] > 1)
+      dimensions.emplace_back(std::abs(input.strides()[d]), input.shape()[d]);
+  }
+  std::sort(dimensions.begin(), dimensions.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+}  // namespace detail
+TENON_NAMESPACE_END
