@@ -128,18 +128,4 @@ void call_view(State& state) {
 }
 BENCHMARK(call_view);
 
-// ---- the engine ----
-
-void backward_one_node(State& state) {
-  const Tensor a = numbers({1}, true), seed = numbers({1});
-  for (auto _ : state) {
-    const Tensor b = a * 5.0;
-    const bench::Stopwatch watch;
-    b.backward(seed);
-    state.SetIterationTime(watch.seconds());
-    Tensor(a).set_grad({});
-  }
-}
-BENCHMARK(backward_one_node)->UseManualTime();
-
 }  // namespace

@@ -1,7 +1,9 @@
 // A small process for tenon_bench to start:
 //
 //   tenon_bench_start tensor        makes one tensor, prints its own peak memory in KiB
-//   tenon_bench_start list          prints the nanoseconds of listing all ops from facts
+//   tenon_bench_start node          prints the bytes of a node, with its edge and output
+//   tenon_bench_start growth        prints by how many bytes 100,000 training steps grow the
+//   process tenon_bench_start list          prints the nanoseconds of listing all ops from facts
 //   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin whose facts are read
 //   tenon_bench_start read FILE     prints the nanoseconds of reading a file
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
@@ -10,6 +12,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <tenon/tenon.hpp>
@@ -33,12 +36,46 @@ long peak_kib() {
   return 0;
 }
 
+long resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  long size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// A chain of a million unary ops whose results are gone: nothing but its nodes stays.
+void print_node_bytes() {
+  constexpr int count = 1000000;
+  tenon::Tensor x = tenon::ones({1}).requires_grad_();
+  for (int i = 0; i < 100; ++i) x = x.neg();
+  const long before = resident_bytes();
+  for (int i = 0; i < count; ++i) x = x.neg();
+  std::printf("%ld\n", (resident_bytes() - before) / count);
+}
+
+void print_growth() {
+  const tenon::Tensor weight = tenon::ones({8, 8}).requires_grad_(), input = tenon::ones({4, 8});
+  long before = 0;
+  for (int step = 0; step < 101000; ++step) {
+    if (step == 1000) before = resident_bytes();
+    tenon::mm(input, weight).tanh().sum().backward();
+    const tenon::NoGrad plain;
+    weight.sub_(weight.grad(), 1e-6);
+    tenon::Tensor(weight).set_grad({});
+  }
+  std::printf("%ld\n", resident_bytes() - before);
+}
+
 int run(const std::string& what, const std::string& path) {
   if (what == "tensor") {
     const tenon::Tensor one = tenon::empty_tensor({1});
     *one.data<float>() = 1;
     std::printf("%ld\n", peak_kib());
     return one.defined() ? 0 : 1;
+  }
+  if (what == "node" || what == "growth") {
+    what == "node" ? print_node_bytes() : print_growth();
+    return 0;
   }
   if (what == "list") return print_time([] { return tenon::describe("ops").size() > 0; });
   if (what == "load") {
