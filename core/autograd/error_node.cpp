@@ -9,8 +9,9 @@
 
 namespace tenon::core {
 
-ErrorNode* ErrorNode::create(const Implementation& implementation, ErrorReason reason, uint32_t detail,
-                             std::span<const Edge> edges, std::span<Tensor* const> outputs) {
+ErrorNode* ErrorNode::create(const Implementation& implementation, ErrorReason reason,
+                             uint32_t detail, std::span<const Edge> edges,
+                             std::span<Tensor* const> outputs) {
   size_t shapes = 0;
   for (const Tensor* output : outputs) shapes += output == nullptr ? 0 : output->view.rank;
   const size_t edges_at = (sizeof(ErrorNode) + 7) / 8 * 8;

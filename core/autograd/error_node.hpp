@@ -13,17 +13,19 @@ namespace tenon::core {
 // a gradient through them without meeting it.
 class ErrorNode final : public Node {
  public:
-  // What it says when a gradient arrives comes from `reason`, whose own `detail` is. `edges` are shared, null ones left out; one output for each tensor (null: none). Owned by the
-  // caller.
-  static ErrorNode* create(const Implementation& implementation, ErrorReason reason, uint32_t detail,
-                           std::span<const Edge> edges, std::span<Tensor* const> outputs);
+  // What it says when a gradient arrives comes from `reason`, whose own `detail` is. `edges` are
+  // shared, null ones left out; one output for each tensor (null: none). Owned by the caller.
+  static ErrorNode* create(const Implementation& implementation, ErrorReason reason,
+                           uint32_t detail, std::span<const Edge> edges,
+                           std::span<Tensor* const> outputs);
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
 
  private:
-  ErrorNode(const Implementation& implementation, ErrorReason reason, uint32_t detail, uint32_t bytes)
+  ErrorNode(const Implementation& implementation, ErrorReason reason, uint32_t detail,
+            uint32_t bytes)
       : Node(next_sequence(), bytes),
         implementation_(&implementation),
         reason_(reason),
