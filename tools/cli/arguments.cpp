@@ -137,6 +137,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
       "  tenon check math\n"
       "  tenon check build/hello.so\n"
       "  tenon check ./hello.so --op hello.squash --in-process\n"
+      "  tenon check math --check '{\"fast_mode\": true, \"atol\": 1e-4}'\n"
       "Ends with 1 when anything is wrong. A crash, a hang or an exit of the plugin is a finding, "
       "and the next op is checked in a new process.");
   check.app->add_option("plugin", check.options->plugin, "The plugin, by id or by its file")
@@ -156,6 +157,10 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   check.app->add_option("--seed", check.options->seed, "Other random inputs")
       ->check(whole_number(0, int64_t{1} << 53))
       ->type_name("N");
+  check.app
+      ->add_option("--check", check.options->options,
+                   "Options of the gradient checks, as a sample's \"check\" has them")
+      ->type_name("JSON");
   check.app->add_flag("--in-process", check.options->in_process,
                       "Without a child process and limits, for debuggers");
   check.json();
@@ -167,6 +172,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   worker.app->add_option("--op", worker.options->item);
   worker.app->add_option("--first", worker.options->first);
   worker.app->add_option("--memory", worker.options->memory);
+  worker.app->add_option("--check", worker.options->options);
   worker.app->add_option("--seed", worker.options->seed);
   return check.options;
 }

@@ -41,7 +41,12 @@ class CheckListener {
   virtual void samples(int64_t count) = 0;
 };
 
-void check_op(const CheckedOp& op, uint64_t seed, CheckListener& listener);
+struct CheckSettings {
+  uint64_t seed = 0;
+  std::string options;  // JSON as in a sample's "check", for every sample
+};
+
+void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
 void check_module(const CheckedModule& module, uint64_t seed, CheckListener& listener);
 
 }  // namespace cli

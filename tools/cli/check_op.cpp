@@ -123,12 +123,13 @@ bool all_finite(const std::vector<Tensor>& tensors) {
 // A stage's findings stop at the first sample that has one: one report of each kind is enough.
 class OpCheck {
  public:
-  OpCheck(const CheckedOp& op, uint64_t seed, CheckListener& listener)
-      : op_(op), seed_(seed), listener_(listener) {}
+  OpCheck(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener)
+      : op_(op), seed_(settings.seed), settings_(settings), listener_(listener) {}
 
   void run() {
     listener_.stage("call");
     if (!find_samples()) return;
+    for (Sample& sample : samples_) apply_options(settings_.options, sample);
     for (const Sample& sample : samples_) check_call(sample);
     check_idle_declarations();
     if (!found_.empty()) return finish();
@@ -492,12 +493,7 @@ class OpCheck {
   }
 
   tenon::GradcheckOptions options_of(const Sample& sample) const {
-    tenon::GradcheckOptions options;
-    options.eps = sample.eps;
-    options.atol = sample.atol;
-    options.rtol = sample.rtol;
-    options.nondet_tol = sample.nondet_tol;
-    options.check_grad_dtypes = true;
+    tenon::GradcheckOptions options = sample.gradcheck;
     options.name = op_.name;
     int64_t elements = 0;
     for (const SampleValue& value : sample.values) {
@@ -507,7 +503,7 @@ class OpCheck {
         elements += count;
       }
     }
-    options.fast_mode = elements > kMostInFull;
+    options.fast_mode = options.fast_mode || elements > kMostInFull;
     return options;
   }
 
@@ -516,10 +512,13 @@ class OpCheck {
     if (given.inputs.empty()) return;
     const auto function = function_of(sample, given);
     listener_.trying(sample);
+    tenon::GradcheckOptions options = options_of(sample);
+    options.check_forward_ad = false;
+    if (!options.check_backward_ad) return;
     try {
       // A rule that writes where it must not is repeatable no more.
       if (!check_borrowed(sample, function, given)) return;
-      tenon::gradcheck(function, given.leaves, options_of(sample));
+      tenon::gradcheck(function, given.leaves, options);
     } catch (const tenon::GradcheckError& error) {
       const bool cut = contains_text(error.what(), "no output requires grad");
       find(cut ? "cut-graph" : "wrong-gradient", error.what(), &sample);
@@ -577,8 +576,8 @@ class OpCheck {
     listener_.trying(sample);
     const auto function = function_of(sample, given);
     tenon::GradcheckOptions options = options_of(sample);
+    if (!options.check_forward_ad) return;
     options.check_backward_ad = false;
-    options.check_forward_ad = true;
     try {
       tenon::gradcheck(function, given.leaves, options);
     } catch (const tenon::GradcheckError& error) {
@@ -599,7 +598,8 @@ class OpCheck {
     listener_.trying(sample);
     const auto function = function_of(sample, given);
     tenon::GradcheckOptions options = options_of(sample);
-    options.check_grad_dtypes = false;
+    if (!options.check_backward_ad) return;
+    options.check_grad_dtypes = options.check_forward_ad = false;
     try {
       tenon::gradgradcheck(function, given.leaves, options);
     } catch (const tenon::GradcheckError& error) {
@@ -611,6 +611,7 @@ class OpCheck {
 
   const CheckedOp& op_;
   const uint64_t seed_;
+  const CheckSettings& settings_;
   CheckListener& listener_;
   std::string stage_ = "call";
   std::vector<Sample> samples_;
@@ -620,8 +621,8 @@ class OpCheck {
 
 }  // namespace
 
-void check_op(const CheckedOp& op, uint64_t seed, CheckListener& listener) {
-  OpCheck(op, seed, listener).run();
+void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener) {
+  OpCheck(op, settings, listener).run();
 }
 
 }  // namespace cli

@@ -313,38 +313,58 @@ TensorSpec read_tensor(const std::string& place, const Tree& tree) {
 
 // How to compare, and what not to expect: no parameter bears these names.
 void read_options(const std::string& place, const Tree& tree, Sample& sample) {
+  using Options = tenon::GradcheckOptions;
   struct Number {
     const char* name;
-    double Sample::*member;
+    double Options::*member;
   };
   struct Truth {
     const char* name;
+    bool Options::*member;
+  };
+  struct Expectation {
+    const char* name;
     bool Sample::*member;
   };
-  constexpr Number numbers[] = {{"atol", &Sample::atol},
-                                {"rtol", &Sample::rtol},
-                                {"eps", &Sample::eps},
-                                {"nondet_tol", &Sample::nondet_tol}};
-  constexpr Truth truths[] = {{"layouts", &Sample::layouts},
-                              {"precision", &Sample::precision},
-                              {"deterministic", &Sample::deterministic}};
+  constexpr Number numbers[] = {{"eps", &Options::eps},
+                                {"atol", &Options::atol},
+                                {"rtol", &Options::rtol},
+                                {"nondet_tol", &Options::nondet_tol}};
+  constexpr Truth truths[] = {{"check_undefined_grad", &Options::check_undefined_grad},
+                              {"check_grad_dtypes", &Options::check_grad_dtypes},
+                              {"check_batched_grad", &Options::check_batched_grad},
+                              {"check_forward_ad", &Options::check_forward_ad},
+                              {"check_backward_ad", &Options::check_backward_ad},
+                              {"fast_mode", &Options::fast_mode}};
+  constexpr Expectation expectations[] = {{"layouts", &Sample::layouts},
+                                          {"precision", &Sample::precision},
+                                          {"deterministic", &Sample::deterministic}};
+  if (!tree.is_object()) refuse(place, "not an object of options");
+  std::vector<std::string> names;
+  for (const Number& number : numbers) names.emplace_back(number.name);
+  for (const Truth& truth : truths) names.emplace_back(truth.name);
+  for (const Expectation& expectation : expectations) names.emplace_back(expectation.name);
   for (int64_t i = 0; i < tree.size(); ++i) {
     const std::string option = tree.key(i);
     bool known = false;
     for (const Number& number : numbers) {
       if (option != number.name || !tree[i].is_number()) continue;
-      sample.*number.member = tree[i].number();
+      sample.gradcheck.*number.member = tree[i].number();
       known = true;
     }
     for (const Truth& truth : truths) {
       if (option != truth.name || !is_truth(tree[i])) continue;
-      sample.*truth.member = tree[i].truth();
+      sample.gradcheck.*truth.member = tree[i].truth();
+      known = true;
+    }
+    for (const Expectation& expectation : expectations) {
+      if (option != expectation.name || !is_truth(tree[i])) continue;
+      sample.*expectation.member = tree[i].truth();
       known = true;
     }
     if (!known)
-      refuse(place, "there is no option '" + option + "' with " + tree[i].json() +
-                        "; there are the numbers atol, rtol, eps, nondet_tol and the truth values "
-                        "layouts, precision, deterministic");
+      refuse(place, "there is no option '" + option + "' with " + tree[i].json() + "; there are " +
+                        join(names, ", "));
   }
 }
 
@@ -389,6 +409,19 @@ SampleValue read_value(const std::string& place, const Tree& tree, const Declare
 
 }  // namespace
 
+namespace {
+// Both directions, and gradients of the right dtype, unless they are switched off.
+tenon::GradcheckOptions checked_by_default() {
+  tenon::GradcheckOptions options;
+  options.check_forward_ad = options.check_grad_dtypes = true;
+  return options;
+}
+}  // namespace
+
+void apply_options(const std::string& json, Sample& sample) {
+  if (!json.empty()) read_options("/check", Tree::parse(json), sample);
+}
+
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters) {
   const Tree list = Tree::parse(json);
@@ -401,6 +434,7 @@ std::vector<Sample> parse_samples(const std::string& json,
     const Tree object = list[i];
     if (!object.is_object()) refuse(place, "not an object of arguments by name");
     Sample sample;
+    sample.gradcheck = checked_by_default();
     for (int64_t k = 0; k < object.size(); ++k) {
       const std::string key = object.key(k);
       const std::string at = place + "/" + key;
@@ -621,6 +655,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     bool found = false;
     for (int tries = 0; tries < kMostTries && !found; ++tries) {
       Sample sample;
+      sample.gradcheck = checked_by_default();
       for (size_t i = 0; i < all.size(); ++i) sample.values.push_back(all[i][odometer.at()[i]]);
       for (const auto& range : kRanges) {
         const Sample candidate = in_range(sample, range);

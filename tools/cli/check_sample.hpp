@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/gradcheck_report.hpp>
 #include <tenon/op.hpp>
 #include <tenon/tree.hpp>
 
@@ -47,7 +48,7 @@ struct SampleValue {
 
 struct Sample {
   std::vector<SampleValue> values;
-  double atol = 1e-5, rtol = 1e-3, eps = 1e-6, nondet_tol = 0;  // for the gradient checks
+  tenon::GradcheckOptions gradcheck;
   bool layouts = true, precision = true, deterministic = true;  // what to expect
   std::string json() const;
 };
@@ -84,6 +85,9 @@ std::vector<tenon::Tensor> tensors_of(const std::vector<tenon::Value>& results);
 // Reads what an author wrote; throws ValueError that names the place.
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters);
+
+// How to compare, as a sample's "check" says it; over what the sample says already.
+void apply_options(const std::string& json, Sample& sample);
 
 struct Generated {
   std::vector<Sample> samples;

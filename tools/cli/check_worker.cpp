@@ -97,7 +97,7 @@ void check_targets_here(const WorkerOptions& options,
     const auto index = static_cast<int64_t>(i);
     speaker.item("begin", index);
     if (targets[i].kind == "op")
-      check_op(checked_op(targets[i].declaration), options.seed, speaker);
+      check_op(checked_op(targets[i].declaration), {options.seed, options.options}, speaker);
     else
       check_module(checked_module(targets[i].declaration), options.seed, speaker);
     speaker.item("done", index);

@@ -26,6 +26,7 @@ struct WorkerOptions {
   int64_t first = 0;   // target to begin with
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
+  std::string options;  // JSON, see CheckSettings
   int64_t channel = 3;  // file descriptor of the answers
 };
 

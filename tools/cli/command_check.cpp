@@ -8,6 +8,7 @@
 
 #include "check_child.hpp"
 #include "check_report.hpp"
+#include "check_sample.hpp"
 #include "check_worker.hpp"
 #include "commands.hpp"
 #include "json.hpp"
@@ -203,6 +204,10 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
         std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed)}) {
     list.push_back(word);
   }
+  if (!options.options.empty()) {
+    list.push_back("--check");
+    list.push_back(options.options);
+  }
   if (!options.item.empty()) {
     list.push_back("--op");
     list.push_back(options.item);
@@ -218,6 +223,12 @@ int check_plugin(const CheckOptions& asked) {
   if (options.plugin.find('/') != std::string::npos || ends_with(options.plugin, ".so")) {
     options.plugin = std::filesystem::absolute(options.plugin).lexically_normal();
   }
+  try {
+    Sample sample;
+    apply_options(options.options, sample);
+  } catch (const tenon::Error& error) {
+    throw UsageError(std::string("--check: ") + error.what());
+  }
   const Tree declarations = tenon::describe("declarations", options.plugin);
   const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
   CheckReport report;
@@ -230,6 +241,7 @@ int check_plugin(const CheckOptions& asked) {
     here.plugin = options.plugin;
     here.item = options.item;
     here.seed = options.seed;
+    here.options = options.options;
     check_targets_here(here, [&](const std::string& line) { collector.receive(line); });
   } else {
     for (bool more = true; more;) {

@@ -53,6 +53,7 @@ struct CheckOptions {
   double timeout = 30;    // seconds for each item
   int64_t memory = 4096;  // MiB
   uint64_t seed = 0;
+  std::string options;  // JSON as in a sample's "check"
   bool in_process = false;
   bool json = false;
 };

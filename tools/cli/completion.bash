@@ -24,7 +24,7 @@ _tenon() {
     --plugin-path | --dir) compopt -o dirnames; return ;;
     --evaluate | --plot) compopt -o default; return ;;
     --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
-    --threads | --epochs | --seed | --first | --timeout | --memory) return ;;
+    --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
   esac
 
   local words=''
@@ -37,7 +37,7 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --dir' ;;
-      check) words+=' --op --timeout --memory --seed --in-process --json' ;;
+      check) words+=' --op --check --timeout --memory --seed --in-process --json' ;;
       *) words+=' --json' ;;
     esac
   else
