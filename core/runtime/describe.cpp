@@ -195,7 +195,7 @@ void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::st
     tree.member("differentiable", op.differentiable)
         .member("jvp", op.jvp)
         .member("function", (op.flags & TENON_OP_FUNCTION) != 0)
-        .member("once_differentiable", (op.flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0)
+        .member("double_backward", double_backward(op))
         .member("zero_gradient", (op.flags & TENON_OP_ZERO_GRADIENT) != 0)
         .end_object();
   }

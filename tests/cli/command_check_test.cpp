@@ -118,6 +118,8 @@ TEST_SUITE("check") {
         {"broken.adds_to_gradient", "wrong-gradient in gradient"},
         {"broken.wavering_gradient", "wrong-gradient in gradient"},
         {"broken.wrong_shape", "failing-gradient in gradient"},
+        {"broken.undeclared", "ok"},
+        {"broken.declared", "ok"},
         {"broken.wrong_count", "failing-gradient in gradient"},
         {"broken.throws", "failing-gradient in gradient"},
         {"broken.scales_gradient", "changed-gradient in gradient"},
@@ -136,6 +138,15 @@ TEST_SUITE("check") {
                    "likely cause: the analytical gradient is 0.5 times the numerical one"));
     CHECK(contains(message(report, "broken.wrong_count"),
                    "returned an incorrect number of gradients (expected 2, got 1)"));
+  }
+
+  TEST_CASE("a Function that does not say of what order its gradient is, is told to") {
+    const auto notes = [](const std::string& name) {
+      return run_program("check " + kBroken + "broken_gradients.so --op broken." + name).out;
+    };
+    CHECK(contains(notes("undeclared"), "it may: declare twice_differentiable"));
+    CHECK_FALSE(contains(notes("declared"), "twice_differentiable"));
+    CHECK(contains(notes("stashes_input"), "declare once_differentiable, or mend it"));
   }
 
   TEST_CASE("GC-22 right registrations pass; a composite that computes by hand does not") {
@@ -198,7 +209,8 @@ TEST_SUITE("check") {
   TEST_CASE("options of the gradient checks reach every sample") {
     const std::string call = "check " + kBroken + "broken_gradients.so --op ";
     CHECK(run_program(call + "loses_factor --check '{\"rtol\": 0.6}'").code == 0);
-    CHECK(run_program(call + "wavering_gradient --check '{\"nondet_tol\": 1e-5, \"atol\": 1}'").code == 0);
+    CHECK(run_program(call + "wavering_gradient --check '{\"nondet_tol\": 1e-5, \"atol\": 1}'")
+              .code == 0);
     CHECK(run_program(call + "throws_tangent --check '{\"check_forward_ad\": false}'").code == 0);
     CHECK(run_program(call + "throws --check '{\"check_backward_ad\": false}'").code == 0);
     CHECK(run_program(call + "wrong_sign --check '{\"fast_mode\": true}'").code == 1);

@@ -17,8 +17,8 @@ struct CheckedOp {
   std::string name;
   std::vector<DeclaredType> parameters, returns;
   std::string differentiable, jvp, samples;
-  std::string double_backward;  // what a Function says of it; empty: nothing
-  bool function = false, once_differentiable = false, zero_gradient = false;
+  std::string double_backward;  // yes, once, unknown, none
+  bool function = false, zero_gradient = false;
 };
 CheckedOp checked_op(const tenon::Tree& declaration);
 

@@ -26,7 +26,6 @@ CheckedOp checked_op(const tenon::Tree& declaration) {
   op.samples = declaration["samples"].text();
   op.double_backward = declaration["double_backward"].text();
   op.function = declaration["function"].truth();
-  op.once_differentiable = declaration["once_differentiable"].truth();
   op.zero_gradient = declaration["zero_gradient"].truth();
   return op;
 }
@@ -483,13 +482,20 @@ class OpCheck {
       listener_.note("no jvp: forward mode refuses it");
     }
     if (op_.zero_gradient) return;
-    if (op_.once_differentiable) {
+    if (op_.double_backward == "once") {
       listener_.note("declared once_differentiable: its second order is refused");
       return;
     }
     if (!found_.empty()) return;
     enter("second order");
     for (const Sample& sample : samples_) check_second_order(sample);
+    if (op_.differentiable != "formula" || op_.double_backward != "unknown") return;
+    listener_.note(
+        found_.empty()
+            ? "the definition does not say whether its backward may be differentiated; it may: "
+              "declare twice_differentiable"
+            : "the definition does not say whether its backward may be differentiated: declare "
+              "once_differentiable, or mend it and declare twice_differentiable");
   }
 
   tenon::GradcheckOptions options_of(const Sample& sample) const {
