@@ -58,9 +58,10 @@ TEST_SUITE("foreign") {
     CHECK(fail("value", kind, op) == "a value from abroad");
     CHECK(kind == TENON_ERROR_VALUE);
     CHECK(op == "foreign.fail");
-    CHECK(fail("standard", kind, op) == "a standard exception");
+    CHECK(fail("standard", kind, op) == "a standard exception (thrown by 'foreign.fail')");
     CHECK(kind == TENON_ERROR_RUNTIME);
-    CHECK(fail("anything", kind, op) == "an exception that is not a std::exception");
+    CHECK(fail("anything", kind, op) ==
+          "an exception that is not a std::exception (thrown by 'foreign.fail')");
     CHECK(fail("nothing", kind, op) == "no fault named nothing");
   }
 
