@@ -7,6 +7,7 @@ struct LinearFunction {
   static constexpr auto schema =
       "examples.linear_function(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
   static constexpr auto doc = "input times the transposed weight, plus the bias.";
+  static constexpr bool twice_differentiable = true;
 
   static Tensor forward(Context& ctx, const Tensor& input, const Tensor& weight,
                         const Tensor& bias) {

@@ -7,6 +7,7 @@ using tenon::Context, tenon::Gradients, tenon::Tensor;
 struct MulConstant {
   static constexpr auto schema = "examples.mul_constant(Tensor tensor, float constant) -> Tensor";
   static constexpr auto doc = "tensor * constant.";
+  static constexpr bool twice_differentiable = true;
 
   static Tensor forward(Context&, const Tensor& tensor, double constant) {
     return tensor * constant;
@@ -23,6 +24,7 @@ struct MulConstantLazy {
   static constexpr auto schema =
       "examples.mul_constant_lazy(Tensor tensor, float constant) -> Tensor";
   static constexpr auto doc = "tensor * constant, with no work for gradients that are none.";
+  static constexpr bool twice_differentiable = true;
 
   static Tensor forward(Context& ctx, const Tensor& tensor, double constant) {
     ctx.set_materialize_grads(false);

@@ -7,6 +7,7 @@ using tenon::Context, tenon::Tensor;
 struct MyCube {
   static constexpr auto schema = "examples.my_cube(Tensor x) -> (Tensor cube, Tensor slope)";
   static constexpr auto doc = "x³ and its derivative 3x².";
+  static constexpr bool twice_differentiable = true;
 
   static std::tuple<Tensor, Tensor> forward(Context& ctx, const Tensor& x) {
     const Tensor slope = 3 * x.square();
