@@ -12,6 +12,7 @@
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -153,14 +154,17 @@ class JvpRule final : public RuleState {
  public:
   explicit JvpRule(const DualCall& call) : call_(call) {}
   int64_t slots = 0;
-  int64_t only_slot = -1;  // pointwise: the one input that is asked for
+  // Pointwise: the one input that is asked for, and the block of the result that is meant.
+  int64_t only_slot = -1;
+  TensorRef block;
 
   // Another handle on the result, with its history: the tangent may keep what it is computed from,
   // and the result keeps its tangent, but nothing may keep itself.
   Tensor* result(int64_t index) override {
     if (index < 0 || index >= static_cast<int64_t>(call_.results.size())) return nullptr;
     Tensor* tensor = *call_.results[static_cast<size_t>(index)];
-    return tensor == nullptr ? nullptr : hold(without_tangent(*tensor));
+    if (tensor == nullptr) return nullptr;
+    return hold(block ? block : without_tangent(*tensor));
   }
   bool needs_gradient(int64_t slot) override { return only_slot < 0 || slot == only_slot; }
   int64_t slot_count() override { return slots; }
@@ -299,14 +303,14 @@ class Propagation {
       fail_no_jvp(implementation_);
   }
 
-  void run_rule(tenon_rule_function rule, std::span<Tensor* const> given,
-                std::vector<TensorRef>& answer) {
-    rule_.answer = &answer;
-    rule_.answered = false;
-    tenon_context context{&implementation_, plain_, nullptr, &rule_};
+  void run_rule(tenon_rule_function function, const tenon_value* arguments, JvpRule& rule,
+                std::span<Tensor* const> given, std::vector<TensorRef>& answer) {
+    rule.answer = &answer;
+    rule.answered = false;
+    tenon_context context{&implementation_, arguments, nullptr, &rule};
     tenon_error* error = nullptr;
-    const tenon_status status = rule(implementation_.descriptor.self, &context, given.data(),
-                                     static_cast<int64_t>(given.size()), &error);
+    const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
+                                         static_cast<int64_t>(given.size()), &error);
     if (status == TENON_OK) return;
     add_error_context(&error, implementation_, status);
     throw_status(status, error);
@@ -326,7 +330,7 @@ class Propagation {
       }
     }
     if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
-      run_rule(implementation_.descriptor.jvp, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
       return;
     }
     for (const Slot& slot : slots_) {
@@ -334,7 +338,7 @@ class Propagation {
     }
     {
       const GradModeGuard guard(false);
-      run_rule(implementation_.descriptor.jvp, given, answer_);
+      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
     }
     if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, jvp_differentiated);
   }
@@ -349,19 +353,80 @@ class Propagation {
   }
 
   void compute_pointwise() {
-    TensorRef total;
     Tensor* like = call_.results.empty() ? nullptr : *call_.results[0];
-    for (size_t slot = 0; slot < slots_.size() && like != nullptr; ++slot) {
-      if (!slots_[slot].tangent) continue;
-      const TensorRef wide = expanded(*slots_[slot].tangent, *like);
+    if (like == nullptr) return;
+    std::vector<Tensor*> tangents;
+    for (const Slot& slot : slots_) tangents.push_back(slot.tangent.get());
+    TensorRef answer;
+    if (blocks_pay(*like)) answer = compute_blocks(*like, tangents);
+    if (!answer) answer = sum_of_parts(*like, plain_, rule_, tangents);
+    answer_.push_back(std::move(answer));
+  }
+
+  // The backward rule of each operand that has a tangent, applied to the tangent.
+  TensorRef sum_of_parts(const Tensor& like, const tenon_value* arguments, JvpRule& rule,
+                         std::span<Tensor* const> tangents) {
+    TensorRef total;
+    for (size_t slot = 0; slot < tangents.size(); ++slot) {
+      if (tangents[slot] == nullptr) continue;
+      const TensorRef wide = expanded(*tangents[slot], like);
       Tensor* given = wide.get();
       std::vector<TensorRef> part;
-      rule_.only_slot = static_cast<int64_t>(slot);
-      run_rule(implementation_.descriptor.backward, {&given, 1}, part);
-      if (slot >= part.size()) fail_count(implementation_, "gradients", slots_.size(), part.size());
+      rule.only_slot = static_cast<int64_t>(slot);
+      run_rule(implementation_.descriptor.backward, arguments, rule, {&given, 1}, part);
+      if (slot >= part.size())
+        fail_count(implementation_, "gradients", tangents.size(), part.size());
       total = add(std::move(total), std::move(part[slot]));
     }
-    answer_.push_back(std::move(total));
+    return total;
+  }
+
+  // A rule takes several ops: in blocks, what one leaves is in the cache for the next.
+  static constexpr int64_t kBlock = 1 << 14;
+  bool blocks_pay(const Tensor& like) const {
+    const auto fits = [&](const Tensor& tensor) {
+      return tensor.contiguous() && same_shape(tensor, like);
+    };
+    if (like.view.count < 4 * kBlock || !like.contiguous() || call_.node != nullptr) return false;
+    return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+      if (slot.operand == nullptr) return true;
+      if (!fits(*slot.operand)) return false;
+      return !slot.tangent ||
+             (fits(*slot.tangent) && !(slot.tangent->requires_grad() && thread_state.grad_enabled));
+    });
+  }
+  // Null when the rule answers with something else than elements of the result's dtype.
+  TensorRef compute_blocks(const Tensor& like, std::span<Tensor* const> tangents) {
+    TensorRef whole = make_empty(like.view.dtype, like.shape());
+    std::atomic<bool> fits{true};
+    parallel_for(0, like.view.count, 4 * kBlock, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end && fits; at += kBlock) {
+        const int64_t count = std::min(kBlock, end - at);
+        const int64_t stride = 1;
+        std::vector<TensorRef> blocks;
+        const auto block = [&](const Tensor& tensor) {
+          return blocks.emplace_back(make_alias(tensor, {&count, 1}, {&stride, 1}, at)).get();
+        };
+        tenon_value arguments[kMaxParameters];
+        std::copy_n(plain_, implementation_.parameter_count, arguments);
+        for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
+          if (arguments[i].tag == TENON_VALUE_TENSOR)
+            arguments[i].as.tensor = block(*arguments[i].as.tensor);
+        }
+        std::vector<Tensor*> given;
+        for (Tensor* tangent : tangents)
+          given.push_back(tangent == nullptr ? nullptr : block(*tangent));
+        JvpRule rule(call_);
+        rule.slots = rule_.slots;
+        rule.block = TensorRef(block(like));
+        const TensorRef part = sum_of_parts(*rule.block, arguments, rule, given);
+        if (!part || part->view.dtype != like.view.dtype || !same_shape(*part, *rule.block))
+          fits = false;
+        else
+          copy(*block(*whole), *part);
+      }
+    });
+    return fits ? whole : TensorRef();
   }
 
   // The op itself maps tangents: all at once, or one at a time where it is linear in each.

@@ -1,4 +1,5 @@
 // Forward mode through the skin.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/sdk/functions.hpp"
@@ -217,6 +218,24 @@ TEST_SUITE("sdk/dual") {
     });
     CHECK(has(refused.text, "incorrect number of tangents from its jvp (expected 2, got 1)"));
     CHECK(refused.op == "fx.few_tangents");
+  }
+
+  TEST_CASE("large tangents are computed in blocks, to the same bits") {
+    const int64_t count = 70001;  // the last block is not full
+    const Tensor a = arange(count, none, 1, f64) / 1000 + 1, b = a.square(), t = a.sin();
+    const auto run = [&](int64_t from, int64_t size) {
+      const DualLevel level;
+      const Tensor x = make_dual(a.narrow(0, from, size), t.narrow(0, from, size));
+      const Tensor y = make_dual(b.narrow(0, from, size), a.narrow(0, from, size));
+      return tangent_of((x / y + y.sqrt().mul_(x) - where(gt(x, 3), x, y)) * 2 + 1)
+          .to_vector<double>();
+    };
+    Numbers pieces;
+    for (int64_t from = 0; from < count; from += 10007) {
+      for (const double value : run(from, std::min<int64_t>(10007, count - from)))
+        pieces.push_back(value);
+    }
+    CHECK(run(0, count) == pieces);
   }
 
   TEST_CASE("FW-08 what cannot carry a tangent refuses") {
