@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/modes.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 
@@ -131,6 +132,10 @@ tenon_status run_only(const Implementation& implementation, tenon_context& conte
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
                        const tenon_value* arguments, tenon_value* results,
                        tenon_error** error) noexcept {
+  if (thread_state.mode_below != nullptr) [[unlikely]] {
+    tenon_status status = TENON_OK;
+    if (run_in_modes(implementation, context, arguments, results, error, status)) return status;
+  }
   return run_and_settle(implementation, context, arguments, results, error);
 }
 
@@ -246,6 +251,8 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
                                           const tenon_value* arguments, tenon_value* results,
                                           uint32_t flags, tenon_error** error) noexcept {
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if ((flags & kModeFlag) != 0)
+      return call_in_modes(implementation, arguments, results, flags, error);
     if ((flags & TENON_TENSOR_TYPED) != 0)
       return call_typed(implementation, arguments, results, flags, error);
     if ((flags & TENON_TENSOR_READ_ONLY) != 0 &&
@@ -295,7 +302,7 @@ namespace {
                                                std::span<const tenon_value> keyword_values,
                                                tenon_value* results, tenon_error** error) noexcept {
   BoundArguments bound;
-  uint32_t flags = 0;
+  uint32_t flags = thread_state.call_flags;
   const tenon_status status = guarded(error, [&] {
     bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
     if (!gather_flags(implementation, bound.values, flags)) {
@@ -354,7 +361,7 @@ namespace {
   for (uint32_t i = 0; i < given; ++i) filled[i] = arguments[i];
   for (uint32_t i = given; i < implementation.parameter_count; ++i)
     filled[i] = implementation.schema.parameters[i].default_value.value;
-  uint32_t flags = 0;
+  uint32_t flags = thread_state.call_flags;
   if (!gather_flags(implementation, filled, flags))
     return call_unfitting(implementation, arguments, given, results, error);
   return call_bound(implementation, filled, results, flags, error);
@@ -370,7 +377,7 @@ tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t c
   const auto given = static_cast<uint32_t>(count);
   if (given != implementation->parameter_count) [[unlikely]]
     return call_filling(*implementation, arguments, given, results, error);
-  uint32_t flags = 0;
+  uint32_t flags = thread_state.call_flags;
   if (!gather_flags(*implementation, arguments, flags)) [[unlikely]] {
     return call_unfitting(*implementation, arguments, given, results, error);
   }

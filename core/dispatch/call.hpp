@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/dispatch/op.hpp"
+#include "core/dispatch/thread_state.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/error.h"
 #include "tenon/abi/value.h"
@@ -13,7 +14,7 @@ namespace tenon::core {
 // Flags of operands that leave the plain path.
 inline constexpr uint32_t kSpecialFlags = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT |
                                           TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY |
-                                          TENON_TENSOR_INFERENCE | TENON_TENSOR_VIEW;
+                                          TENON_TENSOR_INFERENCE | TENON_TENSOR_VIEW | kModeFlag;
 
 inline constexpr const char* kInferenceChange =
     "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "

@@ -10,22 +10,11 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/modes.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
-
-// A handler or override that is running. The handle that it holds is its first member's address.
-struct CallFrame {
-  tenon_call call{};
-  const Implementation* implementation = nullptr;
-  const tenon_value* bound = nullptr;  // the op's arguments
-  const Plan* plan = nullptr;
-  const Turn* turn = nullptr;
-  size_t place = 0;  // in the turn's line
-  const CallFrame* outer = nullptr;
-  int depth = 0;
-};
 
 namespace {
 
@@ -323,8 +312,6 @@ tenon_status call_as_plain(const Implementation& implementation, const tenon_val
 
 // ---- results ----
 
-bool declined(const tenon_value* results) { return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED; }
-
 bool sound(const Implementation& implementation, const tenon_value* results) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     const tenon_value& value = results[r];
@@ -431,6 +418,7 @@ void check_recursion(const CallFrame& frame) {
   std::vector<const CallFrame*> between;
   for (const CallFrame* outer = frame.outer; outer != nullptr; outer = outer->outer) {
     between.push_back(outer);
+    if (outer->turn == nullptr) continue;
     const Answerer& running = outer->turn->line[outer->place];
     if (outer->implementation->op != frame.implementation->op || running.level != answerer.level ||
         running.kind != answerer.kind)
@@ -514,6 +502,7 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
 
   if (answerer.kind == Answerer::Kind::Standard) {
     const TypesDisabledGuard guard(true);
+    const ModesOffGuard modes_off;
     uint32_t flags = 0;
     each_operand(implementation, frame.bound,
                  [&](const Tensor* tensor) { flags |= tensor->view.flags; });
@@ -527,13 +516,9 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   }
 
   tenon_call& call = frame.call;
-  call.size = sizeof(tenon_call);
   call.type = turn.type->id;
-  call.op = implementation.op;
   call.types = frame.plan->asked.data();
   call.type_count = static_cast<int64_t>(frame.plan->asked.size());
-  call.arguments = frame.bound;
-  call.argument_count = implementation.parameter_count;
 
   const FrameScope scope(frame);
   tenon_status status = TENON_OK;
@@ -547,45 +532,23 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
       bind_own(answerer, implementation, frame.bound, own);
     });
     if (status == TENON_OK) {
+      call.size = sizeof(tenon_call);
+      call.op = implementation.op;
       call.arguments = own;
       call.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
       status = entry.descriptor.run(entry.descriptor.self, &call, results, error);
     }
   } else {
-    tenon_string names[kMaxParameters];
-    tenon_value values[kMaxParameters];
-    const Schema& schema = implementation.schema;
-    call.positional_count = 0;
-    call.keyword_count = 0;
-    for (size_t i = 0; i < schema.parameters.size(); ++i) {
-      const Parameter& parameter = schema.parameters[i];
-      if (is_default(parameter, frame.bound[i])) continue;
-      if (!parameter.keyword_only) {
-        call.positional_count = static_cast<int64_t>(i) + 1;
-        continue;
-      }
-      names[call.keyword_count] = {parameter.name.data(),
-                                   static_cast<int64_t>(parameter.name.size())};
-      values[call.keyword_count++] = frame.bound[i];
-    }
-    call.keywords = names;
-    call.keyword_values = values;
+    WrittenCall written;
+    fill_call(frame, written);
     const tenon_type_descriptor& type = answerer.level->descriptor;
     if (frame.outer != nullptr) status = guarded(error, [&] { check_recursion(frame); });
     if (status == TENON_OK) status = type.handler(type.self, &call, results, error);
   }
-  if (status == TENON_OK && sound(implementation, results)) [[likely]]
-    return TENON_OK;
   if (status == TENON_OK) {
-    for (uint32_t r = 0; r < implementation.result_count; ++r) {
-      if (results[r].tag < TENON_VALUE_TAG_COUNT && results[r].as.pointer != nullptr)
-        release_value(results[r]);
-      results[r] = tenon_value{};
-    }
-    status = guarded(error, [&] {
-      throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
-                                        frame_text(frame) + " returned something that is no value");
-    });
+    if (sound(implementation, results)) [[likely]]
+      return TENON_OK;
+    status = check_results(implementation, results, frame_text(frame), error);
   } else {
     release_results(implementation, results);
   }
@@ -663,7 +626,8 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
                                             const Plan& plan) {
   throw Error(TENON_ERROR_TYPE,
               "no implementation found for 'tenon." + implementation.schema.name +
-                  "' on types that implement tenon_function: " + type_list(plan.asked));
+                  "' on types that implement tenon_function: " + type_list(plan.asked) +
+                  (thread_state.mode == nullptr ? "" : " nor in mode " + thread_state.mode->name));
 }
 
 tenon_status run_plan(const Plan& plan, const Implementation& implementation,
@@ -698,6 +662,44 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
 
 }  // namespace
 
+void fill_call(CallFrame& frame, WrittenCall& written) {
+  const Implementation& implementation = *frame.implementation;
+  tenon_call& call = frame.call;
+  call.size = sizeof(tenon_call);
+  call.op = implementation.op;
+  call.arguments = frame.bound;
+  call.argument_count = implementation.parameter_count;
+  call.positional_count = 0;
+  call.keyword_count = 0;
+  call.keywords = written.names;
+  call.keyword_values = written.values;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const Parameter& parameter = implementation.schema.parameters[i];
+    if (is_default(parameter, frame.bound[i])) continue;
+    if (!parameter.keyword_only) {
+      call.positional_count = int64_t{i} + 1;
+      continue;
+    }
+    written.names[call.keyword_count] = {parameter.name.data(),
+                                         static_cast<int64_t>(parameter.name.size())};
+    written.values[call.keyword_count++] = frame.bound[i];
+  }
+}
+
+tenon_status check_results(const Implementation& implementation, tenon_value* results,
+                           const std::string& who, tenon_error** error) noexcept {
+  if (sound(implementation, results)) return TENON_OK;
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    if (results[r].tag < TENON_VALUE_TAG_COUNT && results[r].as.pointer != nullptr)
+      release_value(results[r]);
+    results[r] = tenon_value{};
+  }
+  return guarded(error, [&] {
+    throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
+                                      who + " returned something that is no value");
+  });
+}
+
 std::string type_list(std::span<const uint32_t> types) {
   Words names;
   for (const uint32_t type : types) names.push_back(TypeTable::process().at(type).name);
@@ -721,6 +723,7 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
                          tenon_error** error) noexcept {
   const auto& running = *reinterpret_cast<const CallFrame*>(call);
+  if (running.turn == nullptr) return call_outside(running, arguments, results, error);
   const Turn& turn = *running.turn;
   size_t next = running.place + 1;
   const TensorType* level = turn.line[running.place].level;

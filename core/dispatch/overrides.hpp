@@ -50,6 +50,33 @@ struct OperandTypes {
   void add(const TensorType& type);  // throws ValueError when there are too many
 };
 
+// A handler, override or mode that is running. What it is handed is the first member's address.
+struct CallFrame {
+  tenon_call call{};
+  const Implementation* implementation = nullptr;
+  const tenon_value* bound = nullptr;  // the op's arguments
+  const Plan* plan = nullptr;
+  const Turn* turn = nullptr;        // null: a mode
+  size_t place = 0;                  // in the turn's line
+  tenon_context* context = nullptr;  // of a mode below autograd
+  const CallFrame* outer = nullptr;
+  int depth = 0;
+};
+
+// Room for a call's keywords.
+struct WrittenCall {
+  tenon_string names[kMaxParameters];
+  tenon_value values[kMaxParameters];
+};
+// Fills in the op, its arguments, and how they would be written.
+void fill_call(CallFrame& frame, WrittenCall& written);
+// What a handler returned is made of values; else it is undone and a TypeError tells who it was.
+tenon_status check_results(const Implementation& implementation, tenon_value* results,
+                           const std::string& who, tenon_error** error) noexcept;
+inline bool declined(const tenon_value* results) {
+  return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;
+}
+
 // Why an answerer is not asked, as `why` prints it.
 struct Note {
   const TensorType* type = nullptr;

@@ -23,6 +23,7 @@
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -279,6 +280,7 @@ tenon_status backward(tenon_tensor* const* roots, tenon_tensor* const* seeds, in
                       tenon_tensor* const* inputs, int64_t input_count, int32_t retain_graph,
                       int32_t create_graph, tenon_error** error) {
   return guarded(error, [&] {
+    const ModesOffGuard off;  // those above autograd see calls, not what the engine makes of them
     std::optional<std::span<Tensor* const>> chosen;
     if (input_count >= 0) chosen = tensors_of(inputs, input_count);
     run_backward(tensors_of(roots, root_count), seeds_of(seeds, root_count),
@@ -290,6 +292,7 @@ tenon_status gradients(tenon_tensor* const* roots, tenon_tensor* const* seeds, i
                        int32_t create_graph, int32_t allow_unused, tenon_tensor** results,
                        tenon_error** error) {
   return guarded(error, [&] {
+    const ModesOffGuard off;
     std::vector<TensorRef> found =
         run_gradients(tensors_of(roots, root_count), seeds_of(seeds, root_count),
                       tensors_of(inputs, input_count), {retain_graph != 0, create_graph != 0},
@@ -840,6 +843,20 @@ tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
     *result = to_plain(*tensor).give();
+  });
+}
+tenon_status mode_enter(const char* name, tenon_handler_function handler, void* self, int32_t below,
+                        tenon_mode** mode, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(self, "the state of a mode");
+    *mode = reinterpret_cast<tenon_mode*>(
+        enter_mode(name == nullptr ? "" : name, handler, self, below != 0));
+  });
+}
+tenon_status mode_leave(tenon_mode* mode, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(mode, "the mode");
+    leave_mode(reinterpret_cast<ModeEntry*>(mode));
   });
 }
 tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_error** error) {

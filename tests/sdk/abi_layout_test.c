@@ -178,7 +178,8 @@ SLOT(live_tracking_set, 133);
 SLOT(context_argument, 134);
 SLOT(saved_hooks_push, 140);
 SLOT(op_bind_attributes, 144);
-SIZE(tenon_host, 16 + 8 * 145);
+SLOT(mode_enter, 145);
+SIZE(tenon_host, 16 + 8 * 147);
 
 /* ---- codes that are written into files and plugins ---- */
 

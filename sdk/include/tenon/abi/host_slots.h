@@ -381,6 +381,16 @@
   X(0, tenon_status, op_bind_attributes,                                                           \
     (const tenon_op* op, const tenon_string* keywords, const tenon_value* keyword_values,          \
      int64_t keyword_count, int64_t* positional, tenon_value* names, tenon_value* values,          \
-     tenon_error** error))
+     tenon_error** error))                                                                         \
+  /* ---- modes ---- */                                                                            \
+  /* Asks `handler` for every op that this thread calls, factories included, until it is left: the \
+   * innermost first, before types; while it runs it is not asked itself, and call_parent goes on  \
+   * outside of it. `below`: asked below autograd instead, for what is run. [this-thread] */       \
+  X(0, tenon_status, mode_enter,                                                                   \
+    (const char* name, tenon_handler_function handler, void* self, int32_t below,                  \
+     tenon_mode** mode, tenon_error** error))                                                      \
+  /* Takes it out of force, whatever happens; an error when it is not the innermost, or was        \
+   * entered on another thread. */                                                                 \
+  X(0, tenon_status, mode_leave, (tenon_mode * mode, tenon_error * *error))
 
 #endif

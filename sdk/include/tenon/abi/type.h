@@ -35,6 +35,9 @@ typedef struct tenon_call {
 typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon_call* call,
                                                          tenon_value* results, tenon_error** error);
 
+/* A mode that was entered. */
+typedef struct tenon_mode tenon_mode;
+
 /* What happens when everybody has declined. */
 enum {
   TENON_FALLBACK_INHERIT = 0, /* the parent's; decline where there is none */

@@ -1,0 +1,172 @@
+// Entering, asking and leaving modes.
+#include "core/dispatch/modes.hpp"
+
+#include <memory>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/value.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+const ModeEntry*& stack(bool below) { return below ? thread_state.mode_below : thread_state.mode; }
+
+void refresh_flags() {
+  thread_state.call_flags =
+      thread_state.mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
+}
+
+// Takes a mode out of this thread's stack; false when it is not in it.
+bool unlink(const ModeEntry& mode) {
+  const ModeEntry** place = &stack(mode.below);
+  while (*place != nullptr && *place != &mode)
+    place = const_cast<const ModeEntry**>(&(*place)->outer);
+  if (*place == nullptr) return false;
+  *place = mode.outer;
+  refresh_flags();
+  return true;
+}
+
+// While a mode's handler runs it is not in force itself, nor what is inside of it.
+class Inside {
+ public:
+  explicit Inside(ModeEntry& mode) : mode_(mode), previous_(stack(mode.below)) {
+    ++mode_.running;
+    stack(mode_.below) = mode_.outer;
+    refresh_flags();
+  }
+  ~Inside() {
+    stack(mode_.below) = previous_;
+    refresh_flags();
+    if (--mode_.running > 0 || !mode_.left.load()) return;
+    unlink(mode_);
+    delete &mode_;
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  ModeEntry& mode_;
+  const ModeEntry* previous_;
+};
+
+// Those that another thread has left are taken out by their own.
+void drop_left(bool below) {
+  while (stack(below) != nullptr && stack(below)->left.load() && stack(below)->running == 0) {
+    const ModeEntry* mode = stack(below);
+    unlink(*mode);
+    delete mode;
+  }
+}
+
+tenon_status ask_mode(const ModeEntry& entry, CallFrame& frame, tenon_value* results,
+                      tenon_error** error) noexcept {
+  auto& mode = const_cast<ModeEntry&>(entry);
+  const Implementation& implementation = *frame.implementation;
+  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  WrittenCall written;
+  fill_call(frame, written);
+  const Inside inside(mode);
+  const tenon_status status = mode.handler(mode.self, &frame.call, results, error);
+  if (status == TENON_OK) return check_results(implementation, results, "handler of a mode", error);
+  release_results(implementation, results);
+  return status;
+}
+
+}  // namespace
+
+ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* self, bool below) {
+  auto mode = std::make_unique<ModeEntry>();
+  mode->name = std::move(name);
+  mode->handler = handler;
+  mode->self = self;
+  mode->below = below;
+  mode->thread = std::this_thread::get_id();
+  mode->outer = stack(below);
+  stack(below) = mode.get();
+  refresh_flags();
+  return mode.release();
+}
+
+void leave_mode(ModeEntry* mode) {
+  const std::string name = mode->name;
+  const bool here = mode->thread == std::this_thread::get_id();
+  mode->left.store(true);
+  if (!here) {
+    // Its own thread passes it over from now on, and may be looking at it: it stays.
+    throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) +
+                                         " is left on another thread than it was entered on; it is "
+                                         "out of force, but leave modes where they were entered");
+  }
+  const ModeEntry* innermost = stack(mode->below);
+  // From inside its handler it is freed when that ends; from inside that of a mode further in it
+  // stays and is passed over.
+  if (mode->running > 0 || !unlink(*mode)) return;
+  delete mode;
+  if (innermost == mode) return;
+  throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) + " is left before mode " +
+                                       quote(innermost->name) +
+                                       ", which was entered inside of it; leave the innermost "
+                                       "first");
+}
+
+tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
+                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+  flags &= ~kModeFlag;
+  drop_left(false);
+  tenon_value answer{};  // of an op without results: whether somebody did
+  tenon_value* const place = implementation.result_count == 0 ? &answer : results;
+  const bool overridable = (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+  for (const ModeEntry* mode = thread_state.mode; overridable && mode != nullptr;) {
+    const ModeEntry* outer = mode->outer;
+    if (!mode->left.load()) {
+      CallFrame frame;
+      frame.implementation = &implementation;
+      frame.bound = arguments;
+      const tenon_status status = ask_mode(*mode, frame, place, error);
+      if (status != TENON_OK || !declined(place)) return status;
+    }
+    mode = outer;
+  }
+  if ((flags & TENON_TENSOR_TYPED) != 0 && !thread_state.types_disabled && overridable)
+    return call_typed(implementation, arguments, results, flags, error);
+  // What the implementation calls is its own affair.
+  const ModesOffGuard off;
+  return call_untyped(implementation, arguments, results, flags, error);
+}
+
+bool run_in_modes(const Implementation& implementation, tenon_context& context,
+                  const tenon_value* arguments, tenon_value* results, tenon_error** error,
+                  tenon_status& status) noexcept {
+  drop_left(true);
+  tenon_value answer{};
+  tenon_value* const place = implementation.result_count == 0 ? &answer : results;
+  for (const ModeEntry* mode = thread_state.mode_below; mode != nullptr;) {
+    const ModeEntry* outer = mode->outer;
+    if (!mode->left.load()) {
+      CallFrame frame;
+      frame.implementation = &implementation;
+      frame.bound = arguments;
+      frame.context = &context;
+      status = ask_mode(*mode, frame, place, error);
+      if (status != TENON_OK || !declined(place)) return true;
+    }
+    mode = outer;
+  }
+  return false;
+}
+
+tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
+                          tenon_value* results, tenon_error** error) noexcept {
+  const tenon_value* values = arguments == nullptr ? frame.bound : arguments;
+  if (frame.context == nullptr) {
+    return call_op(frame.implementation->op, values, frame.implementation->parameter_count, results,
+                   error);
+  }
+  return run_plain(*frame.implementation, *frame.context, values, results, error);
+}
+
+}  // namespace tenon::core

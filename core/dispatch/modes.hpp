@@ -1,0 +1,63 @@
+// Modes: handlers in force for a scope of one thread, asked for every op.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/context.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "tenon/abi/type.h"
+
+namespace tenon::core {
+
+// One mode that is in force. Above autograd it sees what is called; below, what is run, the ops of
+// backward and of composites among it.
+struct ModeEntry {
+  std::string name;
+  tenon_handler_function handler = nullptr;
+  void* self = nullptr;
+  bool below = false;
+  std::thread::id thread;
+  const ModeEntry* outer = nullptr;  // of the same level
+  int running = 0;                   // its handler is: freed when it ends
+  std::atomic<bool> left{false};
+};
+
+// Enters a mode; the innermost of its level from now on. [this-thread]
+ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* self, bool below);
+// Leaves it. It is out of force in any case; throws RuntimeError when it was not the innermost, and
+// when it was entered on another thread.
+void leave_mode(ModeEntry* mode);
+
+// No modes above autograd, for what an implementation does inside.
+class ModesOffGuard {
+ public:
+  ModesOffGuard() : previous_(thread_state.mode) { set(nullptr); }
+  ~ModesOffGuard() { set(previous_); }
+  ModesOffGuard(const ModesOffGuard&) = delete;
+  ModesOffGuard& operator=(const ModesOffGuard&) = delete;
+
+ private:
+  static void set(const ModeEntry* mode) {
+    thread_state.mode = mode;
+    thread_state.call_flags = mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
+  }
+  const ModeEntry* previous_;
+};
+
+// Asks the modes above autograd, innermost first, then goes on with the call.
+tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
+                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+// Asks those below; false when none answers, and the implementation is to be run.
+bool run_in_modes(const Implementation& implementation, tenon_context& context,
+                  const tenon_value* arguments, tenon_value* results, tenon_error** error,
+                  tenon_status& status) noexcept;
+
+// call_parent of a mode: the call goes on outside of it.
+tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
+                          tenon_value* results, tenon_error** error) noexcept;
+
+}  // namespace tenon::core

@@ -1,0 +1,174 @@
+// Modes: scopes whose handlers see every op of their thread.
+#include <thread>
+
+#include <tenon/mode.hpp>
+
+#include "tests/sdk/functions.hpp"
+
+using namespace functions;
+
+namespace {
+
+// Writes down what it is asked, then lets the call go on.
+class Log : public Mode {
+ public:
+  Log(std::string mode_name, std::vector<std::string>& log)
+      : Mode(std::move(mode_name)), log_(log) {}
+  Results tenon_function(const Call& call) override {
+    log_.push_back(name + " " + call.name());
+    return call.call_parent();
+  }
+
+ private:
+  std::vector<std::string>& log_;
+};
+// Calls an op in its own handler, in force again where it says so.
+class Again : public Mode {
+ public:
+  explicit Again(bool enter_anew) : Mode("again"), enter_anew_(enter_anew) {}
+  Results tenon_function(const Call& call) override {
+    ++asked;
+    if (enter_anew_ && asked == 1) {
+      const ModeScope scope(*this);
+      ones({1});
+    } else {
+      ones({1});
+    }
+    return call.call_parent();
+  }
+  int asked = 0;
+
+ private:
+  bool enter_anew_;
+};
+class Answering : public Mode {
+ public:
+  Answering() : Mode("answering") {}
+  Results tenon_function(const Call& call) override {
+    if (call.name() == "mul") return not_implemented;
+    if (call.name() == "neg") throw ValueError("mine");
+    return 7;
+  }
+};
+
+Op tx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
+  (void)found;
+  return Op("tx." + name);
+}
+
+}  // namespace
+
+TEST_SUITE("sdk/mode") {
+  TEST_CASE("F-232 a mode sees every op, factories included, the inner one first") {
+    std::vector<std::string> log;
+    Log outer("outer", log), inner("inner", log);
+    {
+      const ModeScope a(outer), b(inner);
+      const Tensor x = ones({2});
+      CHECK((x + 1).to_vector<float>() == std::vector<float>{2, 2});
+    }
+    ones({1});
+    CHECK(log == std::vector<std::string>{"inner ones", "outer ones", "inner add", "outer add"});
+  }
+
+  TEST_CASE("F-232 a mode is not in force in its own handler, and may be entered anew") {
+    Again once(false), twice(true);
+    {
+      const ModeScope scope(once);
+      zeros({1});
+    }
+    CHECK(once.asked == 1);
+    {
+      const ModeScope scope(twice);
+      zeros({1});
+    }
+    CHECK(twice.asked == 2);
+  }
+
+  TEST_CASE("a mode answers before types, with values of any kind, and may decline") {
+    const Tensor scalar = tx("scalar")(2, 2.0).tensor();
+    const Op add_op("add"), mul_op("mul"), neg_op("neg");
+    Answering mode;
+    const ModeScope scope(mode);
+    CHECK(text_of(add_op(scalar, scalar)) == "7");
+    CHECK(mul_op(row({2}), row({3})).tensor().item() == 6);
+    // F-230
+    CHECK(refusal([&] { mul_op(scalar, 3); }).text ==
+          "no implementation found for 'tenon.mul' on types that implement tenon_function: "
+          "[ScalarTensor] nor in mode answering");
+    const Refusal thrown = refusal([&] { neg_op(row({1})); });
+    CHECK(thrown.kind == TENON_ERROR_VALUE);
+    CHECK(thrown.text == "mine");
+  }
+
+  TEST_CASE("an exception ends the scope like any other") {
+    CountMode count;
+    const Refusal refused = refusal([&] {
+      const ModeScope scope(count);
+      mm(ones({2, 3}), ones({2, 3}));
+    });
+    CHECK(refused.kind != TENON_OK);
+    ones({1});
+    CHECK(count.calls().at("ones") == 2);
+    CHECK(count.calls().at("mm") == 1);
+  }
+
+  TEST_CASE("modes left in the wrong order or on another thread are out of force and said so") {
+    CountMode a, b;
+    auto first = std::make_unique<ModeScope>(a);
+    auto second = std::make_unique<ModeScope>(b);
+    const Refusal order = refusal([&] { first->leave(); });
+    CHECK(order.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(order.text, "entered inside of it"));
+    ones({1});
+    CHECK(a.calls().empty());
+    CHECK(b.calls().at("ones") == 1);
+    Refusal elsewhere;
+    std::thread([&] { elsewhere = refusal([&] { second->leave(); }); }).join();
+    CHECK(elsewhere.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(elsewhere.text, "another thread"));
+    ones({1});
+    CHECK(b.calls().at("ones") == 1);
+  }
+
+  TEST_CASE("F-301 tracing writes calls as text and as JSON lines") {
+    TraceMode text, lines(true);
+    {
+      const ModeScope a(text), b(lines);
+      Op("add")(ones({2}), 1, arg("alpha") = 2);
+    }
+    CHECK(text.lines().back() == "add(Tensor f32[2], 1, alpha=2)");
+    CHECK(lines.lines().back() ==
+          "{\"op\":\"add\",\"arguments\":[\"Tensor f32[2]\",\"1\"],"
+          "\"keywords\":{\"alpha\":\"2\"}}");
+    CHECK(Tree::parse(lines.lines().back())["op"].text() == "add");
+  }
+
+  TEST_CASE("denied ops are refused, and only those") {
+    DenyMode deny({"mm"});
+    const ModeScope scope(deny);
+    CHECK(refusal([] { mm(ones({1, 1}), ones({1, 1})); }).text == "mm(): denied by mode deny");
+    CHECK(add(row({1}), 1).item() == 2);
+  }
+
+  TEST_CASE("F-235 a mode below autograd sees the ops of backward, one above does not") {
+    CountMode above, below;
+    const Tensor x = leaf({1, 2});
+    {
+      const ModeScope a(above);
+      const ModeScope b(below, Level::below_autograd);
+      sum(mul(x, x)).backward();
+    }
+    CHECK(above.calls() == std::map<std::string, int64_t>{{"mul", 1}, {"sum", 1}});
+    CHECK(below.calls().at("mul") >= 2);
+    CHECK(x.grad().to_vector<double>() == Numbers{2, 4});
+  }
+
+  TEST_CASE("a mode is of its thread") {
+    CountMode count;
+    const ModeScope scope(count);
+    std::thread([] { ones({1}); }).join();
+    CHECK(count.calls().empty());
+  }
+}
