@@ -168,13 +168,22 @@ TENON_DETECT(text)
 TENON_DETECT(to_tensor)
 TENON_DETECT(from_tensor)
 TENON_DETECT(tenon_function)
-TENON_DETECT(fallback)
-TENON_DETECT(metadata)
 TENON_DETECT(merge)
 TENON_DETECT(partial)
 TENON_DETECT(never_operand)
 TENON_DETECT(accepts)
 #undef TENON_DETECT
+// A payload may have members of these names: what counts is static and of the right type.
+template <class D, class = void>
+struct TypeHas_fallback : std::false_type {};
+template <class D>
+struct TypeHas_fallback<D, std::void_t<decltype(&D::fallback)>>
+    : std::is_same<decltype(&D::fallback), const Fallback*> {};
+template <class D, class = void>
+struct TypeHas_metadata : std::false_type {};
+template <class D>
+struct TypeHas_metadata<D, std::void_t<decltype(&D::metadata)>>
+    : std::is_same<decltype(&D::metadata), const Metadata*> {};
 
 template <class T>
 uint32_t type_id() {

@@ -1,0 +1,33 @@
+// A child of Tensor whose handler logs every call and then goes on with its parent's.
+#include <string>
+
+#include <tenon/plugin.hpp>
+
+using tenon::Call, tenon::Results, tenon::Tensor;
+
+struct LoggingTensor {
+  static constexpr auto name = "LoggingTensor";
+  static constexpr auto parent = "Tensor";
+  static constexpr auto doc = "Logs every op that it meets.";
+
+  static Results tenon_function(const Call& call) {
+    const std::string line = "func: " + call.short_name() + ", args: " + call.args_text() +
+                             ", kwargs: " + call.kwargs_text();
+    tenon::host().log(3, "logging_tensor", line.data(), static_cast<int64_t>(line.size()));
+    // Calling the op again would come back here.
+    return call.call_parent();
+  }
+};
+TENON_TYPE(LoggingTensor)
+
+struct Make {
+  static constexpr auto schema = "examples.logging_tensor(Tensor data) -> Tensor";
+  static constexpr auto doc = "The same tensor as a LoggingTensor.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& data) { return tenon::wrap<LoggingTensor>(data); }
+};
+TENON_OP(Make)
+
+#define OPS(op, module) op(Make)
+#define TYPES(type, override) type(LoggingTensor)
+TENON_PLUGIN_TYPES(logging_tensor, "1.0.0", OPS, TYPES)
