@@ -10,6 +10,8 @@
 //   [{name, reason}] declarations  {id, version, path, ops, modules}: all that one plugin declares,
 //   named by id or path, with parameters and samples; modules      [{name, signature, schema,
 //   provider, doc}] module       one of them
+//   types, type, coverage (of the type `name`), why (`name`: an op and types of operands): see
+//   explain.hpp
 //   live         [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
 //   calls that are alive, of those made while tracking was on
 #include <algorithm>
@@ -22,6 +24,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/schema.hpp"
+#include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
 #include "tenon/abi/version.h"
 
@@ -331,8 +334,19 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
 
 Tree describe(std::string_view what, std::string_view name) {
   if (what == "runtime") return describe_runtime();
+  if (what == "types") return describe_types();
+  if (what == "type") return describe_type(name);
+  if (what == "why") return explain_call(name);
   if (what == "live") return describe_live();
   const Inventory inventory;
+  if (what == "coverage") {
+    std::vector<std::string> ops;
+    for (const DeclaredOp& op : inventory.ops()) {
+      if (ignored_reason(op).empty() && (ops.empty() || ops.back() != op.schema.name))
+        ops.push_back(op.schema.name);
+    }
+    return describe_coverage(name, ops);
+  }
   if (what == "overridable") return describe_overridable(inventory, name);
   TreeBuilder tree;
   if (what == "plugins") {
@@ -419,7 +433,8 @@ Tree describe(std::string_view what, std::string_view name) {
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
                                           "; there are runtime, plugins, plugin, ops, op, "
-                                          "declarations, overridable, ignored, modules, module and "
+                                          "declarations, overridable, ignored, types, type, "
+                                          "coverage, why, modules, module and "
                                           "live");
   }
   return tree.finish();

@@ -1,0 +1,26 @@
+// Listings about types: what there is, what a type covers, and who would answer a call and why.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/tree.hpp"
+
+namespace tenon::core {
+
+// [{name, parent?, provider, doc, handler, fallback, overrides}], from facts; with a name one of
+// them, with overrides: [{op, types, accepts, signature, provider, differences}].
+Tree describe_types();
+Tree describe_type(std::string_view name);
+
+// {type, counts: {handled, inherited, fallback, missing}, ops: [{name, how}]} over all overridable
+// ops, for operands that are all of the type. Loads the type's plugin, not those of the ops.
+Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);
+
+// What a call of the op with operands of these types would do: `call` is "add ScalarTensor Tensor".
+// {op, provider, arguments: [{name, type}], order: [type...], steps: [{type, what, provider?,
+// asked, reason?}], answer: {what, type, provider} or error, nearest: [...], gradient}.
+Tree explain_call(std::string_view call);
+
+}  // namespace tenon::core
