@@ -66,7 +66,9 @@ void put_type(TreeBuilder& tree, const DeclaredType& type) {
   tree.member("provider", type.provider)
       .member("doc", type.facts.doc)
       .member("handler", type.facts.handler)
-      .member("fallback", fallback_text(type.facts.fallback))
+      .member("fallback", type.facts.fallback == TENON_FALLBACK_INHERIT && type.facts.parent.empty()
+                              ? fallback_text(TENON_FALLBACK_DECLINE)
+                              : fallback_text(type.facts.fallback))
       .member("overrides", type.overrides);
 }
 
@@ -323,9 +325,10 @@ Tree explain_call(std::string_view call) {
         .member("provider", provider)
         .end_object();
     const bool recorded = implementation->descriptor.differentiable != TENON_DIFFERENTIABLE_NONE;
-    tree.member("gradient", implementation->composite ? std::string("through the ops that it calls")
-                            : recorded                ? "records " + implementation->node_name
-                                                      : std::string("records nothing"));
+    const bool through = implementation->composite || !plan.types.empty();
+    tree.member("gradient", through    ? std::string("through the ops that it calls")
+                            : recorded ? "records " + implementation->node_name
+                                       : std::string("records nothing"));
   } else {
     tree.member("error", error).key("nearest").begin_array();
     for (const std::string& text : nearest_overrides(schema.name, types)) tree.value(text);

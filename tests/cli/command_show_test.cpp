@@ -43,7 +43,7 @@ TEST_SUITE("show") {
     const Outcome outcome = run_program("show liner");
     CHECK(outcome.code == 1);
     CHECK(outcome.error ==
-          "tenon: ValueError: no op, plugin or module is named 'liner' (did you mean "
-          "'nn.functional.linear'?)\n");
+          "tenon: ValueError: no op, plugin, module or type is named 'liner' (did you mean "
+          "'Linear'?)\n");
   }
 }

@@ -230,6 +230,39 @@ void define_lists(CLI::App& program, Invocation& invocation) {
                "List the ops that cannot be overridden, each with its reason", "  tenon ignored");
   ignored.json();
 
+  List types(program, invocation, list_types, "types",
+             "List the types that stand in for Tensor: parent, handler, fallback, overrides",
+             "  tenon types\n"
+             "  tenon --plugin-path build types --json");
+  types.json();
+
+  Definition<CoverageOptions> coverage(
+      program, invocation, print_coverage, "coverage",
+      "List which overridable ops a type handles, inherits, converts for, misses",
+      "  tenon coverage ScalarTensor\n"
+      "  tenon coverage ScalarTensor --json > baseline.json\n"
+      "  tenon coverage ScalarTensor --baseline baseline.json\n"
+      "Ends with 1 when something that the baseline covers is missing now.");
+  coverage.app->add_option("type", coverage.options->type, "The type")
+      ->required()
+      ->type_name("TYPE");
+  coverage.app->add_option("--baseline", coverage.options->baseline, "JSON of an earlier coverage")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
+  coverage.json();
+
+  Definition<WhyOptions> why(program, invocation, explain_call, "why",
+                             "Tell what would run for operands of these types, and why",
+                             "  tenon why add ScalarTensor Tensor\n"
+                             "  tenon why mul ScalarTensor ScalarTensor\n"
+                             "  tenon why add Tensor Scalar --json\n"
+                             "Ends with 1 when the call would fail.");
+  why.app->add_option("op", why.options->op, "The op, by full name")->required()->type_name("OP");
+  why.app->add_option("types", why.options->types, "A type for each operand; Scalar for a number")
+      ->required()
+      ->type_name("TYPE");
+  why.json();
+
   List signature(program, invocation, print_signature, "signature", "Print how an op is called",
                  "  tenon signature add\n"
                  "  tenon signature nn.functional.linear");
@@ -238,7 +271,8 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       ->type_name("OP");
   signature.json();
 
-  List show(program, invocation, show_name, "show", "Show an op, plugin or module in full",
+  List show(program, invocation, show_name, "show",
+            "Show an op, plugin, module or tensor type in full",
             "  tenon show linear\n"
             "  tenon show math\n"
             "  tenon show Conv2d --json\n"

@@ -1,4 +1,4 @@
-// tenon show: whatever bears a name, op, plugin or module, in full.
+// tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
@@ -29,6 +29,7 @@ std::vector<Named> everything() {
   collect("op", "ops", "name");
   collect("plugin", "plugins", "id");
   collect("module", "modules", "name");
+  collect("type", "types", "name");
   return list;
 }
 
@@ -65,7 +66,7 @@ int show_name(const ListOptions& options) {
   if (found.empty()) {
     std::vector<std::string> names;
     for (const Named& item : all) names.push_back(item.name);
-    throw tenon::ValueError("no op, plugin or module is named '" + options.name + "'" +
+    throw tenon::ValueError("no op, plugin, module or type is named '" + options.name + "'" +
                             suggestion(options.name, names));
   }
   JsonArray list;
@@ -80,6 +81,7 @@ int show_name(const ListOptions& options) {
     if (kind == "op") print_op(tree);
     if (kind == "plugin") print_plugin(tree);
     if (kind == "module") print_module(tree);
+    if (kind == "type") print_type(tree);
   }
   if (options.json) {
     print_json(list.text());

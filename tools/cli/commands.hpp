@@ -41,6 +41,18 @@ struct ListOptions {
   bool json = false;
 };
 
+struct CoverageOptions {
+  std::string type;
+  std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
+  bool json = false;
+};
+
+struct WhyOptions {
+  std::string op;
+  std::vector<std::string> types;  // of the operands; "Scalar" for a number
+  bool json = false;
+};
+
 struct NewOptions {
   std::string name;
   std::string folder;
@@ -64,6 +76,9 @@ int check_plugin(const CheckOptions& options);
 int list_plugins(const ListOptions& options);
 int list_ops(const ListOptions& options);
 int list_modules(const ListOptions& options);
+int list_types(const ListOptions& options);
+int print_coverage(const CoverageOptions& options);
+int explain_call(const WhyOptions& options);
 int list_overridable(const ListOptions& options);
 int list_ignored(const ListOptions& options);
 int print_signature(const ListOptions& options);

@@ -22,14 +22,14 @@ _tenon() {
   COMPREPLY=()
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
-    --evaluate | --plot) compopt -o default; return ;;
+    --evaluate | --plot | --baseline) compopt -o default; return ;;
     --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
     --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
   esac
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show check new version'
+    words='run plan plugins ops modules overridable ignored signature show types coverage why check new version'
     words+=' --help --version --plugin-path --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --threads'
@@ -37,6 +37,7 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --dir' ;;
+      coverage) words+=' --baseline --json' ;;
       check) words+=' --op --check --timeout --memory --seed --in-process --json' ;;
       *) words+=' --json' ;;
     esac
@@ -47,7 +48,7 @@ _tenon() {
         compopt -o default
         words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')
         ;;
-      signature | show) words=$(_tenon_names) ;;
+      signature | show | why) words=$(_tenon_names) ;;
       ops | overridable) words=$(_tenon_names | sed -n 's/\.[^.]*$//p' | sort -u) ;;
     esac
   fi

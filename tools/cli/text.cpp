@@ -155,7 +155,8 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
     const size_t dot = known.rfind('.');
     size_t found = edits(asked, known);
     if (dot != std::string::npos) found = std::min(found, edits(asked, known.substr(dot + 1)));
-    if (found < fewest) {
+    // Of two as near, the shorter: 'mul' before 'mul_'.
+    if (found < fewest || (best != nullptr && found == fewest && candidate.size() < best->size())) {
       fewest = found;
       best = &candidate;
     }

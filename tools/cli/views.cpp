@@ -45,6 +45,11 @@ void print_op(const Tree& op) {
   const std::string forward = op["jvp"].text();
   table.add({"gradient",
              gradient_text(op) + (forward == "none" ? "" : " (forward mode: " + forward + ")")});
+  std::string rules;
+  for (int64_t i = 0; i < op["rules"].size(); ++i)
+    rules += (i == 0 ? "" : ", ") + op["rules"][i].text();
+  table.add({"written as", op["form"].text() + ": " + rules});
+  if (op["differentiable"].text() == "formula") table.add({"twice", op["double_backward"].text()});
   table.add({"overridable",
              op["overridable"].truth() ? std::string("yes") : "no: " + op["reason"].text()});
   const Tree providers = op["providers"];
@@ -93,6 +98,25 @@ void print_module(const Tree& module) {
   Table table = facts_table();
   table.add({"attributes", module["signature"].text()});
   table.add({"schema", module["schema"].text()});
+  print(table.text());
+}
+
+void print_type(const Tree& type) {
+  print_head(type["name"].text(), "tensor type of plugin " + type["provider"].text(),
+             type["doc"].text());
+  Table table = facts_table();
+  table.add({"parent", type["parent"].text("none: it has no data")});
+  table.add({"handler", type["handler"].truth() ? "yes" : "no"});
+  table.add({"fallback", type["fallback"].text()});
+  const Tree overrides = type["overrides_in_force"];
+  for (int64_t i = 0; i < overrides.size(); ++i) {
+    const Tree entry = overrides[i];
+    const std::string differs = entry["signature_differs"].text();
+    table.add({i == 0 ? "overrides" : "",
+               entry["op"].text() + entry["signature"].text() + ", plugin " +
+                   entry["provider"].text() +
+                   (differs.empty() ? "" : "; signature differs: " + differs)});
+  }
   print(table.text());
 }
 

@@ -17,5 +17,6 @@ std::string gradient_text(const tenon::Tree& op);
 void print_op(const tenon::Tree& op);
 void print_plugin(const tenon::Tree& plugin);
 void print_module(const tenon::Tree& module);
+void print_type(const tenon::Tree& type);
 
 }  // namespace cli

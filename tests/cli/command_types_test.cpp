@@ -1,0 +1,51 @@
+// tenon types, coverage, and show for a type.
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+namespace {
+
+Outcome with_types(const std::string& arguments) {
+  return run_program("--plugin-path " TENON_FIXTURES "/types " + arguments);
+}
+
+}  // namespace
+
+TEST_SUITE("types") {
+  TEST_CASE("types are listed with parent, handler, fallback and plugin") {
+    const Outcome outcome = with_types("types");
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.out, "TYPE"));
+    CHECK(contains(outcome.out, "SS2"));
+    CHECK(with_types("types --json").json().size() > 3);
+    CHECK(contains(with_types("show SS2").out, "parent    S2"));
+    CHECK(contains(with_types("show ScalarTensor").out, "add(input, other"));
+    CHECK(contains(with_types("show ScalarTenso").error, "did you mean 'ScalarTensor'?"));
+  }
+
+  TEST_CASE("F-305 coverage tells what a type handles and what it misses") {
+    const Outcome outcome = with_types("coverage ScalarTensor");
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.out, "handled 2\n  add, mean\n"));
+    CHECK(contains(outcome.out, "missing "));
+    CHECK(contains(with_types("coverage Scalar").error, "Scalar"));
+  }
+
+  TEST_CASE("F-353 a baseline whose ops are still covered passes, one that covered more does not") {
+    const Workspace folder;
+    const Outcome now = with_types("coverage ScalarTensor --json");
+    folder.write("now.json", now.out);
+    CHECK(with_types("coverage ScalarTensor --baseline " + folder.path("now.json").string()).code ==
+          0);
+    folder.write("more.json",
+                 R"({"type": "ScalarTensor", "ops": [{"name": "mul", "how": "handled"}]})");
+    const Outcome lost =
+        with_types("coverage ScalarTensor --baseline " + folder.path("more.json").string());
+    CHECK(lost.code == 1);
+    CHECK(contains(lost.out, "more.json': mul\n"));
+    folder.write("other.json", R"({"type": "S2", "ops": []})");
+    CHECK(contains(
+        with_types("coverage ScalarTensor --baseline " + folder.path("other.json").string()).error,
+        "is not one of 'ScalarTensor'"));
+  }
+}

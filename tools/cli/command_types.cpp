@@ -1,0 +1,93 @@
+// tenon types and tenon coverage: the types that stand in for Tensor, and what they handle.
+#include <fstream>
+#include <map>
+
+#include <tenon/runtime.hpp>
+
+#include "commands.hpp"
+#include "json.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+using tenon::Tree;
+
+int list_types(const ListOptions& options) {
+  const Tree types = tenon::describe("types");
+  if (options.json) {
+    print_json(types);
+    return kFine;
+  }
+  Table table(
+      {{"TYPE"}, {"PARENT"}, {"HANDLER"}, {"FALLBACK"}, {"OVERRIDES", Align::right}, {"PLUGIN"}});
+  for (int64_t i = 0; i < types.size(); ++i) {
+    const Tree type = types[i];
+    table.add({type["name"].text(), type["parent"].text("-"),
+               type["handler"].truth() ? "yes" : "no", type["fallback"].text(),
+               std::to_string(type["overrides"].integer()), type["provider"].text()});
+  }
+  print(table.empty() ? "no plugin declares a tensor type; see `tenon plugins`\n" : table.text());
+  return kFine;
+}
+
+namespace {
+
+// What was covered when the baseline was written, and is missing now.
+std::vector<std::string> lost_since(const std::string& file, const Tree& coverage) {
+  std::ifstream stream(file);
+  if (!stream) throw tenon::ValueError("cannot read the baseline '" + file + "'");
+  const Tree before = Tree::parse(
+      std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()));
+  if (before["type"].text() != coverage["type"].text()) {
+    throw tenon::ValueError("the baseline '" + file + "' is not one of '" +
+                            coverage["type"].text() + "': write it with `tenon coverage " +
+                            coverage["type"].text() + " --json`");
+  }
+  std::map<std::string, std::string> now;
+  for (int64_t i = 0; i < coverage["ops"].size(); ++i)
+    now[coverage["ops"][i]["name"].text()] = coverage["ops"][i]["how"].text();
+  std::vector<std::string> lost;
+  for (int64_t i = 0; i < before["ops"].size(); ++i) {
+    const std::string name = before["ops"][i]["name"].text();
+    const auto found = now.find(name);
+    const bool covered = found != now.end() && found->second != "missing";
+    if (before["ops"][i]["how"].text() != "missing" && !covered) lost.push_back(name);
+  }
+  return lost;
+}
+
+}  // namespace
+
+int print_coverage(const CoverageOptions& options) {
+  const Tree coverage = tenon::describe("coverage", options.type);
+  const std::vector<std::string> lost = options.baseline.empty()
+                                            ? std::vector<std::string>()
+                                            : lost_since(options.baseline, coverage);
+  if (options.json) {
+    print_json(coverage);
+  } else {
+    const Tree ops = coverage["ops"];
+    print(coverage["type"].text() + " (plugin " + coverage["provider"].text() + "), " +
+          std::to_string(ops.size()) + " overridable ops\n");
+    for (const char* how : {"handled", "inherited", "fallback", "missing"}) {
+      std::string names;
+      for (int64_t i = 0; i < ops.size(); ++i) {
+        if (ops[i]["how"].text() == how)
+          names += (names.empty() ? "" : ", ") + ops[i]["name"].text();
+      }
+      const int64_t count = coverage["counts"][how].integer();
+      print("\n" + paint(stdout, Style::bold, how) + " " + std::to_string(count) + "\n");
+      if (count > 0) print(wrapped(names, 2, 98));
+    }
+  }
+  if (lost.empty()) return kFine;
+  if (!options.json)
+    print(
+        paint(stdout, Style::red, "\nlost since '" + options.baseline + "': " + join(lost, ", ")) +
+        "\n");
+  return kFault;
+}
+
+}  // namespace cli
