@@ -402,7 +402,11 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
 void check_inplace(const Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
-  if (is_leaf(tensor) && tensor.requires_grad()) {
+  // A dual of a leaf has the leaf's accumulator for its history, and its data.
+  const bool accumulates =
+      tensor.node != nullptr &&
+      static_cast<const Node*>(tensor.node)->sequence() == kAccumulatorSequence;
+  if ((is_leaf(tensor) && tensor.requires_grad()) || accumulates) {
     throw Error(TENON_ERROR_INPLACE,
                 std::string(op) +
                     "(): a leaf tensor that requires grad is being used in an in-place operation; "

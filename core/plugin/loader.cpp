@@ -226,12 +226,14 @@ void Load::check_op(const tenon_op_descriptor* op) const {
          "fill every entry of `ops`");
   }
   const std::string name = "op " + quote(schema_name(op->schema));
-  if (op->size < sizeof(tenon_op_descriptor)) {
+  // Descriptors grow at their end: what plugins of the first SDK have is enough.
+  constexpr size_t kOldest = offsetof(tenon_op_descriptor, vjp);
+  if (op->size < kOldest) {
     fail(PluginStage::Register, "the descriptor of " + name + " is too small",
          "set `size` to sizeof(tenon_op_descriptor)",
-         "at least " + std::to_string(sizeof(tenon_op_descriptor)) + " bytes",
-         std::to_string(op->size));
+         "at least " + std::to_string(kOldest) + " bytes", std::to_string(op->size));
   }
+  const bool vjp = op->size >= sizeof(tenon_op_descriptor) && op->vjp != nullptr;
   if ((op->run == nullptr) == (op->elementwise == nullptr)) {
     fail(PluginStage::Register,
          name + (op->run == nullptr ? " has neither run nor elementwise"
@@ -244,12 +246,12 @@ void Load::check_op(const tenon_op_descriptor* op) const {
          name + " has an elementwise kernel without loops or with a wrong size",
          "set `size` to sizeof(tenon_elementwise), and `loops`");
   }
-  if (op->backward != nullptr && op->vjp != nullptr) {
+  if (op->backward != nullptr && vjp) {
     fail(PluginStage::Register, name + " has both 'backward' and 'vjp', which are one rule",
          "set only one of them");
   }
   const bool formula = op->differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula != (op->backward != nullptr || op->vjp != nullptr)) {
+  if (formula != (op->backward != nullptr || vjp)) {
     fail(PluginStage::Register,
          name + (formula ? " is differentiable by formula but has no backward or vjp"
                          : " has a backward but is not differentiable by formula"),

@@ -150,6 +150,17 @@ TEST_SUITE("sdk/dual") {
     CHECK(numbers(t) == Numbers{2});
   }
 
+  TEST_CASE("a dual of a leaf that requires grad is not changed in place") {
+    const DualLevel level;
+    const Tensor x = leaf({1});
+    Tensor d = make_dual(x, row({1}));
+    CHECK(refusal([&] { d.mul_(2); }).kind == TENON_ERROR_INPLACE);
+    CHECK(numbers(x) == Numbers{1});
+    const NoGrad off;
+    d.mul_(2);
+    CHECK(numbers(x) == Numbers{2});
+  }
+
   TEST_CASE("Functions: in place, views and identity are mirrored, whatever their jvp does") {
     for (const bool anew : {false, true}) {
       const Tensor t = row({1, 2});
