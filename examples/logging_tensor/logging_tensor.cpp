@@ -21,7 +21,7 @@ struct LoggingTensor {
 TENON_TYPE(LoggingTensor)
 
 struct Make {
-  static constexpr auto schema = "examples.logging_tensor(Tensor data) -> Tensor";
+  static constexpr auto schema = "examples.logging_tensor(Tensor(a) data) -> Tensor(a)";
   static constexpr auto doc = "The same tensor as a LoggingTensor.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data) { return tenon::wrap<LoggingTensor>(data); }

@@ -34,18 +34,5 @@ struct Cube {
 };
 TENON_OP(Cube)
 
-// How not to do it: the slope is a plain value to the engine, so its own gradient is lost.
-struct CubeWithStash {
-  static constexpr auto schema = "examples.cube_with_stash(Tensor x) -> Tensor";
-  static constexpr auto doc = "x³, right in its first derivative alone.";
-
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    ctx.stash(3 * x.square());
-    return x.pow(3);
-  }
-  static Tensor backward(Context& ctx, const Tensor& grad) { return grad * ctx.stash<Tensor>(); }
-};
-TENON_OP(CubeWithStash)
-
-#define MY_CUBE(op, module) op(MyCube) op(Cube) op(CubeWithStash)
+#define MY_CUBE(op, module) op(MyCube) op(Cube)
 TENON_PLUGIN(my_cube, "1.0.0", MY_CUBE)

@@ -22,7 +22,8 @@ struct OtherSubTensor {
 TENON_TYPE(OtherSubTensor)
 
 struct Make {
-  static constexpr auto schema = "examples.sub_tensor(Tensor data, str type='SubTensor') -> Tensor";
+  static constexpr auto schema =
+      "examples.sub_tensor(Tensor(a) data, str type='SubTensor') -> Tensor(a)";
   static constexpr auto doc = "The same tensor as one of the child types.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& data, std::string_view type) {
