@@ -5,6 +5,12 @@ namespace {
 
 using namespace tenon;
 
+// Equal tensors share the gradient; where a tensor equals a number, the number is the result.
+Tensor share_ties(const Argument& a, const Argument& b, const Tensor& g) {
+  const bool tensors = a.value().tag == TENON_VALUE_TENSOR && b.value().tag == TENON_VALUE_TENSOR;
+  return tensors ? where(eq(a, b), g * 0.5, g) : masked_fill(g, eq(a, b), 0);
+}
+
 struct Maximum {
   static constexpr auto schema =
       "maximum(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
@@ -15,7 +21,7 @@ struct Maximum {
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     const Argument a = c.operand(0), b = c.operand(1);
-    const Tensor shared = where(eq(a, b), g * 0.5, g);
+    const Tensor shared = share_ties(a, b, g);
     return {c.needs_input_grad(0) ? masked_fill(shared, lt(a, b), 0) : Tensor(),
             c.needs_input_grad(1) ? masked_fill(shared, gt(a, b), 0) : Tensor()};
   }
@@ -32,7 +38,7 @@ struct Minimum {
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     const Argument a = c.operand(0), b = c.operand(1);
-    const Tensor shared = where(eq(a, b), g * 0.5, g);
+    const Tensor shared = share_ties(a, b, g);
     return {c.needs_input_grad(0) ? masked_fill(shared, gt(a, b), 0) : Tensor(),
             c.needs_input_grad(1) ? masked_fill(shared, lt(a, b), 0) : Tensor()};
   }

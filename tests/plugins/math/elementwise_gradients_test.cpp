@@ -179,8 +179,11 @@ TEST_SUITE("math elementwise gradients") {
     CHECK(missing == std::set<std::string>());
   }
 
-  TEST_CASE("equal elements share the gradient of maximum and minimum") {
+  TEST_CASE("F-217 equal elements of tensors share the gradient, a number takes it all") {
     for (const auto& op : {tenon::maximum, tenon::minimum}) {
+      const Tensor x = tenon::tensor({2.0}).requires_grad_();
+      op(x, 2.0, {}).backward();
+      CHECK(x.grad().to_vector<float>() == std::vector<float>{0});
       Tensor a = tenon::tensor({1.0, 2.0, 3.0}).requires_grad_(),
              b = tenon::tensor({3.0, 2.0, 1.0}).requires_grad_();
       op(a, b, {}).backward(tenon::ones({3}));
