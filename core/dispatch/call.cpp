@@ -218,8 +218,10 @@ bool changes_flagged(const Implementation& implementation, const tenon_value* ar
 // A view without history whose base has got one: it has to be read out of the base again.
 bool has_stale_view(const Implementation& implementation, const tenon_value* arguments) {
   const auto stale = [](const Tensor* tensor) {
+    // Another thread may have brought it up to date since its flags were gathered.
     return tensor != nullptr && tensor->view_base != nullptr &&
-           tensor->view_base->node != nullptr && tensor->history_version() != tensor->version();
+           tensor->view_base->node != nullptr &&
+           (tensor->history_version() != tensor->version() || tensor->requires_grad());
   };
   for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
     const tenon_value& value = arguments[i];
