@@ -59,23 +59,9 @@ Tensor* attached(const Tensor& tensor) {
                                                                            : nullptr;
 }
 
-tenon_value int_list(Shape values) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_INT_LIST;
-  value.length = static_cast<uint32_t>(values.size());
-  value.as.integers = values.data();
-  return value;
-}
-tenon_value integer(int64_t number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_INT;
-  value.as.integer = number;
-  return value;
-}
-
 TensorRef zeros_like(const Tensor& tensor) {
   TensorRef zeros = make_empty(tensor.view.dtype, tensor.shape());
-  fill(*zeros, integer(0));
+  fill(*zeros, int_value(0));
   return zeros;
 }
 
@@ -94,7 +80,7 @@ TensorRef empty_in_layout(const Tensor& tensor) {
 }
 TensorRef zeros_in_layout(const Tensor& tensor) {
   TensorRef zeros = empty_in_layout(tensor);
-  fill(*zeros, integer(0));
+  fill(*zeros, int_value(0));
   return zeros;
 }
 
@@ -121,7 +107,7 @@ TensorRef add(TensorRef a, TensorRef b) {
 TensorRef expanded(Tensor& tangent, const Tensor& like) {
   if (same_shape(tangent, like)) return TensorRef(&tangent);
   static const tenon_op* const op = core_op("expand");
-  const tenon_value arguments[] = {tensor_value(&tangent), int_list(like.shape())};
+  const tenon_value arguments[] = {tensor_value(&tangent), int_list_value(like.shape())};
   return call_tensor(op, arguments);
 }
 
@@ -615,8 +601,8 @@ Tensor* tangent_of(Tensor& tensor) {
   const auto bytes =
       static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
   const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
-  const tenon_value arguments[] = {tensor_value(whole), int_list(tensor.shape()),
-                                   int_list(tensor.strides()), integer(offset)};
+  const tenon_value arguments[] = {tensor_value(whole), int_list_value(tensor.shape()),
+                                   int_list_value(tensor.strides()), int_value(offset)};
   attach(tensor, call_tensor(as_strided, arguments));
   return attached(tensor);
 }

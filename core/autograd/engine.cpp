@@ -115,10 +115,7 @@ class Run final : public EngineRun {
                         ": pass a seed of that shape");
       }
       given = make_empty(root.view.dtype, root.shape());
-      tenon_value one{};
-      one.tag = TENON_VALUE_INT;
-      one.as.integer = 1;
-      fill(*given, one);
+      fill(*given, int_value(1));
     } else {
       if (seed->view.rank != root.view.rank ||
           !std::equal(seed->shape().begin(), seed->shape().end(), root.view.shape)) {
@@ -422,9 +419,7 @@ class Run final : public EngineRun {
 
 TensorRef make_zeros(const Tensor& like) {
   TensorRef zeros = make_empty(like.view.dtype, like.shape());
-  tenon_value zero{};
-  zero.tag = TENON_VALUE_INT;
-  fill(*zeros, zero);
+  fill(*zeros, int_value(0));
   return zeros;
 }
 

@@ -20,20 +20,6 @@ namespace {
 
 const tenon_op* core_op(const char* name) { return Registry::process().require(name); }
 
-tenon_value int_list(std::span<const int64_t> values) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_INT_LIST;
-  value.length = static_cast<uint32_t>(values.size());
-  value.as.integers = values.data();
-  return value;
-}
-tenon_value integer(int64_t number) {
-  tenon_value value{};
-  value.tag = TENON_VALUE_INT;
-  value.as.integer = number;
-  return value;
-}
-
 // Shape, strides and offset of a view in its base's storage.
 struct Geometry {
   Sizes shape, strides;
@@ -103,12 +89,12 @@ class ViewNode final : public Node {
       return;
     }
     TensorRef zeros = make_empty(gradients[0]->view.dtype, base_shape_);
-    fill(*zeros, integer(0));
+    fill(*zeros, int_value(0));
     static const tenon_op* const scatter = core_op("as_strided_scatter");
     const tenon_value arguments[] = {tensor_value(zeros.get()), tensor_value(gradients[0]),
-                                     int_list(geometry_.shape.operator Shape()),
-                                     int_list(geometry_.strides.operator Shape()),
-                                     integer(geometry_.offset)};
+                                     int_list_value(geometry_.shape.operator Shape()),
+                                     int_list_value(geometry_.strides.operator Shape()),
+                                     int_value(geometry_.offset)};
     answer.push_back(call_tensor(scatter, arguments));
   }
 
@@ -168,10 +154,10 @@ class CopySlicesNode final : public Node {
     static const tenon_op* const scatter = core_op("as_strided_scatter");
     const tenon_value whole_argument = tensor_value(gradients[0]);
     const TensorRef whole = call_tensor(contiguous, {&whole_argument, 1});
-    const tenon_value shape = int_list(geometry_.shape.operator Shape());
-    const tenon_value strides = int_list(geometry_.strides.operator Shape());
+    const tenon_value shape = int_list_value(geometry_.shape.operator Shape());
+    const tenon_value strides = int_list_value(geometry_.strides.operator Shape());
     const tenon_value slice_arguments[] = {tensor_value(whole.get()), shape, strides,
-                                           integer(geometry_.offset)};
+                                           int_value(geometry_.offset)};
     const TensorRef slice = call_tensor(as_strided, slice_arguments);
     std::vector<TensorRef> inner;
     std::vector<Tensor*> given(change_->outputs().size());
@@ -183,10 +169,10 @@ class CopySlicesNode final : public Node {
       own = fit_gradient(std::move(own), part, *change_, slot_);
     } else {
       own = make_empty(slice->view.dtype, slice->shape());
-      fill(*own, integer(0));
+      fill(*own, int_value(0));
     }
     const tenon_value scatter_arguments[] = {tensor_value(whole.get()), tensor_value(own.get()),
-                                             shape, strides, integer(geometry_.offset)};
+                                             shape, strides, int_value(geometry_.offset)};
     answer.push_back(call_tensor(scatter, scatter_arguments));
     for (size_t i = 1; i < edge_count_; ++i)
       answer.push_back(i - 1 < inner.size() && i - 1 != slot_ ? inner[i - 1] : TensorRef());

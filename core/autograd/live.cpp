@@ -17,7 +17,8 @@ constinit std::atomic<bool> live_tracked{false};
 namespace {
 
 struct Living {
-  std::mutex mutex;
+  // Recursive: a report that outlives a release elsewhere frees what was saved, and nodes with it.
+  std::recursive_mutex mutex;
   std::unordered_set<OpNode*> nodes;
 };
 Living& living() {

@@ -205,26 +205,31 @@ void OpNode::release_saved() {
 // One run of the node's rule.
 class OpNode::Use {
  public:
+  // Check `begun`: not when what was saved is released.
   explicit Use(OpNode& node) : node_(node) {
     uint32_t uses = node.uses_.load(std::memory_order_acquire);
     do {
-      if ((uses & kReleased) != 0) fail_released(node.name());
+      if ((uses & kReleased) != 0) return;
     } while (!node.uses_.compare_exchange_weak(uses, uses + 1, std::memory_order_acq_rel));
+    begun_ = true;
   }
   ~Use() {
-    if (node_.uses_.fetch_sub(1, std::memory_order_acq_rel) == (kReleased | 1u)) node_.free_saved();
+    if (begun_ && node_.uses_.fetch_sub(1, std::memory_order_acq_rel) == (kReleased | 1u))
+      node_.free_saved();
   }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
+  bool begun() const { return begun_; }
 
  private:
   OpNode& node_;
+  bool begun_ = false;
 };
 
 NodeReport OpNode::report() {
   NodeReport report;
-  if (released()) return report;
   const Use use(*this);
+  if (!use.begun()) return report;
   const auto bytes = [](tenon_dtype dtype, Shape shape) {
     int64_t count = dtype_bytes(dtype);
     for (const int64_t size : shape) count *= size;
@@ -628,6 +633,7 @@ class BackwardRule final : public RuleState {
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
                    BackwardCall call) {
   const Use use(*this);
+  if (!use.begun()) fail_released(name());
   Tensor* few[8];
   std::vector<Tensor*> many;
   Tensor** incoming = few;
@@ -644,9 +650,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
     zeros[i] = make_empty(outputs_[i].dtype, {outputs_[i].shape, outputs_[i].rank});
-    tenon_value zero{};
-    zero.tag = TENON_VALUE_INT;
-    fill(*zeros[i], zero);
+    fill(*zeros[i], int_value(0));
     incoming[i] = zeros[i].get();
   }
   const bool once =

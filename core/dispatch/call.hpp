@@ -75,6 +75,21 @@ inline tenon_value tensor_value(Tensor* tensor) {
   return value;
 }
 
+inline tenon_value int_value(int64_t number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT;
+  value.as.integer = number;
+  return value;
+}
+// Borrows the numbers.
+inline tenon_value int_list_value(std::span<const int64_t> numbers) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT_LIST;
+  value.length = static_cast<uint32_t>(numbers.size());
+  value.as.integers = numbers.data();
+  return value;
+}
+
 // Adds op and provider to an error; one that names another op becomes the cause.
 void add_error_context(tenon_error** error, const Implementation& implementation,
                        tenon_status status) noexcept;

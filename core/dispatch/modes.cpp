@@ -12,59 +12,71 @@ namespace tenon::core {
 
 namespace {
 
-const ModeEntry*& stack(bool below) { return below ? thread_state.mode_below : thread_state.mode; }
-
-void refresh_flags() {
-  thread_state.call_flags =
-      thread_state.mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
-}
+ModeEntry*& stack(bool below) { return below ? thread_state.mode_below : thread_state.mode; }
 
 // Takes a mode out of this thread's stack; false when it is not in it.
 bool unlink(const ModeEntry& mode) {
-  const ModeEntry** place = &stack(mode.below);
-  while (*place != nullptr && *place != &mode)
-    place = const_cast<const ModeEntry**>(&(*place)->outer);
+  ModeEntry** place = &stack(mode.below);
+  while (*place != nullptr && *place != &mode) place = &(*place)->outer;
   if (*place == nullptr) return false;
   *place = mode.outer;
-  refresh_flags();
+  refresh_mode_flag();
   return true;
 }
+
+class Inside;
+constinit thread_local const Inside* asking = nullptr;  // the innermost handler that is running
 
 // While a mode's handler runs it is not in force itself, nor what is inside of it.
 class Inside {
  public:
-  explicit Inside(ModeEntry& mode) : mode_(mode), previous_(stack(mode.below)) {
-    ++mode_.running;
+  explicit Inside(ModeEntry& mode) : mode_(mode), previous_(stack(mode.below)), outer_(asking) {
+    asking = this;
     stack(mode_.below) = mode_.outer;
-    refresh_flags();
+    refresh_mode_flag();
   }
   ~Inside() {
     stack(mode_.below) = previous_;
-    refresh_flags();
-    if (--mode_.running > 0 || !mode_.left.load()) return;
-    unlink(mode_);
-    delete &mode_;
+    refresh_mode_flag();
+    asking = outer_;
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
+  // Whether a running handler goes on to the mode when it ends.
+  static bool hold(const ModeEntry& mode) {
+    for (const Inside* inside = asking; inside != nullptr; inside = inside->outer_) {
+      for (const ModeEntry* held = &inside->mode_; held != nullptr; held = held->outer) {
+        if (held == &mode) return true;
+      }
+    }
+    return false;
+  }
+
  private:
   ModeEntry& mode_;
-  const ModeEntry* previous_;
+  ModeEntry* previous_;
+  const Inside* outer_;
 };
 
-// Those that another thread has left are taken out by their own.
-void drop_left(bool below) {
-  while (stack(below) != nullptr && stack(below)->left.load() && stack(below)->running == 0) {
-    const ModeEntry* mode = stack(below);
-    unlink(*mode);
+// Frees those that were left where they could not go at once: on another thread, or while a
+// running handler held them. Only the thread that entered them does, and in no handler.
+void sweep(bool below) {
+  if (asking != nullptr) return;
+  for (ModeEntry** place = &stack(below); *place != nullptr;) {
+    ModeEntry* mode = *place;
+    if (!mode->left.load() || mode->thread != std::this_thread::get_id()) {
+      place = &mode->outer;
+      continue;
+    }
+    *place = mode->outer;
     delete mode;
   }
+  refresh_mode_flag();
 }
 
-tenon_status ask_mode(const ModeEntry& entry, CallFrame& frame, tenon_value* results,
+tenon_status ask_mode(ModeEntry& mode, CallFrame& frame, tenon_value* results,
                       tenon_error** error) noexcept {
-  auto& mode = const_cast<ModeEntry&>(entry);
   const Implementation& implementation = *frame.implementation;
   for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
   WrittenCall written;
@@ -87,7 +99,7 @@ ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* se
   mode->thread = std::this_thread::get_id();
   mode->outer = stack(below);
   stack(below) = mode.get();
-  refresh_flags();
+  refresh_mode_flag();
   return mode.release();
 }
 
@@ -101,14 +113,19 @@ void leave_mode(ModeEntry* mode) {
                                          " is left on another thread than it was entered on; it is "
                                          "out of force, but leave modes where they were entered");
   }
-  const ModeEntry* innermost = stack(mode->below);
-  // From inside its handler it is freed when that ends; from inside that of a mode further in it
-  // stays and is passed over.
-  if (mode->running > 0 || !unlink(*mode)) return;
+  const bool below = mode->below;
+  const ModeEntry* innermost = stack(below);
+  while (innermost != nullptr && innermost != mode && innermost->left.load())
+    innermost = innermost->outer;
+  const bool in_order = innermost == mode || innermost == nullptr;
+  const std::string inner_name = in_order ? std::string() : innermost->name;
+  // While a running handler or implementation holds it, it is passed over; a sweep frees it then.
+  if (Inside::hold(*mode) || !unlink(*mode)) return;
   delete mode;
-  if (innermost == mode) return;
+  sweep(below);
+  if (in_order) return;
   throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) + " is left before mode " +
-                                       quote(innermost->name) +
+                                       quote(inner_name) +
                                        ", which was entered inside of it; leave the innermost "
                                        "first");
 }
@@ -116,12 +133,12 @@ void leave_mode(ModeEntry* mode) {
 tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
   flags &= ~kModeFlag;
-  drop_left(false);
+  sweep(false);
   tenon_value answer{};  // of an op without results: whether somebody did
   tenon_value* const place = implementation.result_count == 0 ? &answer : results;
   const bool overridable = (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
-  for (const ModeEntry* mode = thread_state.mode; overridable && mode != nullptr;) {
-    const ModeEntry* outer = mode->outer;
+  for (ModeEntry* mode = thread_state.mode; overridable && mode != nullptr;) {
+    ModeEntry* outer = mode->outer;
     if (!mode->left.load()) {
       CallFrame frame;
       frame.implementation = &implementation;
@@ -141,11 +158,11 @@ tenon_status call_in_modes(const Implementation& implementation, const tenon_val
 bool run_in_modes(const Implementation& implementation, tenon_context& context,
                   const tenon_value* arguments, tenon_value* results, tenon_error** error,
                   tenon_status& status) noexcept {
-  drop_left(true);
+  sweep(true);
   tenon_value answer{};
   tenon_value* const place = implementation.result_count == 0 ? &answer : results;
-  for (const ModeEntry* mode = thread_state.mode_below; mode != nullptr;) {
-    const ModeEntry* outer = mode->outer;
+  for (ModeEntry* mode = thread_state.mode_below; mode != nullptr;) {
+    ModeEntry* outer = mode->outer;
     if (!mode->left.load()) {
       CallFrame frame;
       frame.implementation = &implementation;

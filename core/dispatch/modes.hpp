@@ -21,8 +21,7 @@ struct ModeEntry {
   void* self = nullptr;
   bool below = false;
   std::thread::id thread;
-  const ModeEntry* outer = nullptr;  // of the same level
-  int running = 0;                   // its handler is: freed when it ends
+  ModeEntry* outer = nullptr;  // of the same level
   std::atomic<bool> left{false};
 };
 
@@ -31,6 +30,12 @@ ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* se
 // Leaves it. It is out of force in any case; throws RuntimeError when it was not the innermost, and
 // when it was entered on another thread.
 void leave_mode(ModeEntry* mode);
+
+// The flag of every call of this thread says whether any mode is in force.
+inline void refresh_mode_flag() {
+  thread_state.call_flags =
+      thread_state.mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
+}
 
 // No modes above autograd, for what an implementation does inside.
 class ModesOffGuard {
@@ -41,11 +46,11 @@ class ModesOffGuard {
   ModesOffGuard& operator=(const ModesOffGuard&) = delete;
 
  private:
-  static void set(const ModeEntry* mode) {
+  static void set(ModeEntry* mode) {
     thread_state.mode = mode;
-    thread_state.call_flags = mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
+    refresh_mode_flag();
   }
-  const ModeEntry* previous_;
+  ModeEntry* previous_;
 };
 
 // Asks the modes above autograd, innermost first, then goes on with the call.

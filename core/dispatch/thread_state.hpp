@@ -27,10 +27,10 @@ struct ThreadState {
   SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
-  SavedScope* saved_scope = nullptr;      // innermost scope of saved-tensor hooks
-  uint32_t call_flags = 0;                // what every call begins with: kModeFlag or nothing
-  const ModeEntry* mode = nullptr;        // the innermost in force above autograd
-  const ModeEntry* mode_below = nullptr;  // and below
+  SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
+  uint32_t call_flags = 0;            // what every call begins with: kModeFlag or nothing
+  ModeEntry* mode = nullptr;          // the innermost in force above autograd
+  ModeEntry* mode_below = nullptr;    // and below
 };
 
 extern constinit thread_local ThreadState thread_state;

@@ -405,8 +405,7 @@ void node_release(tenon_node* node) {
 }
 void node_read(tenon_node* handle, tenon_node_info* info) {
   Node& node = *node_from(handle);
-  NodeReport report;  // empty where another thread is just freeing the graph
-  guarded(nullptr, [&] { report = node.report(); });
+  const NodeReport report = node.report();
   const Implementation* implementation = node.implementation();
   tenon_node_info full{};
   full.edges = static_cast<uint32_t>(node.edges().size());

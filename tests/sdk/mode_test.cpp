@@ -1,4 +1,5 @@
 // Modes: scopes whose handlers see every op of their thread.
+#include <memory>
 #include <thread>
 
 #include <tenon/mode.hpp>
@@ -130,6 +131,35 @@ TEST_SUITE("sdk/mode") {
     CHECK(has(elsewhere.text, "another thread"));
     ones({1});
     CHECK(b.calls().at("ones") == 1);
+  }
+
+  TEST_CASE("a mode left from inside the handler of one further in is out of force, and freed") {
+    // Leaves the outer scope when it is asked first.
+    class Leaver : public Mode {
+     public:
+      explicit Leaver(std::unique_ptr<ModeScope>& outer) : Mode("leaver"), outer_(outer) {}
+      Results tenon_function(const Call& call) override {
+        outer_.reset();
+        ones({1});
+        return call.call_parent();
+      }
+
+     private:
+      std::unique_ptr<ModeScope>& outer_;
+    };
+    std::vector<std::string> log;
+    Log first("first", log), last("last", log);
+    const ModeScope kept(first);
+    auto outer = std::make_unique<ModeScope>(last);
+    {
+      Leaver leaver(outer);
+      const ModeScope inner(leaver);
+      zeros({1});
+      zeros({1});
+    }
+    zeros({1});
+    CHECK(log == std::vector<std::string>{"first ones", "first zeros", "first ones", "first zeros",
+                                          "first zeros"});
   }
 
   TEST_CASE("F-301 tracing writes calls as text and as JSON lines") {
