@@ -123,12 +123,13 @@ class Run final : public EngineRun {
                                            shape_text(seed->shape()) + " but the root has shape " +
                                            shape_text(root.shape()));
       }
-      if (!dtype_floating(seed->view.dtype) || seed->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
+      if (!dtype_floating(seed->view.dtype) ||
+          (seed->has_flag(TENON_TENSOR_SHAPE_ONLY) && !seed->typed())) {
         throw Error(TENON_ERROR_GRAPH,
                     where("the seed") + " has dtype " + dtype_text(seed->view.dtype) +
                         " but the root has dtype " + dtype_text(root.view.dtype));
       }
-      if (seed->view.dtype != root.view.dtype) {
+      if (seed->view.dtype != root.view.dtype || seed->typed() || root.typed()) {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
       }
     }

@@ -34,7 +34,7 @@ ErrorNode* ErrorNode::create(const Implementation& implementation, ErrorReason r
     if (outputs[i] == nullptr) continue;
     const tenon_tensor_view& view = outputs[i]->view;
     for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-    node->outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype)};
+    node->outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype), view.type};
     shape += view.rank;
   }
   return node;

@@ -74,7 +74,7 @@ class ViewNode final : public Node {
     node->outputs_ = reinterpret_cast<OutputInfo*>(node->edges_ + 1);
     auto* shape = reinterpret_cast<int64_t*>(node->outputs_ + 1);
     for (size_t d = 0; d < view.view.rank; ++d) shape[d] = view.view.shape[d];
-    node->outputs_[0] = {shape, view.view.dtype, view.view.rank, true};
+    node->outputs_[0] = {shape, view.view.dtype, view.view.rank, true, 0};
     node->output_count_ = 1;
     node->geometry_ = geometry_of(view, base);
     node->base_shape_.rank = base.view.rank;
@@ -131,7 +131,7 @@ class CopySlicesNode final : public Node {
     node->outputs_ = reinterpret_cast<OutputInfo*>(node->edges_ + edges);
     auto* shape = reinterpret_cast<int64_t*>(node->outputs_ + 1);
     for (size_t d = 0; d < base.view.rank; ++d) shape[d] = base.view.shape[d];
-    node->outputs_[0] = {shape, base.view.dtype, base.view.rank, true};
+    node->outputs_[0] = {shape, base.view.dtype, base.view.rank, true, 0};
     node->output_count_ = 1;
     node->geometry_ = geometry_of(view, base);
     return node;
@@ -165,7 +165,7 @@ class CopySlicesNode final : public Node {
     change_->apply(given, inner, {call.create_graph, call.retain_graph, nullptr});
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
     if (own) {
-      const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true};
+      const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true, 0};
       own = fit_gradient(std::move(own), part, *change_, slot_);
     } else {
       own = make_empty(slice->view.dtype, slice->shape());
@@ -193,7 +193,7 @@ class CopySlicesNode final : public Node {
 
 Accumulator::Accumulator(Tensor* leaf)
     : Node(kAccumulatorSequence, sizeof(Accumulator)), leaf_(leaf) {
-  info_ = {leaf->view.shape, leaf->view.dtype, leaf->view.rank, true};
+  info_ = {leaf->view.shape, leaf->view.dtype, leaf->view.rank, true, leaf->view.type};
   outputs_ = &info_;
   output_count_ = 1;
   references.store(0, std::memory_order_relaxed);
@@ -243,14 +243,20 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
   const std::lock_guard adding(meta.adding);
   const TensorRef present = grad_of(tensor);
   TensorRef next;
-  if (!present) {
+  if (!present && gradient->typed() && gradient->storage == nullptr) {
+    // Of a type that keeps its own state: objects of it are values.
+    next = create_graph ? TensorRef(gradient) : make_detached(*gradient);
+  } else if (!present) {
     // Kept as it is when nobody else can see it change later.
     next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1)
                ? TensorRef(gradient)
-           : create_graph || gradient->has_flag(TENON_TENSOR_HAS_TANGENT)
+           : create_graph ||
+                   (gradient->view.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED)) != 0
                ? cloned(gradient)
                : contiguous_copy(*gradient);
-  } else if (create_graph || !present->contiguous() || present->has_flag(TENON_TENSOR_READ_ONLY)) {
+  } else if (create_graph || !present->contiguous() ||
+             ((present->view.flags | gradient->view.flags) &
+              (TENON_TENSOR_READ_ONLY | TENON_TENSOR_TYPED)) != 0) {
     next = add_gradients(TensorRef(present), gradient, true);
   } else {
     static const tenon_op* const add_in_place = core_op("add_");

@@ -13,10 +13,12 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/live.hpp"
 #include "core/autograd/saved_hooks.hpp"
+#include "core/autograd/typed.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
@@ -145,7 +147,7 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
     if (results[i] == nullptr) continue;
     const tenon_tensor_view& view = results[i]->view;
     for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-    node->outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype)};
+    node->outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype), view.type};
     shape += view.rank;
   }
   node->arguments_ = reinterpret_cast<tenon_value*>(memory + arguments_at);
@@ -409,6 +411,11 @@ void check_answer(Node& node, std::span<const TensorRef> answer) {
 }
 
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
+  // A gradient without data of its own is made plain where its structure is not wanted.
+  if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && gradient->typed() &&
+      (info.type == 0 || !same_shape(*gradient, info) || gradient->view.dtype != info.dtype))
+      [[unlikely]]
+    gradient = to_plain(*gradient);
   if (!same_shape(*gradient, info)) [[unlikely]] {
     if (!expands_to(info, *gradient)) {
       fail_answer(from, invalid_at(index) + " - got " + shape_text(gradient->shape()) +
@@ -438,7 +445,9 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
     const tenon_value arguments[] = {tensor_value(gradient.get()), dtype};
     gradient = call_tensor(to, arguments);
   }
-  if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
+  if (info.type != 0) [[unlikely]]
+    gradient = project_gradient(std::move(gradient), info.type);
+  if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && !gradient->typed()) [[unlikely]] {
     fail_answer(from, invalid_at(index) +
                           " - a tensor that has a shape but no data, as saved by shape(...)");
   }

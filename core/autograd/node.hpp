@@ -31,6 +31,7 @@ struct OutputInfo {
   tenon_dtype dtype = TENON_DTYPE_NONE;  // NONE: the call gave no tensor here
   uint8_t rank = 0;
   bool differentiable = false;
+  uint32_t type = 0;  // its tensor type, which may say what its gradients are
 };
 
 // What a report says of a node's memory.
@@ -130,7 +131,7 @@ struct SavedTensor {
 // Throws.
 void check_answer(Node& node, std::span<const TensorRef> answer);
 // Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
-// Throws.
+// Makes it what the input's tensor type says. Throws.
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index);
 
 // The node of an op with a backward rule.

@@ -1,7 +1,16 @@
-// History of tensors that get another type.
+// Histories and gradients of tensors that have another type than Tensor.
+#include "core/autograd/typed.hpp"
+
+#include <string>
+
+#include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
+#include "core/base/allocator.hpp"
+#include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/overrides.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
@@ -13,6 +22,141 @@ TensorRef share_with_history(Tensor& tensor) {
     edge.node->release();
   }
   return shared;
+}
+
+TensorRef project_gradient(TensorRef gradient, uint32_t type) {
+  const TensorType& wanted = TypeTable::process().at(type);
+  if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(wanted)) return gradient;
+  const TensorType* rule = &wanted;
+  while (rule != nullptr && rule->descriptor.project_gradient == nullptr) rule = rule->parent;
+  if (rule == nullptr) return gradient;
+  Tensor* projected = nullptr;
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      rule->descriptor.project_gradient(rule->descriptor.self, gradient.get(), &projected, &error);
+  if (status != TENON_OK) throw_status(status, error);
+  TensorRef result = TensorRef::take(projected);
+  const bool fits =
+      result && result->view.dtype == gradient->view.dtype &&
+      result->view.rank == gradient->view.rank &&
+      std::equal(result->shape().begin(), result->shape().end(), gradient->shape().begin());
+  if (fits) return result;
+  throw Error(TENON_ERROR_TYPE, "project_gradient of " + rule->name + " (plugin '" +
+                                    rule->provider + "') gave " +
+                                    (result ? "a tensor of another shape or dtype" : "nothing") +
+                                    " for a gradient of shape " + shape_text(gradient->shape()));
+}
+
+namespace {
+
+// A conversion from or to a type that is unrelated to Tensor: the gradient goes through as it is,
+// and the next node makes it what its own tensor's type wants.
+class ConversionNode final : public Node {
+ public:
+  static ConversionNode* create(const char* name, Tensor& from, const Tensor& to) {
+    void* memory = allocate(sizeof(ConversionNode));
+    return new (memory) ConversionNode(name, gradient_edge(from), to);
+  }
+  const char* name() const override { return name_; }
+  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
+             BackwardCall) override {
+    answer.emplace_back(gradients[0]);
+  }
+
+ private:
+  ConversionNode(const char* name, Edge edge, const Tensor& to)
+      : Node(next_sequence(), sizeof(ConversionNode)), name_(name), edge_(edge) {
+    shape_.rank = to.view.rank;
+    std::copy_n(to.view.shape, to.view.rank, shape_.values);
+    info_ = {shape_.values, to.view.dtype, to.view.rank, true, to.view.type};
+    edges_ = &edge_;
+    edge_count_ = 1;
+    outputs_ = &info_;
+    output_count_ = 1;
+  }
+  const char* name_;
+  Edge edge_;
+  OutputInfo info_;
+  Sizes shape_;
+};
+
+// An unrecorded tensor that may be given a history: nobody else holds it.
+TensorRef own_handle(TensorRef tensor) {
+  return tensor->references.load(std::memory_order_relaxed) == 1 ? std::move(tensor)
+                                                                 : make_detached(*tensor);
+}
+
+// Who answered an op for a type, for the refusal that stands in a history.
+std::string answerer_text(const Implementation& implementation, uint32_t type, bool handler) {
+  const TensorType& level = TypeTable::process().at(type);
+  if (handler) return "handler of " + level.name + " (plugin '" + level.provider + "')";
+  for (const Override* entry : TypeTable::process().overrides(implementation.schema.name)) {
+    if (entry->for_type(level))
+      return "override " + entry->key() + " (plugin '" + entry->provider + "')";
+  }
+  return "override of '" + implementation.schema.name + "' for " + level.name;
+}
+std::string lost_text(const Implementation& implementation, uint32_t type, bool handler,
+                      const char* rule) {
+  return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " +
+         answerer_text(implementation, type, handler) +
+         " gave a tensor that does not tell what it was computed from; give the override a "
+         "backward, compute its result by ops, or call it under no_grad";
+}
+Error lost_by_override(const Implementation& implementation, uint32_t type) {
+  return {TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, type, false, "backward")};
+}
+Error lost_by_handler(const Implementation& implementation, uint32_t type) {
+  return {TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, type, true, "backward")};
+}
+
+}  // namespace
+
+TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
+  if (!from.requires_grad() || !records() || result->requires_grad() ||
+      !dtype_floating(result->view.dtype))
+    return result;
+  result = own_handle(std::move(result));
+  ConversionNode* node = ConversionNode::create(name, from, *result);
+  set_history(*result, node, 0);
+  node->release();
+  return result;
+}
+
+void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool handler,
+                          tenon_value* results) {
+  const Implementation& implementation = *frame.implementation;
+  if (implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE ||
+      (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0)
+    return;
+  const bool recording = (frame.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
+  const bool dual = (frame.flags & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
+  std::vector<Edge> edges;
+  const auto refuse = [&](Tensor*& tensor) {
+    if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) return;
+    if (dual && !tensor->has_flag(TENON_TENSOR_HAS_TANGENT)) {
+      throw Error(TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, level.id, handler, "jvp"));
+    }
+    if (!recording || tensor->requires_grad()) return;
+    if (edges.empty()) {
+      each_operand(implementation, frame.bound, [&](Tensor* operand) {
+        if (operand->requires_grad()) edges.push_back(gradient_edge(*operand));
+      });
+    }
+    tensor = own_handle(TensorRef::take(tensor)).give();
+    ErrorNode* node =
+        ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override, level.id,
+                          edges, {&tensor, 1});
+    set_history(*tensor, node, 0);
+    node->release();
+  };
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    if (results[r].tag == TENON_VALUE_TENSOR) refuse(results[r].as.tensor);
+    if (results[r].tag != TENON_VALUE_TENSOR_LIST) continue;
+    auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
+    for (uint32_t k = 0; k < results[r].length; ++k) refuse(tensors[k]);
+  }
+  for (const Edge& edge : edges) edge.node->release();
 }
 
 }  // namespace tenon::core

@@ -244,22 +244,6 @@ class PlanCache {
 
 // ---- operands ----
 
-template <class Visit>
-void each_tensor(const tenon_value& value, Visit&& visit) {
-  if (value.tag == TENON_VALUE_TENSOR) {
-    visit(value.as.tensor);
-  } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-    for (uint32_t k = 0; k < value.length; ++k) {
-      if (value.as.tensors[k] != nullptr) visit(value.as.tensors[k]);
-    }
-  }
-}
-template <class Visit>
-void each_operand(const Implementation& implementation, const tenon_value* arguments,
-                  Visit&& visit) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) each_tensor(arguments[i], visit);
-}
-
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
   OperandTypes types;
   uint32_t last = 0;
@@ -322,44 +306,79 @@ bool sound(const Implementation& implementation, const tenon_value* results) {
   return true;
 }
 
-// The payload that results of the default handler get. Counted; null: none.
-Payload* result_payload(const TensorType& type, const Implementation& implementation,
-                        const tenon_value* arguments) {
-  const TensorType* owner = type.payload_owner;
-  if (owner == nullptr) return nullptr;
-  const tenon_type_descriptor& rule = owner->descriptor;
-  Payload* kept = nullptr;
-  std::vector<Tensor*> merged;
-  if (rule.metadata != TENON_METADATA_DROP) {
-    each_operand(implementation, arguments, [&](Tensor* tensor) {
-      Payload* payload = tensor->payload();
-      if (payload == nullptr || payload->owner != owner->id) return;
-      if (rule.metadata == TENON_METADATA_MERGE) merged.push_back(tensor);
-      if (kept == nullptr) kept = payload;
-    });
-    if (kept != nullptr && rule.metadata == TENON_METADATA_KEEP) {
-      kept->retain();
-      return kept;
-    }
-  }
-  if (rule.merge == nullptr) return nullptr;
-  Payload* made = make_payload(owner->id, rule.payload_size);
+uint32_t operand_flags(const Implementation& implementation, const tenon_value* arguments) {
+  uint32_t flags = 0;
+  each_operand(implementation, arguments, [&](const Tensor* tensor) { flags |= tensor->flags(); });
+  return flags;
+}
+
+struct PayloadRelease {
+  void operator()(Payload* payload) const { payload->release(); }
+};
+using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
+
+// The operands that have a payload of that type.
+std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementation& implementation,
+                                      const tenon_value* arguments) {
+  std::vector<Tensor*> list;
+  each_operand(implementation, arguments, [&](Tensor* tensor) {
+    const Payload* payload = tensor->payload();
+    if (payload != nullptr && payload->owner == owner.id) list.push_back(tensor);
+  });
+  return list;
+}
+
+// A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
+// merging makes of all. Null when the rule needs a function that the type does not have.
+PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands) {
+  const tenon_type_descriptor& rule = owner.descriptor;
+  const bool copies = rule.metadata == TENON_METADATA_KEEP && !operands.empty();
+  if (copies ? rule.copy == nullptr : rule.merge == nullptr) return nullptr;
+  PayloadRef made(make_payload(owner.id, rule.payload_size));
+  const auto count =
+      rule.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
   tenon_error* cause = nullptr;
-  const tenon_status status = rule.merge(rule.self, merged.data(),
-                                         static_cast<int64_t>(merged.size()), made->data(), &cause);
-  if (status != TENON_OK) {
-    made->release();
-    throw_status(status, cause);
-  }
+  const tenon_status status =
+      copies ? rule.copy(rule.self, operands[0]->payload()->data(), made->data(), &cause)
+             : rule.merge(rule.self, operands.data(), count, made->data(), &cause);
+  if (status != TENON_OK) throw_status(status, cause);
   made->destroy = rule.destroy;
   return made;
+}
+
+// The payload that results of the default handler get; null: none.
+PayloadRef result_payload(const TensorType& type, const Implementation& implementation,
+                          const tenon_value* arguments) {
+  const TensorType* owner = type.payload_owner;
+  if (owner == nullptr) return nullptr;
+  const std::vector<Tensor*> operands = payload_operands(*owner, implementation, arguments);
+  if (operands.empty() || owner->descriptor.metadata != TENON_METADATA_KEEP)
+    return new_payload(*owner, operands);
+  Payload* kept = operands[0]->payload();  // one for all of them
+  kept->retain();
+  return PayloadRef(kept);
+}
+
+// An object of a type that keeps one tensor, with another one in its place.
+TensorRef replace_component(const TensorType& type, Tensor& plain,
+                            std::span<Tensor* const> operands) {
+  const TensorType& owner = *type.payload_owner;
+  const PayloadRef payload = new_payload(owner, operands);
+  if (payload == nullptr)
+    throw Error(TENON_ERROR_TYPE, "a payload of " + owner.name + " cannot be made from another");
+  Tensor*& place = *owner.descriptor.component(payload->data(), 0);
+  if (place != nullptr) place->release();
+  place = TensorRef(&plain).give();
+  TensorRef object = make_dataless(plain.view.dtype, plain.shape(), type.id);
+  set_type(*object, type.id, payload.get());
+  return object;
 }
 
 // Makes the results of an op on plain tensors results of a child type.
 void retype_results(const Turn& turn, const Implementation& implementation,
                     const tenon_value* arguments, tenon_value* results) {
   const TensorType& type = *turn.type;
-  Payload* payload = nullptr;
+  PayloadRef payload;
   bool looked = false;
   const auto retype = [&](Tensor*& tensor) {
     if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
@@ -372,7 +391,7 @@ void retype_results(const Turn& turn, const Implementation& implementation,
     }
     if (!looked) payload = result_payload(type, implementation, arguments);
     looked = true;
-    set_type(*tensor, type.id, payload);
+    set_type(*tensor, type.id, payload.get());
   };
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     if (results[r].tag == TENON_VALUE_TENSOR) retype(results[r].as.tensor);
@@ -380,7 +399,6 @@ void retype_results(const Turn& turn, const Implementation& implementation,
     auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
     for (uint32_t k = 0; k < results[r].length; ++k) retype(tensors[k]);
   }
-  if (payload != nullptr) payload->release();
 }
 
 // ---- asking ----
@@ -503,11 +521,8 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   if (answerer.kind == Answerer::Kind::Standard) {
     const TypesDisabledGuard guard(true);
     const ModesOffGuard modes_off;
-    uint32_t flags = 0;
-    each_operand(implementation, frame.bound,
-                 [&](const Tensor* tensor) { flags |= tensor->view.flags; });
     const tenon_status status = call_untyped(implementation, frame.bound, results,
-                                             flags & ~uint32_t{TENON_TENSOR_TYPED}, error);
+                                             frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error);
     if (status != TENON_OK) return status;
     const tenon_status retyped =
         guarded(error, [&] { retype_results(turn, implementation, frame.bound, results); });
@@ -536,7 +551,10 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
       call.op = implementation.op;
       call.arguments = own;
       call.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
-      status = entry.descriptor.run(entry.descriptor.self, &call, results, error);
+      status = entry.rules != nullptr
+                   ? call_untyped(*entry.rules, own, results,
+                                  frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error)
+                   : entry.descriptor.run(entry.descriptor.self, &call, results, error);
     }
   } else {
     WrittenCall written;
@@ -545,9 +563,17 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
     if (frame.outer != nullptr) status = guarded(error, [&] { check_recursion(frame); });
     if (status == TENON_OK) status = type.handler(type.self, &call, results, error);
   }
-  if (status == TENON_OK) {
-    if (sound(implementation, results)) [[likely]]
+  if (status == TENON_OK && sound(implementation, results)) [[likely]] {
+    if ((frame.flags & (TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT)) == 0 ||
+        declined(results)) [[likely]]
       return TENON_OK;
+    status = guarded(error, [&] {
+      refuse_lost_gradient(frame, *answerer.level, answerer.kind == Answerer::Kind::Handler,
+                           results);
+    });
+    if (status == TENON_OK) return TENON_OK;
+    release_results(implementation, results);
+  } else if (status == TENON_OK) {
     status = check_results(implementation, results, frame_text(frame), error);
   } else {
     release_results(implementation, results);
@@ -595,19 +621,26 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
   if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
 
   const TensorType* rule = &type;
-  while (rule != nullptr && rule->descriptor.from_tensor == nullptr) rule = rule->parent;
+  while (rule != nullptr && rule->descriptor.from_tensor == nullptr && !rule->keeps_one_tensor())
+    rule = rule->parent;
   if (rule == nullptr) return;
   const auto rewrap = [&](Tensor*& tensor) {
     if (tensor == nullptr || tensor->typed()) return;
-    Tensor* wrapped = nullptr;
-    tenon_error* cause = nullptr;
-    const tenon_status made =
-        rule->descriptor.from_tensor(rule->descriptor.self, tensor, like, &wrapped, &cause);
-    if (made != TENON_OK) throw_status(made, cause);
-    if (wrapped == nullptr)
-      throw Error(TENON_ERROR_TYPE, "from_tensor of " + rule->name + " gave nothing");
-    tensor->release();
-    tensor = wrapped;
+    const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));
+    TensorRef wrapped;
+    if (rule->descriptor.from_tensor != nullptr) {
+      tenon_error* cause = nullptr;
+      Tensor* given = nullptr;
+      const tenon_status made =
+          rule->descriptor.from_tensor(rule->descriptor.self, plain.get(), like, &given, &cause);
+      if (made != TENON_OK) throw_status(made, cause);
+      wrapped = TensorRef::take(given);
+      if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of " + rule->name + " gave nothing");
+    } else {
+      wrapped = replace_component(type, *plain,
+                                  payload_operands(*type.payload_owner, implementation, arguments));
+    }
+    tensor = connect_conversion(std::move(wrapped), *plain, "FromTensorBackward0").give();
   };
   try {
     for (uint32_t r = 0; r < implementation.result_count; ++r) {
@@ -631,7 +664,8 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
 }
 
 tenon_status run_plan(const Plan& plan, const Implementation& implementation,
-                      const tenon_value* arguments, tenon_value* results, tenon_error** error) {
+                      const tenon_value* arguments, tenon_value* results, uint32_t flags,
+                      tenon_error** error) {
   if (plan.refused != nullptr || plan.turns.empty()) [[unlikely]] {
     return guarded(error, [&] {
       if (plan.refused == nullptr) throw_foreign(implementation, arguments);
@@ -650,6 +684,7 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
       frame.plan = &plan;
       frame.turn = &turn;
       frame.place = static_cast<size_t>(place);
+      frame.flags = flags;
       const tenon_status status = ask(frame, results, error);
       if (status != TENON_OK || !declined(results)) return status;
     }
@@ -716,7 +751,8 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
   tenon_status status = guarded(error, [&] {
     plan = &PlanCache::process().find(implementation, gather_types(implementation, arguments));
   });
-  if (status == TENON_OK) status = run_plan(*plan, implementation, arguments, results, error);
+  if (status == TENON_OK)
+    status = run_plan(*plan, implementation, arguments, results, flags, error);
   return status;
 }
 
@@ -739,6 +775,8 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
   frame.plan = running.plan;
   frame.turn = &turn;
   frame.place = next;
+  frame.flags =
+      arguments == nullptr ? running.flags : operand_flags(*running.implementation, arguments);
   return ask(frame, results, error);
 }
 
@@ -746,16 +784,24 @@ TensorRef to_plain(Tensor& tensor) {
   if (!tensor.typed()) return TensorRef(&tensor);
   const TensorType& type = TypeTable::process().at(tensor.view.type);
   const TensorType* rule = &type;
-  while (rule != nullptr && rule->descriptor.to_tensor == nullptr) rule = rule->parent;
+  while (rule != nullptr && rule->descriptor.to_tensor == nullptr && !rule->keeps_one_tensor())
+    rule = rule->parent;
   if (rule != nullptr) {
-    Tensor* result = nullptr;
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        rule->descriptor.to_tensor(rule->descriptor.self, &tensor, &result, &error);
-    if (status != TENON_OK) throw_status(status, error);
-    if (result != nullptr && !result->typed()) return TensorRef::take(result);
-    TensorRef::take(result);
-    throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+    TensorRef result;
+    if (rule->descriptor.to_tensor != nullptr) {
+      Tensor* given = nullptr;
+      tenon_error* error = nullptr;
+      const tenon_status status =
+          rule->descriptor.to_tensor(rule->descriptor.self, &tensor, &given, &error);
+      if (status != TENON_OK) throw_status(status, error);
+      result = TensorRef::take(given);
+    } else if (Payload* payload = tensor.payload()) {
+      result = TensorRef(*rule->descriptor.component(payload->data(), 0));
+    }
+    if (!result || result->typed())
+      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+    if (rule->is_tensor) return result;
+    return connect_conversion(std::move(result), tensor, "ToTensorBackward0");
   }
   if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
   TensorRef plain = share_with_history(tensor);

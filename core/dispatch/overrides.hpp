@@ -58,6 +58,7 @@ struct CallFrame {
   const Plan* plan = nullptr;
   const Turn* turn = nullptr;        // null: a mode
   size_t place = 0;                  // in the turn's line
+  uint32_t flags = 0;                // of the operands
   tenon_context* context = nullptr;  // of a mode below autograd
   const CallFrame* outer = nullptr;
   int depth = 0;
@@ -93,10 +94,36 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
 // [A, B]
 std::string type_list(std::span<const uint32_t> types);
 
-// A plain tensor for a typed one, by its type's conversion; shares data and history of a child of
-// Tensor.
+// A plain tensor for a typed one, by its type's conversion; with its history.
 TensorRef to_plain(Tensor& tensor);
-// Another handle of the same tensor with its history. Defined by autograd.
+
+// ---- defined by autograd ----
+// Another handle of the same tensor with its history.
 TensorRef share_with_history(Tensor& tensor);
+// What a conversion made of `from`: gradients go on to `from` where the result has no history of
+// its own. `name` is that of the node, and lives forever.
+TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
+// After an override or handler of `level` has answered a call that needs gradients: a result
+// without a history gets one that refuses, so that nobody takes it for a constant. Throws for
+// tangents.
+void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool handler,
+                          tenon_value* results);
+
+// Calls `visit` with every tensor of a value, in lists too; of all arguments of a call, in order.
+template <class Visit>
+void each_tensor(const tenon_value& value, Visit&& visit) {
+  if (value.tag == TENON_VALUE_TENSOR) {
+    visit(value.as.tensor);
+  } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
+    for (uint32_t k = 0; k < value.length; ++k) {
+      if (value.as.tensors[k] != nullptr) visit(value.as.tensors[k]);
+    }
+  }
+}
+template <class Visit>
+void each_operand(const Implementation& implementation, const tenon_value* arguments,
+                  Visit&& visit) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) each_tensor(arguments[i], visit);
+}
 
 }  // namespace tenon::core

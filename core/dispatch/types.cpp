@@ -83,6 +83,14 @@ bool TensorType::has_handler() const {
   return type != nullptr;
 }
 
+bool TensorType::has_gradients() const {
+  const TensorType* type = this;
+  while (type != nullptr && type->descriptor.project_gradient == nullptr &&
+         type->descriptor.to_tensor == nullptr && !type->keeps_one_tensor())
+    type = type->parent;
+  return type != nullptr || is_tensor;
+}
+
 bool TensorType::dispatches() const {
   if (is_tensor || has_handler() || fallback() != TENON_FALLBACK_DECLINE) return true;
   const TensorType* type = this;
@@ -268,16 +276,28 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     }
     if (descriptor.metadata == TENON_METADATA_MERGE && descriptor.merge == nullptr)
       throw Error(TENON_ERROR_VALUE, what + ": its metadata rule is merge, but it has no merge");
+    if (descriptor.component_count < 0 ||
+        (descriptor.component_count > 0 &&
+         (descriptor.components == nullptr || descriptor.component == nullptr ||
+          descriptor.payload_size == 0))) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": it has component tensors, but no payload, names or way to reach them");
+    }
     const bool converts = descriptor.fallback == TENON_FALLBACK_TO_TENSOR ||
                           descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP;
-    if (converts && !type->is_tensor && descriptor.to_tensor == nullptr) {
+    const bool keeps_one = type->keeps_one_tensor();
+    if (converts && !type->is_tensor && !keeps_one && descriptor.to_tensor == nullptr) {
       throw Error(TENON_ERROR_VALUE,
                   what + ": its fallback converts to Tensor, but it has no to_tensor");
     }
-    if (descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type->is_tensor &&
+    const bool remakes =
+        keeps_one && (descriptor.metadata == TENON_METADATA_KEEP ? descriptor.copy != nullptr
+                                                                 : descriptor.merge != nullptr);
+    if (descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type->is_tensor && !remakes &&
         descriptor.from_tensor == nullptr) {
       throw Error(TENON_ERROR_VALUE,
-                  what + ": its fallback rewraps results, but it has no from_tensor");
+                  what + ": its fallback rewraps results, but it has no from_tensor" +
+                      (keeps_one ? " and its payload cannot be copied" : ""));
     }
     if (descriptor.payload_size > 0) type->payload_owner = type.get();
     prepared.types.push_back(std::move(type));
@@ -288,10 +308,21 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     entry->descriptor = copy_descriptor(*given);
     entry->provider = provider;
     entry->doc = entry->descriptor.doc == nullptr ? "" : entry->descriptor.doc;
-    if (entry->descriptor.run == nullptr || entry->descriptor.schema == nullptr)
-      throw Error(TENON_ERROR_VALUE, "an override of '" + provider + "' has no schema or no run");
+    if ((entry->descriptor.run == nullptr) == (entry->descriptor.rules == nullptr) ||
+        entry->descriptor.schema == nullptr)
+      throw Error(TENON_ERROR_VALUE,
+                  "an override of '" + provider + "' has no schema, or not one of run and rules");
     entry->schema = parse_schema(entry->descriptor.schema);
     const std::string what = "override of '" + entry->schema.name + "' by '" + provider + "'";
+    if (entry->descriptor.rules != nullptr) {
+      entry->rules = make_implementation(*entry->descriptor.rules, provider);
+      if (entry->rules->schema.text != entry->schema.text)
+        throw Error(TENON_ERROR_VALUE,
+                    what + ": its rules are of another schema, " + entry->rules->schema.text);
+      entry->handle = std::make_unique<tenon_op>(entry->schema.name);
+      entry->handle->implementation.store(entry->rules.get());
+      entry->rules->op = entry->handle.get();
+    }
     const auto types_of = [&](const char* names, std::vector<const TensorType*>& list) {
       for (const std::string_view name : split_names(names)) {
         if (name == "*") {
@@ -321,6 +352,11 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       throw Error(TENON_ERROR_VALUE, what + ": no op is named " + quote(entry->schema.name));
     }
     const Schema op = parse_schema(op_schema);
+    if (entry->rules != nullptr && entry->schema.returns.size() != op.returns.size()) {
+      throw Error(TENON_ERROR_VALUE, what +
+                                         ": with a backward it gives as many results as the op, " +
+                                         std::to_string(op.returns.size()));
+    }
     entry->differences = signature_differences(entry->schema, op, bind_override(entry->schema, op));
 
     const auto check_rival = [&](const Override& other) {

@@ -45,6 +45,9 @@ struct TensorType {
   int distance(const TensorType& ancestor) const;
   uint32_t fallback() const;
   bool has_handler() const;  // of its own or inherited, that of Tensor not counted
+  // Whether its payload holds one tensor that it stands for, so that conversions need no code.
+  bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
+  bool has_gradients() const;  // whether tensors of it may require grad
   // Whether calls ask it at all; others are to ops what any foreign object is.
   bool dispatches() const;
 };
@@ -58,7 +61,9 @@ struct Override {
   std::vector<const TensorType*> accepts;
   bool accepts_any = false;
   tenon_override_descriptor descriptor{};
-  std::vector<std::string> differences;  // "lacks alpha, out"
+  std::unique_ptr<Implementation> rules;  // of one that is recorded like an op
+  std::unique_ptr<tenon_op> handle;       // of `rules`
+  std::vector<std::string> differences;   // "lacks alpha, out"
 
   std::string key() const;  // "add[ScalarTensor, Other]"
   // Steps from the type to the nearest that is accepted; -1 when none is.

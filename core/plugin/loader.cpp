@@ -288,27 +288,26 @@ void Load::check_type(const tenon_type_descriptor* type) const {
     fail(PluginStage::Register, "it registers a type without a descriptor or name",
          "fill every entry of `types`");
   }
-  if (type->size < sizeof(tenon_type_descriptor)) {
+  constexpr size_t kOldest = offsetof(tenon_type_descriptor, project_gradient);
+  if (type->size < kOldest) {
     fail(PluginStage::Register, "the descriptor of type " + quote(type->name) + " is too small",
          "set `size` to sizeof(tenon_type_descriptor)",
-         "at least " + std::to_string(sizeof(tenon_type_descriptor)) + " bytes",
-         std::to_string(type->size));
+         "at least " + std::to_string(kOldest) + " bytes", std::to_string(type->size));
   }
 }
 
 void Load::check_override(const tenon_override_descriptor* entry) const {
-  if (entry == nullptr || entry->schema == nullptr || entry->types == nullptr ||
-      entry->run == nullptr) {
-    fail(PluginStage::Register, "it registers an override without a schema, types or run",
+  if (entry == nullptr || entry->schema == nullptr || entry->types == nullptr) {
+    fail(PluginStage::Register, "it registers an override without a schema or types",
          "fill every entry of `overrides`");
   }
-  if (entry->size < sizeof(tenon_override_descriptor)) {
+  constexpr size_t kOldest = offsetof(tenon_override_descriptor, rules);
+  if (entry->size < kOldest) {
     fail(
         PluginStage::Register,
         "the descriptor of override " + override_key(entry->schema, entry->types) + " is too small",
         "set `size` to sizeof(tenon_override_descriptor)",
-        "at least " + std::to_string(sizeof(tenon_override_descriptor)) + " bytes",
-        std::to_string(entry->size));
+        "at least " + std::to_string(kOldest) + " bytes", std::to_string(entry->size));
   }
 }
 

@@ -65,6 +65,17 @@ void require_data(const Tensor* tensor, const char* what) {
                                     ", which has no data of its own; convert it first");
 }
 
+// Gradients are for what has data, or can be told in the data's terms.
+void require_gradients(const Tensor* tensor) {
+  require_not_null(tensor, "the tensor");
+  if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
+  const TensorType& type = TypeTable::process().at(tensor->view.type);
+  if (type.has_gradients()) return;
+  throw Error(TENON_ERROR_TYPE, "a tensor that requires grad must be Tensor, not " + type.name +
+                                    ", which has neither a conversion to Tensor nor a "
+                                    "project_gradient");
+}
+
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
   if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
   return {tensors, static_cast<size_t>(count)};
@@ -221,7 +232,7 @@ tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_d
 tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_grad,
                                       tenon_error** error) {
   return guarded(error, [&] {
-    require_data(tensor, "the tensor");
+    require_gradients(tensor);
     set_requires_grad(*tensor, requires_grad != 0);
   });
 }
@@ -230,7 +241,7 @@ tenon_tensor* tensor_grad(tenon_tensor* tensor) {
 }
 tenon_status tensor_set_grad(tenon_tensor* tensor, tenon_tensor* grad, tenon_error** error) {
   return guarded(error, [&] {
-    require_data(tensor, "the tensor");
+    require_gradients(tensor);
     set_grad(*tensor, grad);
   });
 }

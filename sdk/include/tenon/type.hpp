@@ -29,17 +29,26 @@
 //                    `like` is undefined where there is no example
 //   tenon_function   static, (const Call&) -> Results: asked for every op
 //   fallback         tenon::decline, to_tensor or unwrap_rewrap, when nobody has answered
-//   metadata         tenon::keep (default), drop or merge: what results of the default handler
-//   carry merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
+//   metadata         tenon::keep (default), drop or merge: what results made by the default
+//                    handler or from a component carry
+//   merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
+//   components       static constexpr tenon::Component<T> components[] = {{"data", &T::data}}: the
+//                    tensors of a payload, by which it is saved. A type unrelated to Tensor that
+//                    has one needs neither shape nor conversions
+//   project_gradient static, (const Tensor& gradient) -> Tensor: what a gradient of any type is for
+//                    a tensor of this type; without it gradients stay what they are
 //   partial          true: covers some ops on purpose
 //   never_operand    true: no op takes it
 // Members of an override: schema (its own signature, under the op's full name), types ("A" or
 // "A, B": a call has an operand of each), accepts (what else operands may be, default "Tensor";
 // "*": anything), doc, and forward: a function of the own signature's parameters, before which it
 // may take a `const Call&`. It answers by what it returns, of any kind, or declines by returning
-// Results(not_implemented).
+// Results(not_implemented). With a `backward` it is defined, recorded and differentiated as an op
+// is (define.hpp); without one its result's history is that of the ops that it was computed by.
 #pragma once
 
+#include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -59,6 +68,13 @@ inline constexpr Metadata keep{TENON_METADATA_KEEP}, drop{TENON_METADATA_DROP},
 
 struct NotImplemented {};
 inline constexpr NotImplemented not_implemented{};
+
+// A tensor in the payload of a type.
+template <class T>
+struct Component {
+  const char* name;
+  Tensor T::*member;
+};
 
 // What a call gave, or declined to give: as many values as the op has results. Move-only.
 class Results {
@@ -169,6 +185,8 @@ TENON_DETECT(to_tensor)
 TENON_DETECT(from_tensor)
 TENON_DETECT(tenon_function)
 TENON_DETECT(merge)
+TENON_DETECT(components)
+TENON_DETECT(project_gradient)
 TENON_DETECT(partial)
 TENON_DETECT(never_operand)
 TENON_DETECT(accepts)
@@ -193,6 +211,14 @@ uint32_t type_id() {
     return found;
   }();
   return id;
+}
+
+template <class T>
+constexpr int64_t component_count() {
+  if constexpr (TypeHas_components<T>::value)
+    return static_cast<int64_t>(std::size(T::components));
+  else
+    return 0;
 }
 
 template <class T>
@@ -241,6 +267,13 @@ Tensor make(Arguments&&... arguments) {
     const auto shape = payload.shape();
     detail::check(host().typed_create, detail::type_id<T>(), dtype,
                   static_cast<int64_t>(shape.size()), shape.data(), &memory, &result);
+  } else if constexpr (detail::component_count<T>() == 1) {
+    const Tensor& component = payload.*(T::components[0].member);
+    if (!component.defined()) throw ValueError(std::string(T::name) + " needs its tensor");
+    const auto shape = component.shape();
+    detail::check(host().typed_create, detail::type_id<T>(),
+                  static_cast<tenon_dtype>(component.dtype()), shape.size(), shape.data(), &memory,
+                  &result);
   } else {
     detail::check(host().typed_create, detail::type_id<T>(), dtype, int64_t{0},
                   static_cast<const int64_t*>(nullptr), &memory, &result);
@@ -458,6 +491,33 @@ tenon_status run_from_tensor(void*, tenon_tensor* plain, tenon_tensor* like, ten
 }
 
 template <class T>
+tenon_status run_project_gradient(void*, tenon_tensor* gradient, tenon_tensor** result,
+                                  tenon_error** error) {
+  return guarded(error,
+                 [&] { *result = Tensor(T::project_gradient(Tensor::borrow(gradient))).give(); });
+}
+// A Tensor is its handle and nothing else, so a payload's tensors are reached as handles.
+template <class T>
+tenon_tensor** component_place(void* payload, int64_t index) {
+  static_assert(sizeof(Tensor) == sizeof(tenon_tensor*), "a Tensor is one handle");
+  return reinterpret_cast<tenon_tensor**>(
+      &(static_cast<T*>(payload)->*(T::components[index].member)));
+}
+template <class T>
+tenon_status copy_payload(void*, const void* payload, void* copy, tenon_error** error) {
+  return guarded(error, [&] { ::new (copy) T(*static_cast<const T*>(payload)); });
+}
+template <class T, size_t... I>
+constexpr std::array<const char*, sizeof...(I)> component_names(std::index_sequence<I...>) {
+  return {T::components[I].name...};
+}
+template <class T>
+struct ComponentNames {
+  static constexpr auto value =
+      component_names<T>(std::make_index_sequence<static_cast<size_t>(component_count<T>())>{});
+};
+
+template <class T>
 constexpr tenon_type_descriptor make_type() {
   tenon_type_descriptor type{};
   type.size = sizeof(tenon_type_descriptor);
@@ -473,7 +533,14 @@ constexpr tenon_type_descriptor make_type() {
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = destroy_payload<T>;
     if constexpr (TypeHas_merge<T>::value || std::is_default_constructible_v<T>)
       type.merge = run_merge<T>;
+    if constexpr (std::is_copy_constructible_v<T>) type.copy = copy_payload<T>;
   }
+  if constexpr (TypeHas_components<T>::value) {
+    type.components = ComponentNames<T>::value.data();
+    type.component_count = component_count<T>();
+    type.component = component_place<T>;
+  }
+  if constexpr (TypeHas_project_gradient<T>::value) type.project_gradient = run_project_gradient<T>;
   if constexpr (TypeHas_tenon_function<T>::value) type.handler = run_handler<T>;
   if constexpr (TypeHas_text<T>::value) type.text = run_text<T>;
   if constexpr (TypeHas_to_tensor<T>::value) type.to_tensor = run_to_tensor<T>;
@@ -545,7 +612,12 @@ tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
 }
 
 template <class D>
-constexpr tenon_override_descriptor make_override() {
+struct OverrideRules {
+  static constexpr tenon_op_descriptor value = make_op<D>();
+};
+
+template <class D>
+constexpr void check_override() {
   using S = OverrideSignature<decltype(&D::forward)>;
   constexpr SchemaCounts counts = count_schema(D::schema);
   static_assert(counts.well_formed, "the schema has no closed parameter list");
@@ -554,13 +626,22 @@ constexpr tenon_override_descriptor make_override() {
   static_assert(S::fits(counts),
                 "a parameter of forward has a type that the schema's does not arrive as; "
                 "sdk/README.md has the table");
+}
+
+template <class D>
+constexpr tenon_override_descriptor make_override() {
   tenon_override_descriptor entry{};
   entry.size = sizeof(tenon_override_descriptor);
   entry.schema = D::schema;
   entry.doc = doc_of<D>();
   entry.types = D::types;
   if constexpr (TypeHas_accepts<D>::value) entry.accepts = D::accepts;
-  entry.run = run_override<D>;
+  if constexpr (differentiable_of<D>() == TENON_DIFFERENTIABLE_FORMULA) {
+    entry.rules = &OverrideRules<D>::value;
+  } else {
+    check_override<D>();
+    entry.run = run_override<D>;
+  }
   return entry;
 }
 

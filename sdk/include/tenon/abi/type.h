@@ -88,6 +88,19 @@ typedef struct tenon_type_descriptor {
    * null. Null for children of Tensor: the metadata rule. */
   tenon_status(TENON_CALL* from_tensor)(void* self, tenon_tensor* plain, tenon_tensor* like,
                                         tenon_tensor** result, tenon_error** error);
+  /* What a gradient, of the shape of its tensor and of any type, is for a tensor of this type:
+   * given, in the type's own structure. Null: the parent's, or gradients stay what they are. */
+  tenon_status(TENON_CALL* project_gradient)(void* self, tenon_tensor* gradient,
+                                             tenon_tensor** result, tenon_error** error);
+  /* The tensors that a payload holds, by name. A type unrelated to Tensor that has one needs no
+   * conversions: to_tensor is that tensor, from_tensor a copy of `like` with another in its place.
+   */
+  const char* const* components;
+  int64_t component_count;
+  /* Where a payload keeps one of them. */
+  tenon_tensor**(TENON_CALL* component)(void* payload, int64_t index);
+  /* Constructs a payload like another. */
+  tenon_status(TENON_CALL* copy)(void* self, const void* payload, void* copy, tenon_error** error);
 } tenon_type_descriptor;
 
 /* An implementation of one op for a set of types. Growable: begins with its size; lives as long as
@@ -101,6 +114,9 @@ typedef struct tenon_override_descriptor {
   const char* accepts; /* what else the operands may be: "Tensor, C", "*"; null: "Tensor" */
   void* self;
   tenon_handler_function run;
+  /* Instead of `run`: the override as an op of the same signature, with all that an op may have, so
+   * that its calls are recorded. Null: what `run` returns has the history that it comes with. */
+  const tenon_op_descriptor* rules;
 } tenon_override_descriptor;
 
 #endif

@@ -1,0 +1,134 @@
+// Gradients through tensors of other types than Tensor: overrides with rules, conversions,
+// wrappers, children, and what is refused instead of being lost.
+#include "tests/sdk/functions.hpp"
+
+using namespace functions;
+
+namespace {
+
+Op tg(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/typed_gradients"), true);
+  (void)found;
+  return Op("tg." + name);
+}
+Tensor diagonal(int64_t n, double value) { return tg("diagonal").call<Tensor>(n, value); }
+Tensor make_one(const std::string& type, const Tensor& data, const std::string& note = "") {
+  return tg("make").call<Tensor>(type, data, note);
+}
+
+}  // namespace
+
+TEST_SUITE("sdk/typed_gradients") {
+  TEST_CASE("F-284 the gradient of a tensor-like has its structure, through its conversion") {
+    Tensor s = diagonal(2, 3).requires_grad_();
+    const Tensor x = tensor({{1., 2.}, {3., 4.}}).requires_grad_();
+    const Tensor y = sum(tenon::mul(s, x));
+    CHECK(y.item<double>() == 15);
+    y.backward();
+    CHECK(type_name(s.grad()) == "Diagonal");
+    CHECK(s.grad().text() == "Diagonal(2, 2.5)");  // the mean of 1 and 4
+    CHECK(type_name(x.grad()) == "Tensor");
+    CHECK(x.grad().text() == "tensor([[3., 0.],\n        [0., 3.]])");
+  }
+
+  TEST_CASE("F-284 an override with a backward is recorded, and its gradients are of its type") {
+    Tensor s = diagonal(2, 3).requires_grad_();
+    const Tensor t = diagonal(2, 5);
+    const Tensor product = tenon::mul(s, t);
+    CHECK(product.text() == "Diagonal(2, 15.0)");
+    CHECK(product.requires_grad());
+    CHECK(product.grad_fn().name() == "MulBackward");
+    product.backward(diagonal(2, 1));
+    CHECK(s.grad().text() == "Diagonal(2, 5.0)");
+    // A plain gradient is projected on its way.
+    s.set_grad({});
+    tenon::mul(s, t).backward(tensor({{1., 7.}, {7., 3.}}));
+    CHECK(s.grad().text() == "Diagonal(2, 10.0)");
+  }
+
+  TEST_CASE("F-284 gradients of a type are added by its own add, in one run and over several") {
+    Tensor s = diagonal(2, 3).requires_grad_();
+    for (const std::string expected : {"Diagonal(2, 6.0)", "Diagonal(2, 12.0)"}) {
+      tenon::mul(s, s).backward(diagonal(2, 1));
+      CHECK(s.grad().text() == expected);
+    }
+  }
+
+  TEST_CASE("a result without history that an override hides refuses its gradient") {
+    const Tensor s = diagonal(2, 3).requires_grad_();
+    const Tensor hidden = tenon::neg(s);
+    CHECK(hidden.requires_grad());
+    const Refusal refused = refusal([&] { hidden.backward(diagonal(2, 1)); });
+    CHECK(refused.kind == TENON_ERROR_NOT_IMPLEMENTED);
+    CHECK(refused.text ==
+          "[neg::backward] not implemented: the override neg[Diagonal] (plugin 'typed_gradients') "
+          "gave a tensor that does not tell what it was computed from; give the override a "
+          "backward, compute its result by ops, or call it under no_grad");
+    CHECK(!s.grad().defined());
+    {
+      const NoGrad off;
+      CHECK(!tenon::neg(s).requires_grad());
+    }
+    CHECK(!tenon::neg(diagonal(2, 3)).requires_grad());
+  }
+
+  TEST_CASE("a handler that hides history is refused as well, ops without gradient are not") {
+    const Tensor x = make_one("Forgetful", tensor({1., 2.})).requires_grad_();
+    const Tensor y = sum(x);
+    CHECK(has(refusal([&] { y.backward(); }).text, "handler of Forgetful"));
+    CHECK(!Op("argmax")(x).tensor().requires_grad());
+    CHECK(!Op("sign")(x).tensor().requires_grad());
+    CHECK(!x.detach().requires_grad());
+  }
+
+  TEST_CASE("F-284 a child's gradient is what its type says, a plain one otherwise") {
+    Tensor kept = make_one("Kept", tensor({1., 2.})).requires_grad_();
+    for (int i = 1; i <= 2; ++i) {
+      sum(kept * kept).backward();
+      CHECK(type_name(kept.grad()) == "Kept");
+      CHECK(kept.grad().to_vector<int64_t>() == std::vector<int64_t>{2 * i, 4 * i});
+    }
+    const Tensor wrong = make_one("Wrong", tensor({1., 2.})).requires_grad_();
+    const Refusal refused = refusal([&] { sum(wrong).backward(); });
+    CHECK(refused.kind == TENON_ERROR_TYPE);
+    CHECK(has(refused.text,
+              "project_gradient of Wrong (plugin 'typed_gradients') gave a tensor of "
+              "another shape or dtype for a gradient of shape [2]"));
+  }
+
+  TEST_CASE("F-277 F-318 a wrapper written as descriptor only: conversions, metadata, gradients") {
+    const Tensor x = tensor({1., 2.}).requires_grad_();
+    const Tensor named = make_one("Named", x, "first");
+    const Tensor other = make_one("Named", tensor({5., 5.}), "second");
+    CHECK(named.shape()[0] == 2);
+    const Tensor product = tenon::mul(named, other);
+    CHECK(product.text().substr(0, 6) == "first:");
+    CHECK(type_name(product) == "Named");
+    CHECK(Op("add")(tensor({1., 1.}), other).tensor().text() == "second: tensor([6., 6.])");
+    CHECK(other.text() == "second: tensor([5., 5.])");
+    sum(product).backward();
+    CHECK(x.grad().to_vector<float>() == std::vector<float>{5, 5});
+    CHECK(tenon::add(make_one("Dropping", x, "lost"), 1).text().substr(0, 5) == "none:");
+    const Tensor merged =
+        tenon::add(make_one("Merging", tensor({1.}), "a"), make_one("Merging", tensor({1.}), "b"));
+    CHECK(merged.text() == "ab: tensor([2.])");
+    CHECK(Op("to")(other, f64).tensor().dtype() == f64);
+  }
+
+  TEST_CASE("F-318 what is saved for backward keeps its type and what the type keeps") {
+    Tensor s = diagonal(2, 3).requires_grad_();
+    Tensor product;
+    {
+      const Tensor factor = diagonal(2, 7);
+      product = tenon::mul(s, factor);
+    }
+    product.backward(diagonal(2, 1));
+    CHECK(s.grad().text() == "Diagonal(2, 7.0)");
+  }
+
+  TEST_CASE("a tensor-like that cannot be told in numbers requires no grad") {
+    add_plugin_path(TENON_FIXTURES "/types");
+    Tensor bare = Op("tx.make")("Bare").tensor();
+    CHECK(refusal([&] { bare.requires_grad_(); }).kind == TENON_ERROR_TYPE);
+  }
+}
