@@ -93,6 +93,28 @@ std::string node_name_for(std::string_view short_name, bool function) {
   return name + (function ? "Backward" : "Backward0");
 }
 
+tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& given) {
+  tenon_op_descriptor merged = copy_descriptor(op);
+  const tenon_op_descriptor rules = copy_descriptor(given);
+  if (rules.backward != nullptr || rules.vjp != nullptr) {
+    constexpr uint32_t kOfBackward =
+        TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_TWICE_DIFFERENTIABLE | TENON_OP_CLEAR_SAVED;
+    merged.backward = rules.backward;
+    merged.vjp = rules.vjp;
+    merged.differentiable = TENON_DIFFERENTIABLE_FORMULA;
+    merged.flags &= ~(kOfBackward | TENON_OP_ZERO_GRADIENT);
+    merged.flags |= rules.flags & kOfBackward;
+    if (rules.saves != nullptr) merged.saves = rules.saves;
+  }
+  if (rules.jvp_kind != TENON_JVP_NONE) {
+    merged.jvp_kind = rules.jvp_kind;
+    merged.jvp = rules.jvp;
+    merged.flags =
+        (merged.flags & ~uint32_t{TENON_OP_JVP_ONCE}) | (rules.flags & TENON_OP_JVP_ONCE);
+  }
+  return merged;
+}
+
 std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given,
                                                     std::string provider) {
   auto made = std::make_unique<Implementation>();

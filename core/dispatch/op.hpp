@@ -54,6 +54,7 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
+  std::string rules_provider;  // of a backward or jvp that took the place of its own; else empty
   std::string doc;
   std::string not_overridable;
   std::string node_name;  // "AddBackward0"
@@ -71,6 +72,14 @@ struct Implementation {
 // functions.
 std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& descriptor,
                                                     std::string provider);
+
+// The op with the rules that `rules` has in place of its own: backward and jvp, with what they
+// save.
+tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& rules);
+// Has rules but nothing to run: it is for an op that another plugin brings.
+inline bool gives_rules_only(const tenon_op_descriptor& descriptor) {
+  return descriptor.run == nullptr && descriptor.elementwise == nullptr;
+}
 
 // "AddBackward0", or "MulConstantBackward" for Functions, from the op's short name.
 std::string node_name_for(std::string_view short_name, bool function);

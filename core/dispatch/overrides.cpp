@@ -152,8 +152,8 @@ Plan make_plan(const Implementation& implementation, const OperandTypes& types,
   plan.implementation = &implementation;
   plan.types.assign(types.types, types.types + types.count);
   plan.plain = types.plain;
-  const std::vector<const Override*> entries =
-      TypeTable::process().overrides(implementation.schema.name);
+  std::vector<const Override*> entries = TypeTable::process().overrides(implementation.schema.name);
+  std::erase_if(entries, [](const Override* entry) { return entry->rules_only(); });
   for (const TensorType* type : plan.types) {
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
     if (!type->dispatches()) continue;

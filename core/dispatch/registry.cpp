@@ -128,6 +128,25 @@ void Registry::commit(const std::string& provider,
   publish(std::move(next));
 }
 
+void Registry::replace_rules(std::string_view name, const tenon_op_descriptor& rules,
+                             const std::string& provider) {
+  const std::lock_guard lock(writers_);
+  const auto found = snapshot_.load()->ops.find(name);
+  if (found == snapshot_.load()->ops.end()) return;
+  auto* op = const_cast<tenon_op*>(found->second);
+  const Implementation* active = op->implementation.load();
+  if (active == nullptr || active->rules_provider == provider) return;
+  auto made = make_implementation(with_rules(active->descriptor, rules), active->provider);
+  made->op = op;
+  made->rules_provider = provider;
+  for (Owned& owned : implementations_) {
+    if (owned.implementation.get() == active)
+      owned.inactive_reason = "with rules of '" + provider + "' in place of its own";
+  }
+  op->implementation.store(made.get(), std::memory_order_release);
+  implementations_.push_back({std::move(made), {}});
+}
+
 std::vector<Registry::Entry> Registry::list() const {
   const std::lock_guard lock(writers_);
   std::vector<Entry> entries;

@@ -314,7 +314,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                   "an override of '" + provider + "' has no schema, or not one of run and rules");
     entry->schema = parse_schema(entry->descriptor.schema);
     const std::string what = "override of '" + entry->schema.name + "' by '" + provider + "'";
-    if (entry->descriptor.rules != nullptr) {
+    if (entry->descriptor.rules != nullptr && !entry->rules_only()) {
       entry->rules = make_implementation(*entry->descriptor.rules, provider);
       if (entry->rules->schema.text != entry->schema.text)
         throw Error(TENON_ERROR_VALUE,
@@ -344,14 +344,33 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     std::sort(entry->types.begin(), entry->types.end(),
               [](const TensorType* a, const TensorType* b) { return a->name < b->name; });
     entry->types.erase(std::unique(entry->types.begin(), entry->types.end()), entry->types.end());
-    if (entry->types.empty() || entry->types.front() == types_[0].get())
-      throw Error(TENON_ERROR_VALUE, what + ": it names no tensor type other than Tensor");
+    const bool plain = entry->types.size() == 1 && entry->types.front() == types_[0].get();
+    if (entry->rules_only() ? !plain
+                            : entry->types.empty() || entry->types.front() == types_[0].get())
+      throw Error(TENON_ERROR_VALUE,
+                  what + (entry->rules_only()
+                              ? ": it has no forward, so it gives rules to an op of Tensor, and "
+                                "must be for type Tensor alone"
+                              : ": it names no tensor type other than Tensor"));
 
     const std::string op_schema = schema_of(entry->schema.name);
     if (op_schema.empty()) {
       throw Error(TENON_ERROR_VALUE, what + ": no op is named " + quote(entry->schema.name));
     }
     const Schema op = parse_schema(op_schema);
+    if (entry->rules_only()) {
+      if (entry->schema.text != op.text)
+        throw Error(TENON_ERROR_VALUE, what + ": rules are for the op's own signature, " + op.text);
+      // Tried on something with the op's signature that can be run, so that what does not fit is
+      // refused now.
+      tenon_op_descriptor tried{};
+      tried.size = sizeof(tried);
+      tried.schema = entry->descriptor.schema;
+      tried.run = [](void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
+        return tenon_status{TENON_OK};
+      };
+      make_implementation(with_rules(tried, *entry->descriptor.rules), provider);
+    }
     if (entry->rules != nullptr && entry->schema.returns.size() != op.returns.size()) {
       throw Error(TENON_ERROR_VALUE, what +
                                          ": with a backward it gives as many results as the op, " +
@@ -429,6 +448,13 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
     return a->key() != b->key() ? a->key() < b->key() : a->provider < b->provider;
   });
   return list;
+}
+
+const Override* TypeTable::rules_of(std::string_view op) const {
+  for (const Override* entry : overrides(op)) {
+    if (entry->rules_only()) return entry;
+  }
+  return nullptr;
 }
 
 void TypeTable::configure_fallback(const TensorType& type, uint32_t fallback) {

@@ -66,6 +66,10 @@ struct Override {
   std::vector<std::string> differences;   // "lacks alpha, out"
 
   std::string key() const;  // "add[ScalarTensor, Other]"
+  // Rules for plain tensors: it answers no calls.
+  bool rules_only() const {
+    return descriptor.rules != nullptr && gives_rules_only(*descriptor.rules);
+  }
   // Steps from the type to the nearest that is accepted; -1 when none is.
   int distance(const TensorType& type) const;
   bool for_type(const TensorType& type) const;
@@ -121,6 +125,8 @@ class TypeTable {
   std::vector<const TensorType*> types() const;
   // All for one op, or of all ops when the name is empty; sorted by key.
   std::vector<const Override*> overrides(std::string_view op = {}) const;
+  // Rules of another plugin that take the place of an op's own; null: none.
+  const Override* rules_of(std::string_view op) const;
   void configure_fallback(const TensorType& type, uint32_t fallback);
 
   // Changes with everything that is registered; what is derived from the table is stale then.

@@ -1,5 +1,7 @@
 // Gradients through tensors of other types than Tensor: overrides with rules, conversions,
 // wrappers, children, and what is refused instead of being lost.
+#include <cmath>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -124,6 +126,23 @@ TEST_SUITE("sdk/typed_gradients") {
     }
     product.backward(diagonal(2, 1));
     CHECK(s.grad().text() == "Diagonal(2, 7.0)");
+  }
+
+  TEST_CASE("F-273 one rule of an op comes from another plugin, the others stay") {
+    const Tensor x = tensor({1.0f}).requires_grad_();
+    const auto gradient = [&](const char* op) {
+      return gradients({sum(Op(op)(x).tensor())}, {x})[0].item<double>();
+    };
+    tg("diagonal");  // loads the plugin
+    const double sinh_rule = std::cosh(1.0), cosh_rule = std::sinh(1.0);
+    CHECK(gradient("sinh") == doctest::Approx(sinh_rule / 2));
+    CHECK(gradient("cosh") == doctest::Approx(cosh_rule));
+    const DualLevel level;
+    const Tensor dual = make_dual(tensor({1.0f}), tensor({1.0f}));
+    CHECK(unpack_dual(Op("cosh")(dual).tensor()).tangent.item<double>() == doctest::Approx(10));
+    // sinh's own jvp is declared to be its backward, whoever brings that.
+    CHECK(unpack_dual(Op("sinh")(dual).tensor()).tangent.item<double>() ==
+          doctest::Approx(sinh_rule / 2));
   }
 
   TEST_CASE("a tensor-like that cannot be told in numbers requires no grad") {

@@ -45,6 +45,8 @@
 // may take a `const Call&`. It answers by what it returns, of any kind, or declines by returning
 // Results(not_implemented). With a `backward` it is defined, recorded and differentiated as an op
 // is (define.hpp); without one its result's history is that of the ops that it was computed by.
+// Without a forward, and with types = "Tensor", it gives an op of any plugin another backward, jvp
+// or both; what it lacks stays the op's own, and a jvp declared `pointwise` follows the backward.
 #pragma once
 
 #include <array>
@@ -611,9 +613,33 @@ tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
   }
 }
 
+// Without a forward: rules for an op of another plugin.
+template <class D>
+constexpr tenon_op_descriptor make_rules() {
+  static_assert(count_schema(D::schema).well_formed, "the schema has no closed parameter list");
+  static_assert(!(Has_backward<D>::value && Has_vjp<D>::value),
+                "both 'backward' and 'vjp' are given: they are the same rule, keep only one");
+  tenon_op_descriptor rules{};
+  rules.size = sizeof(tenon_op_descriptor);
+  rules.flags = flags_of<D>();
+  rules.schema = D::schema;
+  rules.differentiable = differentiable_of<D>();
+  rules.jvp_kind = static_cast<uint32_t>(jvp_kind_of<D>());
+  if constexpr (Has_backward<D>::value) rules.backward = run_rule<D, &D::backward>;
+  if constexpr (Has_vjp<D>::value) rules.vjp = run_rule<D, &D::vjp>;
+  if constexpr (jvp_kind_of<D>() == JvpKind{TENON_JVP_RULE}) rules.jvp = run_rule<D, &D::jvp>;
+  if constexpr (Has_saves<D>::value) rules.saves = D::saves;
+  return rules;
+}
 template <class D>
 struct OverrideRules {
-  static constexpr tenon_op_descriptor value = make_op<D>();
+  static constexpr tenon_op_descriptor make() {
+    if constexpr (Has_forward<D>::value)
+      return make_op<D>();
+    else
+      return make_rules<D>();
+  }
+  static constexpr tenon_op_descriptor value = make();
 };
 
 template <class D>
@@ -636,7 +662,8 @@ constexpr tenon_override_descriptor make_override() {
   entry.doc = doc_of<D>();
   entry.types = D::types;
   if constexpr (TypeHas_accepts<D>::value) entry.accepts = D::accepts;
-  if constexpr (differentiable_of<D>() == TENON_DIFFERENTIABLE_FORMULA) {
+  if constexpr (!Has_forward<D>::value || Has_backward<D>::value || Has_vjp<D>::value ||
+                Has_jvp<D>::value) {
     entry.rules = &OverrideRules<D>::value;
   } else {
     check_override<D>();
