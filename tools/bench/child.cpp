@@ -49,4 +49,9 @@ ChildResult run_child(const std::vector<std::string>& command,
   return result;
 }
 
+double timed_child(const std::vector<std::string>& command,
+                   const std::vector<std::string>& environment) {
+  return std::stod(run_child(command, environment).output) * 1e-9;
+}
+
 }  // namespace bench

@@ -15,4 +15,8 @@ struct ChildResult {
 ChildResult run_child(const std::vector<std::string>& command,
                       const std::vector<std::string>& environment = {});
 
+// Of a program that prints its own nanoseconds: what it prints, in seconds.
+double timed_child(const std::vector<std::string>& command,
+                   const std::vector<std::string>& environment = {});
+
 }  // namespace bench

@@ -1,9 +1,12 @@
 // The plugin that is measured: ops that do nothing, so that a call of them takes what a call costs,
-// and the Functions of the peer's benchmark.
+// and the Functions and tensor types of the peer's benchmark.
+#include <array>
+
 #include <tenon/plugin.hpp>
 
 namespace {
 
+using tenon::Argument;
 using tenon::Context;
 using tenon::Tensor;
 
@@ -48,6 +51,62 @@ struct LinearFunction {
   }
 };
 
+// A table of overrides for a type unrelated to Tensor.
+struct ScalarTensor {
+  static constexpr auto name = "BenchScalarTensor";
+  static constexpr auto doc = "value times the identity matrix of order n.";
+  static constexpr bool partial = true;
+  int64_t n = 0;
+  double value = 0;
+  std::array<int64_t, 2> shape() const { return {n, n}; }
+  Tensor to_tensor() const { return tenon::eye(n) * value; }
+};
+struct AddScalarTensors {
+  static constexpr auto schema = "add(Tensor|Scalar input, Tensor|Scalar other) -> Tensor";
+  static constexpr auto types = "BenchScalarTensor";
+  static Tensor forward(const Argument& input, const Argument& other) {
+    const ScalarTensor* a = scalar_tensor(input);
+    const ScalarTensor* b = scalar_tensor(other);
+    if (a == nullptr || b == nullptr)
+      return tenon::ensure_tensor(input) + tenon::ensure_tensor(other);
+    if (a->n != b->n) throw tenon::ValueError("Shape mismatch!");
+    return tenon::make<ScalarTensor>(a->n, a->value + b->value);
+  }
+  // Null when it is something else.
+  static const ScalarTensor* scalar_tensor(const Argument& value) {
+    if (value.value().tag != TENON_VALUE_TENSOR) return nullptr;
+    return tenon::try_as<ScalarTensor>(Tensor::borrow(value.value().as.tensor));
+  }
+};
+struct MeanOfScalarTensor {
+  static constexpr auto schema = "mean(Tensor input) -> float";
+  static constexpr auto types = "BenchScalarTensor";
+  static double forward(const Tensor& input) {
+    const auto& self = tenon::as<ScalarTensor>(input);
+    return self.value / static_cast<double>(self.n);
+  }
+};
+// Children of Tensor: the default handler, and a handler that only forwards.
+struct SubTensor {
+  static constexpr auto name = "BenchSubTensor";
+  static constexpr auto parent = "Tensor";
+};
+struct ForwardingTensor {
+  static constexpr auto name = "BenchForwardingTensor";
+  static constexpr auto parent = "Tensor";
+  static tenon::Results tenon_function(const tenon::Call& call) { return call.call_parent(); }
+};
+struct MakeTyped {
+  static constexpr auto schema = "bench.make_typed(str type) -> Tensor";
+  static constexpr auto doc = "An object of one of the types, of one element or order 5.";
+  static Tensor forward(std::string_view type) {
+    if (type == ScalarTensor::name) return tenon::make<ScalarTensor>(int64_t{5}, 2.0);
+    const Tensor one = tenon::ones({1});
+    return type == SubTensor::name ? tenon::wrap<SubTensor>(one)
+                                   : tenon::wrap<ForwardingTensor>(one);
+  }
+};
+
 }  // namespace
 
 TENON_OP(First)
@@ -56,5 +115,16 @@ TENON_OP(Fresh)
 TENON_OP(MulConstant)
 TENON_OP(LinearFunction)
 
-#define BENCH_LIST(op, module) op(First) op(Nothing) op(Fresh) op(MulConstant) op(LinearFunction)
-TENON_PLUGIN(bench, "1.0.0", BENCH_LIST)
+TENON_OP(MakeTyped)
+TENON_TYPE(ScalarTensor)
+TENON_TYPE(SubTensor)
+TENON_TYPE(ForwardingTensor)
+TENON_OVERRIDE(AddScalarTensors)
+TENON_OVERRIDE(MeanOfScalarTensor)
+
+#define BENCH_LIST(op, module) \
+  op(First) op(Nothing) op(Fresh) op(MulConstant) op(LinearFunction) op(MakeTyped)
+#define BENCH_TYPES(type, override)                                                    \
+  type(ScalarTensor) type(SubTensor) type(ForwardingTensor) override(AddScalarTensors) \
+      override(MeanOfScalarTensor)
+TENON_PLUGIN_TYPES(bench, "1.0.0", BENCH_LIST, BENCH_TYPES)

@@ -36,30 +36,34 @@ class Folder {
   fs::path path_;
 };
 
-// The child prints its own nanoseconds.
 void run_timed(State& state, const char* what, const std::string& path,
                const std::vector<std::string>& environment = {}) {
-  for (auto _ : state) {
-    const bench::ChildResult child = bench::run_child({BENCH_START, what, path}, environment);
-    state.SetIterationTime(std::stod(child.output) * 1e-9);
-  }
+  for (auto _ : state)
+    state.SetIterationTime(bench::timed_child({BENCH_START, what, path}, environment));
 }
 
-void run_thousand_ops(State& state, const char* what, const std::string& id) {
+// Of a plugin that lies alone in its folder.
+void run_alone(State& state, const char* what, const fs::path& file, const std::string& id) {
   const Folder folder;
-  fs::copy_file(BENCH_THOUSAND_OPS, folder.path() / "thousand_ops.so");
+  fs::copy_file(file, folder.path() / file.filename());
   run_timed(state, what, id, {"TENON_PLUGIN_PATH=" + folder.path().string()});
 }
-void list_thousand_ops(State& state) { run_thousand_ops(state, "list", ""); }
+void list_thousand_ops(State& state) { run_alone(state, "list", BENCH_THOUSAND_OPS, ""); }
 void list_shipped(State& state) { run_timed(state, "list", ""); }
 void limit_read_thousand_ops(State& state) { run_timed(state, "read", BENCH_THOUSAND_OPS); }
-void load_thousand_ops(State& state) { run_thousand_ops(state, "load", "thousand_ops"); }
+void load_thousand_ops(State& state) {
+  run_alone(state, "load", BENCH_THOUSAND_OPS, "thousand_ops");
+}
+void load_many_types(State& state) { run_alone(state, "load", BENCH_MANY_TYPES, "many_types"); }
 void limit_open_thousand_ops(State& state) { run_timed(state, "open", BENCH_THOUSAND_OPS); }
+void limit_open_many_types(State& state) { run_timed(state, "open", BENCH_MANY_TYPES); }
 BENCHMARK(list_thousand_ops)->UseManualTime()->Iterations(processes);
 BENCHMARK(list_shipped)->UseManualTime()->Iterations(processes);
 BENCHMARK(limit_read_thousand_ops)->UseManualTime()->Iterations(processes);
 BENCHMARK(load_thousand_ops)->UseManualTime()->Iterations(processes);
 BENCHMARK(limit_open_thousand_ops)->UseManualTime()->Iterations(processes);
+BENCHMARK(load_many_types)->UseManualTime()->Iterations(processes);
+BENCHMARK(limit_open_many_types)->UseManualTime()->Iterations(processes);
 
 // A thousand plugins: copies of one whose number is changed wherever it stands in the file.
 void write_thousand_plugins(const fs::path& folder) {

@@ -7,6 +7,13 @@
 //   tenon_bench_start load PLUGIN   prints the nanoseconds of loading a plugin whose facts are read
 //   tenon_bench_start read FILE     prints the nanoseconds of reading a file
 //   tenon_bench_start open LIBRARY  prints the nanoseconds of dlopen
+//
+// With the plugin `bench` loaded, and CROWD beside it where one is named, prints the nanoseconds
+// of:
+//
+//   tenon_bench_start find BENCH [CROWD]        finding an op by its name
+//   tenon_bench_start typed_call BENCH [CROWD]  adding two ScalarTensors
+//   tenon_bench_start coverage BENCH [CROWD]    listing how a type covers all ops
 #include <chrono>
 #include <cstdio>
 #include <dlfcn.h>
@@ -66,7 +73,34 @@ void print_growth() {
   std::printf("%ld\n", resident_bytes() - before);
 }
 
-int run(const std::string& what, const std::string& path) {
+// Of one of many calls.
+template <class Call>
+int print_time_of_each(const Call& call) {
+  constexpr int count = 1000000;
+  for (int i = 0; i < 1000; ++i) call();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) call();
+  const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
+  std::printf("%.3f\n", passed.count() / count);
+  return 0;
+}
+
+int run_among(const std::string& what, const std::string& bench, const std::string& crowd) {
+  for (const std::string& plugin : {bench, crowd}) {
+    if (!plugin.empty()) tenon::load_plugin(plugin);
+  }
+  if (what == "find") {
+    return print_time_of_each([] { const tenon::Op op("bench.first"); });
+  }
+  const auto one = tenon::Op("bench.make_typed").call<tenon::Tensor>("BenchScalarTensor");
+  if (what == "typed_call") {
+    return print_time_of_each([&] { const tenon::Tensor sum = tenon::add(one, one); });
+  }
+  tenon::describe("ops");
+  return print_time([] { return tenon::describe("coverage", "BenchScalarTensor").size() > 0; });
+}
+
+int run(const std::string& what, const std::string& path, const std::string& crowd) {
   if (what == "tensor") {
     const tenon::Tensor one = tenon::empty_tensor({1});
     *one.data<float>() = 1;
@@ -77,6 +111,8 @@ int run(const std::string& what, const std::string& path) {
     what == "node" ? print_node_bytes() : print_growth();
     return 0;
   }
+  if (what == "find" || what == "typed_call" || what == "coverage")
+    return run_among(what, path, crowd);
   if (what == "list") return print_time([] { return tenon::describe("ops").size() > 0; });
   if (what == "load") {
     tenon::describe("plugins");
@@ -106,7 +142,7 @@ int run(const std::string& what, const std::string& path) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "tensor", argc > 2 ? argv[2] : "");
+    return run(argc > 1 ? argv[1] : "tensor", argc > 2 ? argv[2] : "", argc > 3 ? argv[3] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tenon_bench_start: %s\n", error.what());
     return 1;

@@ -1,6 +1,8 @@
 /* A plugin of a thousand ops, to time its listing and its loading. */
 #include <tenon/abi/abi.h>
 
+#include "repeat.h"
+
 TENON_FACT(
     plugin,
     "{\"plugin\":{\"id\":\"thousand_ops\",\"version\":\"1.0.0\",\"abi\":[1,0],\"sdk\":\"0.1.0\","
@@ -16,15 +18,6 @@ TENON_FACT(
    .schema = SCHEMA(n),                 \
    .doc = "The first operand.",         \
    .run = run},
-/* clang-format off */
-#define TEN(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
-#define HUNDRED(X, n)                                                   \
-  TEN(X, n##0) TEN(X, n##1) TEN(X, n##2) TEN(X, n##3) TEN(X, n##4)      \
-  TEN(X, n##5) TEN(X, n##6) TEN(X, n##7) TEN(X, n##8) TEN(X, n##9)
-#define THOUSAND(X)                                                     \
-  HUNDRED(X, 0) HUNDRED(X, 1) HUNDRED(X, 2) HUNDRED(X, 3) HUNDRED(X, 4) \
-  HUNDRED(X, 5) HUNDRED(X, 6) HUNDRED(X, 7) HUNDRED(X, 8) HUNDRED(X, 9)
-/* clang-format on */
 
 static const tenon_host* host;
 
@@ -36,8 +29,8 @@ static tenon_status TENON_CALL run(void* self, tenon_context* context, const ten
   return TENON_OK;
 }
 
-THOUSAND(FACT)
-static const tenon_op_descriptor descriptors[] = {THOUSAND(DESCRIPTOR)};
+THOUSAND(FACT, )
+static const tenon_op_descriptor descriptors[] = {THOUSAND(DESCRIPTOR, )};
 
 TENON_EXPORT tenon_status TENON_CALL tenon_plugin_entry(const tenon_host* given,
                                                         const tenon_plugin** plugin,
