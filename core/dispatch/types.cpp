@@ -181,6 +181,7 @@ void TypeTable::publish(std::unique_ptr<TensorType> type) {
   chunk_memory_.back()[id % kChunk] = type.get();
   names_.emplace(type->name, type.get());
   types_.push_back(std::move(type));
+  count_.store(types_.size(), std::memory_order_release);
 }
 
 const TensorType* TypeTable::find(std::string_view name) const {
@@ -190,10 +191,8 @@ const TensorType* TypeTable::find(std::string_view name) const {
 }
 
 const TensorType& TypeTable::checked(uint32_t id) const {
-  const std::lock_guard lock(mutex_);
-  if (id >= types_.size())
-    throw Error(TENON_ERROR_VALUE, "no tensor type has the id " + std::to_string(id));
-  return *types_[id];
+  if (!known(id)) throw Error(TENON_ERROR_VALUE, "no tensor type has the id " + std::to_string(id));
+  return at(id);
 }
 
 const TensorType& TypeTable::require(std::string_view name) const {
@@ -215,10 +214,9 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                        const SchemaOf& schema_of) const {
   const std::lock_guard lock(mutex_);
   Prepared prepared;
+  std::unordered_map<std::string_view, const TensorType*> own;  // of prepared.types
   const auto find_type = [&](std::string_view name) -> const TensorType* {
-    for (const auto& type : prepared.types) {
-      if (type->name == name) return type.get();
-    }
+    if (const auto found = own.find(name); found != own.end()) return found->second;
     const auto found = names_.find(name);
     return found == names_.end() ? nullptr : found->second;
   };
@@ -300,6 +298,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                       (keeps_one ? " and its payload cannot be copied" : ""));
     }
     if (descriptor.payload_size > 0) type->payload_owner = type.get();
+    own.emplace(type->name, type.get());
     prepared.types.push_back(std::move(type));
   }
 
@@ -425,7 +424,7 @@ std::vector<const TensorType*> TypeTable::types() const {
 }
 
 std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
-  std::vector<const Override*> list;
+  std::vector<std::pair<std::string, const Override*>> keyed;
   {
     const std::lock_guard lock(mutex_);
     const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
@@ -435,7 +434,7 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
           return other != entry && other->types == entry->types && rule_ &&
                  rule_(entry->schema.name, entry->provider, other->provider) == other->provider;
         });
-        if (!outranked) list.push_back(entry.get());
+        if (!outranked) keyed.emplace_back(entry->key(), entry.get());
       }
     };
     if (op.empty()) {
@@ -444,9 +443,12 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
       collect(found->second);
     }
   }
-  std::sort(list.begin(), list.end(), [](const Override* a, const Override* b) {
-    return a->key() != b->key() ? a->key() < b->key() : a->provider < b->provider;
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second->provider < b.second->provider;
   });
+  std::vector<const Override*> list;
+  list.reserve(keyed.size());
+  for (const auto& [key, entry] : keyed) list.push_back(entry);
   return list;
 }
 

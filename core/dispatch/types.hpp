@@ -95,10 +95,11 @@ class TypeTable {
   const TensorType& at(uint32_t id) const {
     return *chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
   }
+  bool known(uint32_t id) const { return id < count_.load(std::memory_order_acquire); }
   const TensorType& tensor() const { return at(0); }
   // Null when there is none.
   const TensorType* find(std::string_view name) const;
-  // Throws ValueError for an id that is not registered.
+  // The same for any id; throws ValueError when it is not registered.
   const TensorType& checked(uint32_t id) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const TensorType& require(std::string_view name) const;
@@ -141,6 +142,7 @@ class TypeTable {
   void publish(std::unique_ptr<TensorType> type);
 
   std::atomic<const TensorType**> chunks_[kChunks] = {};
+  std::atomic<size_t> count_{0};
   std::vector<std::unique_ptr<const TensorType*[]>> chunk_memory_;
   std::vector<std::unique_ptr<TensorType>> types_;
   std::unordered_map<std::string_view, const TensorType*> names_;

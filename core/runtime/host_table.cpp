@@ -802,7 +802,8 @@ const char* type_name(uint32_t type) {
 }
 int32_t type_is(uint32_t type, uint32_t ancestor) {
   const TypeTable& table = TypeTable::process();
-  return type == ancestor || table.at(type).is(table.at(ancestor)) ? 1 : 0;
+  if (!table.known(type) || !table.known(ancestor)) return 0;
+  return table.at(type).is(table.at(ancestor)) ? 1 : 0;
 }
 void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
   Payload* made = nullptr;

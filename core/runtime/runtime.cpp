@@ -4,6 +4,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
@@ -24,9 +26,13 @@ class TableRegistrar final : public Registrar {
     require_types(items);
     const std::lock_guard lock(mutex_);
     auto modules = ModuleTable::process().prepare(items.provider, items.modules);
+    OwnSchemas own;
+    if (!items.overrides.empty()) {
+      for (const auto* op : items.ops) own.emplace(schema_name(op->schema), op->schema);
+    }
     auto types =
         TypeTable::process().prepare(items.provider, items.types, items.overrides,
-                                     [&](std::string_view op) { return schema_of(items, op); });
+                                     [&](std::string_view op) { return schema_of(own, op); });
     Registry::process().commit(items.provider, items.ops);
     ModuleTable::process().commit(std::move(modules));
     const std::vector<std::string> warnings = std::move(types.warnings);
@@ -45,11 +51,10 @@ class TableRegistrar final : public Registrar {
  private:
   // Types of other plugins that it builds on come first; what is not known is refused later.
   static void require_types(const Registration& items) {
+    std::unordered_set<std::string_view> own;
+    for (const auto* type : items.types) own.emplace(type->name);
     const auto require = [&](std::string_view name) {
-      if (name == "*" || TypeTable::process().find(name) != nullptr) return;
-      for (const auto* own : items.types) {
-        if (own->name == name) return;
-      }
+      if (name == "*" || own.contains(name) || TypeTable::process().find(name) != nullptr) return;
       plugin_manager().ensure_type(name);
     };
     for (const auto* type : items.types) {
@@ -61,10 +66,9 @@ class TableRegistrar final : public Registrar {
       }
     }
   }
-  static std::string schema_of(const Registration& items, std::string_view op) {
-    for (const auto* own : items.ops) {
-      if (schema_name(own->schema) == op) return own->schema;
-    }
+  using OwnSchemas = std::unordered_map<std::string_view, const char*>;  // by op
+  static std::string schema_of(const OwnSchemas& own, std::string_view op) {
+    if (const auto found = own.find(op); found != own.end()) return found->second;
     if (const tenon_op* registered = Registry::process().find(op)) {
       if (const Implementation* active = registered->implementation.load())
         return active->schema.text;
