@@ -9,6 +9,8 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
@@ -363,6 +365,21 @@ std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse) {
   return items;
 }
 
+namespace {
+
+// A copy; one of another type is asked to convert itself.
+TensorRef convert(Tensor& tensor, tenon_dtype dtype) {
+  if (!tensor.typed()) return contiguous_copy(tensor, dtype);
+  tenon_value wanted{};
+  wanted.tag = TENON_VALUE_DTYPE;
+  wanted.as.integer = dtype;
+  const tenon_value arguments[] = {tensor_value(&tensor), wanted};
+  const GradModeGuard guard(false);
+  return call_tensor(Registry::process().require("to"), arguments);
+}
+
+}  // namespace
+
 void convert(tenon_module& module, tenon_dtype dtype) {
   dtype_check(dtype);
   if (!dtype_floating(dtype)) {
@@ -375,7 +392,7 @@ void convert(tenon_module& module, tenon_dtype dtype) {
       if (!entry.tensor || !dtype_floating(entry.tensor->view.dtype) ||
           entry.tensor->view.dtype == dtype)
         continue;
-      TensorRef converted = contiguous_copy(*entry.tensor, dtype);
+      TensorRef converted = convert(*entry.tensor, dtype);
       if (entry.tensor->requires_grad()) set_requires_grad(*converted, true);
       entry.tensor = std::move(converted);
     }

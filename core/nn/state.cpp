@@ -4,6 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/components.hpp"
 #include "core/nn/module.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/file.hpp"
@@ -13,12 +14,12 @@ namespace tenon::core {
 
 namespace {
 
-void collect(tenon_module& module, const std::string& prefix, std::vector<NamedTensor>& state) {
+void collect(tenon_module& module, const std::string& prefix, StoredTensors& state) {
   for (const tenon_module::Entry& entry : module.parameters) {
-    if (entry.tensor) state.push_back({prefix + entry.name, entry.tensor});
+    if (entry.tensor) state.add(prefix + entry.name, entry.tensor);
   }
   for (const tenon_module::Entry& entry : module.buffers) {
-    if (entry.tensor && entry.persistent) state.push_back({prefix + entry.name, entry.tensor});
+    if (entry.tensor && entry.persistent) state.add(prefix + entry.name, entry.tensor);
   }
   for (const tenon_module::Child& child : module.children) {
     if (child.module != nullptr) collect(*child.module, prefix + child.name + ".", state);
@@ -34,14 +35,15 @@ std::string key_list(const std::vector<std::string>& keys) {
 }  // namespace
 
 void save_module(tenon_module& module, const std::string& path) {
-  std::vector<NamedTensor> state;
+  StoredTensors state;
   collect(module, "", state);
-  save_tensors(path, state);
+  save_tensors(path, state.tensors, state.types);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {
-  std::vector<NamedTensor> state;
-  collect(module, "", state);
+  StoredTensors stored;
+  collect(module, "", stored);
+  const std::vector<NamedTensor>& state = stored.tensors;
   const TensorFile file = load_tensors(path);
   LoadReport report;
   for (const NamedTensor& own : state) {

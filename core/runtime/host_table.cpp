@@ -22,6 +22,7 @@
 #include "core/base/log.hpp"
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
@@ -757,13 +758,13 @@ tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
 tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
                           int64_t count, tenon_error** error) {
   return guarded(error, [&] {
-    std::vector<NamedTensor> list;
+    StoredTensors list;
     for (int64_t i = 0; i < count; ++i) {
       require_not_null(tensors[i], "a tensor to save");
-      list.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
-                      TensorRef(tensors[i])});
+      list.add(std::string(names[i].data, static_cast<size_t>(names[i].length)),
+               TensorRef(tensors[i]));
     }
-    save_tensors(path, list);
+    save_tensors(path, list.tensors, list.types);
   });
 }
 tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,

@@ -1,7 +1,10 @@
 // What the tests of the skin share: the plugin of Functions, numbers, refusals.
 #pragma once
 
+#include <cstdio>
+#include <filesystem>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -57,6 +60,13 @@ Refusal refusal(Call&& call) {
   }
   return {};
 }
+struct TemporaryFile {
+  std::string path = (std::filesystem::temp_directory_path() /
+                      ("tenon-module-" + std::to_string(::getpid()) + ".safetensors"))
+                         .string();
+  ~TemporaryFile() { std::remove(path.c_str()); }
+};
+
 inline bool has(const std::string& text, const std::string& part) {
   const bool found = text.find(part) != std::string::npos;
   if (!found) MESSAGE("'" << part << "' is not in: " << text);

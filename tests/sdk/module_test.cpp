@@ -1,7 +1,5 @@
 // Modules through the skin: registration, walks, state, printing.
 #include <cstdio>
-#include <filesystem>
-#include <unistd.h>
 
 #include "tests/sdk/functions.hpp"
 
@@ -39,13 +37,6 @@ Module linear_of(int64_t in, int64_t out, bool bias = true) {
 Module sequential(const std::string& layers) {
   return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
 }
-
-struct TemporaryFile {
-  std::string path = (std::filesystem::temp_directory_path() /
-                      ("tenon-module-" + std::to_string(::getpid()) + ".safetensors"))
-                         .string();
-  ~TemporaryFile() { std::remove(path.c_str()); }
-};
 
 }  // namespace
 

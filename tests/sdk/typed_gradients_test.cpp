@@ -128,6 +128,33 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(s.grad().text() == "Diagonal(2, 7.0)");
   }
 
+  TEST_CASE("F-277 modules keep, train, convert, save and load what wrappers hold") {
+    TemporaryFile file;
+    tg("diagonal");
+    Module module = Module::create("tg.Keeper", arg("value") = 3.0);
+    sum(module(tensor({1., 2.}))).backward();
+    CHECK(module.tensor("weight").grad().to_vector<float>() == std::vector<float>{1, 2});
+    module.save(file.path);
+    const auto saved = load_tensors(file.path);
+    REQUIRE(saved.size() == 2);
+    CHECK(saved[0].first == "weight.data");
+    CHECK(saved[1].first == "running");
+    Module other = Module::create("tg.Keeper", arg("value") = 0.0);
+    other.load(file.path);
+    CHECK(other.tensor("weight").text() == "kept: tensor([3., 3.])");
+    CHECK(other.tensor("running").to_vector<float>() == std::vector<float>{4, 4});
+    other.to(f64);
+    CHECK(type_name(other.tensor("weight")) == "Named");
+    CHECK(type_name(other.tensor("running")) == "Kept");
+    CHECK(other.tensor("weight").dtype() == f64);
+    CHECK(other.tensor("weight").requires_grad());
+    CHECK(ensure_tensor(other.tensor("weight")).dtype() == f64);
+    const Refusal refused = refusal([&] { save_tensors(file.path, {{"d", diagonal(2, 1)}}); });
+    CHECK(refused.kind == TENON_ERROR_TYPE);
+    CHECK(has(refused.text, "'d' is a Diagonal, which has no component tensors"));
+    CHECK(load_tensors(file.path).size() == 2);
+  }
+
   TEST_CASE("F-273 one rule of an op comes from another plugin, the others stay") {
     const Tensor x = tensor({1.0f}).requires_grad_();
     const auto gradient = [&](const char* op) {
