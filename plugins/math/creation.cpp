@@ -15,31 +15,45 @@ DType dtype_for(const Scalar& value) {
   return value.is_floating() ? f32 : value.is_bool() ? boolean : i64;
 }
 
+// `like` is an example: its tensor type is asked to make the tensor. Of a plain one nothing is
+// read.
 struct Empty {
-  static constexpr auto schema = "empty(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "empty(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto samples = R"([{"size": [2, 3], "check": {"deterministic": false}}])";
   static constexpr auto doc = "A tensor whose elements are whatever the memory held.";
-  static Tensor forward(IntList size, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, DType dtype, const Tensor&) {
     return empty_tensor(size, choose(dtype, f32));
   }
 };
 
 struct Zeros {
-  static constexpr auto schema = "zeros(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "zeros(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of zeros.";
-  static Tensor forward(IntList size, DType dtype) { return filled(size, 0, choose(dtype, f32)); }
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, DType dtype, const Tensor&) {
+    return filled(size, 0, choose(dtype, f32));
+  }
 };
 
 struct Ones {
-  static constexpr auto schema = "ones(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "ones(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of ones.";
-  static Tensor forward(IntList size, DType dtype) { return filled(size, 1, choose(dtype, f32)); }
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, DType dtype, const Tensor&) {
+    return filled(size, 1, choose(dtype, f32));
+  }
 };
 
 struct Full {
-  static constexpr auto schema = "full(int[] size, Scalar value, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "full(int[] size, Scalar value, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of one value; its dtype is the value's: bool, i64 or f32.";
-  static Tensor forward(IntList size, const Scalar& value, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, const Scalar& value, DType dtype, const Tensor&) {
     return filled(size, value, choose(dtype, dtype_for(value)));
   }
 };
@@ -74,10 +88,12 @@ struct FullLike {
 };
 
 struct Eye {
-  static constexpr auto schema = "eye(int n, int? m=None, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "eye(int n, int? m=None, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc =
       "A matrix of n rows and m (or n) columns, ones on its diagonal, zeros elsewhere.";
-  static Tensor forward(int64_t n, std::optional<int64_t> m, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(int64_t n, std::optional<int64_t> m, DType dtype, const Tensor&) {
     const int64_t size[] = {n, m.value_or(n)};
     const Tensor result = filled({size, 2}, 0, choose(dtype, f32));
     const int64_t length[] = {size[0] < size[1] ? size[0] : size[1]}, stride[] = {size[1] + 1};

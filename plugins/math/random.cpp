@@ -117,9 +117,11 @@ struct Normal_ : Overwritten {
 };
 
 struct Rand {
-  static constexpr auto schema = "rand(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "rand(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "Numbers drawn evenly from [0, 1).";
-  static Tensor forward(IntList size, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, DType dtype, const Tensor&) {
     if (dtype == DType::none) dtype = f32;
     require_floating("rand", dtype);
     return fill_uniform(empty_tensor(size, dtype), 0, 1);
@@ -127,9 +129,11 @@ struct Rand {
 };
 
 struct Randn {
-  static constexpr auto schema = "randn(int[] size, *, dtype? dtype=None) -> Tensor";
+  static constexpr auto schema =
+      "randn(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "Normally distributed numbers of mean 0 and standard deviation 1.";
-  static Tensor forward(IntList size, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(IntList size, DType dtype, const Tensor&) {
     if (dtype == DType::none) dtype = f32;
     require_floating("randn", dtype);
     return fill_normal(empty_tensor(size, dtype), 0, 1);
@@ -138,9 +142,10 @@ struct Randn {
 
 struct Randint {
   static constexpr auto schema =
-      "randint(int low, int high, int[] size, *, dtype? dtype=None) -> Tensor";
+      "randint(int low, int high, int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "Integers drawn evenly from low to high, high excluded.";
-  static Tensor forward(int64_t low, int64_t high, IntList size, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(int64_t low, int64_t high, IntList size, DType dtype, const Tensor&) {
     if (low >= high) {
       throw ValueError("randint(): needs low < high, but low is " + std::to_string(low) +
                        " and high is " + std::to_string(high));

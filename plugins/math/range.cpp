@@ -30,11 +30,13 @@ Tensor sequence(int64_t count, DType dtype, const Element& element) {
 
 struct Arange {
   static constexpr auto schema =
-      "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None) -> Tensor";
+      "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None, Tensor? "
+      "like=None) -> Tensor";
   static constexpr auto doc =
       "start, start + step, ... as far as they lie before end; a single number is the end, from 0.";
+  static constexpr bool zero_gradient = true;
   static Tensor forward(const Scalar& first, std::optional<Scalar> last, const Scalar& step,
-                        DType dtype) {
+                        DType dtype, const Tensor&) {
     const Scalar start = last ? first : Scalar(0), end = last ? *last : first;
     const bool floating = start.is_floating() || end.is_floating() || step.is_floating();
     const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
@@ -66,10 +68,12 @@ struct Arange {
 
 struct Linspace {
   static constexpr auto schema =
-      "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None) -> Tensor";
+      "linspace(Scalar start, Scalar end, int steps, *, dtype? dtype=None, Tensor? like=None) -> "
+      "Tensor";
   static constexpr auto doc =
       "`steps` numbers at equal distances, from start to end, both included.";
-  static Tensor forward(double start, double end, int64_t steps, DType dtype) {
+  static constexpr bool zero_gradient = true;
+  static Tensor forward(double start, double end, int64_t steps, DType dtype, const Tensor&) {
     if (steps < 0)
       throw ValueError("linspace(): steps must not be negative, but is " + std::to_string(steps));
     if (dtype == DType::none) dtype = f32;

@@ -224,6 +224,27 @@ TEST_SUITE("sdk/override") {
     CHECK(answer("mm", plain, arg("mat2") = d) == "0");
   }
 
+  TEST_CASE("F-281 factories are dispatched by an example") {
+    const std::vector<int64_t> size{2};
+    const auto like = [&](const char* op, const Tensor& example) {
+      return Op(op)(size, arg("like") = example).tensor();
+    };
+    const Tensor child = make_one("S2", tensor({1.0f})).requires_grad_();
+    for (const char* op : {"empty", "zeros", "ones", "rand", "randn"}) {
+      CHECK(type_name(like(op, child)) == "S2");
+      CHECK(type_name(like(op, plain)) == "Tensor");
+      CHECK(!like(op, child).requires_grad());
+    }
+    CHECK(type_name(Op("eye")(2, arg("like") = child).tensor()) == "S2");
+    CHECK(type_name(Op("full")(size, 3, arg("like") = child).tensor()) == "S2");
+    CHECK(type_name(Op("arange")(3, arg("like") = child).tensor()) == "S2");
+    CHECK(like("ones", make_one("Wrapper", plain, "w")).text() == "w: tensor([1., 1.])");
+    CHECK(like("ones", make_one("Meta", plain, "m")).text().substr(0, 7) == "Meta:\nm");
+    CHECK(has(type_error("zeros", size, arg("like") = make_one("D")), "'tenon.zeros'"));
+    CHECK(type_error("zeros", size, arg("like") = make_one("Bare")) ==
+          "zeros(): argument 'like' must be Tensor, not Bare");
+  }
+
   TEST_CASE("what has no data is refused where data is needed") {
     const Tensor bare = make_one("Bare");
     CHECK(refusal([&] { Tensor(bare).requires_grad_(); }).kind == TENON_ERROR_TYPE);

@@ -56,10 +56,10 @@ inline Tensor any(const Tensor& input, const Argument& dim = none, bool keepdim 
         Argument(keepdim).value()});
 }
 inline Tensor arange(const Scalar& start, const Argument& end = none, const Scalar& step = 1,
-        DType dtype = DType::none) {
+        DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("arange");
-  return detail::call_values<Tensor, 4>(op.handle(), {Argument(start).value(), end.value(),
-        Argument(step).value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 5>(op.handle(), {Argument(start).value(), end.value(),
+        Argument(step).value(), Argument(dtype).value(), Argument(like).value()});
 }
 inline Tensor argmax(const Tensor& input, const Argument& dim = none, bool keepdim = false) {
   static const Op op("argmax");
@@ -190,9 +190,10 @@ inline Tensor dot(const Tensor& input, const Tensor& other) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(other).value()});
 }
-inline Tensor empty(const Argument& size, DType dtype = DType::none) {
+inline Tensor empty(const Argument& size, DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("empty");
-  return detail::call_values<Tensor, 2>(op.handle(), {size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
 inline Tensor eq(const Argument& input, const Argument& other, const Tensor& out = {}) {
   static const Op op("eq");
@@ -228,10 +229,11 @@ inline Tensor expm1(const Tensor& input, const Tensor& out = {}) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(out).value()});
 }
-inline Tensor eye(int64_t n, const Argument& m = none, DType dtype = DType::none) {
+inline Tensor eye(int64_t n, const Argument& m = none, DType dtype = DType::none,
+        const Tensor& like = {}) {
   static const Op op("eye");
-  return detail::call_values<Tensor, 3>(op.handle(), {Argument(n).value(), m.value(),
-        Argument(dtype).value()});
+  return detail::call_values<Tensor, 4>(op.handle(), {Argument(n).value(), m.value(),
+        Argument(dtype).value(), Argument(like).value()});
 }
 inline Tensor fill_(const Tensor& input, const Scalar& value) {
   static const Op op("fill_");
@@ -257,10 +259,11 @@ inline Tensor floor_divide(const Argument& input, const Argument& other, const T
   return detail::call_values<Tensor, 3>(op.handle(), {input.value(), other.value(),
         Argument(out).value()});
 }
-inline Tensor full(const Argument& size, const Scalar& value, DType dtype = DType::none) {
+inline Tensor full(const Argument& size, const Scalar& value, DType dtype = DType::none,
+        const Tensor& like = {}) {
   static const Op op("full");
-  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(value).value(),
-        Argument(dtype).value()});
+  return detail::call_values<Tensor, 4>(op.handle(), {size.value(), Argument(value).value(),
+        Argument(dtype).value(), Argument(like).value()});
 }
 inline Tensor full_like(const Tensor& input, const Scalar& value, DType dtype = DType::none) {
   static const Op op("full_like");
@@ -311,10 +314,11 @@ inline Tensor le(const Argument& input, const Argument& other, const Tensor& out
         Argument(out).value()});
 }
 inline Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
-        DType dtype = DType::none) {
+        DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("linspace");
-  return detail::call_values<Tensor, 4>(op.handle(), {Argument(start).value(),
-        Argument(end).value(), Argument(steps).value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 5>(op.handle(), {Argument(start).value(),
+        Argument(end).value(), Argument(steps).value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
 inline Tensor log(const Tensor& input, const Tensor& out = {}) {
   static const Op op("log");
@@ -436,7 +440,7 @@ inline Tensor neg(const Tensor& input, const Tensor& out = {}) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(out).value()});
 }
-inline Tensor normal_(const Tensor& input, double mean = 0, double std = 1) {
+inline Tensor normal_(const Tensor& input, double mean = 0.0, double std = 1.0) {
   static const Op op("normal_");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(mean).value(), Argument(std).value()});
@@ -446,9 +450,10 @@ inline Tensor one_hot(const Tensor& input, int64_t num_classes) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(num_classes).value()});
 }
-inline Tensor ones(const Argument& size, DType dtype = DType::none) {
+inline Tensor ones(const Argument& size, DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("ones");
-  return detail::call_values<Tensor, 2>(op.handle(), {size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
 inline Tensor ones_like(const Tensor& input, DType dtype = DType::none) {
   static const Op op("ones_like");
@@ -475,18 +480,21 @@ inline Tensor prod(const Tensor& input, const Argument& dim = none, bool keepdim
   return detail::call_values<Tensor, 4>(op.handle(), {Argument(input).value(), dim.value(),
         Argument(keepdim).value(), Argument(dtype).value()});
 }
-inline Tensor rand(const Argument& size, DType dtype = DType::none) {
+inline Tensor rand(const Argument& size, DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("rand");
-  return detail::call_values<Tensor, 2>(op.handle(), {size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
-inline Tensor randint(int64_t low, int64_t high, const Argument& size, DType dtype = DType::none) {
+inline Tensor randint(int64_t low, int64_t high, const Argument& size, DType dtype = DType::none,
+        const Tensor& like = {}) {
   static const Op op("randint");
-  return detail::call_values<Tensor, 4>(op.handle(), {Argument(low).value(), Argument(high).value(),
-        size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 5>(op.handle(), {Argument(low).value(), Argument(high).value(),
+        size.value(), Argument(dtype).value(), Argument(like).value()});
 }
-inline Tensor randn(const Argument& size, DType dtype = DType::none) {
+inline Tensor randn(const Argument& size, DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("randn");
-  return detail::call_values<Tensor, 2>(op.handle(), {size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
 inline Tensor randperm(int64_t n, DType dtype = DType::none) {
   static const Op op("randperm");
@@ -687,7 +695,7 @@ inline std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0) {
   return detail::call_values<std::vector<Tensor>, 2>(op.handle(), {Argument(input).value(),
         Argument(dim).value()});
 }
-inline Tensor uniform_(const Tensor& input, double low = 0, double high = 1) {
+inline Tensor uniform_(const Tensor& input, double low = 0.0, double high = 1.0) {
   static const Op op("uniform_");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(low).value(), Argument(high).value()});
@@ -717,9 +725,10 @@ inline Tensor zero_(const Tensor& input) {
   static const Op op("zero_");
   return detail::call_values<Tensor, 1>(op.handle(), {Argument(input).value()});
 }
-inline Tensor zeros(const Argument& size, DType dtype = DType::none) {
+inline Tensor zeros(const Argument& size, DType dtype = DType::none, const Tensor& like = {}) {
   static const Op op("zeros");
-  return detail::call_values<Tensor, 2>(op.handle(), {size.value(), Argument(dtype).value()});
+  return detail::call_values<Tensor, 3>(op.handle(), {size.value(), Argument(dtype).value(),
+        Argument(like).value()});
 }
 inline Tensor zeros_like(const Tensor& input, DType dtype = DType::none) {
   static const Op op("zeros_like");
@@ -805,7 +814,7 @@ inline Tensor conv2d_weight(const Tensor& input, const Argument& weight_size,
 }
 inline Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = {},
         int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0) {
+        double label_smoothing = 0.0) {
   static const Op op("nn.functional.cross_entropy");
   return detail::call_values<Tensor, 6>(op.handle(), {Argument(input).value(),
         Argument(target).value(), Argument(weight).value(), Argument(ignore_index).value(),
@@ -816,7 +825,7 @@ inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true)
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(), Argument(p).value(),
         Argument(training).value()});
 }
-inline Tensor elu(const Tensor& input, double alpha = 1) {
+inline Tensor elu(const Tensor& input, double alpha = 1.0) {
   static const Op op("nn.functional.elu");
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(alpha).value()});
@@ -838,7 +847,7 @@ inline Tensor l1_loss(const Tensor& input, const Tensor& target,
         Argument(target).value(), Argument(reduction).value()});
 }
 inline Tensor layer_norm(const Tensor& input, const Argument& normalized_shape,
-        const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5) {
+        const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-05) {
   static const Op op("nn.functional.layer_norm");
   return detail::call_values<Tensor, 5>(op.handle(), {Argument(input).value(),
         normalized_shape.value(), Argument(weight).value(), Argument(bias).value(),
@@ -896,7 +905,7 @@ inline Tensor softmax(const Tensor& input, int64_t dim) {
   return detail::call_values<Tensor, 2>(op.handle(), {Argument(input).value(),
         Argument(dim).value()});
 }
-inline Tensor softplus(const Tensor& input, double beta = 1, double threshold = 20) {
+inline Tensor softplus(const Tensor& input, double beta = 1.0, double threshold = 20.0) {
   static const Op op("nn.functional.softplus");
   return detail::call_values<Tensor, 3>(op.handle(), {Argument(input).value(),
         Argument(beta).value(), Argument(threshold).value()});
@@ -920,7 +929,7 @@ inline Tensor avg_pool2d(const Tensor& grad_output, const Argument& input_size,
 }
 inline Tensor cross_entropy(const Tensor& grad_output, const Tensor& input, const Tensor& target,
         const Tensor& weight = {}, int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0) {
+        double label_smoothing = 0.0) {
   static const Op op("nn.grad.cross_entropy");
   return detail::call_values<Tensor, 7>(op.handle(), {Argument(grad_output).value(),
         Argument(input).value(), Argument(target).value(), Argument(weight).value(),
@@ -960,7 +969,7 @@ inline Tensor max_pool(const Tensor& grad_output, const Tensor& indices, const A
 }
 inline Tensor nll_loss(const Tensor& grad_output, const Tensor& target, const Tensor& weight,
         const Argument& input_size, int64_t ignore_index = -100,
-        std::string_view reduction = "mean", double label_smoothing = 0) {
+        std::string_view reduction = "mean", double label_smoothing = 0.0) {
   static const Op op("nn.grad.nll_loss");
   return detail::call_values<Tensor, 7>(op.handle(), {Argument(grad_output).value(),
         Argument(target).value(), Argument(weight).value(), input_size.value(),
@@ -974,7 +983,7 @@ inline Tensor silu(const Tensor& grad_output, const Tensor& input) {
 }
 inline Tensor smoothed_nll_loss(const Tensor& input, const Tensor& target,
         const Tensor& weight = {}, int64_t ignore_index = -100, std::string_view reduction = "mean",
-        double label_smoothing = 0) {
+        double label_smoothing = 0.0) {
   static const Op op("nn.grad.smoothed_nll_loss");
   return detail::call_values<Tensor, 6>(op.handle(), {Argument(input).value(),
         Argument(target).value(), Argument(weight).value(), Argument(ignore_index).value(),
@@ -990,7 +999,8 @@ inline Tensor softmax(const Tensor& grad_output, const Tensor& output, int64_t d
 namespace optim {
 inline Tensor adam_step_(const Tensor& parameter, const Tensor& gradient,
         const Tensor& first_moment, const Tensor& second_moment, int64_t step, double learning_rate,
-        double beta1 = 0.9, double beta2 = 0.999, double epsilon = 1e-8, double weight_decay = 0) {
+        double beta1 = 0.9, double beta2 = 0.999, double epsilon = 1e-08,
+        double weight_decay = 0.0) {
   static const Op op("optim.adam_step_");
   return detail::call_values<Tensor, 10>(op.handle(), {Argument(parameter).value(),
         Argument(gradient).value(), Argument(first_moment).value(), Argument(second_moment).value(),
@@ -998,8 +1008,8 @@ inline Tensor adam_step_(const Tensor& parameter, const Tensor& gradient,
         Argument(beta2).value(), Argument(epsilon).value(), Argument(weight_decay).value()});
 }
 inline Tensor sgd_step_(const Tensor& parameter, const Tensor& gradient,
-        const Tensor& momentum_buffer, double learning_rate, double momentum = 0,
-        double dampening = 0, double weight_decay = 0, bool nesterov = false) {
+        const Tensor& momentum_buffer, double learning_rate, double momentum = 0.0,
+        double dampening = 0.0, double weight_decay = 0.0, bool nesterov = false) {
   static const Op op("optim.sgd_step_");
   return detail::call_values<Tensor, 8>(op.handle(), {Argument(parameter).value(),
         Argument(gradient).value(), Argument(momentum_buffer).value(),
