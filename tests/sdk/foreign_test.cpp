@@ -80,4 +80,39 @@ TEST_SUITE("foreign") {
     CHECK(twice(tensor({2.0})).text() == "tensor([6.])");
     CHECK(twice.text() == "Twice(times=3)");
   }
+
+  TEST_CASE("F-343 casts and ids of types hold across compilers and libraries") {
+    tenon::add_plugin_path(TENON_FIXTURES "/types");
+    load_fixture("foreign_types");
+    const Op describe("foreign_types.describe"), add("add"), mean("mean");
+    const Tensor boxed = Op("foreign_types.box").call<Tensor>(tensor({1.0, 2.0}), "mine");
+    CHECK(describe(boxed).text() == "mine");
+    CHECK(tenon::text_of(add(boxed, tensor({1.0, 1.0}))) == "Boxed(mine: tensor([2., 3.]))");
+    // A child here of a type from there: its overrides and casts take it, and the other way round.
+    const Tensor here = Op("foreign_types.scalar").call<Tensor>(5, 2.0);
+    const Tensor there = Op("tx.scalar").call<Tensor>(5, 2.0);
+    CHECK(tenon::type_name(here) == "ForeignScalar");
+    CHECK(tenon::text_of(mean(here)) == "0.4");
+    CHECK(tenon::text_of(add(here, there)) == "ScalarTensor(N=5, value=4)");
+    CHECK(here.text() == "ScalarTensor(N=5, value=2)");
+    CHECK(describe(here).text() == "foreign 5");
+    CHECK(describe(there).text() == "scalar 5");
+    const Tensor tagged = Op("tx.make").call<Tensor>("Tagged", tensor({1.0}), "t");
+    const Tensor labelled = Op("foreign_types.label").call<Tensor>(tensor({1.0}), "l");
+    CHECK(describe(labelled * 2).text() == "l");
+    CHECK_THROWS_WITH_AS(describe(tagged), "expected Labelled, got Tagged", tenon::TypeError);
+    CHECK_THROWS_WITH_AS(Op("tx.tag")(labelled), "expected Tagged, got Labelled", tenon::TypeError);
+  }
+
+  TEST_CASE("F-343 exceptions of a handler keep their kind across compilers and libraries") {
+    tenon::add_plugin_path(TENON_FIXTURES "/types");
+    load_fixture("foreign_types");
+    const Tensor boxed = Op("foreign_types.box").call<Tensor>(tensor({1.0}), "mine");
+    const Op neg("neg"), abs("abs"), exp("exp"), sqrt("sqrt");
+    CHECK_THROWS_WITH_AS(neg(boxed), "a standard exception from abroad", tenon::RuntimeError);
+    CHECK_THROWS_WITH_AS(abs(boxed), "an exception that is not a std::exception",
+                         tenon::RuntimeError);
+    CHECK_THROWS_WITH_AS(exp(boxed), "a value from abroad", tenon::ValueError);
+    CHECK(tenon::text_of(sqrt(boxed)) == "Boxed(mine: tensor([1.]))");
+  }
 }

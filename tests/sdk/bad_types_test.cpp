@@ -1,0 +1,237 @@
+// Types, overrides and handlers that are wrong: what is refused leaves nothing behind, and calls
+// go on as before.
+#include <functional>
+#include <map>
+
+#include <tenon/mode.hpp>
+
+#include "tests/sdk/functions.hpp"
+
+using namespace functions;
+
+namespace {
+
+Op tx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
+  (void)found;
+  return Op("tx." + name);
+}
+Tensor scalar_tensor(int64_t n, double value) { return tx("scalar").call<Tensor>(n, value); }
+
+// Plain and typed calls give what they gave before.
+void check_table_answers() {
+  CHECK(neg(row({1})).item() == -1);
+  CHECK(text_of(Op("add")(scalar_tensor(2, 1), scalar_tensor(2, 2))) ==
+        "ScalarTensor(N=2, value=3)");
+  CHECK(refusal([] { Op("mul")(scalar_tensor(2, 1), 3); }).kind == TENON_ERROR_TYPE);
+}
+bool knows_type(const std::string& name) {
+  uint32_t id = 0;
+  return refusal([&] { detail::check(host().type_find, name.c_str(), &id); }).kind == TENON_OK;
+}
+
+struct BadPlugin {
+  const char* name;
+  std::vector<std::string> texts;  // of the refusal
+};
+const BadPlugin bad_plugins[] = {
+    {"type_twice", {"type type_twice_good for a second time"}},
+    {"parent_unknown", {"'Orphan'", "no type is named 'ScalarTenso'", "'ScalarTensor'"}},
+    {"parent_itself", {"'Ouroboros'", "without cycles"}},
+    {"parents_cyclic", {"'Hen'", "'Egg'", "without cycles"}},
+    {"payload_negative", {"'Debt'", "payload size"}},
+    {"merge_missing", {"'Unmerged'", "has no merge"}},
+    {"override_twice", {"override neg[override_twice_good] for a second time"}},
+    {"override_op", {"no op is named 'nowhere.op'"}},
+    {"override_type", {"'abs'", "no tensor type is named 'ScalarTenso'", "'ScalarTensor'"}},
+    {"override_tensor", {"'abs'", "no tensor type other than Tensor"}},
+    {"override_extra", {"'third'", "has no default", "mm(input, mat2, third)"}},
+    {"override_missing", {"does not take 'mat2'", "mm(input)"}},
+    {"override_schema", {"schema error"}},
+};
+
+Op handlers(const std::string& name) {
+  static const bool loaded = (load_plugin(TENON_FIXTURES "/handlers.so"), true);
+  (void)loaded;
+  return Op("handlers." + name);
+}
+
+// A mode of plain C, that fills results and status as it likes.
+class RawMode {
+ public:
+  using Handler = std::function<tenon_status(tenon_value* results, tenon_error** error)>;
+  explicit RawMode(Handler handler) : handler_(std::move(handler)) {
+    detail::check(host().mode_enter, "raw", &RawMode::ask, static_cast<void*>(this), 0, &mode_);
+  }
+  ~RawMode() { host().mode_leave(mode_, nullptr); }
+  RawMode(const RawMode&) = delete;
+  RawMode& operator=(const RawMode&) = delete;
+
+ private:
+  static tenon_status ask(void* self, const tenon_call*, tenon_value* results,
+                          tenon_error** error) {
+    return static_cast<RawMode*>(self)->handler_(results, error);
+  }
+  Handler handler_;
+  tenon_mode* mode_ = nullptr;
+};
+
+}  // namespace
+
+TEST_SUITE("sdk/bad_types") {
+  TEST_CASE("a plugin whose types or overrides are refused leaves nothing behind") {
+    check_table_answers();
+    for (const BadPlugin& bad : bad_plugins) {
+      CAPTURE(bad.name);
+      const std::string name = bad.name;
+      const std::string before = describe("type", "ScalarTensor").json();
+      for (int attempt = 0; attempt < 2; ++attempt) {
+        const Refusal refused =
+            refusal([&] { load_plugin(TENON_FIXTURES "/bad_types/" + name + ".so"); });
+        CHECK(refused.kind == TENON_ERROR_PLUGIN);
+        for (const std::string& text : bad.texts) CHECK(has(refused.text, text));
+      }
+      CHECK_FALSE(knows_type(name + "_good"));
+      CHECK(refusal([&] { Op(name + ".op"); }).kind != TENON_OK);
+      CHECK(describe("type", "ScalarTensor").json() == before);
+      check_table_answers();
+    }
+  }
+
+  TEST_CASE("a type that another plugin has registered stays what it is") {
+    const Tensor before = scalar_tensor(2, 1);
+    const Refusal refused = refusal([] { load_plugin(TENON_FIXTURES "/bad_types/type_taken.so"); });
+    CHECK(refused.kind == TENON_ERROR_PLUGIN);
+    for (const char* text : {"ScalarTensor", "'types'", "'type_taken'"})
+      CHECK(has(refused.text, text));
+    check_table_answers();
+    // What is not contested can be used, and decides nothing.
+    CHECK(knows_type("type_taken_good"));
+    CHECK(text_of(Op("add")(before, scalar_tensor(2, 2))) == "ScalarTensor(N=2, value=3)");
+    CHECK(refusal([] { load_plugin(TENON_FIXTURES "/bad_types/type_taken.so"); }).kind != TENON_OK);
+    check_table_answers();
+  }
+
+  TEST_CASE("a handler that throws or answers nonsense is refused, and the type goes on") {
+    const Tensor x = handlers("unruly").call<Tensor>(row({1, 4}));
+    const auto refused = [&](const char* op) {
+      const Op called(op);
+      const Refusal result = refusal([&] { called(x); });
+      CHECK(result.op == op);
+      CHECK(result.provider == "handlers");
+      CHECK(numbers(sum(ensure_tensor(x))) == Numbers{5});
+      return result;
+    };
+    CHECK(refused("neg").kind == TENON_ERROR_RUNTIME);
+    CHECK(has(refused("neg").text, "a standard exception of a handler"));
+    CHECK(refused("abs").kind == TENON_ERROR_RUNTIME);
+    CHECK(refused("exp").kind == TENON_ERROR_TYPE);
+    CHECK(
+        has(refused("exp").text, "handler of Unruly for exp returned something that is no value"));
+    CHECK(refused("sqrt").kind == TENON_ERROR_TYPE);
+    CHECK(type_name(Op("sin").call<Tensor>(x)) == "Unruly");
+  }
+
+  TEST_CASE("results that a handler leaves out are None; it cannot decline half of them") {
+    const Tensor x = handlers("unruly").call<Tensor>(row({1, 4}));
+    const Op max_op("max"), min_op("min");
+    const auto [values, indices] = max_op.call<std::tuple<Value, Value>>(x, 0);
+    CHECK(text_of(values) == "7");
+    CHECK(text_of(indices) == "None");
+    CHECK(refusal([&] { min_op.call<std::tuple<Value, Value>>(x, 0); }).kind == TENON_ERROR_TYPE);
+  }
+
+  TEST_CASE("handlers that call each other's ops with their own operand are stopped") {
+    const Tensor x = handlers("chasing").call<Tensor>(row({1}));
+    const Refusal refused = refusal([&] { Op("sin")(x); });
+    CHECK(refused.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(refused.text,
+              "handler of Chasing for sin -> handler of Chasing for cos -> handler of Chasing for "
+              "sin"));
+    CHECK(type_name(Op("neg").call<Tensor>(x)) == "Chasing");
+  }
+
+  TEST_CASE("an operand that a handler keeps outlives the call") {
+    {
+      const Tensor x = handlers("unruly").call<Tensor>(row({3}));
+      Op("tanh")(x);
+    }
+    const Tensor kept = handlers("take_kept").call<Tensor>();
+    CHECK(type_name(kept) == "Unruly");
+    CHECK(ensure_tensor(kept).item() == 3);
+  }
+
+  TEST_CASE("a mode of plain C that fails without words or answers nonsense is refused") {
+    const Op neg_op("neg");
+    const Tensor x = row({1});
+    {
+      const RawMode mode([](tenon_value*, tenon_error**) { return TENON_ERROR_VALUE; });
+      CHECK(refusal([&] { neg_op(x); }).kind == TENON_ERROR_VALUE);
+    }
+    {
+      const RawMode mode([](tenon_value*, tenon_error**) { return tenon_status{12345}; });
+      CHECK(refusal([&] { neg_op(x); }).kind != TENON_OK);
+    }
+    {
+      const RawMode mode([](tenon_value* results, tenon_error**) {
+        results[0].tag = TENON_VALUE_TENSOR;
+        return TENON_OK;
+      });
+      CHECK(has(refusal([&] { neg_op(x); }).text, "handler of a mode returned something"));
+    }
+    {  // what it had filled in is released before the refusal
+      const RawMode mode([](tenon_value* results, tenon_error** error) {
+        detail::give_result(std::string("half an answer"), results);
+        detail::set_error(error, TENON_ERROR_INDEX, "mine");
+        return TENON_ERROR_INDEX;
+      });
+      const Refusal refused = refusal([&] { neg_op(x); });
+      CHECK(refused.kind == TENON_ERROR_INDEX);
+      CHECK(refused.text == "mine");
+    }
+    check_table_answers();
+  }
+
+  TEST_CASE("an exception inside nested modes leaves them in force, and their order intact") {
+    class Denying : public Mode {
+     public:
+      Denying() : Mode("denying") {}
+      Results tenon_function(const Call& call) override {
+        if (call.name() == "neg") throw ValueError("not here");
+        return call.call_parent();
+      }
+    };
+    CountMode outer, inner;
+    Denying denying;
+    const Tensor x = row({1});
+    {
+      ModeScope a(outer);
+      {
+        ModeScope b(denying);
+        ModeScope c(inner);
+        CHECK(refusal([&] { neg(abs(x)); }).kind == TENON_ERROR_VALUE);
+        CHECK(refusal([&] { neg(x); }).kind == TENON_ERROR_VALUE);
+        abs(x);
+        CHECK(refusal([&] { c.leave(); }).kind == TENON_OK);
+        abs(x);
+      }
+      abs(x);
+      CHECK(refusal([&] { a.leave(); }).kind == TENON_OK);
+    }
+    abs(x);
+    using Counts = std::map<std::string, int64_t>;
+    CHECK(inner.calls() == Counts{{"abs", 2}, {"neg", 2}});
+    CHECK(outer.calls() == Counts{{"abs", 4}});
+    check_table_answers();
+  }
+
+  TEST_CASE("objects of types live to the end of the process and go with its statics") {
+    // Their plugins stay mapped: destructors of payloads run after main.
+    static std::vector<Tensor> kept;
+    kept.push_back(scalar_tensor(2, 1));
+    kept.push_back(
+        tx("make").call<Tensor>("Tagged", row({1}), "a text that is long enough to own"));
+    kept.push_back(tx("make").call<Tensor>("Meta", row({1}), "a text that is long enough to own"));
+    CHECK(kept.size() == 3);
+  }
+}
