@@ -809,6 +809,7 @@ int32_t type_is(uint32_t type, uint32_t ancestor) {
 void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
   Payload* made = nullptr;
   if (const TensorType* owner = type.payload_owner) {
+    require_not_null(payload, "the place for the payload, which has to be constructed,");
     made = make_payload(owner->id, owner->descriptor.payload_size);
     made->destroy = owner->descriptor.destroy;
   }
@@ -831,6 +832,7 @@ tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const 
       throw Error(TENON_ERROR_TYPE,
                   made.name + " is a kind of Tensor, which has data: wrap a tensor that has it");
     }
+    if (rank > 0) require_not_null(shape, "the shape");
     give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
   });
 }
@@ -860,6 +862,7 @@ tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_
 tenon_status mode_enter(const char* name, tenon_handler_function handler, void* self, int32_t below,
                         tenon_mode** mode, tenon_error** error) {
   return guarded(error, [&] {
+    if (handler == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the handler of a mode is null");
     require_not_null(self, "the state of a mode");
     *mode = reinterpret_cast<tenon_mode*>(
         enter_mode(name == nullptr ? "" : name, handler, self, below != 0));

@@ -234,4 +234,61 @@ TEST_SUITE("sdk/bad_types") {
     kept.push_back(tx("make").call<Tensor>("Meta", row({1}), "a text that is long enough to own"));
     CHECK(kept.size() == 3);
   }
+
+  TEST_CASE("objects are refused whose type, shape, dtype or payload cannot be") {
+    const Tensor child = tx("make").call<Tensor>("S2", row({1}));
+    const uint32_t scalar_type = scalar_tensor(2, 1).view_record().type;
+    const uint32_t child_type = child.view_record().type;
+    constexpr uint32_t nothing = 1u << 30;
+    const int64_t shape[] = {2, 2}, negative[] = {2, -1};
+    void* payload = nullptr;
+    const auto created = [&](uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* sizes,
+                             void** place) {
+      tenon_tensor* result = nullptr;
+      const Refusal refused = refusal(
+          [&] { detail::check(host().typed_create, type, dtype, rank, sizes, place, &result); });
+      CHECK(result == nullptr);
+      return refused.kind;
+    };
+    CHECK(created(nothing, TENON_F32, 2, shape, &payload) == TENON_ERROR_VALUE);
+    CHECK(created(0, TENON_F32, 2, shape, &payload) == TENON_ERROR_TYPE);
+    CHECK(created(child_type, TENON_F32, 2, shape, &payload) == TENON_ERROR_TYPE);
+    CHECK(created(scalar_type, tenon_dtype{200}, 2, shape, &payload) != TENON_OK);
+    CHECK(created(scalar_type, TENON_F32, -1, shape, &payload) != TENON_OK);
+    CHECK(created(scalar_type, TENON_F32, 1000, shape, &payload) != TENON_OK);
+    CHECK(created(scalar_type, TENON_F32, 2, negative, &payload) != TENON_OK);
+    CHECK(created(scalar_type, TENON_F32, 2, nullptr, &payload) != TENON_OK);
+    // A payload that nobody constructs would be destroyed.
+    CHECK(created(scalar_type, TENON_F32, 2, shape, nullptr) == TENON_ERROR_ARGUMENT);
+
+    const auto wrapped = [&](uint32_t type, tenon_tensor* tensor) {
+      tenon_tensor* result = nullptr;
+      const Refusal refused =
+          refusal([&] { detail::check(host().typed_wrap, type, tensor, &payload, &result); });
+      CHECK(result == nullptr);
+      return refused.kind;
+    };
+    const Tensor plain = row({1}), scalar = scalar_tensor(2, 1);
+    CHECK(wrapped(nothing, plain.handle()) == TENON_ERROR_VALUE);
+    CHECK(wrapped(0, plain.handle()) == TENON_ERROR_TYPE);
+    CHECK(wrapped(scalar_type, plain.handle()) == TENON_ERROR_TYPE);
+    CHECK(wrapped(child_type, scalar.handle()) == TENON_ERROR_TYPE);
+    CHECK(wrapped(child_type, nullptr) != TENON_OK);
+
+    CHECK(host().type_is(nothing, 0) == 0);
+    CHECK(host().type_is(child_type, nothing) == 0);
+    CHECK(host().type_is(child_type, 0) == 1);
+    CHECK(std::string(host().type_name(nothing)).empty());
+    CHECK_FALSE(knows_type(""));
+    CHECK(host().typed_payload(nullptr) == nullptr);
+
+    tenon_mode* mode = nullptr;
+    int state = 0;
+    CHECK(refusal([&] {
+            detail::check(host().mode_enter, "none", tenon_handler_function{nullptr},
+                          static_cast<void*>(&state), 0, &mode);
+          }).kind == TENON_ERROR_ARGUMENT);
+    CHECK(mode == nullptr);
+    check_table_answers();
+  }
 }
