@@ -160,6 +160,29 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   return nearest ? " (did you mean " + quote(*nearest) + "?)" : "";
 }
 
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  size_t p = 0;
+  size_t n = 0;
+  size_t star = pattern.npos;
+  size_t resume = 0;
+  while (n < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && pattern[p] == text[n]) {
+      ++p;
+      ++n;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
 std::string float_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";

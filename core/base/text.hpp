@@ -34,6 +34,9 @@ std::optional<std::string_view> nearest_word(std::string_view word,
 // " (did you mean 'alpha'?)", or nothing when no candidate is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
+// Whether the whole text is the pattern, in which '*' stands for any text.
+bool matches_pattern(std::string_view pattern, std::string_view text);
+
 // The shortest text that reads back as the same number and as a float: 1.0, 0.1, 1e-05, inf, nan.
 std::string float_text(double number);
 

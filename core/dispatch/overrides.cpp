@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/modes.hpp"
+#include "core/dispatch/specificity.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 
@@ -22,87 +23,27 @@ constexpr int kMaxDepth = 256;
 
 // ---- plans ----
 
-// How well an override fits a call's types: the steps from each to what it accepts. Null: not at
-// all, then `why` says for what reason.
-bool fits(const Override& entry, std::span<const TensorType* const> types, const TensorType& tensor,
-          bool plain, std::vector<int>& steps, std::string* why) {
-  steps.clear();
-  const auto check = [&](const TensorType& type) {
-    const int distance = entry.distance(type);
-    if (distance < 0 && why != nullptr) *why = "it does not accept " + type.name;
-    steps.push_back(distance);
-    return distance >= 0;
-  };
-  for (const TensorType* type : types) {
-    if (!check(*type)) return false;
-  }
-  if (plain && !check(tensor)) return false;
-  for (const TensorType* wanted : entry.types) {
-    const bool present = std::any_of(types.begin(), types.end(),
-                                     [&](const TensorType* type) { return type->is(*wanted); });
-    if (present) continue;
-    if (why != nullptr) *why = "no operand is a " + wanted->name;
-    return false;
-  }
-  return true;
-}
-
-// Whether a is at least as specific as b in every type, and more so in one.
-bool dominates(const Override& a, const std::vector<int>& a_steps, const Override& b,
-               const std::vector<int>& b_steps) {
-  bool better = a.types.size() > b.types.size();
-  if (a.types.size() < b.types.size()) return false;
-  for (size_t i = 0; i < a_steps.size(); ++i) {
-    if (a_steps[i] > b_steps[i]) return false;
-    better |= a_steps[i] < b_steps[i];
-  }
-  return better;
-}
-
-std::string names_text(std::span<const TensorType* const> types) {
-  Words names;
-  for (const TensorType* type : types) names.push_back(type->name);
-  return "[" + join(names, ", ") + "]";
-}
-
-const Override* most_specific(const std::vector<const Override*>& entries, const TensorType& level,
-                              const OperandTypes& types, std::vector<Note>* notes) {
-  const std::span<const TensorType* const> list(types.types, types.count);
-  const TensorType& tensor = TypeTable::process().tensor();
-  std::vector<std::pair<const Override*, std::vector<int>>> fitting;
-  for (const Override* entry : entries) {
-    if (!entry->for_type(level)) continue;
-    std::vector<int> steps;
-    std::string why;
-    if (fits(*entry, list, tensor, types.plain, steps, &why)) {
-      fitting.emplace_back(entry, std::move(steps));
-    } else if (notes != nullptr) {
-      notes->push_back({&level, "override " + entry->key() + " from '" + entry->provider +
-                                    "' does not apply: " + why});
-    }
-  }
-  for (const auto& [entry, steps] : fitting) {
-    const bool best = std::all_of(fitting.begin(), fitting.end(), [&](const auto& other) {
-      return other.first == entry || dominates(*entry, steps, *other.first, other.second);
-    });
-    if (best) return entry;
-  }
-  if (fitting.empty()) return nullptr;
-  const Override& a = *fitting[0].first;
-  const Override& b = *fitting[1].first;
-  throw Error(TENON_ERROR_TYPE,
-              "override of '" + a.schema.name + "' is ambiguous for " + names_text(list) + ": " +
-                  a.key() + " from '" + a.provider + "' and " + b.key() + " from '" + b.provider +
-                  "'; possible fix: register " + a.schema.name + names_text(list));
-}
-
 // The answerers of a type, from it up.
 Turn make_turn(const Implementation& implementation, const std::vector<const Override*>& entries,
                const TensorType& type, const OperandTypes& types, std::vector<Note>* notes) {
   Turn turn;
   turn.type = &type;
+  const std::span<const TensorType* const> list(types.types, types.count);
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
-    if (const Override* entry = most_specific(entries, *level, types, notes)) {
+    const auto note = [&](const Override& entry, const std::string& why) {
+      notes->push_back({level, "override " + entry.key() + " from '" + entry.provider +
+                                   "' does not apply: " + why});
+    };
+    const std::vector<const Override*> best =
+        most_specific(entries, *level, {list, types.plain}, notes == nullptr ? PassOver() : note);
+    if (best.size() > 1) {
+      const Ambiguity ambiguity{best[0], best[1], {list.begin(), list.end()}, types.plain};
+      // What has a nearer answer is asked by call_parent only, and passed over.
+      if (turn.first_override < 0 && turn.first_handler < 0)
+        throw Error(TENON_ERROR_TYPE, ambiguity.text());
+      if (notes != nullptr) notes->push_back({level, ambiguity.text()});
+    } else if (!best.empty()) {
+      const Override* entry = best.front();
       if (turn.first_override < 0 && turn.first_handler < 0)
         turn.first_override = static_cast<int8_t>(turn.line.size());
       turn.line.push_back({Answerer::Kind::Override, level, entry,
@@ -152,8 +93,8 @@ Plan make_plan(const Implementation& implementation, const OperandTypes& types,
   plan.implementation = &implementation;
   plan.types.assign(types.types, types.types + types.count);
   plan.plain = types.plain;
-  std::vector<const Override*> entries = TypeTable::process().overrides(implementation.schema.name);
-  std::erase_if(entries, [](const Override* entry) { return entry->rules_only(); });
+  const std::vector<const Override*> entries =
+      TypeTable::process().overrides(implementation.schema.name);
   for (const TensorType* type : plan.types) {
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
     if (!type->dispatches()) continue;
@@ -162,8 +103,12 @@ Plan make_plan(const Implementation& implementation, const OperandTypes& types,
   }
   for (const TensorType* type : plan.types) {
     const uint32_t fallback = type->fallback();
-    if (fallback == TENON_FALLBACK_TO_TENSOR || fallback == TENON_FALLBACK_UNWRAP_REWRAP)
+    if (fallback != TENON_FALLBACK_TO_TENSOR && fallback != TENON_FALLBACK_UNWRAP_REWRAP) continue;
+    if (type->falls_back_for(implementation.schema.name)) {
       plan.fallbacks.push_back(type);
+    } else if (notes != nullptr) {
+      notes->push_back({type, "its fallback is not for this op (`fallback_ops` in the config)"});
+    }
   }
   return plan;
 }

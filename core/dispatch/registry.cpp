@@ -89,10 +89,13 @@ void Registry::commit(const std::string& provider,
           stage.activate = false;
           stage.inactive_reason = "outranked by '" + active->provider + "' (ops.prefer)";
         } else {
+          const std::string difference = schema_difference(active->schema, active->provider,
+                                                           stage.implementation->schema, provider);
           throw Error(TENON_ERROR_PLUGIN,
                       "op '" + name + "' has two providers: '" + active->provider + "' and '" +
-                          provider + "'; rank them in the config, as in \"ops\": {\"prefer\": {\"" +
-                          name + "\": \"" + provider + "\"}}");
+                          provider + "'" + (difference.empty() ? "" : "; " + difference) +
+                          "; rank them in the config, as in \"ops\": {\"prefer\": {\"" + name +
+                          "\": \"" + provider + "\"}}");
         }
       }
     }

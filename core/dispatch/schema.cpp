@@ -814,6 +814,36 @@ std::string signature_text(const Schema& schema) {
   return text + ")";
 }
 
+std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,
+                              std::string_view b_owner) {
+  const auto parameter_text = [](const Schema& schema, size_t i) -> std::string {
+    if (i >= schema.parameters.size()) return "nothing";
+    const Parameter& parameter = schema.parameters[i];
+    return quote(type_text(parameter.type) + " " + parameter.name +
+                 (parameter.has_default ? "=" + parameter.default_value.text : "")) +
+           (parameter.keyword_only ? " by name only" : "");
+  };
+  const auto returns_text = [](const Schema& schema) {
+    std::vector<std::string> types;
+    for (size_t i = 0; i < schema.returns.size(); ++i) {
+      types.push_back(type_text(schema.returns[i]) +
+                      (schema.return_names[i].empty() ? "" : " " + schema.return_names[i]));
+    }
+    return "'" + join(types, ", ") + "'";
+  };
+  const auto differ = [&](const std::string& where, const std::string& of_a,
+                          const std::string& of_b) {
+    return "their schemas differ in " + where + ": " + of_a + " of " + quote(a_owner) + ", " +
+           of_b + " of " + quote(b_owner);
+  };
+  for (size_t i = 0; i < std::max(a.parameters.size(), b.parameters.size()); ++i) {
+    const std::string of_a = parameter_text(a, i), of_b = parameter_text(b, i);
+    if (of_a != of_b) return differ("parameter " + std::to_string(i + 1), of_a, of_b);
+  }
+  const std::string of_a = returns_text(a), of_b = returns_text(b);
+  return of_a == of_b ? "" : differ("what they return", of_a, of_b);
+}
+
 std::string type_text(const SchemaType& type) {
   std::string text(kind_name(type.kind));
   if (type.alias != 0) {

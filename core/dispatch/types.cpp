@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/specificity.hpp"
 
 namespace tenon::core {
 
@@ -44,6 +46,22 @@ Words split_names(const char* text) {
   return names;
 }
 
+bool is_operand(const Parameter& parameter) {
+  return parameter.type.kind == TypeKind::tensor ||
+         parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
+}
+
+// How many operands of the op can have a type of their own; a list has as many as one likes.
+size_t operand_count(const Schema& op) {
+  size_t count = 0;
+  for (const Parameter& parameter : op.parameters) {
+    if (!is_operand(parameter)) continue;
+    if (parameter.type.list) return std::numeric_limits<size_t>::max();
+    ++count;
+  }
+  return count;
+}
+
 // What an override leaves out of the op's signature, or adds to it, for listings.
 std::vector<std::string> signature_differences(const Schema& own, const Schema& op,
                                                const OverrideBinding& binding) {
@@ -70,11 +88,28 @@ int TensorType::distance(const TensorType& ancestor) const {
 
 uint32_t TensorType::fallback() const {
   for (const TensorType* type = this; type != nullptr; type = type->parent) {
-    const uint32_t configured = type->configured_fallback.load(std::memory_order_relaxed);
-    if (configured != TENON_FALLBACK_INHERIT) return configured;
+    const TypeSettings* configured = type->settings.load(std::memory_order_acquire);
+    if (configured != nullptr && configured->fallback != TENON_FALLBACK_INHERIT)
+      return configured->fallback;
     if (type->descriptor.fallback != TENON_FALLBACK_INHERIT) return type->descriptor.fallback;
   }
   return TENON_FALLBACK_DECLINE;
+}
+
+bool TensorType::falls_back_for(std::string_view op) const {
+  const auto names_op = [&](const std::vector<std::string>& patterns) {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return matches_pattern(pattern, op); });
+  };
+  for (const TensorType* type = this; type != nullptr; type = type->parent) {
+    const TypeSettings* configured = type->settings.load(std::memory_order_acquire);
+    if (configured == nullptr ||
+        (configured->fallback_allow.empty() && configured->fallback_deny.empty()))
+      continue;
+    const bool allowed = configured->fallback_allow.empty() || names_op(configured->fallback_allow);
+    return allowed && !names_op(configured->fallback_deny);
+  }
+  return true;
 }
 
 bool TensorType::has_handler() const {
@@ -99,11 +134,7 @@ bool TensorType::dispatches() const {
   return type != nullptr;
 }
 
-std::string Override::key() const {
-  Words names;
-  for (const TensorType* type : types) names.push_back(type->name);
-  return schema.name + "[" + join(names, ", ") + "]";
-}
+std::string Override::key() const { return schema.name + type_names_text(types); }
 
 int Override::distance(const TensorType& type) const {
   int nearest = accepts_any ? kAnyDistance : -1;
@@ -211,7 +242,7 @@ void TypeTable::set_rule(Rule rule) { rule_ = std::move(rule); }
 TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                        std::span<const tenon_type_descriptor* const> types,
                                        std::span<const tenon_override_descriptor* const> overrides,
-                                       const SchemaOf& schema_of) const {
+                                       const OpOf& op_of, const Conduct& conduct) const {
   const std::lock_guard lock(mutex_);
   Prepared prepared;
   std::unordered_map<std::string_view, const TensorType*> own;  // of prepared.types
@@ -281,8 +312,14 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       throw Error(TENON_ERROR_VALUE,
                   what + ": it has component tensors, but no payload, names or way to reach them");
     }
-    const bool converts = descriptor.fallback == TENON_FALLBACK_TO_TENSOR ||
-                          descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP;
+    if (const auto configured = settings_.find(type->name); configured != settings_.end())
+      type->settings = configured->second.get();
+    const TypeSettings* settings = type->settings.load();
+    const uint32_t fallback = settings == nullptr || settings->fallback == TENON_FALLBACK_INHERIT
+                                  ? descriptor.fallback
+                                  : settings->fallback;
+    const bool converts =
+        fallback == TENON_FALLBACK_TO_TENSOR || fallback == TENON_FALLBACK_UNWRAP_REWRAP;
     const bool keeps_one = type->keeps_one_tensor();
     if (converts && !type->is_tensor && !keeps_one && descriptor.to_tensor == nullptr) {
       throw Error(TENON_ERROR_VALUE,
@@ -291,7 +328,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     const bool remakes =
         keeps_one && (descriptor.metadata == TENON_METADATA_KEEP ? descriptor.copy != nullptr
                                                                  : descriptor.merge != nullptr);
-    if (descriptor.fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type->is_tensor && !remakes &&
+    if (fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type->is_tensor && !remakes &&
         descriptor.from_tensor == nullptr) {
       throw Error(TENON_ERROR_VALUE,
                   what + ": its fallback rewraps results, but it has no from_tensor" +
@@ -352,7 +389,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                 "must be for type Tensor alone"
                               : ": it names no tensor type other than Tensor"));
 
-    const std::string op_schema = schema_of(entry->schema.name);
+    const std::string op_schema = op_of(entry->schema.name).schema;
     if (op_schema.empty()) {
       throw Error(TENON_ERROR_VALUE, what + ": no op is named " + quote(entry->schema.name));
     }
@@ -376,17 +413,18 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                          std::to_string(op.returns.size()));
     }
     entry->differences = signature_differences(entry->schema, op, bind_override(entry->schema, op));
+    entry->operand_count = operand_count(op);
 
     const auto check_rival = [&](const Override& other) {
       if (other.schema.name != entry->schema.name || other.types != entry->types) return;
       if (other.provider == provider)
         throw Error(TENON_ERROR_PLUGIN, what + ": it registers " + entry->key() + " twice");
-      if (!rule_ || rule_(entry->schema.name, other.provider, provider).empty()) {
+      if (!rule_ || rule_(*entry, other.provider, provider).empty()) {
         throw Error(TENON_ERROR_PLUGIN, "override " + entry->key() + " has two providers: '" +
                                             other.provider + "' and '" + provider +
                                             "'; rank them in the config, as in \"ops\": "
                                             "{\"prefer\": {\"" +
-                                            entry->schema.name + "\": \"" + provider + "\"}}");
+                                            entry->key() + "\": \"" + provider + "\"}}");
       }
     };
     for (const auto& other : prepared.overrides) check_rival(*other);
@@ -394,12 +432,63 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       for (const auto& other : found->second) check_rival(*other);
     }
     if (!entry->differences.empty()) {
-      prepared.warnings.push_back("override " + entry->key() +
-                                  ": signature differs: " + join(entry->differences, "; "));
+      prepared.notes.push_back("override " + entry->key() +
+                               ": signature differs: " + join(entry->differences, "; "));
     }
     prepared.overrides.push_back(std::move(entry));
   }
+  check_conduct(prepared, provider, op_of, conduct);
   return prepared;
+}
+
+// What is allowed and seldom meant: overrides of the ops of others for the types of others, and
+// overrides between which nothing decides.
+void TypeTable::check_conduct(Prepared& prepared, const std::string& provider, const OpOf& op_of,
+                              const Conduct& conduct) const {
+  std::vector<std::string>& faults = prepared.warnings;
+  std::map<std::string_view, Entries> added;  // by op
+  for (const auto& entry : prepared.overrides) {
+    added[entry->schema.name].push_back(entry.get());
+    const bool owns_type =
+        std::any_of(entry->types.begin(), entry->types.end(),
+                    [&](const TensorType* type) { return type->provider == provider; });
+    if (conduct.glue || owns_type) continue;
+    const std::string owner = op_of(entry->schema.name).provider;
+    if (owner == provider) continue;
+    std::vector<std::string> types;
+    for (const TensorType* type : entry->types)
+      types.push_back("type " + type->name + " of '" + type->provider + "'");
+    faults.push_back("override " + entry->key() + ": plugin '" + provider +
+                     "' owns neither the op, which is of '" + owner +
+                     "', nor any of the types: " + join(types, ", ") +
+                     "; if it shall join them, say so at its entry in the config: \"glue\": true");
+  }
+  for (const auto& [op, entries] : added) {
+    Entries all = entries;
+    if (const auto found = overrides_.find(op); found != overrides_.end()) {
+      for (const auto& entry : found->second) all.push_back(entry.get());
+    }
+    for (const Ambiguity& ambiguity : find_ambiguities(in_force(std::move(all)), entries)) {
+      if (!conduct.expected || !conduct.expected(ambiguity.fix()))
+        faults.push_back(ambiguity.text());
+    }
+  }
+  if (conduct.strict && !faults.empty()) {
+    throw Error(TENON_ERROR_PLUGIN,
+                join(faults, "\n") + "\nthe config is strict: without it these are warnings");
+  }
+}
+
+// Without those that another provider is preferred to.
+TypeTable::Entries TypeTable::in_force(Entries entries) const {
+  const Entries all = entries;
+  std::erase_if(entries, [&](const Override* entry) {
+    return std::any_of(all.begin(), all.end(), [&](const Override* other) {
+      return other != entry && other->types == entry->types && rule_ &&
+             rule_(*entry, entry->provider, other->provider) == other->provider;
+    });
+  });
+  return entries;
 }
 
 void TypeTable::commit(Prepared prepared) {
@@ -428,14 +517,10 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
   {
     const std::lock_guard lock(mutex_);
     const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
-      for (const auto& entry : entries) {
-        // One that another provider is preferred to is not in force.
-        const bool outranked = std::any_of(entries.begin(), entries.end(), [&](const auto& other) {
-          return other != entry && other->types == entry->types && rule_ &&
-                 rule_(entry->schema.name, entry->provider, other->provider) == other->provider;
-        });
-        if (!outranked) keyed.emplace_back(entry->key(), entry.get());
-      }
+      Entries all;
+      for (const auto& entry : entries) all.push_back(entry.get());
+      for (const Override* entry : in_force(std::move(all)))
+        keyed.emplace_back(entry->key(), entry);
     };
     if (op.empty()) {
       for (const auto& [name, entries] : overrides_) collect(entries);
@@ -459,9 +544,32 @@ const Override* TypeTable::rules_of(std::string_view op) const {
   return nullptr;
 }
 
-void TypeTable::configure_fallback(const TensorType& type, uint32_t fallback) {
-  const_cast<TensorType&>(type).configured_fallback.store(fallback, std::memory_order_relaxed);
+std::vector<Ambiguity> TypeTable::ambiguities() const {
+  const Entries all = overrides();
+  std::map<std::string_view, Entries> by_op;
+  for (const Override* entry : all) by_op[entry->schema.name].push_back(entry);
+  std::vector<Ambiguity> list;
+  for (const auto& [op, entries] : by_op) {
+    std::vector<Ambiguity> found = find_ambiguities(entries, entries);
+    std::move(found.begin(), found.end(), std::back_inserter(list));
+  }
+  return list;
+}
+
+void TypeTable::configure(const std::string& type, TypeSettings settings) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<const TypeSettings>& slot = settings_[type];
+  if (slot != nullptr) replaced_.push_back(std::move(slot));
+  slot = std::make_unique<const TypeSettings>(std::move(settings));
+  if (const auto found = names_.find(type); found != names_.end())
+    const_cast<TensorType*>(found->second)->settings.store(slot.get(), std::memory_order_release);
   note_change();
+}
+
+const TypeSettings* TypeTable::settings(std::string_view type) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = settings_.find(type);
+  return found == settings_.end() ? nullptr : found->second.get();
 }
 
 }  // namespace tenon::core

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "core/dispatch/op.hpp"
+#include "core/dispatch/type_settings.hpp"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {
@@ -33,7 +35,7 @@ struct TensorType {
   bool is_tensor = false;                     // Tensor or a descendant
   const TensorType* payload_owner = nullptr;  // the nearest in its line that has a payload
   tenon_type_descriptor descriptor{};
-  std::atomic<uint32_t> configured_fallback{TENON_FALLBACK_INHERIT};  // by the config
+  std::atomic<const TypeSettings*> settings{nullptr};  // null: the config does not speak of it
   std::atomic<bool> has_overrides{false};
 
   bool is(const TensorType& other) const {
@@ -44,6 +46,8 @@ struct TensorType {
   // Steps up to the ancestor; -1 when it is none.
   int distance(const TensorType& ancestor) const;
   uint32_t fallback() const;
+  // Whether the config lets its fallback stand for this op.
+  bool falls_back_for(std::string_view op) const;
   bool has_handler() const;  // of its own or inherited, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
@@ -64,6 +68,7 @@ struct Override {
   std::unique_ptr<Implementation> rules;  // of one that is recorded like an op
   std::unique_ptr<tenon_op> handle;       // of `rules`
   std::vector<std::string> differences;   // "lacks alpha, out"
+  size_t operand_count = 0;               // of the op: how many can have a type of their own
 
   std::string key() const;  // "add[ScalarTensor, Other]"
   // Rules for plain tensors: it answers no calls.
@@ -74,6 +79,8 @@ struct Override {
   int distance(const TensorType& type) const;
   bool for_type(const TensorType& type) const;
 };
+
+struct Ambiguity;
 
 // How the arguments of an op become those of an override's own signature.
 struct OverrideBinding {
@@ -106,20 +113,31 @@ class TypeTable {
   void set_finder(std::function<void(std::string_view name)> finder);
   // Which of two providers of an override for an op is preferred; "" when nobody ranks them.
   using Rule =
-      std::function<std::string(std::string_view op, const std::string& a, const std::string& b)>;
+      std::function<std::string(const Override& entry, const std::string& a, const std::string& b)>;
   void set_rule(Rule rule);
 
   // What a plugin brings: prepare refuses all of it or changes nothing, commit cannot fail. Called
-  // under one lock by whoever registers. `schema_of` answers the schema text of an op, or "".
+  // under one lock by whoever registers. `op_of` finds an op; its schema is empty when there is
+  // none.
   struct Prepared {
     std::vector<std::unique_ptr<TensorType>> types;
     std::vector<std::unique_ptr<Override>> overrides;
-    std::vector<std::string> warnings;
+    std::vector<std::string> notes;     // worth a line for who asks for it
+    std::vector<std::string> warnings;  // ambiguities and piracy
   };
-  using SchemaOf = std::function<std::string(std::string_view op)>;
+  struct OpSource {
+    std::string schema;
+    std::string provider;
+  };
+  using OpOf = std::function<OpSource(std::string_view op)>;
+  struct Conduct {
+    bool strict = false;  // what would be a warning is refused
+    bool glue = false;    // may override the ops of others for the types of others
+    std::function<bool(const std::string& key)> expected;  // another plugin will bring it
+  };
   Prepared prepare(const std::string& provider, std::span<const tenon_type_descriptor* const> types,
-                   std::span<const tenon_override_descriptor* const> overrides,
-                   const SchemaOf& schema_of) const;
+                   std::span<const tenon_override_descriptor* const> overrides, const OpOf& op_of,
+                   const Conduct& conduct) const;
   void commit(Prepared prepared);
 
   // All but Tensor, by id.
@@ -128,7 +146,12 @@ class TypeTable {
   std::vector<const Override*> overrides(std::string_view op = {}) const;
   // Rules of another plugin that take the place of an op's own; null: none.
   const Override* rules_of(std::string_view op) const;
-  void configure_fallback(const TensorType& type, uint32_t fallback);
+  // Pairs of overrides between which nothing decides, sorted as the overrides are.
+  std::vector<Ambiguity> ambiguities() const;
+  // For a type that is registered, or will be.
+  void configure(const std::string& type, TypeSettings settings);
+  // Null when there are none.
+  const TypeSettings* settings(std::string_view type) const;
 
   // Changes with everything that is registered; what is derived from the table is stale then.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -139,7 +162,11 @@ class TypeTable {
   static constexpr size_t kChunks = 64;
   using Chunk = std::array<const TensorType*, kChunk>;
 
+  using Entries = std::vector<const Override*>;
   void publish(std::unique_ptr<TensorType> type);
+  void check_conduct(Prepared& prepared, const std::string& provider, const OpOf& op_of,
+                     const Conduct& conduct) const;
+  Entries in_force(Entries entries) const;
 
   std::atomic<const TensorType**> chunks_[kChunks] = {};
   std::atomic<size_t> count_{0};
@@ -147,6 +174,8 @@ class TypeTable {
   std::vector<std::unique_ptr<TensorType>> types_;
   std::unordered_map<std::string_view, const TensorType*> names_;
   std::unordered_map<std::string_view, std::vector<std::unique_ptr<Override>>> overrides_;  // by op
+  std::map<std::string, std::unique_ptr<const TypeSettings>, std::less<>> settings_;
+  std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them
   std::atomic<uint64_t> generation_{1};
   mutable std::mutex mutex_;
   std::function<void(std::string_view)> finder_;

@@ -41,6 +41,19 @@ bool is_name(std::string_view text) {
   return !start;
 }
 
+// "nn.*", or for overrides "add[TypeA, TypeB]".
+bool is_pattern(std::string_view text) {
+  const size_t bracket = std::min(text.find('['), text.size());
+  const auto made_of = [](std::string_view part, std::string_view more) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [&](char c) {
+      return is_word(c) || c == '.' || c == '*' || more.find(c) != more.npos;
+    });
+  };
+  if (!made_of(text.substr(0, bracket), "")) return false;
+  if (bracket == text.size()) return true;
+  return text.ends_with(']') && made_of(text.substr(bracket + 1, text.size() - bracket - 2), ", ");
+}
+
 // What a value is, for messages; short strings and numbers are shown.
 std::string found_text(const tenon_tree& node) {
   switch (node.kind()) {
@@ -253,7 +266,7 @@ class Reader {
         fits = is_name(text);
         break;
       case ConfigText::Pattern:
-        fits = !text.empty() && all([](char c) { return is_word(c) || c == '.' || c == '*'; });
+        fits = is_pattern(text);
         break;
       case ConfigText::Version:
         try {

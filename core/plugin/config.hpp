@@ -11,7 +11,11 @@
 //                 "require": false}],
 //    "search_paths": ["plugins"],
 //    "ops": {"prefer": {"add": "math", "nn.functional.*": "nn"},
-//            "disable": ["exp2", {"op": "nn.*", "plugin": "other"}]},
+//            "disable": ["exp2", {"op": "nn.*", "plugin": "other"}, "add[TypeA, TypeB]"],
+//            "duplicates": "first"},
+//    "types": {"TypeA": {"fallback": "to_tensor", "fallback_ops": {"allow": ["nn.*"], "deny": []},
+//                        "covers": ["add", "mm"]}},
+//    "strict": false,
 //    "seed": 1, "threads": 4,
 //    "data": {"path": "digits.csv", "format": "csv", "label_column": -1, "header": false, "scale":
 //    0.0625,

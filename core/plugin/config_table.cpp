@@ -59,6 +59,9 @@ constexpr ConfigKey kPluginKeys[] = {
      .meaning = "whether it is an error when the plugin is missing",
      .forms = kBool,
      .fallback = "true"},
+    {.name = "glue",
+     .meaning = "whether it may override ops of others for types of others, to join them",
+     .forms = kBool},
 };
 std::string_view plugin_shorthand(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".so") ? "path" : "name";
@@ -71,7 +74,10 @@ constexpr ConfigForm kPluginEntry[] = {{.type = Type::Object, .object = &kPlugin
 constexpr ConfigForm kPlugins[] = {{.type = Type::Array, .elements = kPluginEntry}};
 
 constexpr ConfigKey kDisableKeys[] = {
-    {.name = "op", .meaning = "name or pattern of ops", .forms = kPattern, .required = true},
+    {.name = "op",
+     .meaning = "name or pattern of ops, or of single overrides: 'add[TypeA, TypeB]'",
+     .forms = kPattern,
+     .required = true},
     {.name = "plugin", .meaning = "only what this plugin brings", .forms = kPluginId},
 };
 constexpr ConfigObject kDisable = {
@@ -83,20 +89,55 @@ constexpr ConfigForm kDisableEntry[] = {{.type = Type::Object, .object = &kDisab
 constexpr ConfigForm kDisableList[] = {{.type = Type::Array, .elements = kDisableEntry}};
 constexpr ConfigForm kPrefer[] = {
     {.type = Type::Map, .text = Text::Pattern, .elements = kPluginId}};
+constexpr Names kDuplicateRules = {"error", "first", "last"};
+constexpr ConfigForm kDuplicates[] = {
+    {.type = Type::Text, .text = Text::Choice, .choices = kDuplicateRules}};
 constexpr ConfigKey kOpsKeys[] = {
     {.name = "prefer",
-     .meaning = "op or pattern -> the plugin whose implementation is taken; the first that matches "
-                "decides",
+     .meaning = "op, override or pattern -> the plugin whose implementation is taken; the first "
+                "that matches decides",
      .forms = kPrefer,
      .fallback = "{}"},
     {.name = "disable",
-     .meaning = "ops or patterns that are switched off",
+     .meaning = "ops, overrides or patterns that are switched off",
      .forms = kDisableList,
      .fallback = "[]"},
+    {.name = "duplicates",
+     .meaning = "who provides what several plugins of the list bring and no rule ranks: nobody, "
+                "which is an error and the default, the first, or the last of the list",
+     .forms = kDuplicates},
 };
 constexpr ConfigObject kOps = {
     .name = "ops", .meaning = "ranking and switching off of ops", .keys = kOpsKeys};
 constexpr ConfigForm kOpsForm[] = {{.type = Type::Object, .object = &kOps}};
+
+// ---- tensor types ----
+
+constexpr ConfigForm kPatterns[] = {{.type = Type::Array, .elements = kPattern}};
+constexpr Names kFallbackNames = {"decline", "to_tensor", "unwrap_rewrap"};
+constexpr ConfigForm kFallbackForm[] = {
+    {.type = Type::Text, .text = Text::Choice, .choices = kFallbackNames}};
+constexpr ConfigKey kFallbackOpsKeys[] = {
+    {.name = "allow", .meaning = "ops that fall back; all when left out", .forms = kPatterns},
+    {.name = "deny", .meaning = "ops that do not, allowed or not", .forms = kPatterns},
+};
+constexpr ConfigObject kFallbackOps = {
+    .name = "fallback_ops", .meaning = "for which ops a type falls back", .keys = kFallbackOpsKeys};
+constexpr ConfigForm kFallbackOpsForm[] = {{.type = Type::Object, .object = &kFallbackOps}};
+constexpr ConfigKey kTypeKeys[] = {
+    {.name = "fallback",
+     .meaning = "what happens when nobody answers for the type; its own rule when left out",
+     .forms = kFallbackForm},
+    {.name = "fallback_ops", .meaning = kFallbackOps.meaning, .forms = kFallbackOpsForm},
+    {.name = "covers",
+     .meaning = "the ops that the type is meant for; `tenon coverage` lists no others",
+     .forms = kPatterns},
+};
+constexpr ConfigObject kType = {
+    .name = "type", .meaning = "how a tensor type is treated", .keys = kTypeKeys};
+constexpr ConfigForm kTypeEntry[] = {{.type = Type::Object, .object = &kType}};
+constexpr ConfigForm kTypesForm[] = {
+    {.type = Type::Map, .text = Text::Name, .elements = kTypeEntry}};
 
 // ---- data ----
 
@@ -271,6 +312,11 @@ constexpr ConfigKey kRootKeys[] = {
      .forms = kInputPaths,
      .fallback = "[]"},
     {.name = "ops", .meaning = kOps.meaning, .forms = kOpsForm, .fallback = "{}"},
+    {.name = "types", .meaning = "name of a tensor type -> how it is treated", .forms = kTypesForm},
+    {.name = "strict",
+     .meaning = "whether plugins are refused that register what is only warned of otherwise: "
+                "ambiguous overrides, overrides of ops of others for types of others",
+     .forms = kBool},
     {.name = "seed",
      .meaning = "start of the random numbers; the same seed gives the same run",
      .forms = kSeed,
@@ -353,7 +399,7 @@ std::string_view text_pattern(Text text) {
     case Text::Name:
       return "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$";
     case Text::Pattern:
-      return "^[A-Za-z0-9_.*]+$";
+      return "^[A-Za-z0-9_.*]+(\\[[A-Za-z0-9_.*, ]+\\])?$";
     case Text::Sha256:
       return "^[0-9A-Fa-f]{64}$";
     default:

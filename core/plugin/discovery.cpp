@@ -102,6 +102,7 @@ SearchEnvironment SearchEnvironment::of_process() {
   environment.plugin_path = environment_variable("TENON_PLUGIN_PATH");
   environment.data_home = environment_variable("XDG_DATA_HOME");
   environment.home = environment_variable("HOME");
+  environment.prefer = environment_variable("TENON_PREFER");
   environment.install_folder = install_folder_of_library();
   return environment;
 }

@@ -17,13 +17,14 @@ enum class PluginOrigin { Path, Config, Environment, User, Install };
 
 const char* plugin_origin_text(PluginOrigin origin) noexcept;
 
-// What of the process decides the search; tests make their own.
+// What of the process decides which plugins are used; tests make their own.
 struct SearchEnvironment {
   bool elevated = false;  // runs with more rights than its user: his folders are not trusted
   std::optional<std::string> plugin_path;  // TENON_PLUGIN_PATH
   std::optional<std::string> data_home;    // XDG_DATA_HOME
   std::optional<std::string> home;         // HOME
   std::string install_folder;
+  std::optional<std::string> prefer;  // TENON_PREFER: rules that go before those of configs
 
   static SearchEnvironment of_process();
 };

@@ -6,7 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/schema.hpp"
 #include "core/plugin/sha256.hpp"
 #include "core/plugin/version_range.hpp"
 
@@ -40,49 +42,28 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
 };
 
 struct PluginManager::Policies {
-  std::vector<PluginPolicy> list;    // the newest first
-  std::vector<std::string> folders;  // of add_search_path, the newest first
-  std::vector<std::string> files;    // of load(), the newest first
+  PluginPolicy environment;                   // rules of TENON_PREFER
+  std::vector<PluginPolicy::Rule> unchecked;  // of these, before the first scan
+  std::vector<PluginPolicy> list;             // the newest first
+  std::vector<std::string> folders;           // of add_search_path, the newest first
+  std::vector<std::string> files;             // of load(), the newest first
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;
     const PluginPolicy* policy = nullptr;
   };
   Entry entry(const Record& record) const;
-  const PluginPolicy::Rule* disabling(const Record& record, std::string_view name,
+  const PluginPolicy::Rule* disabling(const Record& record, const RuleTarget& target,
                                       std::string* source) const;
-  // The plugin among `candidates` that the first matching rule prefers.
-  const Record* preferred(std::string_view name, const std::vector<Record*>& candidates) const;
+  // The plugin among `candidates` that the first matching rule prefers. `reason` tells which.
+  const Record* preferred(const RuleTarget& target, const std::vector<Record*>& candidates,
+                          std::string* reason = nullptr) const;
+  // The one whose place in a policy's list decides, where a policy says so.
+  const Record* by_place(const std::vector<const Record*>& candidates,
+                         std::string* reason = nullptr) const;
 };
 
-bool is_plugin_path(std::string_view name) {
-  return name.find('/') != name.npos || name.ends_with(".so");
-}
-
 namespace {
-
-bool matches(std::string_view pattern, std::string_view name) {
-  size_t p = 0;
-  size_t n = 0;
-  size_t star = pattern.npos;
-  size_t resume = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != pattern.npos) {
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 const char* kind_text(ItemKind kind) {
   return kind == ItemKind::Op ? "op" : kind == ItemKind::Module ? "module" : "type";
@@ -151,12 +132,14 @@ PluginManager::Policies::Entry PluginManager::Policies::entry(const Record& reco
 }
 
 const PluginPolicy::Rule* PluginManager::Policies::disabling(const Record& record,
-                                                             std::string_view name,
+                                                             const RuleTarget& target,
                                                              std::string* source) const {
   for (const PluginPolicy& policy : list) {
     for (const PluginPolicy::Rule& rule : policy.disable) {
       if (!rule.plugin.empty() && rule.plugin != record.id()) continue;
-      if (!matches(rule.pattern, name)) continue;
+      if (!matches(rule, target)) continue;
+      // Switching an op off, whoever brings it, says nothing of those who override it.
+      if (!target.key.empty() && rule.plugin.empty() && !rule.about_overrides()) continue;
       if (source != nullptr) *source = policy.source;
       return &rule;
     }
@@ -165,14 +148,44 @@ const PluginPolicy::Rule* PluginManager::Policies::disabling(const Record& recor
 }
 
 const PluginManager::Record* PluginManager::Policies::preferred(
-    std::string_view name, const std::vector<Record*>& candidates) const {
-  for (const PluginPolicy& policy : list) {
+    const RuleTarget& target, const std::vector<Record*>& candidates, std::string* reason) const {
+  const auto search = [&](const PluginPolicy& policy) -> const Record* {
     for (const PluginPolicy::Rule& rule : policy.prefer) {
-      if (!matches(rule.pattern, name)) continue;
+      if (!matches(rule, target)) continue;
       for (const Record* candidate : candidates) {
-        if (candidate->id() == rule.plugin) return candidate;
+        if (candidate->id() != rule.plugin) continue;
+        if (reason != nullptr) *reason = "preferred by " + policy.source + ": " + rule.pattern;
+        return candidate;
       }
     }
+    return nullptr;
+  };
+  if (const Record* record = search(environment)) return record;
+  for (const PluginPolicy& policy : list) {
+    if (const Record* record = search(policy)) return record;
+  }
+  return nullptr;
+}
+
+const PluginManager::Record* PluginManager::Policies::by_place(
+    const std::vector<const Record*>& candidates, std::string* reason) const {
+  for (const PluginPolicy& policy : list) {
+    if (policy.duplicates == DuplicateRule::Error) continue;
+    const Record* chosen = nullptr;
+    for (const PluginPolicy::Plugin& plugin : policy.plugins) {
+      for (const Record* candidate : candidates) {
+        const std::string& name =
+            is_plugin_path(plugin.name) ? candidate->found.path : candidate->id();
+        if (plugin.name != name) continue;
+        if (chosen == nullptr || policy.duplicates == DuplicateRule::Last) chosen = candidate;
+      }
+    }
+    if (chosen == nullptr) continue;
+    if (reason != nullptr) {
+      *reason = std::string(policy.duplicates == DuplicateRule::First ? "first" : "last") +
+                " in the list of " + policy.source;
+    }
+    return chosen;
   }
   return nullptr;
 }
@@ -216,7 +229,13 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
     : host_(host),
       registrar_(registrar),
       environment_(std::move(environment)),
-      policies_(std::make_unique<Policies>()) {}
+      policies_(std::make_unique<Policies>()) {
+  std::vector<std::string> faults;
+  policies_->environment.source = "TENON_PREFER";
+  policies_->environment.prefer = parse_preferences(environment_.prefer.value_or(""), faults);
+  policies_->unchecked = policies_->environment.prefer;
+  for (const std::string& fault : faults) log(LogLevel::warning, "", "TENON_PREFER: " + fault);
+}
 
 PluginManager::~PluginManager() = default;
 
@@ -271,6 +290,12 @@ void PluginManager::scan() {
   for (const auto& record : records_) judge(*record);
   build_index();
   scanned_ = true;
+  // Said once: the same environment is there for programs with other plugins.
+  for (const PluginPolicy::Rule& rule : std::exchange(policies_->unchecked, {})) {
+    if (std::none_of(records_.begin(), records_.end(),
+                     [&](const auto& record) { return record->id() == rule.plugin; }))
+      log(LogLevel::warning, "", "TENON_PREFER: no plugin has the id " + quote(rule.plugin));
+  }
 }
 
 void PluginManager::judge(Record& record) const {
@@ -322,8 +347,9 @@ void PluginManager::build_index() {
 
 // ---- who provides what ----
 
-std::vector<const PluginManager::Record*> PluginManager::best_providers(
-    ItemKind kind, std::string_view name) const {
+std::vector<const PluginManager::Record*> PluginManager::best_providers(ItemKind kind,
+                                                                        std::string_view name,
+                                                                        std::string* reason) const {
   const auto found = index(kind).find(name);
   if (found == index(kind).end()) return {};
   std::vector<Record*> candidates;
@@ -334,14 +360,21 @@ std::vector<const PluginManager::Record*> PluginManager::best_providers(
     }
   }
   // A preferred or named plugin that fails is not silently replaced by another.
-  if (const Record* record = policies_->preferred(name, candidates)) return {record};
+  if (const Record* record = policies_->preferred(name, candidates, reason)) return {record};
   std::vector<const Record*> named;
   std::vector<const Record*> sound;
   for (const Record* record : candidates) {
     if (record->named || record->configured) named.push_back(record);
     if (record->state != PluginState::Failed || record->opened) sound.push_back(record);
   }
-  if (!named.empty()) return named;
+  if (named.size() > 1) {
+    if (const Record* record = policies_->by_place(named, reason)) return {record};
+  }
+  if (!named.empty()) {
+    if (named.size() == 1 && candidates.size() > 1 && reason != nullptr)
+      *reason = "asked for by name";
+    return named;
+  }
   if (!sound.empty()) return sound;
   return {candidates.begin(), candidates.end()};
 }
@@ -353,7 +386,10 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
   };
   const auto& provided = provided_[static_cast<size_t>(kind)];
   const auto present = provided.find(std::string(name));
-  if (present != provided.end() && present->second == &record) return ProviderStanding::Chosen;
+  if (present != provided.end() && present->second == &record) {
+    if (reason != nullptr) best_providers(kind, name, reason);
+    return ProviderStanding::Chosen;
+  }
   if (record.state == PluginState::Disabled) {
     say(record.reason);
     return ProviderStanding::Disabled;
@@ -363,14 +399,18 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
     say(quote(rule->pattern) + " is disabled by " + source);
     return ProviderStanding::Disabled;
   }
-  const std::vector<const Record*> best = best_providers(kind, name);
+  std::string ranked_by;
+  const std::vector<const Record*> best =
+      best_providers(kind, name, reason == nullptr ? nullptr : &ranked_by);
   const bool among = std::find(best.begin(), best.end(), &record) != best.end();
   if (record.state == PluginState::Failed && (!among || best.size() == 1)) {
     say(record.reason);
     return ProviderStanding::Failed;
   }
   if (!among) {
-    say(best.empty() ? "" : best.front()->text() + " ranks above it");
+    say(best.empty() ? ""
+                     : best.front()->text() + " ranks above it" +
+                           (ranked_by.empty() ? "" : ", " + ranked_by));
     return ProviderStanding::Outranked;
   }
   if (best.size() > 1) {
@@ -385,39 +425,114 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
     say(present->second->text() + " has registered it already");
     return ProviderStanding::Contested;
   }
+  say(ranked_by);
   return ProviderStanding::Chosen;
 }
 
-// For plugins that are asked for by name: something of it cannot be used because of another plugin.
+namespace {
+
+// What tells two schemas of one item apart, as part of a message; "" when they are the same.
+std::string schema_difference_text(std::string_view a, const std::string& a_provider,
+                                   std::string_view b, const std::string& b_provider) {
+  try {
+    return schema_difference(parse_schema(a), a_provider, parse_schema(b), b_provider);
+  } catch (const Error&) {  // loading the plugin will say what is wrong with it
+    return "";
+  }
+}
+
+std::string schema_of(const PluginFacts& facts, ItemKind kind, std::string_view name) {
+  const auto find = [&](const auto& items) {
+    for (const auto& item : items) {
+      if (item.name() == name) return item.schema;
+    }
+    return std::string();
+  };
+  return kind == ItemKind::Op       ? find(facts.ops)
+         : kind == ItemKind::Module ? find(facts.modules)
+                                    : std::string();
+}
+
+}  // namespace
+
+// For plugins that are asked for by name: all of it that cannot be used because of another plugin.
 std::optional<PluginFailure> PluginManager::conflict(const Record& record) const {
-  std::vector<std::string> items;
-  std::string first_reason;
-  const auto look = [&](ItemKind kind, std::string_view name) {
+  // By reason, which names the other provider.
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  const auto add = [&](std::string item, const std::string& reason) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& one) { return one.first == reason; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {reason, {}});
+    group->second.push_back(std::move(item));
+  };
+  each_item(*record.found.facts, [&](ItemKind kind, std::string_view name) {
     std::string reason;
     if (standing(record, kind, name, &reason) != ProviderStanding::Contested) return;
-    if (items.empty()) first_reason = reason;
-    items.push_back(std::string(kind_text(kind)) + " " + quote(name));
-  };
-  each_item(*record.found.facts, look);
-  if (items.empty()) return std::nullopt;
-  constexpr size_t kShown = 5;
-  std::string text = join(std::span(items).first(std::min(items.size(), kShown)), ", ");
-  if (items.size() > kShown) text += " and " + std::to_string(items.size() - kShown) + " more";
-  return make_failure(PluginStage::Register, record.id(), record.found.path,
-                      text + " would have two providers: " + first_reason,
-                      "rank them by `prefer` in the config, or disable one");
+    for (const Record* rival : index(kind).find(name)->second) {
+      if (rival == &record) continue;
+      const std::string difference =
+          schema_difference_text(schema_of(*record.found.facts, kind, name), record.id(),
+                                 schema_of(*rival->found.facts, kind, name), rival->id());
+      if (!difference.empty()) reason += "; " + difference;
+    }
+    add(std::string(kind_text(kind)) + " " + quote(name), reason);
+  });
+  for (const OverrideFacts& entry : record.found.facts->overrides) {
+    const RuleTarget target(schema_name(entry.schema), entry.key);
+    if (policies_->disabling(record, target, nullptr) != nullptr) continue;
+    for (const auto& rival : records_) {
+      if (rival.get() == &record || !rival->found.facts || rival->state == PluginState::Failed ||
+          rival->state == PluginState::Disabled || rival->state == PluginState::Shadowed ||
+          policies_->disabling(*rival, target, nullptr) != nullptr)
+        continue;
+      const auto& theirs = rival->found.facts->overrides;
+      const bool same = std::any_of(theirs.begin(), theirs.end(), [&](const OverrideFacts& other) {
+        return other.key == entry.key;
+      });
+      if (same && ranked(target, {const_cast<Record*>(&record), rival.get()}) == nullptr)
+        add("override " + entry.key, "nothing ranks it above or below " + rival->text());
+    }
+  }
+  if (groups.empty()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const auto& [reason, items] : groups)
+    texts.push_back(join(items, ", ") + " would have two providers: " + reason);
+  return make_failure(PluginStage::Register, record.id(), record.found.path, join(texts, "; "),
+                      "rank them by `prefer` or `duplicates` in the config, or disable one");
 }
 
 Error PluginManager::contested(ItemKind kind, std::string_view name,
                                const std::vector<const Record*>& rivals) const {
+  std::vector<const Record*> sorted = rivals;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Record* a, const Record* b) { return a->text() < b->text(); });
   std::vector<std::string> texts;
-  for (const Record* rival : rivals) texts.push_back(rival->text());
-  std::sort(texts.begin(), texts.end());
+  std::string difference;
+  for (const Record* rival : sorted) {
+    texts.push_back(rival->text());
+    if (difference.empty()) {
+      difference = schema_difference_text(schema_of(*sorted.front()->found.facts, kind, name),
+                                          sorted.front()->id(),
+                                          schema_of(*rival->found.facts, kind, name), rival->id());
+    }
+  }
   return Error(TENON_ERROR_PLUGIN,
                std::string(kind_text(kind)) + " " + quote(name) + " has " +
-                   std::to_string(texts.size()) +
-                   " providers and nothing ranks them: " + join(texts, ", ") +
+                   std::to_string(texts.size()) + " providers and nothing ranks them: " +
+                   join(texts, ", ") + (difference.empty() ? "" : "; " + difference) +
                    "; rank them by `prefer` in the config, or disable all but one");
+}
+
+// Of two providers of an override; null when nothing ranks them.
+const PluginManager::Record* PluginManager::ranked(const RuleTarget& target,
+                                                   const std::vector<Record*>& candidates) const {
+  if (const Record* record = policies_->preferred(target, candidates)) return record;
+  std::vector<const Record*> named;
+  for (const Record* record : candidates) {
+    if (record->named || record->configured) named.push_back(record);
+  }
+  if (named.size() == 1) return named.front();
+  return policies_->by_place(named);
 }
 
 // ---- loading ----
@@ -619,10 +734,9 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
         chosen_items.types.push_back(table.types[i]);
     }
     for (int64_t i = 0; first_time && i < table.override_count; ++i) {
-      // Rules that name no plugin are about the op itself.
-      const PluginPolicy::Rule* rule =
-          policies_->disabling(record, schema_name(table.overrides[i]->schema), nullptr);
-      if (rule == nullptr || rule->plugin.empty())
+      const std::string_view schema = table.overrides[i]->schema;
+      const std::string key = override_key(schema, table.overrides[i]->types);
+      if (policies_->disabling(record, {schema_name(schema), key}, nullptr) == nullptr)
         chosen_items.overrides.push_back(table.overrides[i]);
     }
   };
@@ -754,27 +868,52 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
 }
 
-std::string PluginManager::preferred(std::string_view name, const std::string& a,
-                                     const std::string& b) {
+std::string PluginManager::preferred(std::string_view op, std::string_view key,
+                                     const std::string& a, const std::string& b) {
   const Lock lock(mutex_);
   std::vector<Record*> candidates;
   for (const std::string* id : {&a, &b}) {
     if (Record* record = find_id(*id)) candidates.push_back(record);
   }
-  const Record* record = policies_->preferred(name, candidates);
+  const Record* record = candidates.size() < 2 ? nullptr : ranked({op, key}, candidates);
   return record == nullptr ? "" : record->id();
 }
 
-std::string PluginManager::declared_schema(std::string_view op) {
+PluginManager::DeclaredOp PluginManager::declared_op(std::string_view op) {
   const Lock lock(mutex_);
   if (!scanned_) scan();
-  if (!index(ItemKind::Op).contains(op)) return "";
+  if (!index(ItemKind::Op).contains(op)) return {};
   const std::vector<const Record*> best = best_providers(ItemKind::Op, op);
-  if (best.empty()) return "";
+  if (best.empty()) return {};
   for (const OpFacts& declared : best.front()->found.facts->ops) {
-    if (declared.name() == op) return declared.schema;
+    if (declared.name() == op) return {declared.schema, best.front()->id()};
   }
-  return "";
+  return {};
+}
+
+bool PluginManager::declares_override(std::string_view key) {
+  const Lock lock(mutex_);
+  return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+    if (record->found.facts == nullptr || record->state == PluginState::Shadowed ||
+        record->state == PluginState::Failed || record->state == PluginState::Disabled)
+      return false;
+    const auto& entries = record->found.facts->overrides;
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const OverrideFacts& entry) { return entry.key == key; });
+  });
+}
+
+bool PluginManager::strict() {
+  const Lock lock(mutex_);
+  return std::any_of(policies_->list.begin(), policies_->list.end(),
+                     [](const PluginPolicy& policy) { return policy.strict; });
+}
+
+bool PluginManager::is_glue(const std::string& id) {
+  const Lock lock(mutex_);
+  const Record* record = find_id(id);
+  const auto entry = record == nullptr ? Policies::Entry() : policies_->entry(*record);
+  return entry.plugin != nullptr && entry.plugin->glue;
 }
 
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
@@ -803,6 +942,9 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   PluginPolicy adopted = policy;
   for (PluginPolicy::Plugin& plugin : adopted.plugins) {
     if (is_plugin_path(plugin.name)) plugin.name = absolute_path(plugin.name);
+  }
+  for (auto* rules : {&adopted.prefer, &adopted.disable}) {
+    for (PluginPolicy::Rule& rule : *rules) rule.pattern = canonical_pattern(rule.pattern);
   }
   policies_->list.insert(policies_->list.begin(), adopted);
   scan();
@@ -853,27 +995,32 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     for (const auto& record : records_) {
       if (record->found.facts == nullptr) continue;
       if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
-      for (const OpFacts& op : record->found.facts->ops) names.push_back(op.name());
-      for (const ModuleFacts& module : record->found.facts->modules) names.push_back(module.name());
+      const PluginFacts& facts = *record->found.facts;
+      for (const OverrideFacts& entry : facts.overrides)
+        names.push_back(rule.about_overrides() ? entry.name() : schema_name(entry.schema));
+      if (rule.about_overrides()) continue;
+      for (const OpFacts& op : facts.ops) names.push_back(op.name());
+      for (const ModuleFacts& module : facts.modules) names.push_back(module.name());
     }
     return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return matches(rule.pattern, name); });
+                       [&](std::string_view name) { return matches_pattern(rule.pattern, name); });
   };
   const auto check_matches = [&](const PluginPolicy::Rule& rule, const char* list) {
     std::vector<std::string_view> names;
     if (matched(rule, names)) return;
     refuse(make_failure(
         PluginStage::Find, "", "",
-        std::string(list) + ": " + quote(rule.pattern) + " matches no op or module" +
+        std::string(list) + ": " + quote(rule.pattern) + " matches no " +
+            (rule.about_overrides() ? "override" : "op or module") +
             (rule.plugin.empty() ? " of any plugin" : " of plugin " + quote(rule.plugin)) +
             suggestion(rule.pattern, names),
         "correct the name, or remove the rule"));
   };
-  for (const PluginPolicy::Rule& rule : policy.disable) {
+  for (const PluginPolicy::Rule& rule : adopted.disable) {
     check_matches(rule, "ops.disable");
     for (const auto& provided : provided_) {
       for (const auto& [name, record] : provided) {
-        if (!matches(rule.pattern, name)) continue;
+        if (!matches_pattern(rule.pattern, name)) continue;
         if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             quote(name) + " is registered already, so it cannot be disabled",
@@ -881,7 +1028,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       }
     }
   }
-  for (const PluginPolicy::Rule& rule : policy.prefer) {
+  for (const PluginPolicy::Rule& rule : adopted.prefer) {
     const bool known = std::any_of(records_.begin(), records_.end(),
                                    [&](const auto& record) { return record->id() == rule.plugin; });
     if (!known) {
@@ -891,6 +1038,30 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
                           "correct the id, or remove the rule"));
     } else {
       check_matches(rule, "ops.prefer");
+    }
+  }
+  std::vector<std::string_view> ops;
+  for (const auto& [name, records] : index(ItemKind::Op)) ops.push_back(name);
+  for (const PluginPolicy::Type& type : policy.types) {
+    if (!index(ItemKind::Type).contains(type.name)) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, records] : index(ItemKind::Type)) names.push_back(name);
+      refuse(make_failure(PluginStage::Find, "", "",
+                          "types: no plugin brings a tensor type " + quote(type.name) +
+                              suggestion(type.name, names),
+                          "correct the name, or remove the entry"));
+    }
+    for (const auto* patterns :
+         {&type.settings.fallback_allow, &type.settings.fallback_deny, &type.settings.covers}) {
+      for (const std::string& pattern : *patterns) {
+        if (std::any_of(ops.begin(), ops.end(),
+                        [&](std::string_view op) { return matches_pattern(pattern, op); }))
+          continue;
+        refuse(make_failure(PluginStage::Find, "", "",
+                            "types: " + type.name + ": " + quote(pattern) +
+                                " matches no op of any plugin" + suggestion(pattern, ops),
+                            "correct the name, or remove it"));
+      }
     }
   }
   if (!failures.empty() || !keep) {
@@ -915,6 +1086,10 @@ void PluginManager::apply(const PluginPolicy& policy) {
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_->list.front().plugins;
+  lock.unlock();
+  for (const PluginPolicy::Type& type : policy.types)
+    registrar_.configure(type.name, type.settings);
+  lock.lock();
   for (const PluginPolicy::Plugin& plugin : plugins) {
     if (plugin.mode != LoadMode::Eager) continue;
     ensure_loaded(lock, policy_record(plugin, policy.source), policy.source);

@@ -17,6 +17,7 @@
 #include "core/base/tree.hpp"
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
+#include "core/plugin/policy.hpp"
 
 namespace tenon::core {
 
@@ -41,33 +42,8 @@ class Registrar {
   // All or nothing: throws without having changed anything. Called from one thread at a time for
   // each plugin, never with a lock of the manager held.
   virtual void commit(const Registration& registration) = 0;
-};
-
-enum class LoadMode {
-  Lazy,   // at the first use of something that it brings
-  Eager,  // as soon as the policy is applied
-  Never   // its ops and modules are unavailable
-};
-
-// What the config decides. Patterns are names in which '*' stands for any text ("nn.functional.*");
-// they are held against the names of ops and of modules.
-struct PluginPolicy {
-  struct Plugin {
-    std::string name;  // id or path
-    LoadMode mode = LoadMode::Lazy;
-    std::string version;  // a VersionRange; empty: any
-    std::string sha256;   // of the file; empty: any
-    Tree options;         // handed to its init; may be empty
-  };
-  struct Rule {
-    std::string pattern;
-    std::string plugin;  // id; in `disable` empty means whoever brings it
-  };
-  std::string source;                     // who asks, for messages: "config 'a.json'"
-  std::vector<std::string> search_paths;  // folders, searched before all others
-  std::vector<Plugin> plugins;
-  std::vector<Rule> prefer;  // the first rule that matches decides
-  std::vector<Rule> disable;
+  // What a policy says of a type that is registered, or will be. Under the same terms.
+  virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
 };
 
 enum class PluginState {
@@ -78,9 +54,6 @@ enum class PluginState {
   Disabled,
   Shadowed  // another file stands for its id
 };
-
-// Whether a plugin is named by its file: ids hold no '/' and do not end in ".so".
-bool is_plugin_path(std::string_view name);
 
 const char* plugin_state_text(PluginState state) noexcept;
 
@@ -118,9 +91,11 @@ struct ProviderListing {
 
 // Thread-safe. Folders are read at the first need, not before.
 //
-// Who provides an op that several plugins declare: the one that `prefer` names; else the one that
-// was asked for by name (by the config or load()) over one that merely lies in a folder; else
-// nobody, and using it is an error that names them all. The order of loading never decides.
+// Who provides an op that several plugins declare: the one that TENON_PREFER names; else the one
+// that `prefer` names; else the one that was asked for by name (by the config or load()) over one
+// that merely lies in a folder; else, where `duplicates` says so, the first or the last of the
+// config's list; else nobody, and using it is an error that names them all. The same goes for
+// overrides. The order of loading never decides.
 class PluginManager {
  public:
   PluginManager(const tenon_host& host, Registrar& registrar,
@@ -147,10 +122,20 @@ class PluginManager {
   bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
   // With the type's plugin come those that declare overrides for it.
   bool ensure_type(std::string_view name) { return ensure(ItemKind::Type, name); }
-  // Which of two plugins the rules prefer for the name; "" when they do not say.
-  std::string preferred(std::string_view name, const std::string& a, const std::string& b);
-  // The schema of an op by the plugin that would provide it; "" when none declares it.
-  std::string declared_schema(std::string_view op);
+  // Which of two plugins the rules prefer for an override; "" when they do not say.
+  std::string preferred(std::string_view op, std::string_view key, const std::string& a,
+                        const std::string& b);
+  // The schema of an op and the plugin that would provide it; empty when none declares it.
+  struct DeclaredOp {
+    std::string schema;
+    std::string provider;
+  };
+  DeclaredOp declared_op(std::string_view op);
+  // Whether a plugin that is not refused declares the override.
+  bool declares_override(std::string_view key);
+  // Whether some policy is strict, and whether one calls the plugin glue.
+  bool strict();
+  bool is_glue(const std::string& id);
 
   // Sorted by id, then path.
   std::vector<PluginListing> list();
@@ -192,7 +177,10 @@ class PluginManager {
   static void each_item(const PluginFacts& facts, Visit&& visit);
   ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
                             std::string* reason) const;
-  std::vector<const Record*> best_providers(ItemKind kind, std::string_view name) const;
+  // `reason` tells what ranks a single one above the others, if something does.
+  std::vector<const Record*> best_providers(ItemKind kind, std::string_view name,
+                                            std::string* reason = nullptr) const;
+  const Record* ranked(const RuleTarget& target, const std::vector<Record*>& candidates) const;
   std::optional<PluginFailure> conflict(const Record& record) const;
   Error contested(ItemKind kind, std::string_view name,
                   const std::vector<const Record*>& rivals) const;

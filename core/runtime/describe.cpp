@@ -337,6 +337,7 @@ Tree describe(std::string_view what, std::string_view name) {
   if (what == "types") return describe_types();
   if (what == "type") return describe_type(name);
   if (what == "why") return explain_call(name);
+  if (what == "ambiguities") return describe_ambiguities();
   if (what == "live") return describe_live();
   const Inventory inventory;
   if (what == "coverage") {
@@ -434,7 +435,7 @@ Tree describe(std::string_view what, std::string_view name) {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
                                           "; there are runtime, plugins, plugin, ops, op, "
                                           "declarations, overridable, ignored, types, type, "
-                                          "coverage, why, modules, module and "
+                                          "coverage, why, ambiguities, modules, module and "
                                           "live");
   }
   return tree.finish();

@@ -5,10 +5,12 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
+#include "core/dispatch/specificity.hpp"
 #include "core/runtime/runtime.hpp"
 
 namespace tenon::core {
@@ -171,12 +173,23 @@ Tree describe_coverage(std::string_view name, const std::vector<std::string>& op
       {"handled", 0}, {"inherited", 0}, {"fallback", 0}, {"missing", 0}};
   TreeBuilder tree;
   tree.begin_object().member("type", type.name).member("provider", type.provider);
+  const TypeSettings* settings = TypeTable::process().settings(type.name);
+  const bool narrowed = settings != nullptr && !settings->covers.empty();
+  if (narrowed) {
+    tree.key("covers").begin_array();
+    for (const std::string& pattern : settings->covers) tree.value(pattern);
+    tree.end_array();
+  }
   tree.key("ops").begin_array();
   for (const std::string& op : ops) {
+    if (narrowed &&
+        std::none_of(settings->covers.begin(), settings->covers.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, op); }))
+      continue;
     const auto level = levels.find(op);
     const char* how = (level != levels.end() && level->second == 0) || own_handler ? "handled"
                       : level != levels.end() || inherited                         ? "inherited"
-                      : falls_back                                                 ? "fallback"
+                      : falls_back && type.falls_back_for(op)                      ? "fallback"
                                                                                    : "missing";
     ++counts[how];
     tree.begin_object().member("name", op).member("how", how).end_object();
@@ -185,6 +198,35 @@ Tree describe_coverage(std::string_view name, const std::vector<std::string>& op
   for (const char* how : {"handled", "inherited", "fallback", "missing"})
     tree.member(how, counts[how]);
   tree.end_object().end_object();
+  return tree.finish();
+}
+
+Tree describe_ambiguities() {
+  // Overrides are known with the types that they are for. One plugin that is refused does not hide
+  // what is wrong with others; where it may be refused for its ambiguities, it is told instead.
+  for (const DeclaredType& type : declared_types()) {
+    try {
+      static_cast<void>(TypeTable::process().require(type.facts.type));
+    } catch (const Error& error) {
+      if (plugin_manager().strict()) throw;
+      log(LogLevel::warning, type.provider, error.message);
+    }
+  }
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const Ambiguity& ambiguity : TypeTable::process().ambiguities()) {
+    tree.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
+    for (const TensorType* type : ambiguity.types) tree.value(type->name);
+    tree.end_array().key("overrides").begin_array();
+    for (const Override* entry : {ambiguity.first, ambiguity.second}) {
+      tree.begin_object()
+          .member("key", entry->key())
+          .member("provider", entry->provider)
+          .end_object();
+    }
+    tree.end_array().member("fix", ambiguity.fix()).end_object();
+  }
+  tree.end_array();
   return tree.finish();
 }
 

@@ -14,13 +14,19 @@ namespace tenon::core {
 Tree describe_types();
 Tree describe_type(std::string_view name);
 
-// {type, counts: {handled, inherited, fallback, missing}, ops: [{name, how}]} over all overridable
-// ops, for operands that are all of the type. Loads the type's plugin, not those of the ops.
+// {type, covers?, counts: {handled, inherited, fallback, missing}, ops: [{name, how}]} over all
+// overridable ops, or those that the config says it covers, for operands that are all of the type.
+// Loads the type's plugin, not those of the ops.
 Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);
 
 // What a call of the op with operands of these types would do: `call` is "add ScalarTensor Tensor".
 // {op, provider, arguments: [{name, type}], order: [type...], steps: [{type, what, provider?,
 // asked, reason?}], answer: {what, type, provider} or error, nearest: [...], gradient}.
 Tree explain_call(std::string_view call);
+
+// Overrides between which nothing decides for operands of the types, of all plugins:
+// [{op, types: [name...], overrides: [{key, provider}, {...}], fix: "add[A, B]"}]. Loads the
+// plugins of types.
+Tree describe_ambiguities();
 
 }  // namespace tenon::core

@@ -30,11 +30,14 @@ class TableRegistrar final : public Registrar {
     if (!items.overrides.empty()) {
       for (const auto* op : items.ops) own.emplace(schema_name(op->schema), op->schema);
     }
-    auto types =
-        TypeTable::process().prepare(items.provider, items.types, items.overrides,
-                                     [&](std::string_view op) { return schema_of(own, op); });
+    auto types = TypeTable::process().prepare(
+        items.provider, items.types, items.overrides,
+        [&](std::string_view op) { return source_of(own, items.provider, op); },
+        {plugin_manager().strict(), plugin_manager().is_glue(items.provider),
+         [](const std::string& key) { return plugin_manager().declares_override(key); }});
     Registry::process().commit(items.provider, items.ops);
     ModuleTable::process().commit(std::move(modules));
+    const std::vector<std::string> notes = std::move(types.notes);
     const std::vector<std::string> warnings = std::move(types.warnings);
     TypeTable::process().commit(std::move(types));
     // Rules meet the op that they are for, whichever of the two comes later.
@@ -45,7 +48,11 @@ class TableRegistrar final : public Registrar {
       if (const Override* rules = TypeTable::process().rules_of(op))
         Registry::process().replace_rules(op, *rules->descriptor.rules, rules->provider);
     }
-    for (const std::string& warning : warnings) log(LogLevel::info, items.provider, warning);
+    for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
+    for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
+  }
+  void configure(const std::string& type, const TypeSettings& settings) override {
+    TypeTable::process().configure(type, settings);
   }
 
  private:
@@ -67,13 +74,15 @@ class TableRegistrar final : public Registrar {
     }
   }
   using OwnSchemas = std::unordered_map<std::string_view, const char*>;  // by op
-  static std::string schema_of(const OwnSchemas& own, std::string_view op) {
-    if (const auto found = own.find(op); found != own.end()) return found->second;
+  static TypeTable::OpSource source_of(const OwnSchemas& own, const std::string& provider,
+                                       std::string_view op) {
+    if (const auto found = own.find(op); found != own.end()) return {found->second, provider};
     if (const tenon_op* registered = Registry::process().find(op)) {
       if (const Implementation* active = registered->implementation.load())
-        return active->schema.text;
+        return {active->schema.text, active->provider};
     }
-    return plugin_manager().declared_schema(op);
+    const PluginManager::DeclaredOp declared = plugin_manager().declared_op(op);
+    return {declared.schema, declared.provider};
   }
 
   std::mutex mutex_;
@@ -116,10 +125,17 @@ PluginManager& start() {
     if (!manager->ensure_type(name)) throw_unknown(*manager, ItemKind::Type, name);
   });
   TypeTable::process().set_rule(
-      [manager](std::string_view op, const std::string& a, const std::string& b) {
-        return manager->preferred(op, a, b);
+      [manager](const Override& entry, const std::string& a, const std::string& b) {
+        return manager->preferred(entry.schema.name, entry.key(), a, b);
       });
   return *manager;
+}
+
+uint32_t fallback_named(std::string_view name) {
+  return name == "decline"         ? TENON_FALLBACK_DECLINE
+         : name == "to_tensor"     ? TENON_FALLBACK_TO_TENSOR
+         : name == "unwrap_rewrap" ? TENON_FALLBACK_UNWRAP_REWRAP
+                                   : TENON_FALLBACK_INHERIT;
 }
 
 PluginPolicy policy_of(const tenon_tree& config) {
@@ -130,6 +146,11 @@ PluginPolicy policy_of(const tenon_tree& config) {
     const tenon_tree* found = node.find(key);
     return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
   };
+  const auto truth = [](const tenon_tree& node, std::string_view key) {
+    const tenon_tree* found = node.find(key);
+    return found != nullptr && found->is_bool() && found->as_bool();
+  };
+  policy.strict = truth(config, "strict");
   if (const tenon_tree* paths = config.find("search_paths")) {
     for (const tenon_tree& path : paths->children())
       policy.search_paths.emplace_back(path.as_string());
@@ -145,6 +166,7 @@ PluginPolicy policy_of(const tenon_tree& config) {
       plugin.version = text(entry, "version");
       plugin.sha256 = text(entry, "sha256");
       if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
+      plugin.glue = truth(entry, "glue");
       policy.plugins.push_back(std::move(plugin));
     }
   }
@@ -156,6 +178,30 @@ PluginPolicy policy_of(const tenon_tree& config) {
     if (const tenon_tree* disable = ops->find("disable")) {
       for (const tenon_tree& rule : disable->children())
         policy.disable.push_back({text(rule, "op"), text(rule, "plugin")});
+    }
+    const std::string duplicates = text(*ops, "duplicates");
+    policy.duplicates = duplicates == "first"  ? DuplicateRule::First
+                        : duplicates == "last" ? DuplicateRule::Last
+                                               : DuplicateRule::Error;
+  }
+  const auto texts = [](const tenon_tree& node, std::string_view key) {
+    std::vector<std::string> list;
+    if (const tenon_tree* found = node.find(key)) {
+      for (const tenon_tree& one : found->children()) list.emplace_back(one.as_string());
+    }
+    return list;
+  };
+  if (const tenon_tree* types = config.find("types")) {
+    for (const tenon_tree& entry : types->children()) {
+      PluginPolicy::Type type;
+      type.name = entry.key();
+      type.settings.fallback = fallback_named(text(entry, "fallback"));
+      if (const tenon_tree* ops = entry.find("fallback_ops")) {
+        type.settings.fallback_allow = texts(*ops, "allow");
+        type.settings.fallback_deny = texts(*ops, "deny");
+      }
+      type.settings.covers = texts(entry, "covers");
+      policy.types.push_back(std::move(type));
     }
   }
   return policy;

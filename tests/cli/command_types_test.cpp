@@ -48,4 +48,46 @@ TEST_SUITE("types") {
         with_types("coverage ScalarTensor --baseline " + folder.path("other.json").string()).error,
         "is not one of 'ScalarTensor'"));
   }
+
+  TEST_CASE("F-132 coverage counts the ops alone that the config says a type covers") {
+    const Workspace folder;
+    const auto coverage = [&](const std::string& types) {
+      folder.write("c.json", R"({"schema_version": 1, "types": {)" + types + "}}");
+      return with_types("coverage ScalarTensor --json --config " + folder.path("c.json").string());
+    };
+    const tenon::Tree counts =
+        coverage(R"("ScalarTensor": {"covers": ["add", "mean", "mul"]})").json()["counts"];
+    CHECK(counts["handled"].integer() == 2);
+    CHECK(counts["missing"].integer() == 1);
+    CHECK(
+        coverage(R"("ScalarTensor": {"covers": ["nn.*"]})").json()["counts"]["handled"].integer() ==
+        0);
+    const Outcome unknown = coverage(R"("ScalarTenso": {}, "Meta": {"covers": ["ad_"]})");
+    CHECK(unknown.code == 1);
+    CHECK(contains(unknown.error,
+                   "no plugin brings a tensor type 'ScalarTenso' (did you mean 'ScalarTensor'?)"));
+    CHECK(contains(unknown.error, "types: Meta: 'ad_' matches no op of any plugin"));
+  }
+
+  TEST_CASE("F-238 a fallback stands for the ops that the config allows, and for none it denies") {
+    const Workspace folder;
+    const auto how = [&](const std::string& settings, const std::string& op) {
+      folder.write("c.json",
+                   R"({"schema_version": 1, "types": {"ScalarTensor": )" + settings + "}}");
+      const tenon::Tree ops =
+          with_types("coverage ScalarTensor --json --config " + folder.path("c.json").string())
+              .json()["ops"];
+      for (int64_t i = 0; i < ops.size(); ++i) {
+        if (ops[i]["name"].text() == op) return ops[i]["how"].text();
+      }
+      return std::string("no such op");
+    };
+    CHECK(how(R"({})", "mul") == "missing");
+    CHECK(how(R"({"fallback": "to_tensor"})", "mul") == "fallback");
+    const std::string chosen =
+        R"({"fallback": "to_tensor", "fallback_ops": {"allow": ["m*"], "deny": ["mm"]}})";
+    CHECK(how(chosen, "mul") == "fallback");
+    CHECK(how(chosen, "mm") == "missing");
+    CHECK(how(chosen, "exp") == "missing");
+  }
 }

@@ -262,4 +262,18 @@ TEST_SUITE("sdk/override") {
     y.backward();
     CHECK(data.grad().to_vector<float>() == std::vector<float>{2, 4});
   }
+
+  TEST_CASE("F-238 a type falls back for the ops that the config allows") {
+    const Tensor x = scalar_tensor(2, 2, "Converting");
+    const auto allow = [](const std::string& settings) {
+      apply_config(Tree::parse(R"({"types": {"Converting": )" + settings + "}}"));
+    };
+    allow(R"({"fallback_ops": {"deny": ["neg"]}})");
+    CHECK(has(type_error("neg", x), "[Converting]"));
+    CHECK(answer("mul", x, 1) == "tensor([[2., 0.],\n        [0., 2.]])");
+    allow(R"({"fallback": "decline"})");
+    type_error("mul", x, 1);
+    allow("{}");
+    CHECK(answer("neg", x) == "tensor([[-2., -0.],\n        [-0., -2.]])");
+  }
 }

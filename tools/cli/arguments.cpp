@@ -190,6 +190,13 @@ void define_new(CLI::App& program, Invocation& invocation) {
       ->type_name("DIR");
 }
 
+// The config whose plugins, rules and types a listing is about.
+void define_config(CLI::App* command, std::string& config) {
+  command->add_option("--config", config, "With the plugins, rules and types of this config")
+      ->check(CLI::ExistingFile)
+      ->type_name("CONFIG");
+}
+
 void define_lists(CLI::App& program, Invocation& invocation) {
   using List = Definition<ListOptions>;
   List plugins(program, invocation, list_plugins, "plugins",
@@ -242,6 +249,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       "  tenon coverage ScalarTensor\n"
       "  tenon coverage ScalarTensor --json > baseline.json\n"
       "  tenon coverage ScalarTensor --baseline baseline.json\n"
+      "  tenon coverage ScalarTensor --config CONFIG\n"
       "Ends with 1 when something that the baseline covers is missing now.");
   coverage.app->add_option("type", coverage.options->type, "The type")
       ->required()
@@ -249,6 +257,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
   coverage.app->add_option("--baseline", coverage.options->baseline, "JSON of an earlier coverage")
       ->check(CLI::ExistingFile)
       ->type_name("FILE");
+  define_config(coverage.app, coverage.options->config);
   coverage.json();
 
   Definition<WhyOptions> why(program, invocation, explain_call, "why",
@@ -262,6 +271,15 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       ->required()
       ->type_name("TYPE");
   why.json();
+
+  Definition<AmbiguityOptions> ambiguities(
+      program, invocation, list_ambiguities, "ambiguities",
+      "List overrides between which nothing decides, and what would",
+      "  tenon ambiguities\n"
+      "  tenon ambiguities --config CONFIG --json\n"
+      "Ends with 1 when there are some.");
+  define_config(ambiguities.app, ambiguities.options->config);
+  ambiguities.json();
 
   List signature(program, invocation, print_signature, "signature", "Print how an op is called",
                  "  tenon signature add\n"

@@ -61,6 +61,7 @@ std::vector<std::string> lost_since(const std::string& file, const Tree& coverag
 }  // namespace
 
 int print_coverage(const CoverageOptions& options) {
+  if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
   const Tree coverage = tenon::describe("coverage", options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()
@@ -70,7 +71,8 @@ int print_coverage(const CoverageOptions& options) {
   } else {
     const Tree ops = coverage["ops"];
     print(coverage["type"].text() + " (plugin " + coverage["provider"].text() + "), " +
-          std::to_string(ops.size()) + " overridable ops\n");
+          std::to_string(ops.size()) + " overridable ops" +
+          (coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
     for (const char* how : {"handled", "inherited", "fallback", "missing"}) {
       std::string names;
       for (int64_t i = 0; i < ops.size(); ++i) {

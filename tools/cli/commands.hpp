@@ -43,7 +43,13 @@ struct ListOptions {
 
 struct CoverageOptions {
   std::string type;
+  std::string config;    // what it says of the type narrows the list
   std::string baseline;  // JSON of an earlier coverage: what it lost since is a fault
+  bool json = false;
+};
+
+struct AmbiguityOptions {
+  std::string config;  // whose plugins and rules to look at; empty: none
   bool json = false;
 };
 
@@ -79,6 +85,7 @@ int list_modules(const ListOptions& options);
 int list_types(const ListOptions& options);
 int print_coverage(const CoverageOptions& options);
 int explain_call(const WhyOptions& options);
+int list_ambiguities(const AmbiguityOptions& options);
 int list_overridable(const ListOptions& options);
 int list_ignored(const ListOptions& options);
 int print_signature(const ListOptions& options);

@@ -22,14 +22,14 @@ _tenon() {
   COMPREPLY=()
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
-    --evaluate | --plot | --baseline) compopt -o default; return ;;
+    --evaluate | --plot | --baseline | --config) compopt -o default; return ;;
     --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
     --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
   esac
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show types coverage why check new version'
+    words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new version'
     words+=' --help --version --plugin-path --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --threads'
@@ -37,7 +37,8 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --dir' ;;
-      coverage) words+=' --baseline --json' ;;
+      coverage) words+=' --baseline --config --json' ;;
+      ambiguities) words+=' --config --json' ;;
       check) words+=' --op --check --timeout --memory --seed --in-process --json' ;;
       *) words+=' --json' ;;
     esac

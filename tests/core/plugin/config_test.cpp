@@ -130,11 +130,11 @@ TEST_SUITE("config") {
         "c.json:2:23: /plugins/1: found neither 'name' nor 'path', wanted one of them\n"
         "c.json:2:24: /plugins/1/nam: unknown key 'nam', wanted 'name', 'path', 'version', "
         "'options', 'sha256', "
-        "'load' or 'require' (did you mean 'name'?)\n"
+        "'load', 'require' or 'glue' (did you mean 'name'?)\n"
         "c.json:2:40: /plugins/2: plugin 'math' a second time, wanted once (first at line 2, "
         "column 15)\n"
         "c.json:3:3: /sed: unknown key 'sed', wanted 'schema_version', 'plugins', 'search_paths', "
-        "'ops', 'seed', "
+        "'ops', 'types', 'strict', 'seed', "
         "'threads', 'data', 'split', 'model', 'loss', 'optimizer', 'training' or 'output' (did you "
         "mean 'seed'?)\n"
         "c.json:4:11: /data/format: missing, and the ending of 'digits.txt' does not tell it, "
@@ -180,6 +180,9 @@ TEST_SUITE("config") {
     CHECK(member_fault("\"ops\": {\"prefer\": {\"a b\": \"math\"}}") ==
           "c.json:1:42: /ops/prefer/a b: found the string 'a b', wanted a name or pattern like "
           "'nn.functional.*'");
+    CHECK(member_fault("\"ops\": {\"prefer\": {\"*[A, B]\": \"math\"}}") == "no error");
+    CHECK(member_fault("\"ops\": {\"disable\": [\"add[A\"]}")
+              .ends_with("wanted a name or pattern like 'nn.functional.*'"));
     CHECK(member_fault("\"ops\": {\"prefer\": {\"add\": 1}}") ==
           "c.json:1:49: /ops/prefer/add: found 1, wanted a plugin id like 'math'");
     CHECK(member_fault("\"seed\": -1") ==

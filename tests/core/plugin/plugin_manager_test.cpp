@@ -49,6 +49,12 @@ PluginPolicy policy_with(const PluginPolicy::Plugin& plugin) {
   return policy;
 }
 
+std::vector<PluginPolicy::Plugin> listed(const std::vector<std::string>& names) {
+  std::vector<PluginPolicy::Plugin> plugins(names.size());
+  for (size_t i = 0; i < names.size(); ++i) plugins[i].name = names[i];
+  return plugins;
+}
+
 PluginPolicy rules(std::vector<PluginPolicy::Rule> prefer,
                    std::vector<PluginPolicy::Rule> disable) {
   PluginPolicy policy;
@@ -359,6 +365,76 @@ TEST_SUITE("plugin manager") {
     const auto providers = second.manager->providers(ItemKind::Op, "plain.add_one");
     CHECK(providers[1].standing == ProviderStanding::Disabled);
     CHECK(contains(providers[1].reason, "config 'test.json'"));
+  }
+
+  TEST_CASE("F-303 the list decides between duplicates where the policy says so") {
+    struct Case {
+      DuplicateRule rule;
+      const char* provider;
+      const char* reason;
+    };
+    for (const Case& one :
+         {Case{DuplicateRule::First, "plain", "first in the list of config 'test.json'"},
+          Case{DuplicateRule::Last, "duplicate", "last in the list of config 'test.json'"}}) {
+      World world;
+      world.folder.add("plain");
+      world.folder.add("duplicate");
+      PluginPolicy policy = rules({}, {});
+      policy.plugins = listed({"plain", "duplicate"});
+      policy.duplicates = one.rule;
+      world.manager->apply(policy);
+      // The order of loading says nothing.
+      world.manager->load("duplicate");
+      world.manager->load("plain");
+      CHECK(world.has(std::string(one.provider) + ":plain.add_one"));
+      for (const auto& provider : world.manager->providers(ItemKind::Op, "plain.add_one")) {
+        CHECK((provider.plugin == one.provider) == (provider.standing == ProviderStanding::Chosen));
+        CHECK(contains(provider.reason, one.reason));
+      }
+    }
+  }
+
+  TEST_CASE("F-303 F-304 every conflict is told at once, with both providers and what differs") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.folder.add("other_schema");
+    PluginPolicy policy = rules({}, {});
+    policy.plugins = listed({"plain", "other_schema"});
+    const auto failures = world.manager->check(policy);
+    REQUIRE(failures.size() == 2);
+    for (const PluginFailure& failure : failures) {
+      const std::string rival = failure.plugin == "plain" ? "other_schema" : "plain";
+      CHECK(contains(failure.problem,
+                     "op 'plain.add_one' would have two providers: nothing ranks "
+                     "it above or below '" +
+                         rival + "' ("));
+      CHECK(contains(failure.problem, "their schemas differ in parameter 2: "));
+    }
+    CHECK(contains(failures[0].problem, "nothing of 'plain', 'float by=1.0' of 'other_schema'"));
+    const std::string message = message_of([&] { world.manager->ensure_op("plain.add_one"); });
+    CHECK(contains(message, "3 providers"));
+    CHECK(contains(message, "nothing of 'duplicate', 'float by=1.0' of 'other_schema'"));
+  }
+
+  TEST_CASE("F-307 the environment ranks before any policy") {
+    TemporaryFolder folder;
+    folder.add("plain");
+    folder.add("duplicate");
+    FakeHost host;
+    FakeRegistrar registrar;
+    SearchEnvironment environment;
+    environment.plugin_path = folder.path();
+    environment.prefer = " plain.* = duplicate ,x[A,B]=plain,nonsense";
+    PluginManager manager(host.table(), registrar, environment);
+    manager.apply(rules({{"plain.*", "plain"}}, {}));
+    CHECK(manager.ensure_op("plain.add_one"));
+    CHECK(registrar.names.contains("duplicate:plain.add_one"));
+    CHECK(manager.providers(ItemKind::Op, "plain.add_one")[0].reason ==
+          "preferred by TENON_PREFER: plain.*");
+    CHECK(contains(manager.providers(ItemKind::Op, "plain.add_one")[1].reason,
+                   "ranks above it, preferred by TENON_PREFER: plain.*"));
+    CHECK(manager.preferred("x", "x[A, B]", "plain", "duplicate") == "plain");
   }
 
   TEST_CASE("policy: a rule that matches nothing is refused, with the name that was meant") {

@@ -222,7 +222,11 @@ class FakeRegistrar : public Registrar {
     }
     ++commits;
   }
+  void configure(const std::string& type, const TypeSettings&) override {
+    configured.push_back(type);
+  }
 
+  std::vector<std::string> configured;
   std::set<std::string> names;  // provider:name
   int commits = 0;
   std::string refused;  // the provider that it turns down

@@ -1,0 +1,194 @@
+// Steps from types to what overrides accept, compared type by type.
+#include "core/dispatch/specificity.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// Whether a is at least as specific as b in every type, and more so in one.
+bool dominates(const Override& a, const std::vector<int>& a_steps, const Override& b,
+               const std::vector<int>& b_steps) {
+  bool better = a.types.size() > b.types.size();
+  if (a.types.size() < b.types.size()) return false;
+  for (size_t i = 0; i < a_steps.size(); ++i) {
+    if (a_steps[i] > b_steps[i]) return false;
+    better |= a_steps[i] < b_steps[i];
+  }
+  return better;
+}
+
+// Those of which nothing can be said before a call: what a pair accepts in more ways than this.
+constexpr size_t kMostCandidates = 16;
+
+// The search for one pair. Types that neither of the two names need no look: they are as far from
+// what both accept as the nearest type that is named, plus the same steps.
+class PairSearch {
+ public:
+  PairSearch(std::span<const Override* const> entries, const Override& a, const Override& b)
+      : entries_(entries), a_(a), b_(b) {
+    for (const Override* entry : {&a, &b}) {
+      for (const auto* list : {&entry->types, &entry->accepts}) {
+        for (const TensorType* type : *list) consider(*type);
+      }
+    }
+    const TensorType& tensor = TypeTable::process().tensor();
+    takes_plain_ = a.distance(tensor) >= 0 && b.distance(tensor) >= 0;
+  }
+
+  std::optional<Ambiguity> smallest(size_t operand_count) {
+    std::vector<int> steps;
+    const TypeSet all{candidates_, false};
+    if (candidates_.size() > kMostCandidates || !fits(a_, all, steps) || !fits(b_, all, steps))
+      return std::nullopt;
+    for (size_t count = 1; count <= std::min(operand_count, candidates_.size()); ++count) {
+      chosen_.clear();
+      if (!choose(0, count, operand_count)) continue;
+      std::sort(chosen_.begin(), chosen_.end(),
+                [](const TensorType* x, const TensorType* y) { return x->name < y->name; });
+      return Ambiguity{&a_, &b_, chosen_, plain_};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void consider(const TensorType& type) {
+    const bool known =
+        &type == &TypeTable::process().tensor() ||
+        std::find(candidates_.begin(), candidates_.end(), &type) != candidates_.end();
+    if (!known && a_.distance(type) >= 0 && b_.distance(type) >= 0) candidates_.push_back(&type);
+  }
+
+  bool choose(size_t first, size_t count, size_t operand_count) {
+    if (count == 0) {
+      plain_ = false;
+      if (undecided()) return true;
+      plain_ = takes_plain_ && chosen_.size() < operand_count;
+      return plain_ && undecided();
+    }
+    for (size_t i = first; i + count <= candidates_.size(); ++i) {
+      chosen_.push_back(candidates_[i]);
+      if (choose(i + 1, count - 1, operand_count)) return true;
+      chosen_.pop_back();
+    }
+    return false;
+  }
+
+  // As a call goes up the lines of its operands, until something of a line answers.
+  bool undecided() const {
+    const TypeSet operands{chosen_, plain_};
+    const auto has = [](const std::vector<const Override*>& list, const Override& entry) {
+      return std::find(list.begin(), list.end(), &entry) != list.end();
+    };
+    for (const TensorType* type : chosen_) {
+      for (const TensorType* level = type; level != nullptr; level = level->parent) {
+        const auto best = most_specific(entries_, *level, operands);
+        if (has(best, a_) && has(best, b_)) return true;
+        if (!best.empty() || level->descriptor.handler != nullptr) break;
+      }
+    }
+    return false;
+  }
+
+  std::span<const Override* const> entries_;
+  const Override& a_;
+  const Override& b_;
+  std::vector<const TensorType*> candidates_;  // what both accept
+  bool takes_plain_ = false;
+  std::vector<const TensorType*> chosen_;
+  bool plain_ = false;
+};
+
+// Without a type in common two are never asked about the same turn.
+bool may_meet(const Override& a, const Override& b) {
+  return a.types != b.types &&
+         std::any_of(a.types.begin(), a.types.end(),
+                     [&](const TensorType* type) { return b.for_type(*type); });
+}
+
+}  // namespace
+
+bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& steps,
+          std::string* why) {
+  steps.clear();
+  const auto check = [&](const TensorType& type) {
+    const int distance = entry.distance(type);
+    if (distance < 0 && why != nullptr) *why = "it does not accept " + type.name;
+    steps.push_back(distance);
+    return distance >= 0;
+  };
+  for (const TensorType* type : operands.types) {
+    if (!check(*type)) return false;
+  }
+  if (operands.plain && !check(TypeTable::process().tensor())) return false;
+  for (const TensorType* wanted : entry.types) {
+    const bool present = std::any_of(operands.types.begin(), operands.types.end(),
+                                     [&](const TensorType* type) { return type->is(*wanted); });
+    if (present) continue;
+    if (why != nullptr) *why = "no operand is a " + wanted->name;
+    return false;
+  }
+  return true;
+}
+
+std::vector<const Override*> most_specific(std::span<const Override* const> entries,
+                                           const TensorType& level, const TypeSet& operands,
+                                           const PassOver& pass_over) {
+  std::vector<std::pair<const Override*, std::vector<int>>> fitting;
+  for (const Override* entry : entries) {
+    if (!entry->for_type(level) || entry->rules_only()) continue;
+    std::vector<int> steps;
+    std::string why;
+    if (fits(*entry, operands, steps, pass_over ? &why : nullptr)) {
+      fitting.emplace_back(entry, std::move(steps));
+    } else if (pass_over) {
+      pass_over(*entry, why);
+    }
+  }
+  std::vector<const Override*> best;
+  for (const auto& [entry, steps] : fitting) {
+    const bool beaten = std::any_of(fitting.begin(), fitting.end(), [&](const auto& other) {
+      return other.first != entry && dominates(*other.first, other.second, *entry, steps);
+    });
+    if (!beaten) best.push_back(entry);
+  }
+  return best;
+}
+
+std::string type_names_text(std::span<const TensorType* const> types) {
+  Words names;
+  for (const TensorType* type : types) names.push_back(type->name);
+  return "[" + join(names, ", ") + "]";
+}
+
+std::string Ambiguity::fix() const { return first->schema.name + type_names_text(types); }
+
+std::string Ambiguity::text() const {
+  return "override of '" + first->schema.name + "' is ambiguous for " + type_names_text(types) +
+         ": " + first->key() + " from '" + first->provider + "' and " + second->key() + " from '" +
+         second->provider + "'; possible fix: register " + fix();
+}
+
+std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,
+                                        std::span<const Override* const> added) {
+  std::vector<Ambiguity> found;
+  const auto is_added = [&](const Override* entry) {
+    return std::find(added.begin(), added.end(), entry) != added.end();
+  };
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const bool own = is_added(entries[i]);
+    for (size_t k = i + 1; k < entries.size(); ++k) {
+      if (!may_meet(*entries[i], *entries[k]) || !(own || is_added(entries[k]))) continue;
+      PairSearch search(entries, *entries[i], *entries[k]);
+      if (auto ambiguity = search.smallest(entries[i]->operand_count))
+        found.push_back(std::move(*ambiguity));
+    }
+  }
+  return found;
+}
+
+}  // namespace tenon::core

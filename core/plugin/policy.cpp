@@ -1,0 +1,48 @@
+// Patterns of rules, and rules from the environment.
+#include "core/plugin/policy.hpp"
+
+#include "core/base/text.hpp"
+#include "core/plugin/facts_reader.hpp"
+
+namespace tenon::core {
+
+bool matches(const PluginPolicy::Rule& rule, const RuleTarget& target) {
+  return matches_pattern(rule.pattern, rule.about_overrides() ? target.key : target.name);
+}
+
+std::string canonical_pattern(const std::string& pattern) {
+  const size_t bracket = pattern.find('[');
+  if (bracket == pattern.npos || !pattern.ends_with(']')) return pattern;
+  return override_key(pattern.substr(0, bracket),
+                      pattern.substr(bracket + 1, pattern.size() - bracket - 2));
+}
+
+std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
+                                                  std::vector<std::string>& faults) {
+  std::vector<PluginPolicy::Rule> rules;
+  while (!text.empty()) {
+    bool within = false;
+    size_t end = 0;
+    for (; end < text.size() && (within || text[end] != ','); ++end) {
+      if (text[end] == '[' || text[end] == ']') within = text[end] == '[';
+    }
+    const std::string_view entry = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t equals = entry.find('=');
+    const std::string_view pattern = schema_name(entry.substr(0, equals));
+    const std::string_view plugin =
+        equals == entry.npos ? "" : schema_name(entry.substr(equals + 1));
+    if (!pattern.empty() && !plugin.empty()) {
+      rules.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
+    } else if (!schema_name(entry).empty()) {
+      faults.push_back(quote(entry) + " is no rule, wanted PATTERN=PLUGIN");
+    }
+  }
+  return rules;
+}
+
+bool is_plugin_path(std::string_view name) {
+  return name.find('/') != name.npos || name.ends_with(".so");
+}
+
+}  // namespace tenon::core
