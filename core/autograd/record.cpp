@@ -147,6 +147,8 @@ bool differentiable_dtype(const Tensor* tensor) {
                   "'; give it a backward, declare it composite, or call it under no_grad");
 }
 
+}  // namespace
+
 // Checks that come before anything runs.
 void check_recordable(const Implementation& implementation, const tenon_value* arguments) {
   if (implementation.out_parameter >= 0 &&
@@ -174,6 +176,8 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
       check(arguments[i].as.tensors[k]);
   }
 }
+
+namespace {
 
 // Told before anything has run.
 void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {

@@ -7,6 +7,7 @@
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
@@ -123,19 +124,43 @@ void drop_loose_notes(tenon_context& context) noexcept {
 
 }  // namespace
 
+namespace {
+
+void trace_kernel(const Implementation& implementation) {
+  trace(trace_event::kernel, implementation,
+        (implementation.composite ? "composite " : "kernel ") + implementation.schema.name,
+        implementation.provider);
+}
+
+// A run that modes below autograd or a trace hear of.
+[[gnu::noinline]] tenon_status run_watched(const Implementation& implementation,
+                                           tenon_context& context, const tenon_value* arguments,
+                                           tenon_value* results, tenon_error** error) noexcept {
+  tenon_status status = TENON_OK;
+  if (thread_state.mode_below != nullptr &&
+      run_in_modes(implementation, context, arguments, results, error, status))
+    return status;
+  if (tracing()) trace_kernel(implementation);
+  const TraceDepth inside(tracing());
+  return run_and_settle(implementation, context, arguments, results, error);
+}
+
+}  // namespace
+
 tenon_status run_only(const Implementation& implementation, tenon_context& context,
                       const tenon_value* arguments, tenon_value* results,
                       tenon_error** error) noexcept {
+  if (tracing()) [[unlikely]]
+    trace_kernel(implementation);
+  const TraceDepth inside(tracing());
   return run_here(implementation, context, arguments, results, error);
 }
 
 tenon_status run_plain(const Implementation& implementation, tenon_context& context,
                        const tenon_value* arguments, tenon_value* results,
                        tenon_error** error) noexcept {
-  if (thread_state.mode_below != nullptr) [[unlikely]] {
-    tenon_status status = TENON_OK;
-    if (run_in_modes(implementation, context, arguments, results, error, status)) return status;
-  }
+  if (thread_state.call_flags != 0) [[unlikely]]
+    return run_watched(implementation, context, arguments, results, error);
   return run_and_settle(implementation, context, arguments, results, error);
 }
 
@@ -249,10 +274,39 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
   return false;
 }
 
+}  // namespace
+
+bool goes_recorded(const Implementation& implementation, const tenon_value* arguments,
+                   uint32_t& flags) noexcept {
+  if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
+      records() && has_stale_view(implementation, arguments)) {
+    flags |= TENON_TENSOR_REQUIRES_GRAD;
+  }
+  if (thread_state.dual_level != 0 &&
+      (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
+      has_dual_base(implementation, arguments)) {
+    flags |= TENON_TENSOR_HAS_TANGENT;
+  }
+  const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
+  // A Function may return its input: then the result must be a handle of its own, recorded or
+  // not.
+  const bool hands_on =
+      (implementation.flags & TENON_OP_FUNCTION) != 0 && (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+  return (record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) &&
+         !implementation.composite;
+}
+
+namespace {
+
+tenon_status call_traced(const Implementation& implementation, const tenon_value* arguments,
+                         tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+
 [[gnu::noinline]] tenon_status call_bound(const Implementation& implementation,
                                           const tenon_value* arguments, tenon_value* results,
                                           uint32_t flags, tenon_error** error) noexcept {
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if ((flags & kTraceFlag) != 0)
+      return call_traced(implementation, arguments, results, flags & ~kTraceFlag, error);
     if ((flags & kModeFlag) != 0)
       return call_in_modes(implementation, arguments, results, flags, error);
     if ((flags & TENON_TENSOR_TYPED) != 0)
@@ -266,34 +320,70 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
         changes_flagged(implementation, arguments, TENON_TENSOR_INFERENCE)) {
       return refuse_change(implementation, TENON_ERROR_INPLACE, kInferenceChange, error);
     }
-    if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
-        records() && has_stale_view(implementation, arguments)) {
-      flags |= TENON_TENSOR_REQUIRES_GRAD;
-    }
-    if (thread_state.dual_level != 0 &&
-        (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
-        has_dual_base(implementation, arguments)) {
-      flags |= TENON_TENSOR_HAS_TANGENT;
-    }
-    const bool record = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
-    // A Function may return its input: then the result must be a handle of its own, recorded or
-    // not.
-    const bool hands_on = (implementation.flags & TENON_OP_FUNCTION) != 0 &&
-                          (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-    if ((record || hands_on || (flags & TENON_TENSOR_HAS_TANGENT) != 0) &&
-        !implementation.composite) {
+    if (goes_recorded(implementation, arguments, flags))
       return call_recorded(implementation, arguments, results, flags, error);
-    }
   }
   tenon_context context{&implementation, arguments};
   return run_plain(implementation, context, arguments, results, error);
 }
 
+[[gnu::noinline, gnu::cold]] tenon_status call_traced(const Implementation& implementation,
+                                                      const tenon_value* arguments,
+                                                      tenon_value* results, uint32_t flags,
+                                                      tenon_error** error) noexcept {
+  trace_call(implementation, arguments);
+  const TraceDepth inside;
+  const tenon_status status = call_bound(implementation, arguments, results, flags, error);
+  if (status != TENON_OK) trace_error(implementation, status, error == nullptr ? nullptr : *error);
+  return status;
+}
+
 }  // namespace
+
+uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
+                   std::span<const tenon_string> keywords,
+                   std::span<const tenon_value> keyword_values, BoundArguments& bound) {
+  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+  uint32_t flags = 0;
+  if (!gather_flags(implementation, bound.values, flags)) throw_unfit(implementation, bound.values);
+  return flags;
+}
+
+OrderedArguments::OrderedArguments(const Implementation& implementation,
+                                   std::span<const tenon_value> values)
+    : positional(values) {
+  const auto most = static_cast<size_t>(implementation.schema.positional_count);
+  // Too many for all of them are told as they are.
+  if (values.size() <= most || values.size() > implementation.parameter_count) return;
+  positional = values.first(most);
+  keyword_values = values.subspan(most);
+  for (size_t i = 0; i < keyword_values.size(); ++i) {
+    const std::string& name = implementation.schema.parameters[most + i].name;
+    names_[i] = {name.data(), static_cast<int64_t>(name.size())};
+  }
+  keywords = {names_, keyword_values.size()};
+}
 
 tenon_status call_untyped(const Implementation& implementation, const tenon_value* arguments,
                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
   return call_bound(implementation, arguments, results, flags, error);
+}
+
+namespace {
+
+[[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name +
+                                               "' has no active implementation: its plugin was "
+                                               "disabled or unloaded; `tenon show " +
+                                               op->name + "` says more");
+}
+
+}  // namespace
+
+const Implementation& require_implementation(const tenon_op* op) {
+  const Implementation* active = op->implementation.load(std::memory_order_acquire);
+  if (active == nullptr) throw_inactive(op);
+  return *active;
 }
 
 namespace {
@@ -306,13 +396,11 @@ namespace {
   BoundArguments bound;
   uint32_t flags = thread_state.call_flags;
   const tenon_status status = guarded(error, [&] {
-    bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
-    if (!gather_flags(implementation, bound.values, flags)) {
-      throw_unfit(implementation, bound.values);
-    }
+    flags |= bind_call(implementation, positional, keywords, keyword_values, bound);
   });
   if (status != TENON_OK) {
     add_error_context(error, implementation, status);
+    if (tracing()) trace_error(implementation, status, error == nullptr ? nullptr : *error);
     return status;
   }
   return call_bound(implementation, bound.values, results, flags, error);
@@ -320,12 +408,7 @@ namespace {
 
 [[gnu::noinline, gnu::cold]] tenon_status no_implementation(const tenon_op* op,
                                                             tenon_error** error) {
-  return guarded(error, [&] {
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name +
-                                                 "' has no active implementation: its plugin was "
-                                                 "disabled or unloaded; `tenon show " +
-                                                 op->name + "` says more");
-  });
+  return guarded(error, [&] { throw_inactive(op); });
 }
 
 }  // namespace
@@ -336,19 +419,9 @@ namespace {
 [[gnu::noinline]] tenon_status call_unfitting(const Implementation& implementation,
                                               const tenon_value* arguments, uint32_t given,
                                               tenon_value* results, tenon_error** error) noexcept {
-  const auto positional = static_cast<uint32_t>(implementation.schema.positional_count);
-  if (given <= positional)
-    return call_converting(implementation, {arguments, given}, {}, {}, results, error);
-  tenon_string names[kMaxParameters];
-  const uint32_t named = std::min<uint32_t>(given, implementation.parameter_count) - positional;
-  for (uint32_t i = 0; i < named; ++i) {
-    const std::string& name = implementation.schema.parameters[positional + i].name;
-    names[i] = {name.data(), static_cast<int64_t>(name.size())};
-  }
-  if (given > implementation.parameter_count)
-    return call_converting(implementation, {arguments, given}, {}, {}, results, error);
-  return call_converting(implementation, {arguments, positional}, {names, named},
-                         {arguments + positional, named}, results, error);
+  const OrderedArguments ordered(implementation, {arguments, given});
+  return call_converting(implementation, ordered.positional, ordered.keywords,
+                         ordered.keyword_values, results, error);
 }
 
 // Trailing parameters take their defaults.

@@ -12,9 +12,9 @@
 namespace tenon::core {
 
 // Flags of operands that leave the plain path.
-inline constexpr uint32_t kSpecialFlags = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT |
-                                          TENON_TENSOR_TYPED | TENON_TENSOR_READ_ONLY |
-                                          TENON_TENSOR_INFERENCE | TENON_TENSOR_VIEW | kModeFlag;
+inline constexpr uint32_t kSpecialFlags =
+    TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_TYPED |
+    TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE | TENON_TENSOR_VIEW | kModeFlag | kTraceFlag;
 
 inline constexpr const char* kInferenceChange =
     "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
@@ -56,12 +56,36 @@ void set_view_base(Tensor& view, Tensor& input) noexcept;
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
 
+// Refuses, before anything runs, what cannot be recorded. Defined by autograd.
+void check_recordable(const Implementation& implementation, const tenon_value* arguments);
+
 // Of some operands types other than Tensor: asks overrides and handlers. Defined by overrides.cpp.
 tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
                         tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
 // Bound arguments once types have been looked at: records, propagates tangents, runs.
 tenon_status call_untyped(const Implementation& implementation, const tenon_value* arguments,
                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+
+// What a call runs now; throws NotImplementedError when nothing is active.
+const Implementation& require_implementation(const tenon_op* op);
+// Binds as a call does: converts, and refuses tensors that are undefined. `bound` lives as long as
+// the call; gives the flags that its operands carry.
+uint32_t bind_call(const Implementation& implementation, std::span<const tenon_value> positional,
+                   std::span<const tenon_string> keywords,
+                   std::span<const tenon_value> keyword_values, BoundArguments& bound);
+// Values in schema order, as typed wrappers pass them: those behind '*' are taken by their names.
+struct OrderedArguments {
+  OrderedArguments(const Implementation& implementation, std::span<const tenon_value> values);
+  std::span<const tenon_value> positional, keyword_values;
+  std::span<const tenon_string> keywords;
+
+ private:
+  tenon_string names_[kMaxParameters];
+};
+// Completes what operands carry by what their bases do, and tells whether the call goes through
+// autograd instead of to the kernel. Of an op that is no composite.
+bool goes_recorded(const Implementation& implementation, const tenon_value* arguments,
+                   uint32_t& flags) noexcept;
 
 // For the core itself: an op by handle on tensors and plain values; throws.
 TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments);

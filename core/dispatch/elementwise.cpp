@@ -54,14 +54,19 @@ std::string name_of(const Implementation& implementation) {
   return std::string(implementation.schema.short_name()) + "()";
 }
 
-tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
+// The best instruction set that has a loop for the dtype.
+uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) {
   const tenon_loop* loops = implementation.elementwise.loops;
   for (uint32_t isa = machine_isa;; --isa) {
-    if (const tenon_loop loop = loops[isa * TENON_DTYPE_COUNT + dtype]) return loop;
+    if (loops[isa * TENON_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
   }
   throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " +
                                     dtype_text(dtype) + " operands");
+}
+tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
+  return implementation.elementwise
+      .loops[find_loop_isa(implementation, dtype) * TENON_DTYPE_COUNT + dtype];
 }
 
 // The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only
@@ -284,6 +289,15 @@ struct Call {
     return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
   }
 };
+
+Call make_call(const Implementation& implementation, const tenon_value* arguments) {
+  Call call{implementation, arguments, {}};
+  call.count = implementation.operand_parameters.size();
+  for (size_t i = 0; i < call.count; ++i)
+    call.operands[i] = &arguments[implementation.operand_parameters[i]];
+  call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
+  return call;
+}
 
 void choose_dtypes(Call& call) {
   const Implementation& implementation = call.implementation;
@@ -559,10 +573,7 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
                              tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
   return guarded(error, [&] {
-    Call call{implementation, arguments, {}};
-    call.count = implementation.operand_parameters.size();
-    for (size_t i = 0; i < call.count; ++i)
-      call.operands[i] = &arguments[implementation.operand_parameters[i]];
+    Call call = make_call(implementation, arguments);
     if (implementation.out_parameter >= 0 &&
         arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
       call.target = arguments[implementation.out_parameter].as.tensor;
@@ -574,7 +585,6 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
       throw Error(TENON_ERROR_RUNTIME,
                   name_of(implementation) + ": the tensor to write has a shape but no data");
     }
-    call.condition = implementation.elementwise.promotion == TENON_PROMOTE_CONDITION;
     Tensor* output = call.condition ? nullptr : run_dense(call);
     if (output == nullptr) output = run_general(call);
     results[0] = tenon_value{};
@@ -584,6 +594,17 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
 }
 
 }  // namespace
+
+KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments) {
+  Call call = make_call(implementation, arguments);
+  choose_dtypes(call);
+  return {call.compute, call.result, find_loop_isa(implementation, call.compute)};
+}
+
+const char* isa_text(uint32_t isa) {
+  static const char* const names[TENON_ISA_COUNT] = {"baseline", "v3", "v4"};
+  return names[isa];
+}
 
 uint32_t loop_isa() { return machine_isa; }
 

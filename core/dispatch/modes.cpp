@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/overrides.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
@@ -82,7 +83,11 @@ tenon_status ask_mode(ModeEntry& mode, CallFrame& frame, tenon_value* results,
   WrittenCall written;
   fill_call(frame, written);
   const Inside inside(mode);
+  if (tracing()) trace(trace_event::mode, implementation, "mode " + mode.name);
+  const TraceDepth deeper(tracing());
   const tenon_status status = mode.handler(mode.self, &frame.call, results, error);
+  if (status == TENON_OK && tracing() && declined(results))
+    trace(trace_event::declined, implementation, "declined");
   if (status == TENON_OK) return check_results(implementation, results, "handler of a mode", error);
   release_results(implementation, results);
   return status;

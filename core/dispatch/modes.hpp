@@ -33,8 +33,8 @@ void leave_mode(ModeEntry* mode);
 
 // The flag of every call of this thread says whether any mode is in force.
 inline void refresh_mode_flag() {
-  thread_state.call_flags =
-      thread_state.mode != nullptr || thread_state.mode_below != nullptr ? kModeFlag : 0;
+  const bool in_force = thread_state.mode != nullptr || thread_state.mode_below != nullptr;
+  thread_state.call_flags = (thread_state.call_flags & kTraceFlag) | (in_force ? kModeFlag : 0);
 }
 
 // No modes above autograd, for what an implementation does inside.

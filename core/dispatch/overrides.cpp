@@ -13,6 +13,7 @@
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/specificity.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
@@ -61,8 +62,8 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
     }
     if (stranger != nullptr) {
       if (notes != nullptr) {
-        notes->push_back({&type, "its default handler declines: " + stranger->name +
-                                     " is not in its line of descent"});
+        notes->push_back({nullptr, "its default handler declines: " + stranger->name +
+                                       " is not in its line of descent"});
       }
       continue;
     }
@@ -99,7 +100,9 @@ Plan make_plan(const Implementation& implementation, const OperandTypes& types,
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
     if (!type->dispatches()) continue;
     plan.asked.push_back(type->id);
+    const size_t told = notes == nullptr ? 0 : notes->size();
     plan.turns.push_back(make_turn(implementation, entries, *type, types, notes));
+    for (size_t i = told; notes != nullptr && i < notes->size(); ++i) (*notes)[i].type = type;
   }
   for (const TensorType* type : plan.types) {
     const uint32_t fallback = type->fallback();
@@ -189,6 +192,8 @@ class PlanCache {
 
 // ---- operands ----
 
+}  // namespace
+
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
   OperandTypes types;
   uint32_t last = 0;
@@ -203,6 +208,8 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
   });
   return types;
 }
+
+namespace {
 
 // An operand of a type that ops do not know, where a Tensor is wanted.
 [[noreturn, gnu::cold]] void throw_foreign(const Implementation& implementation,
@@ -233,7 +240,7 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
 tenon_status call_as_plain(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error) {
   if (has_foreign(implementation, arguments)) [[unlikely]] {
-    return guarded(error, [&] { throw_foreign(implementation, arguments); });
+    return guarded(error, [&] { check_plain(implementation, arguments); });
   }
   return call_untyped(implementation, arguments, results, flags & ~uint32_t{TENON_TENSOR_TYPED},
                       error);
@@ -531,6 +538,21 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   return status;
 }
 
+tenon_status ask_telling(CallFrame& frame, tenon_value* results, tenon_error** error) {
+  const bool told = tracing();
+  const Answerer& answerer = frame.turn->line[frame.place];
+  if (told) [[unlikely]] {
+    const bool handles = answerer.kind != Answerer::Kind::Override;
+    trace(handles ? trace_event::handler : trace_event::override_of_op, *frame.implementation,
+          answerer_text(answerer), provider_of(answerer));
+  }
+  const TraceDepth inside(told);
+  const tenon_status status = ask(frame, results, error);
+  if (told && status == TENON_OK && declined(results))
+    trace(trace_event::declined, *frame.implementation, "declined");
+  return status;
+}
+
 // ---- fallbacks ----
 
 // Calls the op anew with the operands of one type converted, and rewraps when that is its policy.
@@ -541,11 +563,20 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
   std::vector<std::vector<Tensor*>> lists;
   lists.reserve(implementation.parameter_count);
   Tensor* like = nullptr;
+  if (tracing()) {
+    trace(trace_event::fallback, implementation,
+          std::string("fallback ") + fallback_text(type.fallback()) + " of " + type.name,
+          type.provider);
+  }
+  const TraceDepth inside(tracing());
   const auto convert = [&](Tensor* tensor) -> Tensor* {
     if (tensor == nullptr || !tensor->typed() ||
         !TypeTable::process().at(tensor->view.type).is(type))
       return tensor;
     if (like == nullptr) like = tensor;
+    if (tracing())
+      trace(trace_event::convert, implementation, "convert " + type.name + " to Tensor");
+    const TraceDepth converting(tracing());
     return owned.emplace_back(to_plain(*tensor)).get();
   };
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
@@ -600,25 +631,42 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
   }
 }
 
-[[noreturn, gnu::cold]] void throw_declined(const Implementation& implementation,
-                                            const Plan& plan) {
+}  // namespace
+
+bool asks_types(const Implementation& implementation) {
+  return !thread_state.types_disabled && (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+}
+
+void check_plan(const Plan& plan, const Implementation& implementation,
+                const tenon_value* arguments) {
+  if (plan.refused == nullptr) {
+    if (plan.turns.empty()) throw_foreign(implementation, arguments);
+    return;
+  }
+  throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) +
+                                    "(): " + plan.refused->name +
+                                    " is declared never to be an operand (by plugin '" +
+                                    plan.refused->provider + "')");
+}
+
+void check_plain(const Implementation& implementation, const tenon_value* arguments) {
+  if (has_foreign(implementation, arguments)) throw_foreign(implementation, arguments);
+}
+
+[[gnu::cold]] void throw_declined(const Implementation& implementation, const Plan& plan) {
   throw Error(TENON_ERROR_TYPE,
               "no implementation found for 'tenon." + implementation.schema.name +
                   "' on types that implement tenon_function: " + type_list(plan.asked) +
                   (thread_state.mode == nullptr ? "" : " nor in mode " + thread_state.mode->name));
 }
 
+namespace {
+
 tenon_status run_plan(const Plan& plan, const Implementation& implementation,
                       const tenon_value* arguments, tenon_value* results, uint32_t flags,
                       tenon_error** error) {
   if (plan.refused != nullptr || plan.turns.empty()) [[unlikely]] {
-    return guarded(error, [&] {
-      if (plan.refused == nullptr) throw_foreign(implementation, arguments);
-      throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) +
-                                        "(): " + plan.refused->name +
-                                        " is declared never to be an operand (by plugin '" +
-                                        plan.refused->provider + "')");
-    });
+    return guarded(error, [&] { check_plan(plan, implementation, arguments); });
   }
   for (const Turn& turn : plan.turns) {
     for (const int8_t place : {turn.first_override, turn.first_handler}) {
@@ -630,7 +678,7 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
       frame.turn = &turn;
       frame.place = static_cast<size_t>(place);
       frame.flags = flags;
-      const tenon_status status = ask(frame, results, error);
+      const tenon_status status = ask_telling(frame, results, error);
       if (status != TENON_OK || !declined(results)) return status;
     }
   }
@@ -641,6 +689,22 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
 }
 
 }  // namespace
+
+std::string answerer_text(const Answerer& answerer) {
+  switch (answerer.kind) {
+    case Answerer::Kind::Override:
+      return "override " + answerer.entry->key();
+    case Answerer::Kind::Handler:
+      return "handler of " + answerer.level->name;
+    default:
+      return "default handler";
+  }
+}
+
+const std::string& provider_of(const Answerer& answerer) {
+  return answerer.kind == Answerer::Kind::Override ? answerer.entry->provider
+                                                   : answerer.level->provider;
+}
 
 void fill_call(CallFrame& frame, WrittenCall& written) {
   const Implementation& implementation = *frame.implementation;
@@ -688,7 +752,7 @@ std::string type_list(std::span<const uint32_t> types) {
 
 tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
                         tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
-  if (thread_state.types_disabled || (implementation.flags & TENON_OP_NOT_OVERRIDABLE) != 0)
+  if (!asks_types(implementation))
     return call_as_plain(implementation, arguments, results, flags, error);
   tenon_value answer{};  // of an op without results: whether somebody did
   if (implementation.result_count == 0) results = &answer;
@@ -704,6 +768,8 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
                          tenon_error** error) noexcept {
   const auto& running = *reinterpret_cast<const CallFrame*>(call);
+  if (tracing()) trace(trace_event::parent, *running.implementation, "parent");
+  const TraceDepth inside(tracing());
   if (running.turn == nullptr) return call_outside(running, arguments, results, error);
   const Turn& turn = *running.turn;
   size_t next = running.place + 1;
@@ -722,7 +788,7 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
   frame.place = next;
   frame.flags =
       arguments == nullptr ? running.flags : operand_flags(*running.implementation, arguments);
-  return ask(frame, results, error);
+  return ask_telling(frame, results, error);
 }
 
 TensorRef to_plain(Tensor& tensor) {

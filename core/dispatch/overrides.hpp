@@ -19,6 +19,10 @@ struct Answerer {
   OverrideBinding binding;
 };
 
+// "override add[A]", "handler of A", "default handler"; and the plugin that it comes from.
+std::string answerer_text(const Answerer& answerer);
+const std::string& provider_of(const Answerer& answerer);
+
 // The turn of one operand type. `line` goes from it up its line of descent, as call_parent does;
 // only the first override and the first handler are asked without call_parent.
 struct Turn {
@@ -50,6 +54,17 @@ struct OperandTypes {
   void add(const TensorType& type);  // throws ValueError when there are too many
 };
 
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments);
+// Whether a call of it asks types at all, now.
+bool asks_types(const Implementation& implementation);
+// Refuses, with a TypeError, operands that nobody can be asked about; and those of a call that asks
+// no types.
+void check_plan(const Plan& plan, const Implementation& implementation,
+                const tenon_value* arguments);
+void check_plain(const Implementation& implementation, const tenon_value* arguments);
+// The TypeError of a call that everybody has declined.
+[[noreturn]] void throw_declined(const Implementation& implementation, const Plan& plan);
+
 // A handler, override or mode that is running. What it is handed is the first member's address.
 struct CallFrame {
   tenon_call call{};
@@ -80,7 +95,7 @@ inline bool declined(const tenon_value* results) {
 
 // Why an answerer is not asked, as `why` prints it.
 struct Note {
-  const TensorType* type = nullptr;
+  const TensorType* type = nullptr;  // whose turn it is
   std::string text;
 };
 // With notes: explains instead of only deciding.

@@ -86,6 +86,19 @@ int TensorType::distance(const TensorType& ancestor) const {
   return -1;
 }
 
+const char* fallback_text(int64_t fallback) {
+  switch (fallback) {
+    case TENON_FALLBACK_TO_TENSOR:
+      return "to_tensor";
+    case TENON_FALLBACK_UNWRAP_REWRAP:
+      return "unwrap_rewrap";
+    case TENON_FALLBACK_DECLINE:
+      return "decline";
+    default:
+      return "inherit";
+  }
+}
+
 uint32_t TensorType::fallback() const {
   for (const TensorType* type = this; type != nullptr; type = type->parent) {
     const TypeSettings* configured = type->settings.load(std::memory_order_acquire);

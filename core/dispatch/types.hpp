@@ -25,6 +25,9 @@
 
 namespace tenon::core {
 
+// "decline", "to_tensor", "unwrap_rewrap", "inherit"
+const char* fallback_text(int64_t fallback);
+
 // Published types never change, but for what a config decides; they live as long as the process.
 struct TensorType {
   uint32_t id = 0;

@@ -6,6 +6,12 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/base/tree.hpp"
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
 
 namespace tenon::core {
 
@@ -146,6 +152,69 @@ tenon_value make_tensor_list(std::vector<TensorRef> tensors) {
   value.length = static_cast<uint32_t>(count);
   value.as.tensors = handles;
   return value;
+}
+
+namespace {
+
+template <class Element>
+std::string list_text(uint32_t length, Element&& element) {
+  std::string text = "[";
+  for (uint32_t i = 0; i < length; ++i) {
+    if (i > 0) text += ", ";
+    text += element(i);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string value_text(const tenon_value& value, std::string (*tensor_text)(const Tensor*)) {
+  switch (value.tag) {
+    case TENON_VALUE_NONE:
+      return "None";
+    case TENON_VALUE_BOOL:
+      return value.as.integer != 0 ? "True" : "False";
+    case TENON_VALUE_INT:
+      return std::to_string(value.as.integer);
+    case TENON_VALUE_FLOAT:
+      return float_text(value.as.number);
+    case TENON_VALUE_DTYPE:
+      return dtype_text(static_cast<tenon_dtype>(value.as.integer));
+    case TENON_VALUE_STRING:
+      return quote({value.as.string, value.length});
+    case TENON_VALUE_TENSOR:
+      return tensor_text(value.as.tensor);
+    case TENON_VALUE_INT_LIST:
+      return list_text(value.length,
+                       [&](uint32_t i) { return std::to_string(value.as.integers[i]); });
+    case TENON_VALUE_FLOAT_LIST:
+      return list_text(value.length, [&](uint32_t i) { return float_text(value.as.numbers[i]); });
+    case TENON_VALUE_BOOL_LIST:
+      return list_text(value.length, [&](uint32_t i) {
+        return std::string(value.as.booleans[i] != 0 ? "True" : "False");
+      });
+    case TENON_VALUE_STRING_LIST:
+      return list_text(value.length, [&](uint32_t i) {
+        const tenon_string& text = value.as.strings[i];
+        return quote({text.data, static_cast<size_t>(text.length)});
+      });
+    case TENON_VALUE_TENSOR_LIST:
+      return list_text(value.length, [&](uint32_t i) { return tensor_text(value.as.tensors[i]); });
+    case TENON_VALUE_TREE:
+      return value.as.tree == nullptr ? "None" : json(*value.as.tree);
+    case TENON_VALUE_NOT_IMPLEMENTED:
+      return "NotImplemented";
+    default:
+      return value_type_text(value);
+  }
+}
+
+std::string brief_text(const tenon_value& value) {
+  return value_text(value, [](const Tensor* tensor) {
+    if (tensor == nullptr) return std::string("None");
+    return TypeTable::process().at(tensor->view.type).name + " " + dtype_text(tensor->view.dtype) +
+           shape_text(tensor->shape());
+  });
 }
 
 }  // namespace tenon::core

@@ -1,6 +1,7 @@
 // Ownership of result values: strings and lists made by the host's allocator.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,11 @@ extern void (*release_tree)(tenon_tree*) noexcept;
 tenon_value copy_value(const tenon_value& value);
 tenon_value make_string(std::string_view text);
 tenon_value make_string_list(const std::vector<std::string>& texts);
+// As it is printed, but for modules: None, True, 2, 0.4, 'text', float32, [1, 2]; tensors by
+// `tensor_text`.
+std::string value_text(const tenon_value& value, std::string (*tensor_text)(const Tensor*));
+// The same in a word or two, without data: Tensor f32[2, 3]. Calls nobody.
+std::string brief_text(const tenon_value& value);
 // Takes the references.
 tenon_value make_tensor_list(std::vector<TensorRef> tensors);
 

@@ -4,9 +4,10 @@
 //   runtime      {version, abi: [major, minor], isa, threads, folders: [{path, origin}]}
 //   plugins      [{id, version, state, path, origin, abi, ops, modules, compiler, reason?, stage?}]
 //   plugin       one of them, with ops: [signature...] and modules: [signature...]
-//   ops          [{name, namespace, signature, schema, provider, standing, differentiable, jvp,
-//   doc}] op           one of them, with overridable, reason?, providers: [{plugin, standing,
-//   reason?}] overridable  [{namespace, ops: [name...]}]; `name` chooses one namespace ignored
+//   ops          [{name, namespace, signature, schema, provider, differentiable, jvp,
+//   double_backward, form, method, doc, rules}] op           one of them, with overridable,
+//   reason?, providers: [{plugin, standing, reason?}] overridable  [{namespace, ops: [name...]}];
+//   `name` chooses one namespace ignored
 //   [{name, reason}] declarations  {id, version, path, ops, modules}: all that one plugin declares,
 //   named by id or path, with parameters and samples; modules      [{name, signature, schema,
 //   provider, doc}] module       one of them
@@ -24,6 +25,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/schema.hpp"
+#include "core/runtime/describe_types.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
 #include "tenon/abi/version.h"
@@ -48,6 +50,13 @@ bool counts(const PluginListing& plugin) {
          plugin.state != PluginState::Failed;
 }
 
+std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
+  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+    if (provider.plugin == plugin) return provider_standing_text(provider.standing);
+  }
+  return provider_standing_text(ProviderStanding::Failed);
+}
+
 // Everything that is declared by plugins which stand, sorted by name, then plugin.
 struct Inventory {
   std::vector<PluginListing> plugins = plugin_manager().list();
@@ -67,6 +76,19 @@ struct Inventory {
       return a.schema.name != b.schema.name ? a.schema.name < b.schema.name
                                             : a.plugin->id < b.plugin->id;
     });
+    return list;
+  }
+  // Each name once, by the plugin that provides it, or would.
+  std::vector<DeclaredOp> standing_ops() const {
+    std::vector<DeclaredOp> list;
+    for (DeclaredOp& op : ops()) {
+      if (list.empty() || list.back().schema.name != op.schema.name) {
+        list.push_back(std::move(op));
+      } else if (standing_of(ItemKind::Op, op.schema.name, op.plugin->id) ==
+                 provider_standing_text(ProviderStanding::Chosen)) {
+        list.back() = std::move(op);
+      }
+    }
     return list;
   }
   std::vector<DeclaredModule> modules() const {
@@ -100,13 +122,6 @@ std::string ignored_reason(const DeclaredOp& op) {
   return has_operand ? "" : "it has no tensor operands whose type could be dispatched on";
 }
 
-std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
-  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
-    if (provider.plugin == plugin) return provider_standing_text(provider.standing);
-  }
-  return provider_standing_text(ProviderStanding::Failed);
-}
-
 // Whether its backward may be differentiated: yes, once, unknown; none without a backward. Rules of
 // ops that are no Functions see nothing but what `saves` keeps, so they can.
 const char* double_backward(const OpFacts& op) {
@@ -136,6 +151,14 @@ std::vector<const char*> rules_of(const OpFacts& op) {
   return rules;
 }
 
+// Whether it is a method of Tensor too.
+bool is_method(const Schema& schema) {
+  if (!schema.namespace_name().empty() || schema.parameters.empty()) return false;
+  const Parameter& first = schema.parameters.front();
+  return first.name == "input" &&
+         (first.type.kind == TypeKind::tensor || first.type.kind == TypeKind::tensor_or_scalar);
+}
+
 void put_op(TreeBuilder& tree, const DeclaredOp& op) {
   tree.member("name", op.schema.name)
       .member("namespace", op.schema.namespace_name())
@@ -146,6 +169,7 @@ void put_op(TreeBuilder& tree, const DeclaredOp& op) {
       .member("jvp", op.facts->jvp)
       .member("double_backward", double_backward(*op.facts))
       .member("form", form_text(op.facts->flags))
+      .member("method", is_method(op.schema))
       .member("doc", op.facts->doc);
   tree.key("rules").begin_array();
   for (const char* rule : rules_of(*op.facts)) tree.value(rule);
@@ -283,13 +307,12 @@ size_t find_plugin(const Inventory& inventory, std::string_view id) {
 
 Tree describe_runtime() {
   TreeBuilder tree;
-  const char* const isas[] = {"baseline", "v3", "v4"};
   tree.begin_object();
   tree.member("version", std::to_string(TENON_VERSION_MAJOR) + "." +
                              std::to_string(TENON_VERSION_MINOR) + "." +
                              std::to_string(TENON_VERSION_PATCH));
   tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
-  tree.member("isa", isas[loop_isa()]).member("threads", thread_count());
+  tree.member("isa", isa_text(loop_isa())).member("threads", thread_count());
   tree.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
     tree.begin_object()
@@ -303,11 +326,9 @@ Tree describe_runtime() {
 
 Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
   std::map<std::string, std::vector<std::string>> namespaces;
-  for (const DeclaredOp& op : inventory.ops()) {
+  for (const DeclaredOp& op : inventory.standing_ops()) {
     if (!ignored_reason(op).empty()) continue;
-    std::vector<std::string>& list = namespaces[std::string(op.schema.namespace_name())];
-    const std::string name(op.schema.short_name());
-    if (list.empty() || list.back() != name) list.push_back(name);
+    namespaces[std::string(op.schema.namespace_name())].emplace_back(op.schema.short_name());
   }
   if (!wanted.empty() && !namespaces.contains(std::string(wanted))) {
     std::vector<std::string_view> known;
@@ -342,9 +363,8 @@ Tree describe(std::string_view what, std::string_view name) {
   const Inventory inventory;
   if (what == "coverage") {
     std::vector<std::string> ops;
-    for (const DeclaredOp& op : inventory.ops()) {
-      if (ignored_reason(op).empty() && (ops.empty() || ops.back() != op.schema.name))
-        ops.push_back(op.schema.name);
+    for (const DeclaredOp& op : inventory.standing_ops()) {
+      if (ignored_reason(op).empty()) ops.push_back(op.schema.name);
     }
     return describe_coverage(name, ops);
   }
@@ -405,7 +425,7 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.end_array().end_object();
   } else if (what == "ignored") {
     tree.begin_array();
-    for (const DeclaredOp& op : inventory.ops()) {
+    for (const DeclaredOp& op : inventory.standing_ops()) {
       const std::string reason = ignored_reason(op);
       if (!reason.empty())
         tree.begin_object()
@@ -443,7 +463,7 @@ Tree describe(std::string_view what, std::string_view name) {
 
 std::string describe_signature(std::string_view name) {
   const Inventory inventory;
-  const std::vector<DeclaredOp> ops = inventory.ops();
+  const std::vector<DeclaredOp> ops = inventory.standing_ops();
   return signature_text(ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
                           return std::string_view(declared.schema.name);
                         })].schema);

@@ -1,383 +1,704 @@
-// Who would answer: the same plans that calls follow, told step by step.
+// What a call would do: bound, planned and checked by the code of calls, and told instead of run.
 #include "core/runtime/explain.hpp"
 
 #include <algorithm>
-#include <map>
+#include <charconv>
+#include <list>
+#include <optional>
 
 #include "core/base/error.hpp"
-#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
-#include "core/dispatch/specificity.hpp"
+#include "core/dispatch/value.hpp"
 #include "core/runtime/runtime.hpp"
+#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-const char* fallback_text(int64_t fallback) {
-  switch (fallback) {
-    case TENON_FALLBACK_TO_TENSOR:
-      return "to_tensor";
-    case TENON_FALLBACK_UNWRAP_REWRAP:
-      return "unwrap_rewrap";
-    case TENON_FALLBACK_DECLINE:
-      return "decline";
-    default:
-      return "inherit";
-  }
-}
-
-struct DeclaredType {
-  TypeFacts facts;
-  std::string provider;
-  int64_t overrides = 0;
+// A call as somebody gives it.
+struct Written {
+  std::vector<tenon_value> positional;
+  std::vector<tenon_string> keywords;
+  std::vector<tenon_value> keyword_values;
+  // Of a call by types: how its operands are written, what was filled in, and whether dtypes say
+  // anything.
+  bool by_types = false;
+  bool with_dtypes = false;
+  std::vector<std::string> words, keyword_words;
+  size_t assumed_from = SIZE_MAX;  // keywords from here on
 };
 
-std::vector<DeclaredType> declared_types() {
-  std::vector<DeclaredType> types;
-  const std::vector<PluginListing> plugins = plugin_manager().list();
-  const auto stands = [](const PluginListing& plugin) {
-    return plugin.facts != nullptr && plugin.state != PluginState::Shadowed &&
-           plugin.state != PluginState::Failed;
+struct Refusal {
+  tenon_status kind = TENON_OK;
+  std::string message;
+};
+template <class Check>
+bool passes(Refusal& refusal, Check&& check) {
+  try {
+    check();
+    return true;
+  } catch (const Error& error) {
+    refusal = {error.kind, error.message};
+    return false;
+  }
+}
+
+// The plugins, looked up once.
+class Providers {
+ public:
+  std::string version(std::string_view id) const {
+    for (const PluginListing& plugin : plugins_) {
+      if (plugin.id == id && plugin.state != PluginState::Shadowed) return plugin.version;
+    }
+    return "";
+  }
+  const std::vector<PluginListing>& all() const { return plugins_; }
+
+ private:
+  std::vector<PluginListing> plugins_ = plugin_manager().list();
+};
+
+class Explanation {
+ public:
+  Explanation(const Implementation& implementation, const Written& call)
+      : implementation_(implementation), schema_(implementation.schema), call_(call) {}
+
+  Tree make() {
+    tree_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
+    put_provider(implementation_.provider);
+    Refusal refusal;
+    const bool bound = passes(refusal, [&] {
+      flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
+                         bound_);
+    });
+    if (bound) {
+      put_arguments();
+      explain_bound(refusal);
+    } else {
+      put_unbound();
+      suggestion_ = "call it as " + std::string(schema_.short_name()) + signature_text(schema_);
+    }
+    if (refusal.kind != TENON_OK) put_refusal(refusal);
+    tree_.end_object();
+    return tree_.finish();
+  }
+
+ private:
+  // Who answers.
+  struct Answer {
+    std::string what, provider;
+    bool own = false;  // the implementation itself runs
   };
-  for (const PluginListing& plugin : plugins) {
-    if (!stands(plugin)) continue;
-    for (const TypeFacts& type : plugin.facts->types) types.push_back({type, plugin.id, 0});
+
+  void put_provider(const std::string& provider) {
+    tree_.member("provider", provider).member("version", providers_.version(provider));
   }
-  for (const PluginListing& plugin : plugins) {
-    if (!stands(plugin)) continue;
-    for (const OverrideFacts& entry : plugin.facts->overrides) {
-      const std::vector<std::string> names = type_names(entry.types);
-      for (DeclaredType& type : types) {
-        if (std::find(names.begin(), names.end(), type.facts.type) != names.end()) ++type.overrides;
+
+  // ---- arguments ----
+
+  struct Source {
+    const char* given = "default";
+    const tenon_value* value = nullptr;
+    const std::string* word = nullptr;
+  };
+  Source source_of(size_t parameter) const {
+    if (parameter < call_.positional.size()) {
+      return {"position", &call_.positional[parameter],
+              parameter < call_.words.size() ? &call_.words[parameter] : nullptr};
+    }
+    for (size_t k = 0; k < call_.keywords.size(); ++k) {
+      const tenon_string& name = call_.keywords[k];
+      if (schema_.parameters[parameter].name !=
+          std::string_view(name.data, static_cast<size_t>(name.length)))
+        continue;
+      return {k >= call_.assumed_from ? "assumed" : "keyword", &call_.keyword_values[k],
+              k < call_.keyword_words.size() ? &call_.keyword_words[k] : nullptr};
+    }
+    return {};
+  }
+
+  void put_arguments() {
+    tree_.key("arguments").begin_array();
+    for (size_t i = 0; i < schema_.parameters.size(); ++i) {
+      const Parameter& parameter = schema_.parameters[i];
+      const Source source = source_of(i);
+      tree_.begin_object().member("name", parameter.name).member("position", i + 1);
+      tree_.member("given", source.given);
+      tree_.member("value", source.value == nullptr  ? parameter.default_value.text
+                            : source.word != nullptr ? *source.word
+                                                     : brief_text(*source.value));
+      if (source.value != nullptr && source.value->tag != bound_.values[i].tag) {
+        tree_.member("converted",
+                     value_type_text(*source.value) + " to " + value_type_text(bound_.values[i]));
       }
+      tree_.end_object();
     }
+    tree_.end_array();
   }
-  std::sort(types.begin(), types.end(), [](const DeclaredType& a, const DeclaredType& b) {
-    return a.facts.type != b.facts.type ? a.facts.type < b.facts.type : a.provider < b.provider;
-  });
-  return types;
-}
 
-void put_type(TreeBuilder& tree, const DeclaredType& type) {
-  tree.member("name", type.facts.type);
-  if (!type.facts.parent.empty()) tree.member("parent", type.facts.parent);
-  tree.member("provider", type.provider)
-      .member("doc", type.facts.doc)
-      .member("handler", type.facts.handler)
-      .member("fallback", type.facts.fallback == TENON_FALLBACK_INHERIT && type.facts.parent.empty()
-                              ? fallback_text(TENON_FALLBACK_DECLINE)
-                              : fallback_text(type.facts.fallback))
-      .member("overrides", type.overrides);
-}
-
-std::string provider_of(const Answerer& answerer) {
-  return answerer.kind == Answerer::Kind::Override ? answerer.entry->provider
-                                                   : answerer.level->provider;
-}
-
-std::string what_text(const Answerer& answerer) {
-  switch (answerer.kind) {
-    case Answerer::Kind::Override:
-      return "override " + answerer.entry->key();
-    case Answerer::Kind::Handler:
-      return "handler of " + answerer.level->name;
-    default:
-      return "default handler";
-  }
-}
-
-bool is_operand(const Parameter& parameter) {
-  return parameter.type.kind == TypeKind::tensor ||
-         parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
-}
-
-// Who has an override for one of the types, or a relative of it: the nearest there is.
-std::vector<std::string> nearest_overrides(const std::string& op, const OperandTypes& types) {
-  std::vector<std::string> texts;
-  for (const Override* entry : TypeTable::process().overrides(op)) {
-    const bool related =
-        std::any_of(types.types, types.types + types.count, [&](const TensorType* type) {
-          return std::any_of(
-              entry->types.begin(), entry->types.end(),
-              [&](const TensorType* wanted) { return type->is(*wanted) || wanted->is(*type); });
-        });
-    if (related && texts.size() < 3)
-      texts.push_back(entry->key() + " from '" + entry->provider + "'");
-  }
-  return texts;
-}
-
-}  // namespace
-
-Tree describe_types() {
-  TreeBuilder tree;
-  tree.begin_array();
-  for (const DeclaredType& type : declared_types()) {
-    tree.begin_object();
-    put_type(tree, type);
-    tree.end_object();
-  }
-  tree.end_array();
-  return tree.finish();
-}
-
-Tree describe_type(std::string_view name) {
-  const std::vector<DeclaredType> types = declared_types();
-  Words names;
-  for (const DeclaredType& type : types) names.push_back(type.facts.type);
-  const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
-    return type.facts.type == name;
-  });
-  if (found == types.end()) {
-    throw Error(TENON_ERROR_VALUE,
-                "no tensor type is named " + quote(name) + suggestion(name, names));
-  }
-  const TensorType& loaded = TypeTable::process().require(name);
-  TreeBuilder tree;
-  tree.begin_object();
-  put_type(tree, *found);
-  tree.key("overrides_in_force").begin_array();
-  for (const Override* entry : TypeTable::process().overrides()) {
-    if (!entry->for_type(loaded)) continue;
-    tree.begin_object()
-        .member("op", entry->schema.name)
-        .member("signature", signature_text(entry->schema))
-        .member("provider", entry->provider);
-    if (!entry->differences.empty())
-      tree.member("signature_differs", join(entry->differences, "; "));
-    tree.end_object();
-  }
-  tree.end_array().end_object();
-  return tree.finish();
-}
-
-Tree describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
-  const TensorType& type = TypeTable::process().require(name);
-  // By op, the nearest level of the line that has an override for operands of this type alone.
-  std::map<std::string_view, int> levels;
-  for (const Override* entry : TypeTable::process().overrides()) {
-    if (entry->types.size() != 1) continue;
-    const int steps = type.distance(*entry->types.front());
-    if (steps < 0) continue;
-    const auto known = levels.emplace(entry->schema.name, steps).first;
-    known->second = std::min(known->second, steps);
-  }
-  const bool own_handler = type.descriptor.handler != nullptr;
-  const bool inherited = type.is_tensor || type.has_handler();
-  const bool falls_back = type.fallback() != TENON_FALLBACK_DECLINE;
-  std::map<std::string, int64_t> counts{
-      {"handled", 0}, {"inherited", 0}, {"fallback", 0}, {"missing", 0}};
-  TreeBuilder tree;
-  tree.begin_object().member("type", type.name).member("provider", type.provider);
-  const TypeSettings* settings = TypeTable::process().settings(type.name);
-  const bool narrowed = settings != nullptr && !settings->covers.empty();
-  if (narrowed) {
-    tree.key("covers").begin_array();
-    for (const std::string& pattern : settings->covers) tree.value(pattern);
-    tree.end_array();
-  }
-  tree.key("ops").begin_array();
-  for (const std::string& op : ops) {
-    if (narrowed &&
-        std::none_of(settings->covers.begin(), settings->covers.end(),
-                     [&](const std::string& pattern) { return matches_pattern(pattern, op); }))
-      continue;
-    const auto level = levels.find(op);
-    const char* how = (level != levels.end() && level->second == 0) || own_handler ? "handled"
-                      : level != levels.end() || inherited                         ? "inherited"
-                      : falls_back && type.falls_back_for(op)                      ? "fallback"
-                                                                                   : "missing";
-    ++counts[how];
-    tree.begin_object().member("name", op).member("how", how).end_object();
-  }
-  tree.end_array().key("counts").begin_object();
-  for (const char* how : {"handled", "inherited", "fallback", "missing"})
-    tree.member(how, counts[how]);
-  tree.end_object().end_object();
-  return tree.finish();
-}
-
-Tree describe_ambiguities() {
-  // Overrides are known with the types that they are for. One plugin that is refused does not hide
-  // what is wrong with others; where it may be refused for its ambiguities, it is told instead.
-  for (const DeclaredType& type : declared_types()) {
-    try {
-      static_cast<void>(TypeTable::process().require(type.facts.type));
-    } catch (const Error& error) {
-      if (plugin_manager().strict()) throw;
-      log(LogLevel::warning, type.provider, error.message);
-    }
-  }
-  TreeBuilder tree;
-  tree.begin_array();
-  for (const Ambiguity& ambiguity : TypeTable::process().ambiguities()) {
-    tree.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
-    for (const TensorType* type : ambiguity.types) tree.value(type->name);
-    tree.end_array().key("overrides").begin_array();
-    for (const Override* entry : {ambiguity.first, ambiguity.second}) {
-      tree.begin_object()
-          .member("key", entry->key())
-          .member("provider", entry->provider)
+  void put_unbound() {
+    tree_.key("arguments").begin_array();
+    const auto put = [&](std::string_view name, size_t i, const char* given,
+                         const tenon_value& value, const std::vector<std::string>& words) {
+      tree_.begin_object();
+      if (!name.empty()) tree_.member("name", name);
+      tree_.member("given", given)
+          .member("value", i < words.size() ? words[i] : brief_text(value))
           .end_object();
+    };
+    for (size_t i = 0; i < call_.positional.size(); ++i)
+      put("", i, "position", call_.positional[i], call_.words);
+    for (size_t k = 0; k < std::min(call_.keywords.size(), call_.assumed_from); ++k) {
+      const tenon_string& name = call_.keywords[k];
+      put({name.data, static_cast<size_t>(name.length)}, k, "keyword", call_.keyword_values[k],
+          call_.keyword_words);
     }
-    tree.end_array().member("fix", ambiguity.fix()).end_object();
+    tree_.end_array();
   }
-  tree.end_array();
-  return tree.finish();
-}
 
-Tree explain_call(std::string_view call) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < call.size();) {
-    const size_t end = std::min(call.find(' ', i), call.size());
-    if (end > i) words.emplace_back(call.substr(i, end - i));
-    i = end + 1;
-  }
-  if (words.size() < 2)
-    throw Error(TENON_ERROR_ARGUMENT,
-                "to explain a call takes an op and the types of its operands");
-  plugin_manager();
-  const tenon_op* op = Registry::process().require(words[0]);
-  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-  if (implementation == nullptr)
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name + "' has no active implementation");
-  const Schema& schema = implementation->schema;
+  // ---- who is asked ----
 
-  OperandTypes types;
-  TreeBuilder tree;
-  tree.begin_object()
-      .member("op", schema.name)
-      .member("signature", signature_text(schema))
-      .member("provider", implementation->provider);
-  tree.key("arguments").begin_array();
-  size_t next = 1;
-  const TensorType* foreign = nullptr;
-  size_t foreign_position = 0;
-  std::string foreign_name;
-  for (size_t i = 0; i < schema.parameters.size() && next < words.size(); ++i) {
-    const Parameter& parameter = schema.parameters[i];
-    if (!is_operand(parameter)) continue;
-    const bool number = words[next] == "Scalar" || words[next] == "Number";
-    if (!number) {
-      const TensorType& type = TypeTable::process().require(words[next]);
-      if (type.id == 0) {
-        types.plain = true;
+  void explain_bound(Refusal& refusal) {
+    const bool overridable = (implementation_.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+    types_ = gather_types(implementation_, bound_.values);
+    tree_.key("types").begin_array();
+    for (uint32_t i = 0; i < types_.count; ++i) tree_.value(types_.types[i]->name);
+    if (types_.plain) tree_.value(TypeTable::process().tensor().name);
+    tree_.end_array();
+    std::vector<std::string> modes;
+    const auto put_modes = [&](const char* key, const ModeEntry* mode, bool above) {
+      tree_.key(key).begin_array();
+      for (; mode != nullptr; mode = mode->outer) {
+        if (mode->left.load()) continue;
+        tree_.value(mode->name);
+        if (above && overridable) modes.push_back(mode->name);
+      }
+      tree_.end_array();
+    };
+    put_modes("modes", thread_state.mode, true);
+    put_modes("modes_below", thread_state.mode_below, false);
+
+    std::optional<Answer> answer;
+    std::optional<Plan> plan;
+    std::vector<Note> notes;
+    const bool asks = types_.count > 0 && asks_types(implementation_);
+    if (asks && !passes(refusal, [&] { plan = make_plan(implementation_, types_, &notes); })) {
+      tree_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
+      suggestion_ = "register an override for exactly these types";
+      return;
+    }
+    tree_.key("order").begin_array();
+    if (plan) {
+      for (const uint32_t type : plan->asked) tree_.value(TypeTable::process().at(type).name);
+    }
+    tree_.end_array().key("steps").begin_array();
+    for (const std::string& mode : modes) put_step("", "mode " + mode, "", "");
+    if (plan) {
+      answer = put_plan(*plan, notes);
+    } else if (types_.count > 0) {
+      const char* why = overridable ? "types are disabled here" : "the op is not overridable";
+      for (uint32_t i = 0; i < types_.count; ++i)
+        put_step(types_.types[i]->name, "nothing", "", why);
+    }
+    if (!plan) answer = Answer{"kernel", implementation_.provider, true};
+    tree_.end_array();
+
+    passes(refusal, [&] {
+      if (plan) {
+        check_plan(*plan, implementation_, bound_.values);
+        if (!answer) throw_declined(implementation_, *plan);
       } else {
-        types.add(type);
-        if (foreign == nullptr && !type.is_tensor) {
-          foreign = &type;
-          foreign_position = i;
-          foreign_name = parameter.name;
+        check_plain(implementation_, bound_.values);
+      }
+    });
+    std::optional<KernelChoice> kernel;
+    const bool records = refusal.kind == TENON_OK && answer->own &&
+                         goes_recorded(implementation_, bound_.values, flags_);
+    if (refusal.kind == TENON_OK && answer->own) {
+      passes(refusal, [&] {
+        if (records) check_recordable(implementation_, bound_.values);
+        if (implementation_.descriptor.elementwise != nullptr)
+          kernel = choose_kernel(implementation_, bound_.values);
+      });
+      if (refusal.kind != TENON_OK)
+        suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+    }
+    // A mode hears of it first, whatever comes of it then.
+    if (refusal.kind != TENON_OK) {
+      if (suggestion_.empty()) suggestion_ = suggest(plan ? &*plan : nullptr);
+      return;
+    }
+    put_outranked();
+    if (!modes.empty()) put_answer("answer", {"mode " + modes.front(), "", false});
+    put_answer(modes.empty() ? "answer" : "then", *answer);
+    if (answer->own) put_kernel(kernel);
+    tree_.member("gradient", gradient_text(*answer, records));
+  }
+
+  void put_step(const std::string& type, const std::string& what, const std::string& provider,
+                const std::string& reason) {
+    tree_.begin_object();
+    if (!type.empty()) tree_.member("type", type);
+    tree_.member("what", what);
+    if (!provider.empty()) put_provider(provider);
+    tree_.member("asked", reason.empty());
+    if (!reason.empty()) tree_.member("reason", reason);
+    tree_.end_object();
+  }
+
+  static Answer answer_of(const Answerer& answerer) {
+    return {answerer_text(answerer), provider_of(answerer),
+            answerer.kind == Answerer::Kind::Standard};
+  }
+
+  // Everybody in the order of asking; gives the first, which answers unless it declines then.
+  std::optional<Answer> put_plan(const Plan& plan, const std::vector<Note>& notes) {
+    std::optional<Answer> first;
+    for (const TensorType* type : plan.types) {
+      bool noted = false;
+      for (const Note& note : notes) {
+        if (note.type != type) continue;
+        put_step(type->name, "nothing", "", note.text);
+        noted = true;
+      }
+      if (!type->dispatches()) {
+        put_step(type->name, "nothing", "", "it has neither handler, override nor fallback");
+        continue;
+      }
+      for (const Turn& turn : plan.turns) {
+        if (turn.type != type) continue;
+        if (turn.line.empty() && !noted) {
+          put_step(type->name, "nothing", "",
+                   "no override for " + schema_.name + " and no handler");
+        }
+        for (const int8_t place : {turn.first_override, turn.first_handler}) {
+          if (place < 0) continue;
+          const Answer answer = answer_of(turn.line[static_cast<size_t>(place)]);
+          put_step(type->name, answer.what, answer.provider, "");
+          if (!first) first = answer;
         }
       }
     }
-    tree.begin_object()
-        .member("name", parameter.name)
-        .member("position", i + 1)
-        .member("type", words[next])
-        .end_object();
-    ++next;
-  }
-  tree.end_array();
-  if (next < words.size()) {
-    throw Error(TENON_ERROR_TYPE, schema.name + "() has " + std::to_string(next - 1) +
-                                      " operands, but " + std::to_string(words.size() - 1) +
-                                      " types were given");
-  }
-  tree.key("modes").begin_array();
-  for (const ModeEntry* mode = thread_state.mode; mode != nullptr; mode = mode->outer)
-    tree.value(mode->name);
-  tree.end_array();
-
-  std::vector<Note> notes;
-  const Plan plan = make_plan(*implementation, types, &notes);
-  tree.key("order").begin_array();
-  for (const uint32_t type : plan.asked) tree.value(TypeTable::process().at(type).name);
-  tree.end_array();
-
-  // The first that is asked answers, unless it declines when it is asked.
-  std::string answer, provider;
-  tree.key("steps").begin_array();
-  for (const TensorType* type : plan.types) {
-    const auto step = [&](const std::string& what, const std::string& by,
-                          const std::string& reason) {
-      tree.begin_object().member("type", type->name).member("what", what);
-      if (!by.empty()) tree.member("provider", by);
-      tree.member("asked", reason.empty());
-      if (!reason.empty()) tree.member("reason", reason);
-      tree.end_object();
-    };
-    for (const Note& note : notes) {
-      if (note.type == type || (note.type != nullptr && type->is(*note.type)))
-        step("passed over", "", note.text);
+    for (const TensorType* type : plan.fallbacks) {
+      const std::string what = std::string("fallback ") + fallback_text(type->fallback());
+      put_step(type->name, what, type->provider, "");
+      if (!first) first = Answer{what + " of " + type->name, type->provider, false};
+      break;  // it is the first that has one, and what it calls anew is asked anew
     }
-    if (!type->dispatches()) {
-      step("nothing", "", "it has neither handler, override nor fallback");
-      continue;
+    return first;
+  }
+
+  // ---- what comes of it ----
+
+  void put_answer(const char* key, const Answer& answer) {
+    tree_.key(key).begin_object().member("what", answer.what);
+    if (!answer.provider.empty()) put_provider(answer.provider);
+    tree_.end_object();
+  }
+
+  void put_kernel(const std::optional<KernelChoice>& kernel) {
+    tree_.key("kernel").begin_object().member("device", "cpu");
+    if (kernel && (!call_.by_types || call_.with_dtypes)) {
+      tree_.member("compute", dtype_text(kernel->compute))
+          .member("result", dtype_text(kernel->result));
     }
-    for (const Turn& turn : plan.turns) {
-      if (turn.type != type) continue;
-      if (turn.line.empty())
-        step("nothing", "", "no override for " + schema.name + " and no handler");
-      for (const int8_t place : {turn.first_override, turn.first_handler}) {
-        if (place < 0) continue;
-        const Answerer& answerer = turn.line[static_cast<size_t>(place)];
-        step(what_text(answerer), provider_of(answerer), "");
-        if (!answer.empty()) continue;
-        answer = what_text(answerer);
-        provider = provider_of(answerer);
+    if (kernel) tree_.member("isa", isa_text(kernel->isa));
+    tree_.end_object();
+  }
+
+  // The parameters whose operands carry the flag: "input, other".
+  std::vector<std::string> carrying(uint32_t flag) const {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
+      const tenon_value& value = bound_.values[i];
+      bool found = value.tag == TENON_VALUE_TENSOR && value.as.tensor->has_flag(flag);
+      for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k)
+        found |= value.as.tensors[k]->has_flag(flag);
+      if (found) names.push_back(schema_.parameters[i].name);
+    }
+    return names;
+  }
+
+  std::string gradient_text(const Answer& answer, bool recorded) const {
+    if (implementation_.composite || !answer.own) return "through the ops that it calls";
+    const bool constant = (implementation_.flags & TENON_OP_ZERO_GRADIENT) != 0;
+    const bool formula = implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
+    const std::string node = formula ? implementation_.node_name
+                                     : "that it has no backward, for whoever asks for a gradient";
+    if (constant) return "records nothing: its gradient is zero wherever there is one";
+    if (call_.by_types) return "records " + node + ", where an operand requires grad";
+    const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);
+    const std::vector<std::string> tangents = carrying(TENON_TENSOR_HAS_TANGENT);
+    const bool needs = !needing.empty() || (flags_ & TENON_TENSOR_REQUIRES_GRAD) != 0;
+    std::string text;
+    if (recorded && needs && records()) {
+      text = "records " + node;
+      if (!needing.empty()) {
+        text += " (" + join(needing, ", ") +
+                (needing.size() == 1 ? " needs a gradient)" : " need gradients)");
+      } else {
+        text += " (the base of a view needs a gradient)";
+      }
+    } else {
+      text = "records nothing: " + std::string(!needs                   ? "no operand requires grad"
+                                               : thread_state.inference ? "inference mode is on"
+                                                                        : "grad mode is off");
+    }
+    if (!tangents.empty()) text += "; computes a tangent from that of " + join(tangents, ", ");
+    return text;
+  }
+
+  // ---- refusals ----
+
+  void put_refusal(const Refusal& refusal) {
+    tree_.member("error", refusal.message).member("kind", error_kind_text(refusal.kind));
+    tree_.key("nearest").begin_array();
+    for (const std::string& text : nearest_overrides()) tree_.value(text);
+    tree_.end_array();
+    put_possible();
+    tree_.member("suggestion", suggestion_);
+  }
+
+  bool relates(const TensorType& wanted) const {
+    return std::any_of(types_.types, types_.types + types_.count, [&](const TensorType* type) {
+      return type->is(wanted) || wanted.is(*type);
+    });
+  }
+
+  // Overrides in force for one of the types or a relative; else for any types.
+  std::vector<std::string> nearest_overrides() const {
+    std::vector<std::string> related, others;
+    if (types_.count == 0) return related;
+    for (const Override* entry : TypeTable::process().overrides(schema_.name)) {
+      const bool near = std::any_of(entry->types.begin(), entry->types.end(),
+                                    [&](const TensorType* wanted) { return relates(*wanted); });
+      std::vector<std::string>& texts = near ? related : others;
+      if (texts.size() < 3) texts.push_back(entry->key() + " from '" + entry->provider + "'");
+    }
+    return related.empty() ? others : related;
+  }
+
+  // Overrides that plugins declare for these types, and that are not in force: from facts.
+  struct Possible {
+    const PluginListing* plugin;
+    const OverrideFacts* entry;
+    std::string state, reason;
+  };
+  std::vector<Possible> possible() const {
+    std::vector<Possible> list;
+    const std::vector<const Override*> in_force = TypeTable::process().overrides(schema_.name);
+    for (const PluginListing& plugin : providers_.all()) {
+      if (plugin.facts == nullptr || plugin.state == PluginState::Shadowed) continue;
+      for (const OverrideFacts& entry : plugin.facts->overrides) {
+        if (schema_name(entry.schema) != schema_.name) continue;
+        const std::vector<std::string> names = type_names(entry.types);
+        const bool near = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+          const TensorType* type = TypeTable::process().find(name);
+          return type != nullptr && relates(*type);
+        });
+        const auto known =
+            std::find_if(in_force.begin(), in_force.end(),
+                         [&](const Override* other) { return other->key() == entry.key; });
+        const std::string stands = known == in_force.end() ? "" : (*known)->provider;
+        if (!near || stands == plugin.id) continue;
+        const bool loaded = plugin.state == PluginState::Active;
+        list.push_back({&plugin, &entry,
+                        loaded                                 ? "outranked"
+                        : plugin.state == PluginState::Indexed ? "not loaded"
+                                                               : plugin_state_text(plugin.state),
+                        loaded && !stands.empty() ? "plugin " + quote(stands) + " is preferred"
+                                                  : plugin.reason});
       }
     }
+    return list;
   }
-  for (const TensorType* type : plan.fallbacks) {
-    tree.begin_object()
-        .member("type", type->name)
-        .member("what", std::string("fallback ") + fallback_text(type->fallback()))
-        .member("provider", type->provider)
-        .member("asked", true)
-        .end_object();
-    if (!answer.empty()) continue;
-    answer = std::string("fallback ") + fallback_text(type->fallback()) + " of " + type->name;
-    provider = type->provider;
-  }
-  tree.end_array();
 
-  std::string error;
-  if (plan.types.empty()) {
-    answer = "kernel";
-    provider = implementation->provider;
-  } else if (plan.refused != nullptr) {
-    error = plan.refused->name + " is declared never to be an operand";
-  } else if (plan.turns.empty()) {
-    error = std::string(schema.short_name()) + "(): argument " + quote(foreign_name) +
-            " (position " + std::to_string(foreign_position + 1) + ") must be " +
-            wanted_text(schema.parameters[foreign_position].type) + ", not " + foreign->name;
-  } else if (answer.empty()) {
-    error = "no implementation found for 'tenon." + schema.name +
-            "' on types that implement tenon_function: " + type_list(plan.asked);
+  // Who else declares what is asked, and is not.
+  void put_outranked() {
+    tree_.key("outranked").begin_array();
+    const auto put = [&](const std::string& plugin, const std::string& what,
+                         const std::string& standing, const std::string& reason) {
+      tree_.begin_object().member("plugin", plugin).member("what", what);
+      tree_.member("standing", standing);
+      if (!reason.empty()) tree_.member("reason", reason);
+      tree_.end_object();
+    };
+    for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+      if (provider.standing == ProviderStanding::Chosen) continue;
+      put(provider.plugin, "op " + schema_.name, provider_standing_text(provider.standing),
+          provider.reason);
+    }
+    for (const Possible& one : possible())
+      put(one.plugin->id, "override " + one.entry->key, one.state, one.reason);
+    tree_.end_array();
   }
-  if (error.empty()) {
-    tree.key("answer")
-        .begin_object()
-        .member("what", answer)
-        .member("provider", provider)
-        .end_object();
-    const bool recorded = implementation->descriptor.differentiable != TENON_DIFFERENTIABLE_NONE;
-    const bool through = implementation->composite || !plan.types.empty();
-    tree.member("gradient", through    ? std::string("through the ops that it calls")
-                            : recorded ? "records " + implementation->node_name
-                                       : std::string("records nothing"));
+
+  void put_possible() {
+    tree_.key("plugins").begin_array();
+    for (const Possible& one : possible()) {
+      tree_.begin_object()
+          .member("plugin", one.plugin->id)
+          .member("override", one.entry->key)
+          .member("state", one.state)
+          .member("reason", one.reason)
+          .end_object();
+    }
+    tree_.end_array();
+  }
+
+  std::string suggest(const Plan* plan) const {
+    for (const Possible& one : possible()) {
+      const std::string plugin = "plugin '" + one.plugin->id + "'";
+      if (one.state == "outranked") continue;
+      if (one.plugin->state == PluginState::Indexed) return "load " + plugin;
+      if (one.plugin->state == PluginState::Failed)
+        return "repair " + plugin + ": `tenon show " + one.plugin->id + "` says what is wrong";
+      return "enable " + plugin + " in the config";
+    }
+    std::string names;
+    for (uint32_t i = 0; i < types_.count; ++i)
+      names += (i > 0 ? ", " : "") + types_.types[i]->name;
+    const std::string key = schema_.name + "[" + names + "]";
+    if (plan == nullptr) return "pass a plain Tensor: the op is not overridable";
+    if (plan->refused != nullptr) return "pass another operand: no op takes " + plan->refused->name;
+    for (uint32_t i = 0; i < types_.count; ++i) {
+      const TensorType* rule = types_.types[i];
+      while (rule != nullptr && rule->descriptor.to_tensor == nullptr) rule = rule->parent;
+      if (rule == nullptr) continue;
+      return "register an override " + key + ", or convert by ensure_tensor(" +
+             types_.types[i]->name + ") or by the type's fallback";
+    }
+    return "register an override " + key + ", or give the type a tenon_function";
+  }
+
+  const Implementation& implementation_;
+  const Schema& schema_;
+  const Written& call_;
+  const Providers providers_;
+  TreeBuilder tree_;
+  BoundArguments bound_;
+  uint32_t flags_ = 0;
+  OperandTypes types_;
+  std::string suggestion_;
+};
+
+// ---- calls by types ----
+
+// Makes values that have the types, and nothing else, from words.
+class ByTypes {
+ public:
+  explicit ByTypes(std::string_view text) {
+    for (size_t i = 0; i < text.size();) {
+      const size_t end = std::min(text.find(' ', i), text.size());
+      if (end > i) words_.emplace_back(text.substr(i, end - i));
+      i = end + 1;
+    }
+    if (words_.empty())
+      throw Error(TENON_ERROR_ARGUMENT,
+                  "to explain a call takes an op and the types of its operands");
+    written_.by_types = true;
+  }
+  const std::string& op() const { return words_[0]; }
+
+  const Written& written(const Schema& schema) {
+    std::vector<size_t> operands;
+    for (size_t i = 0; i < static_cast<size_t>(schema.positional_count); ++i) {
+      if (is_operand(schema.parameters[i])) operands.push_back(i);
+    }
+    std::vector<bool> given(schema.parameters.size());
+    size_t next = 0;
+    for (size_t w = 1; w < words_.size(); ++w) {
+      const std::string& word = words_[w];
+      const size_t equals = word.find('=');
+      if (equals != std::string::npos && equals > 0) {
+        const std::string name = word.substr(0, equals);
+        const int64_t found = schema.find(name);
+        if (found >= 0) given[static_cast<size_t>(found)] = true;
+        put_keyword(name, word.substr(equals + 1),
+                    found < 0 ? nullptr : &schema.parameters[static_cast<size_t>(found)]);
+        continue;
+      }
+      // By position as long as only operands stand in front, and where there are too many: binding
+      // tells. Otherwise by name.
+      const bool by_position = next >= operands.size() || operands[next] == next;
+      const size_t index = next < operands.size() ? operands[next] : next;
+      ++next;
+      if (index < given.size()) given[index] = true;
+      const Parameter* parameter = index < given.size() ? &schema.parameters[index] : nullptr;
+      if (by_position) {
+        written_.positional.push_back(value_of(word, parameter));
+        written_.words.push_back(word);
+      } else {
+        put_keyword(parameter->name, word, parameter);
+      }
+    }
+    written_.assumed_from = written_.keywords.size();
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Parameter& parameter = schema.parameters[i];
+      if (!given[i] && !parameter.has_default && !is_operand(parameter))
+        put_keyword(parameter.name, type_text(parameter.type), &parameter);
+    }
+    return written_;
+  }
+
+ private:
+  static bool is_operand(const Parameter& parameter) {
+    return parameter.type.kind == TypeKind::tensor ||
+           parameter.type.kind == TypeKind::tensor_or_scalar ||
+           parameter.type.kind == TypeKind::any;
+  }
+
+  void put_keyword(const std::string& name, const std::string& word, const Parameter* parameter) {
+    const std::string& kept = texts_.emplace_back(name);
+    written_.keywords.push_back({kept.data(), static_cast<int64_t>(kept.size())});
+    written_.keyword_values.push_back(value_of(word, parameter));
+    written_.keyword_words.push_back(word);
+  }
+
+  static tenon_value number_value(double number) {
+    tenon_value value{};
+    value.tag = TENON_VALUE_FLOAT;
+    value.as.number = number;
+    return value;
+  }
+  static tenon_value bool_value(bool truth) {
+    tenon_value value = int_value(truth ? 1 : 0);
+    value.tag = TENON_VALUE_BOOL;
+    return value;
+  }
+  tenon_value text_value(std::string_view text) {
+    const std::string& kept = texts_.emplace_back(text);
+    tenon_value value{};
+    value.tag = TENON_VALUE_STRING;
+    value.length = static_cast<uint32_t>(kept.size());
+    value.as.string = kept.data();
+    return value;
+  }
+
+  template <class Number>
+  static bool reads(const std::string& word, Number& number) {
+    const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+    return fault == std::errc() && end == word.data() + word.size();
+  }
+
+  tenon_value value_of(const std::string& word, const Parameter* parameter) {
+    int64_t integer = 0;
+    double number = 0;
+    if (reads(word, integer)) return int_value(integer);
+    if (reads(word, number)) return number_value(number);
+    if (word == "None") return tenon_value{};
+    if (word == "True" || word == "False") return bool_value(word == "True");
+    if (word.size() >= 2 && word.front() == '\'' && word.back() == '\'')
+      return text_value(std::string_view(word).substr(1, word.size() - 2));
+    if (word.size() >= 2 && word.front() == '[' && word.back() == ']')
+      return list_value(word.substr(1, word.size() - 2));
+    if (word.find(',') != std::string::npos) return list_value(word);
+    // What a schema calls its kinds; and what is assumed.
+    if (word == "Scalar" || word == "Number" || word == "int") return int_value(1);
+    if (word == "float") return number_value(1);
+    if (word == "bool") return bool_value(false);
+    if (parameter != nullptr) {
+      const TypeKind kind = parameter->type.kind;
+      if (word == type_text(parameter->type) && kind != TypeKind::tensor)
+        return assumed(*parameter);
+      if (kind == TypeKind::string || kind == TypeKind::dtype) return text_value(word);
+    }
+    return tensor_value(tensor_of(word));
+  }
+
+  tenon_value assumed(const Parameter& parameter) {
+    const SchemaType& type = parameter.type;
+    if (type.list && type.length == 0) {
+      tenon_value value{};
+      value.tag = list_tag(type.kind);
+      return value;
+    }
+    switch (type.kind) {
+      case TypeKind::floating:
+        return number_value(1);
+      case TypeKind::boolean:
+        return bool_value(false);
+      case TypeKind::string:
+        return text_value("");
+      case TypeKind::dtype:
+        return text_value(dtype_text(TENON_F32));
+      default:
+        return int_value(1);
+    }
+  }
+
+  tenon_value list_value(const std::string& words) {
+    std::vector<Tensor*>& list = lists_.emplace_back();
+    for (size_t i = 0; i < words.size();) {
+      const size_t end = std::min(words.find(',', i), words.size());
+      list.push_back(tensor_of(words.substr(i, end - i)));
+      i = end + 1;
+    }
+    tenon_value value{};
+    value.tag = TENON_VALUE_TENSOR_LIST;
+    value.length = static_cast<uint32_t>(list.size());
+    value.as.tensors = list.data();
+    return value;
+  }
+
+  // An object of the type without anything in it: nothing that is told looks there.
+  Tensor* tensor_of(const std::string& word) {
+    const size_t colon = word.find(':');
+    const TensorType& type = TypeTable::process().require(word.substr(0, colon));
+    tenon_dtype dtype = TENON_F32;
+    if (colon != std::string::npos) {
+      dtype = dtype_find(std::string_view(word).substr(colon + 1));
+      if (dtype == TENON_DTYPE_NONE)
+        throw Error(TENON_ERROR_VALUE, "unknown dtype in " + quote(word) + ", as in Tensor:f32");
+      written_.with_dtypes = true;
+    }
+    const int64_t shape[] = {1};
+    if (!type.is_tensor) return owned_.emplace_back(make_dataless(dtype, shape, type.id)).get();
+    TensorRef tensor = make_empty(dtype, shape);
+    if (type.id != 0) set_type(*tensor, type.id, nullptr);
+    return owned_.emplace_back(std::move(tensor)).get();
+  }
+
+  std::vector<std::string> words_;
+  Written written_;
+  std::list<std::string> texts_;
+  std::list<std::vector<Tensor*>> lists_;
+  std::vector<TensorRef> owned_;
+};
+
+}  // namespace
+
+Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
+                  std::span<const tenon_string> keywords,
+                  std::span<const tenon_value> keyword_values) {
+  const Implementation& implementation = require_implementation(op);
+  Written written;
+  const auto take = [&](std::span<const tenon_value> values, std::span<const tenon_string> names,
+                        std::span<const tenon_value> named) {
+    written.positional.assign(values.begin(), values.end());
+    written.keywords.assign(names.begin(), names.end());
+    written.keyword_values.assign(named.begin(), named.end());
+  };
+  if (keywords.empty()) {
+    const OrderedArguments ordered(implementation, positional);
+    take(ordered.positional, ordered.keywords, ordered.keyword_values);
   } else {
-    tree.member("error", error).key("nearest").begin_array();
-    for (const std::string& text : nearest_overrides(schema.name, types)) tree.value(text);
-    tree.end_array();
+    take(positional, keywords, keyword_values);
   }
-  tree.end_object();
-  return tree.finish();
+  return Explanation(implementation, written).make();
+}
+
+Tree explain_call(std::string_view call) {
+  plugin_manager();
+  ByTypes types(call);
+  const Implementation& implementation =
+      require_implementation(Registry::process().require(types.op()));
+  return Explanation(implementation, types.written(implementation.schema)).make();
 }
 
 }  // namespace tenon::core

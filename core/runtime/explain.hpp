@@ -1,32 +1,36 @@
-// Listings about types: what there is, what a type covers, and who would answer a call and why.
+// What a call would do, and why: by the code that calls use, told step by step.
 #pragma once
 
-#include <string>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "core/base/tree.hpp"
+#include "core/dispatch/op.hpp"
+#include "tenon/abi/value.h"
 
 namespace tenon::core {
 
-// [{name, parent?, provider, doc, handler, fallback, overrides}], from facts; with a name one of
-// them, with overrides: [{op, types, accepts, signature, provider, differences}].
-Tree describe_types();
-Tree describe_type(std::string_view name);
+// Of a call with these arguments, as it would be made now on this thread. Runs nothing.
+//
+// {op, signature, provider, version,
+//  arguments: [{name, position, given: "position" | "keyword" | "default" | "assumed", value,
+//               converted?}],
+//  types: [the set of the operands'], order: [those that are asked],
+//  modes: [innermost first], modes_below: [...],
+//  steps: [{type?, what, provider?, version?, asked, reason?}],
+//  outranked: [{plugin, what, standing, reason?}] of others who declare it,
+//  answer: {what, provider, version}, then: {...} what runs when modes let it go on,
+//  kernel: {device, compute?, result?, isa?},
+//  gradient}
+// or instead of answer, then, kernel and gradient
+// {error, kind, nearest: [...], plugins: [{plugin, override, state, reason}], suggestion}.
+Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
+                  std::span<const tenon_string> keywords,
+                  std::span<const tenon_value> keyword_values);
 
-// {type, covers?, counts: {handled, inherited, fallback, missing}, ops: [{name, how}]} over all
-// overridable ops, or those that the config says it covers, for operands that are all of the type.
-// Loads the type's plugin, not those of the ops.
-Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);
-
-// What a call of the op with operands of these types would do: `call` is "add ScalarTensor Tensor".
-// {op, provider, arguments: [{name, type}], order: [type...], steps: [{type, what, provider?,
-// asked, reason?}], answer: {what, type, provider} or error, nearest: [...], gradient}.
+// Of a call that is written down by types: "add ScalarTensor Tensor:f64 alpha=Scalar". A type for
+// each operand in order, then by name; lists as A,B, Scalar for a number, other values as they
+// are: dim=0, reduction='sum'. What is required and left out is assumed.
 Tree explain_call(std::string_view call);
-
-// Overrides between which nothing decides for operands of the types, of all plugins:
-// [{op, types: [name...], overrides: [{key, provider}, {...}], fix: "add[A, B]"}]. Loads the
-// plugins of types.
-Tree describe_ambiguities();
 
 }  // namespace tenon::core

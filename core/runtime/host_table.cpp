@@ -28,10 +28,12 @@
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
 #include "core/runtime/context_slots.hpp"
+#include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/value_text.hpp"
 #include "core/tensor/copy.hpp"
@@ -476,14 +478,11 @@ tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords
                                 int64_t* positional, tenon_value* names, tenon_value* values,
                                 tenon_error** error) {
   return guarded(error, [&] {
-    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
-    if (implementation == nullptr)
-      throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                  "op '" + op->name + "' has no active implementation");
+    const Schema& schema = require_implementation(op).schema;
     Schema attributes;
-    attributes.name = implementation->schema.name;
+    attributes.name = schema.name;
     std::vector<std::string> texts;
-    for (const Parameter& parameter : implementation->schema.parameters) {
+    for (const Parameter& parameter : schema.parameters) {
       if (!parameter.keyword_only) continue;
       attributes.parameters.push_back(parameter);
       texts.push_back(parameter.name);
@@ -491,7 +490,7 @@ tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords
     BoundArguments bound;
     bind_arguments(attributes, {}, {keywords, static_cast<size_t>(keyword_count)},
                    {keyword_values, static_cast<size_t>(keyword_count)}, bound);
-    *positional = implementation->schema.positional_count;
+    *positional = schema.positional_count;
     std::vector<tenon_value> given;
     try {
       for (size_t i = 0; i < texts.size(); ++i) given.push_back(copy_value(bound.values[i]));
@@ -501,6 +500,34 @@ tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords
       throw;
     }
     std::copy(given.begin(), given.end(), values);
+  });
+}
+tenon_status op_bind(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     const tenon_string* keywords, const tenon_value* keyword_values,
+                     int64_t keyword_count, tenon_error** error) {
+  return guarded(error, [&] {
+    const Implementation& implementation = require_implementation(op);
+    BoundArguments bound;
+    const std::span<const tenon_value> values(arguments, static_cast<size_t>(count));
+    if (keyword_count == 0) {
+      const OrderedArguments ordered(implementation, values);
+      bind_call(implementation, ordered.positional, ordered.keywords, ordered.keyword_values,
+                bound);
+    } else {
+      bind_call(implementation, values, {keywords, static_cast<size_t>(keyword_count)},
+                {keyword_values, static_cast<size_t>(keyword_count)}, bound);
+    }
+  });
+}
+tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                        const tenon_string* keywords, const tenon_value* keyword_values,
+                        int64_t keyword_count, tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *tree = explain_call(op, {arguments, static_cast<size_t>(count)},
+                         {keywords, static_cast<size_t>(keyword_count)},
+                         {keyword_values, static_cast<size_t>(keyword_count)})
+                .give();
   });
 }
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
@@ -868,10 +895,32 @@ tenon_status mode_enter(const char* name, tenon_handler_function handler, void* 
         enter_mode(name == nullptr ? "" : name, handler, self, below != 0));
   });
 }
+int64_t mode_count() {
+  int64_t count = 0;
+  for (const ModeEntry* mode = thread_state.mode; mode != nullptr; mode = mode->outer)
+    count += mode->left.load() ? 0 : 1;
+  return count;
+}
+int32_t type_dispatches(uint32_t type) {
+  return type != 0 && TypeTable::process().at(type).dispatches() ? 1 : 0;
+}
 tenon_status mode_leave(tenon_mode* mode, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(mode, "the mode");
     leave_mode(reinterpret_cast<ModeEntry*>(mode));
+  });
+}
+tenon_status trace_enter(int32_t json, void (*write)(void* self, const char* line, int64_t length),
+                         void* self, tenon_trace** trace, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(reinterpret_cast<const void*>(write), "what writes a trace's lines");
+    *trace = reinterpret_cast<tenon_trace*>(enter_trace(json != 0, write, self));
+  });
+}
+tenon_status trace_leave(tenon_trace* trace, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(trace, "the trace");
+    leave_trace(reinterpret_cast<TraceEntry*>(trace));
   });
 }
 tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_error** error) {
@@ -905,6 +954,21 @@ const tenon_host& host_table() noexcept {
 #define TENON_FILL(since, result, name, parameters) host.name = name;
     TENON_HOST_SLOTS(TENON_FILL)
 #undef TENON_FILL
+    // Calls of any thread come through here.
+    if (process_is_traced()) {
+      host.op_call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                        tenon_value* results, tenon_error** error) {
+        join_process_trace();
+        return call_op(op, arguments, count, results, error);
+      };
+      host.op_call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                                 const tenon_string* keywords, const tenon_value* keyword_values,
+                                 int64_t keyword_count, tenon_value* results, tenon_error** error) {
+        join_process_trace();
+        return ::tenon::core::op_call_keywords(op, arguments, count, keywords, keyword_values,
+                                               keyword_count, results, error);
+      };
+    }
     return host;
   }();
   return table;

@@ -3,31 +3,14 @@
 
 #include "core/autograd/node.hpp"
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
-#include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/text.hpp"
 
 namespace tenon::core {
-
-namespace {
-
-template <class Element>
-std::string list_text(uint32_t length, Element&& element) {
-  std::string text = "[";
-  for (uint32_t i = 0; i < length; ++i) {
-    if (i > 0) text += ", ";
-    text += element(i);
-  }
-  return text + "]";
-}
-
-}  // namespace
 
 std::string typed_text(const Tensor* tensor) {
   const auto* node = tensor == nullptr ? nullptr : static_cast<const Node*>(tensor->node);
@@ -56,46 +39,9 @@ std::string typed_text(const Tensor* tensor) {
 }
 
 std::string value_text(const tenon_value& value) {
-  switch (value.tag) {
-    case TENON_VALUE_NONE:
-      return "None";
-    case TENON_VALUE_BOOL:
-      return value.as.integer != 0 ? "True" : "False";
-    case TENON_VALUE_INT:
-      return std::to_string(value.as.integer);
-    case TENON_VALUE_FLOAT:
-      return float_text(value.as.number);
-    case TENON_VALUE_DTYPE:
-      return dtype_text(static_cast<tenon_dtype>(value.as.integer));
-    case TENON_VALUE_STRING:
-      return quote({value.as.string, value.length});
-    case TENON_VALUE_TENSOR:
-      return typed_text(value.as.tensor);
-    case TENON_VALUE_INT_LIST:
-      return list_text(value.length,
-                       [&](uint32_t i) { return std::to_string(value.as.integers[i]); });
-    case TENON_VALUE_FLOAT_LIST:
-      return list_text(value.length, [&](uint32_t i) { return float_text(value.as.numbers[i]); });
-    case TENON_VALUE_BOOL_LIST:
-      return list_text(value.length, [&](uint32_t i) {
-        return std::string(value.as.booleans[i] != 0 ? "True" : "False");
-      });
-    case TENON_VALUE_STRING_LIST:
-      return list_text(value.length, [&](uint32_t i) {
-        const tenon_string& text = value.as.strings[i];
-        return quote({text.data, static_cast<size_t>(text.length)});
-      });
-    case TENON_VALUE_TENSOR_LIST:
-      return list_text(value.length, [&](uint32_t i) { return typed_text(value.as.tensors[i]); });
-    case TENON_VALUE_TREE:
-      return value.as.tree == nullptr ? "None" : json(*value.as.tree);
-    case TENON_VALUE_NOT_IMPLEMENTED:
-      return "NotImplemented";
-    case TENON_VALUE_MODULE:
-      return value.as.module == nullptr ? "None" : module_text(*value.as.module);
-    default:
-      return value_type_text(value);
-  }
+  if (value.tag == TENON_VALUE_MODULE && value.as.module != nullptr)
+    return module_text(*value.as.module);
+  return value_text(value, typed_text);
 }
 
 }  // namespace tenon::core

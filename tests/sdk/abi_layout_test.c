@@ -179,7 +179,9 @@ SLOT(context_argument, 134);
 SLOT(saved_hooks_push, 140);
 SLOT(op_bind_attributes, 144);
 SLOT(mode_enter, 145);
-SIZE(tenon_host, 16 + 8 * 147);
+SLOT(mode_count, 147);
+SLOT(op_explain, 150);
+SIZE(tenon_host, 16 + 8 * 153);
 
 /* ---- codes that are written into files and plugins ---- */
 

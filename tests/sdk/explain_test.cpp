@@ -1,4 +1,8 @@
 // Listings about types: what there is, what they cover, and why a call goes where it goes.
+#include <algorithm>
+
+#include <tenon/mode.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -54,5 +58,100 @@ TEST_SUITE("sdk/explain") {
     const Tree apart = describe("why", "add S2 S3");
     CHECK(apart["steps"][0]["reason"].text() ==
           "its default handler declines: S3 is not in its line of descent");
+  }
+
+  TEST_CASE("F-300 a live call is explained: arguments, dtypes and what is recorded, golden text") {
+    const Tensor x = leaf({1, 2}), y = ones({2}, i64);
+    const Op add_op("add");
+    Tree why = explain(add_op, x, y, arg("alpha") = true);
+    const std::string isa = why["kernel"]["isa"].text();
+    CHECK(explain_text(why) ==
+          "add(input, other, *, alpha=1, out=None)\n"
+          "  arguments  input: Tensor f64[2], other: Tensor i64[2], alpha: True\n"
+          "  defaults   out=None\n"
+          "  types      Tensor\n"
+          "  modes      none\n"
+          "  asked      nobody: all operands are plain\n"
+          "  runs       kernel, plugin math 0.1.0\n"
+          "  kernel     computes in f64, gives f64, on cpu, " +
+              isa +
+              " loops\n"
+              "  gradient   records AddBackward0 (input needs a gradient)\n");
+    const auto gradient = [&](const auto&... arguments) {
+      return explain(add_op, arguments...)["gradient"].text();
+    };
+    CHECK(gradient(x, x) == "records AddBackward0 (input, other need gradients)");
+    CHECK(gradient(y, y) == "records nothing: no operand requires grad");
+    {
+      const NoGrad off;
+      CHECK(gradient(x, x) == "records nothing: grad mode is off");
+    }
+    {
+      const InferenceMode on;
+      CHECK(gradient(x, x) == "records nothing: inference mode is on");
+    }
+    CHECK(explain(Op("eq"), x, y)["kernel"]["result"].text() == "bool");
+    CHECK(has(explain_text(explain(Op("sum"), x, 0)), "dim: 0 (int to list of ints)"));
+    // Nothing was run.
+    CHECK(x.grad_fn().defined() == false);
+  }
+
+  TEST_CASE("F-300 what a call is told to record is what it records") {
+    const Tensor x = leaf({1, 2});
+    for (const char* name : {"exp", "neg", "sum", "floor", "abs"}) {
+      CAPTURE(name);
+      const Op op(name);
+      const std::string gradient = explain(op, x)["gradient"].text();
+      const Tensor result = op(x).tensor();
+      CHECK((gradient.rfind("records nothing", 0) == 0) == !result.requires_grad());
+      if (result.requires_grad()) CHECK(has(gradient, "records " + result.grad_fn().name() + " "));
+    }
+  }
+
+  TEST_CASE("F-300 modes are asked first, and explaining asks nobody") {
+    CountMode count;
+    const ModeScope scope(count);
+    const Tensor x = row({1});
+    const int64_t before = count.calls().empty() ? 0 : count.calls().begin()->second;
+    const Tree why = explain(Op("mul"), x, 2);
+    CHECK(why["modes"][0].text() == "count");
+    CHECK(why["steps"][0]["what"].text() == "mode count");
+    CHECK(why["answer"]["what"].text() == "mode count");
+    CHECK(why["then"]["what"].text() == "kernel");
+    CHECK(has(explain_text(why), "  runs       mode count\n  then       kernel, plugin math"));
+    CHECK(count.calls().count("mul") == 0);
+    CHECK(before >= 0);
+  }
+
+  TEST_CASE("F-302 a call that would fail is explained in six lines at most, golden text") {
+    const Tensor scalar = Op("tx.scalar").call<Tensor>(2, 2.0);
+    const Op mul_op("mul"), add_op("add");
+    const Tree why = explain(mul_op, scalar, 3);
+    CHECK(explain_text(why) ==
+          "mul(input: ScalarTensor f32[2, 2], other: 3)\n"
+          "  fails      TypeError: no implementation found for 'tenon.mul' on types that implement "
+          "tenon_function: [ScalarTensor]\n"
+          "  passed     ScalarTensor: no override for mul and no handler\n"
+          "  try        register an override mul[ScalarTensor], or convert by "
+          "ensure_tensor(ScalarTensor) or by the type's fallback\n");
+    // The error is the call's own, whatever kind it is of.
+    const auto same = [](const Op& op, const auto&... arguments) {
+      const Refusal refused = refusal([&] { op(arguments...); });
+      const Tree told = explain(op, arguments...);
+      CHECK(refused.kind != TENON_OK);
+      CHECK(told["error"].text() == refused.text);
+      const std::string text = explain_text(told);
+      CHECK(std::count(text.begin(), text.end(), '\n') <= 6);
+    };
+    same(mul_op, scalar, 3);
+    same(add_op, scalar);
+    same(add_op, scalar, scalar, arg("alhpa") = 2);
+    same(add_op, row({1}), "two");
+    same(add_op, Op("tx.make").call<Tensor>("Never"), 1);
+    same(Op("mean"), Op("tx.make").call<Tensor>("Bare"));
+    same(Op("tx.tag"), scalar);
+    same(add_op, leaf({1}), 1, arg("out") = row({1}));
+    same(Op("add_"), leaf({1}), 1);
+    same(Op("bitwise_and"), row({1}), row({1}));
   }
 }

@@ -162,19 +162,6 @@ TEST_SUITE("sdk/mode") {
                                           "first zeros"});
   }
 
-  TEST_CASE("F-301 tracing writes calls as text and as JSON lines") {
-    TraceMode text, lines(true);
-    {
-      const ModeScope a(text), b(lines);
-      Op("add")(ones({2}), 1, arg("alpha") = 2);
-    }
-    CHECK(text.lines().back() == "add(Tensor f32[2], 1, alpha=2)");
-    CHECK(lines.lines().back() ==
-          "{\"op\":\"add\",\"arguments\":[\"Tensor f32[2]\",\"1\"],"
-          "\"keywords\":{\"alpha\":\"2\"}}");
-    CHECK(Tree::parse(lines.lines().back())["op"].text() == "add");
-  }
-
   TEST_CASE("denied ops are refused, and only those") {
     DenyMode deny({"mm"});
     const ModeScope scope(deny);

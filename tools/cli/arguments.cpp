@@ -263,13 +263,22 @@ void define_lists(CLI::App& program, Invocation& invocation) {
   Definition<WhyOptions> why(program, invocation, explain_call, "why",
                              "Tell what would run for operands of these types, and why",
                              "  tenon why add ScalarTensor Tensor\n"
-                             "  tenon why mul ScalarTensor ScalarTensor\n"
-                             "  tenon why add Tensor Scalar --json\n"
-                             "Ends with 1 when the call would fail.");
+                             "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
+                             "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
+                             "  tenon why mul ScalarTensor Scalar --config digits.json\n"
+                             "A call that would fail is told in six lines, and ends with 1.");
   why.app->add_option("op", why.options->op, "The op, by full name")->required()->type_name("OP");
-  why.app->add_option("types", why.options->types, "A type for each operand; Scalar for a number")
+  why.app
+      ->add_option("operands", why.options->operands,
+                   "A type for each operand, in order or as NAME=TYPE, with :DTYPE if it matters; "
+                   "A,B for a list, Scalar for a number, or a value")
       ->required()
       ->type_name("TYPE");
+  why.app
+      ->add_option("--config", why.options->config,
+                   "Take plugins, ranks and disabled ops from here")
+      ->check(CLI::ExistingFile)
+      ->type_name("FILE");
   why.json();
 
   Definition<AmbiguityOptions> ambiguities(

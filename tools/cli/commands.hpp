@@ -55,7 +55,8 @@ struct AmbiguityOptions {
 
 struct WhyOptions {
   std::string op;
-  std::vector<std::string> types;  // of the operands; "Scalar" for a number
+  std::vector<std::string> operands;  // a type for each, in order or by name
+  std::string config;                 // whose plugins and rules are in force
   bool json = false;
 };
 

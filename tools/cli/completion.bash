@@ -39,6 +39,7 @@ _tenon() {
       new) words+=' --dir' ;;
       coverage) words+=' --baseline --config --json' ;;
       ambiguities) words+=' --config --json' ;;
+      why) words+=' --config --json' ;;
       check) words+=' --op --check --timeout --memory --seed --in-process --json' ;;
       *) words+=' --json' ;;
     esac

@@ -30,6 +30,7 @@ struct OpText {
   std::string name_space, name;
   std::vector<Parameter> parameters;
   std::string result;
+  bool method = false;
 };
 
 std::string trim(std::string_view text) {
@@ -225,10 +226,7 @@ Files generate(const std::vector<OpText>& ops) {
                              std::to_string(op.parameters.size()) + ">(op.handle(), {",
                          values, "});");
     functions += "}\n";
-    const bool method = op.name_space.empty() && !op.parameters.empty() &&
-                        op.parameters[0].name == "input" &&
-                        op.parameters[0].type.rfind("Tensor", 0) == 0;
-    if (!method) continue;
+    if (!op.method) continue;
     for (size_t i = 1; i < op.parameters.size(); ++i) names.push_back(op.parameters[i].name);
     methods +=
         wrapped("inline " + op.result + " " + op.name + "(", declarations(op, 1, true), ") const;");
@@ -264,6 +262,7 @@ std::vector<OpText> shipped_ops() {
     const std::string provider = listing[i]["provider"].text();
     if (std::find(std::begin(shipped), std::end(shipped), provider) == std::end(shipped)) continue;
     ops.push_back(parse(listing[i]["schema"].text()));
+    ops.back().method = listing[i]["method"].truth();
   }
   std::sort(ops.begin(), ops.end(), [](const OpText& a, const OpText& b) {
     return a.name_space != b.name_space ? a.name_space < b.name_space : a.name < b.name;

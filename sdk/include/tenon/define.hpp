@@ -191,7 +191,30 @@ struct OpFact {
   }
 };
 
+// A plain function as the forward of an op that is made of ops.
+template <auto function, class Signature = decltype(function)>
+struct WrappedFunction;
+template <auto function, class R, class... P>
+struct WrappedFunction<function, R (*)(P...)> {
+  static constexpr bool composite = true;
+  static R forward(P... arguments) { return function(std::forward<P>(arguments)...); }
+};
+
 }  // namespace detail
+
+// Makes a function of one's own overridable: all of its definition but the schema.
+//
+//   Tensor scaled_sum(const Tensor& input, double scale) { return sum(input) * scale; }
+//   struct ScaledSum : wrap_tenon_function<scaled_sum> {
+//     static constexpr auto schema = "my.scaled_sum(Tensor input, float scale=1.0) -> Tensor";
+//   };
+//   TENON_OP(ScaledSum)
+//
+// Called as Op("my.scaled_sum")(x, 2.0) it asks modes, overrides and handlers like any op; for
+// plain tensors it runs the function, and is differentiated through what that calls.
+template <auto function>
+using wrap_tenon_function = detail::WrappedFunction<function>;
+
 TENON_NAMESPACE_END
 
 // Turns a definition into a descriptor and its facts. At global scope, once in the plugin; the name

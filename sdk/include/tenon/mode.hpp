@@ -1,5 +1,5 @@
 // Modes: handlers in force for a scope, asked for every op that the thread calls; and those that
-// are shipped: to count, to trace, to deny.
+// are shipped: to count, to deny. To listen without taking part: trace.hpp.
 //
 //   CountMode count;
 //   {
@@ -79,65 +79,6 @@ class CountMode : public Mode {
 
  private:
   std::map<std::string, int64_t> calls_;
-};
-
-// A line for each call: `add(Tensor f32[2, 2], 1, alpha=2)`, or as JSON
-// {"op":"add","arguments":["Tensor f32[2, 2]","1"],"keywords":{"alpha":"2"}}.
-class TraceMode : public Mode {
- public:
-  explicit TraceMode(bool json = false) : Mode("trace"), json_(json) {}
-  Results tenon_function(const Call& call) override {
-    lines_.push_back(json_ ? json_line(call) : text_line(call));
-    return call.call_parent();
-  }
-  const std::vector<std::string>& lines() const { return lines_; }
-
- private:
-  static std::string value_text(const Argument& argument) {
-    const tenon_value& value = argument.value();
-    if (value.tag == TENON_VALUE_TENSOR) return tensor_text(value.as.tensor);
-    if (value.tag != TENON_VALUE_TENSOR_LIST) return text_of(argument);
-    std::string text = "[";
-    for (uint32_t i = 0; i < value.length; ++i)
-      text += (i > 0 ? ", " : "") + tensor_text(value.as.tensors[i]);
-    return text + "]";
-  }
-  static std::string tensor_text(tenon_tensor* handle) {
-    const Tensor tensor = Tensor::borrow(handle);
-    if (!tensor.defined()) return "None";
-    return type_name(tensor) + " " + dtype_text(tensor.dtype()) + text_of(Argument(tensor.shape()));
-  }
-  static std::string text_line(const Call& call) {
-    std::string text;
-    for (const tenon_value& value : call.args())
-      text += (text.empty() ? "" : ", ") + value_text(Argument(value));
-    for (const Keyword& keyword : call.kwargs()) {
-      text +=
-          (text.empty() ? "" : ", ") + std::string(keyword.name) + "=" + value_text(keyword.value);
-    }
-    return call.name() + "(" + text + ")";
-  }
-  static std::string quoted(const std::string& text) {
-    detail::FactsWriter measure;
-    measure.string(text);
-    std::string result(measure.size, ' ');
-    detail::FactsWriter writer{result.data(), 0};
-    writer.string(text);
-    return result;
-  }
-  static std::string json_line(const Call& call) {
-    std::string arguments, keywords;
-    for (const tenon_value& value : call.args())
-      arguments += (arguments.empty() ? "" : ",") + quoted(value_text(Argument(value)));
-    for (const Keyword& keyword : call.kwargs()) {
-      keywords += (keywords.empty() ? "" : ",") + quoted(std::string(keyword.name)) + ":" +
-                  quoted(value_text(keyword.value));
-    }
-    return "{\"op\":" + quoted(call.name()) + ",\"arguments\":[" + arguments + "],\"keywords\":{" +
-           keywords + "}}";
-  }
-  bool json_;
-  std::vector<std::string> lines_;
 };
 
 // Refuses some ops; all when none is named.

@@ -7,10 +7,13 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/configure.hpp"
+#include "tenon/explain.hpp"
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
+#include "tenon/overridable.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
 #include "tenon/saved_tensors.hpp"
 #include "tenon/strict_gradients.hpp"
+#include "tenon/trace.hpp"
 #include "tenon/type.hpp"

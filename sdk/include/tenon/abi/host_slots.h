@@ -391,6 +391,29 @@
      tenon_mode** mode, tenon_error** error))                                                      \
   /* Takes it out of force, whatever happens; an error when it is not the innermost, or was        \
    * entered on another thread. */                                                                 \
-  X(0, tenon_status, mode_leave, (tenon_mode * mode, tenon_error * *error))
+  X(0, tenon_status, mode_leave, (tenon_mode * mode, tenon_error * *error))                        \
+  /* Modes above autograd that are in force on this thread. */                                     \
+  X(0, int64_t, mode_count, (void))                                                                \
+  /* ---- telling ---- */                                                                          \
+  /* Whether ops ask operands of the type: it has a handler, an override or a fallback, or it is a \
+   * child of Tensor. 0 for Tensor itself. */                                                      \
+  X(0, int32_t, type_dispatches, (uint32_t type))                                                  \
+  /* Binds as op_call or op_call_keywords does, with its errors, and calls nothing. */             \
+  X(0, tenon_status, op_bind,                                                                      \
+    (const tenon_op* op, const tenon_value* arguments, int64_t count,                              \
+     const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
+     tenon_error** error))                                                                         \
+  /* What op_call or op_call_keywords would do now, and why; calls nothing.                        \
+   * core/runtime/explain.hpp has the shape; a call that would fail is explained by its error. */  \
+  X(0, tenon_status, op_explain,                                                                   \
+    (const tenon_op* op, const tenon_value* arguments, int64_t count,                              \
+     const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
+     tenon_tree** tree, tenon_error** error))                                                      \
+  /* Until trace_leave, `write` is handed a line for each event of this thread's calls: text, its  \
+   * indent the nesting, or JSON where `json` is 1. It must not call ops. [this-thread] */         \
+  X(0, tenon_status, trace_enter,                                                                  \
+    (int32_t json, void (*write)(void* self, const char* line, int64_t length), void* self,        \
+     tenon_trace** trace, tenon_error** error))                                                    \
+  X(0, tenon_status, trace_leave, (tenon_trace * trace, tenon_error * *error))
 
 #endif

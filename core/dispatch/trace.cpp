@@ -1,0 +1,178 @@
+// Lines for events, and who gets them.
+#include "core/dispatch/trace.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/base/tree.hpp"
+#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/value.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// Where the environment has the process's trace go.
+struct ProcessTrace {
+  bool on = false;
+  TraceEntry entry;
+  std::FILE* file = stderr;
+  std::mutex mutex;
+
+  ProcessTrace() {
+    const char* format = std::getenv("TENON_TRACE");
+    const std::string_view wanted = format == nullptr ? "" : format;
+    if (wanted.empty()) return;
+    if (wanted != "text" && wanted != "json") {
+      log(LogLevel::warning, "", "TENON_TRACE is text or json, not " + quote(wanted));
+      return;
+    }
+    on = true;
+    entry.json = wanted == "json";
+    entry.self = this;
+    entry.write = [](void* self, const char* line, int64_t length) {
+      auto& trace = *static_cast<ProcessTrace*>(self);
+      const std::lock_guard lock(trace.mutex);
+      std::fwrite(line, 1, static_cast<size_t>(length), trace.file);
+      std::fputc('\n', trace.file);
+      std::fflush(trace.file);
+    };
+    const char* path = std::getenv("TENON_TRACE_FILE");
+    if (path == nullptr || *path == '\0') return;
+    if (std::FILE* opened = std::fopen(path, "ae")) {
+      file = opened;
+    } else {
+      log(LogLevel::warning, "",
+          "TENON_TRACE_FILE: cannot write " + quote(path) + "; the trace goes to standard error");
+    }
+  }
+};
+ProcessTrace& process_trace() {
+  static ProcessTrace* const trace = new ProcessTrace;  // static destructors may call ops
+  return *trace;
+}
+
+void refresh_flag() {
+  const bool heard = thread_state.trace != nullptr || process_trace().on;
+  thread_state.call_flags = (thread_state.call_flags & ~kTraceFlag) | (heard ? kTraceFlag : 0);
+}
+
+// One event for everybody: each form is made once, where somebody wants it.
+template <class Text, class Members>
+void publish(std::string_view event, const Implementation& implementation, Text&& text,
+             Members&& members) noexcept {
+  try {
+    const auto tell = [&](const TraceEntry& listener) {
+      const uint32_t depth =
+          thread_state.trace_depth - std::min(listener.depth, thread_state.trace_depth);
+      std::string line;
+      if (listener.json) {
+        TreeBuilder tree;
+        tree.begin_object()
+            .member("event", event)
+            .member("depth", depth)
+            .member("op", implementation.schema.name);
+        members(tree);
+        tree.end_object();
+        line = json(*tree.finish());
+      } else {
+        line = std::string(size_t{2} * depth, ' ') + text();
+      }
+      listener.write(listener.self, line.data(), static_cast<int64_t>(line.size()));
+    };
+    for (const TraceEntry* listener = thread_state.trace; listener != nullptr;
+         listener = listener->outer)
+      tell(*listener);
+    if (process_trace().on) tell(process_trace().entry);
+  } catch (...) {  // an event that cannot be told does not stop the call
+  }
+}
+
+}  // namespace
+
+TraceEntry* enter_trace(bool json, TraceWriter write, void* self) {
+  auto trace = std::make_unique<TraceEntry>();
+  trace->json = json;
+  trace->write = write;
+  trace->self = self;
+  trace->depth = thread_state.trace_depth;
+  trace->thread = std::this_thread::get_id();
+  trace->outer = thread_state.trace;
+  thread_state.trace = trace.get();
+  refresh_flag();
+  return trace.release();
+}
+
+void leave_trace(TraceEntry* trace) {
+  TraceEntry** place = &thread_state.trace;
+  while (*place != nullptr && *place != trace) place = &(*place)->outer;
+  if (*place == nullptr) {
+    throw Error(TENON_ERROR_RUNTIME,
+                "a trace is left on another thread than it was entered on; leave it there");
+  }
+  *place = trace->outer;
+  delete trace;
+  refresh_flag();
+}
+
+bool process_is_traced() { return process_trace().on; }
+
+void trace(std::string_view event, const Implementation& implementation, const std::string& what,
+           const std::string& provider) noexcept {
+  publish(
+      event, implementation,
+      [&] { return what + (provider.empty() ? "" : " (plugin " + provider + ")"); },
+      [&](TreeBuilder& tree) {
+        tree.member("what", what);
+        if (!provider.empty()) tree.member("provider", provider);
+      });
+}
+
+void trace_call(const Implementation& implementation, const tenon_value* arguments) noexcept {
+  CallFrame frame;
+  frame.implementation = &implementation;
+  frame.bound = arguments;
+  WrittenCall written;
+  fill_call(frame, written);
+  const auto keyword = [&](int64_t k) {
+    return std::string(written.names[k].data, static_cast<size_t>(written.names[k].length));
+  };
+  publish(
+      "call", implementation,
+      [&] {
+        std::vector<std::string> parts;
+        for (int64_t i = 0; i < frame.call.positional_count; ++i)
+          parts.push_back(brief_text(arguments[i]));
+        for (int64_t k = 0; k < frame.call.keyword_count; ++k)
+          parts.push_back(keyword(k) + "=" + brief_text(written.values[k]));
+        return "call " + implementation.schema.name + "(" + join(parts, ", ") + ")";
+      },
+      [&](TreeBuilder& tree) {
+        tree.key("arguments").begin_array();
+        for (int64_t i = 0; i < frame.call.positional_count; ++i)
+          tree.value(brief_text(arguments[i]));
+        tree.end_array().key("keywords").begin_object();
+        for (int64_t k = 0; k < frame.call.keyword_count; ++k)
+          tree.member(keyword(k), brief_text(written.values[k]));
+        tree.end_object();
+      });
+}
+
+void trace_error(const Implementation& implementation, tenon_status status,
+                 const tenon_error* error) noexcept {
+  const std::string_view message =
+      error == nullptr ? std::string_view() : std::string_view(error->error.message);
+  publish(
+      "error", implementation,
+      [&] { return "error " + std::string(error_kind_text(status)) + ": " + std::string(message); },
+      [&](TreeBuilder& tree) {
+        tree.member("kind", error_kind_text(status)).member("message", message);
+      });
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,181 @@
+// Types as listings tell them: what there is, and what each covers.
+#include "core/runtime/describe_types.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/specificity.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/runtime/runtime.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+struct DeclaredType {
+  TypeFacts facts;
+  std::string provider;
+  int64_t overrides = 0;
+};
+
+std::vector<DeclaredType> declared_types() {
+  std::vector<DeclaredType> types;
+  const std::vector<PluginListing> plugins = plugin_manager().list();
+  const auto stands = [](const PluginListing& plugin) {
+    return plugin.facts != nullptr && plugin.state != PluginState::Shadowed &&
+           plugin.state != PluginState::Failed;
+  };
+  for (const PluginListing& plugin : plugins) {
+    if (!stands(plugin)) continue;
+    for (const TypeFacts& type : plugin.facts->types) types.push_back({type, plugin.id, 0});
+  }
+  for (const PluginListing& plugin : plugins) {
+    if (!stands(plugin)) continue;
+    for (const OverrideFacts& entry : plugin.facts->overrides) {
+      const std::vector<std::string> names = type_names(entry.types);
+      for (DeclaredType& type : types) {
+        if (std::find(names.begin(), names.end(), type.facts.type) != names.end()) ++type.overrides;
+      }
+    }
+  }
+  std::sort(types.begin(), types.end(), [](const DeclaredType& a, const DeclaredType& b) {
+    return a.facts.type != b.facts.type ? a.facts.type < b.facts.type : a.provider < b.provider;
+  });
+  return types;
+}
+
+void put_type(TreeBuilder& tree, const DeclaredType& type) {
+  tree.member("name", type.facts.type);
+  if (!type.facts.parent.empty()) tree.member("parent", type.facts.parent);
+  tree.member("provider", type.provider)
+      .member("doc", type.facts.doc)
+      .member("handler", type.facts.handler)
+      .member("fallback", type.facts.fallback == TENON_FALLBACK_INHERIT && type.facts.parent.empty()
+                              ? fallback_text(TENON_FALLBACK_DECLINE)
+                              : fallback_text(type.facts.fallback))
+      .member("overrides", type.overrides);
+}
+
+}  // namespace
+
+Tree describe_types() {
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const DeclaredType& type : declared_types()) {
+    tree.begin_object();
+    put_type(tree, type);
+    tree.end_object();
+  }
+  tree.end_array();
+  return tree.finish();
+}
+
+Tree describe_type(std::string_view name) {
+  const std::vector<DeclaredType> types = declared_types();
+  Words names;
+  for (const DeclaredType& type : types) names.push_back(type.facts.type);
+  const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
+    return type.facts.type == name;
+  });
+  if (found == types.end()) {
+    throw Error(TENON_ERROR_VALUE,
+                "no tensor type is named " + quote(name) + suggestion(name, names));
+  }
+  const TensorType& loaded = TypeTable::process().require(name);
+  TreeBuilder tree;
+  tree.begin_object();
+  put_type(tree, *found);
+  tree.key("overrides_in_force").begin_array();
+  for (const Override* entry : TypeTable::process().overrides()) {
+    if (!entry->for_type(loaded)) continue;
+    tree.begin_object()
+        .member("op", entry->schema.name)
+        .member("signature", signature_text(entry->schema))
+        .member("provider", entry->provider);
+    if (!entry->differences.empty())
+      tree.member("signature_differs", join(entry->differences, "; "));
+    tree.end_object();
+  }
+  tree.end_array().end_object();
+  return tree.finish();
+}
+
+Tree describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
+  const TensorType& type = TypeTable::process().require(name);
+  // By op, the nearest level of the line that has an override for operands of this type alone.
+  std::map<std::string_view, int> levels;
+  for (const Override* entry : TypeTable::process().overrides()) {
+    if (entry->types.size() != 1) continue;
+    const int steps = type.distance(*entry->types.front());
+    if (steps < 0) continue;
+    const auto known = levels.emplace(entry->schema.name, steps).first;
+    known->second = std::min(known->second, steps);
+  }
+  const bool own_handler = type.descriptor.handler != nullptr;
+  const bool inherited = type.is_tensor || type.has_handler();
+  const bool falls_back = type.fallback() != TENON_FALLBACK_DECLINE;
+  std::map<std::string, int64_t> counts{
+      {"handled", 0}, {"inherited", 0}, {"fallback", 0}, {"missing", 0}};
+  TreeBuilder tree;
+  tree.begin_object().member("type", type.name).member("provider", type.provider);
+  const TypeSettings* settings = TypeTable::process().settings(type.name);
+  const bool narrowed = settings != nullptr && !settings->covers.empty();
+  if (narrowed) {
+    tree.key("covers").begin_array();
+    for (const std::string& pattern : settings->covers) tree.value(pattern);
+    tree.end_array();
+  }
+  tree.key("ops").begin_array();
+  for (const std::string& op : ops) {
+    if (narrowed &&
+        std::none_of(settings->covers.begin(), settings->covers.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, op); }))
+      continue;
+    const auto level = levels.find(op);
+    const char* how = (level != levels.end() && level->second == 0) || own_handler ? "handled"
+                      : level != levels.end() || inherited                         ? "inherited"
+                      : falls_back && type.falls_back_for(op)                      ? "fallback"
+                                                                                   : "missing";
+    ++counts[how];
+    tree.begin_object().member("name", op).member("how", how).end_object();
+  }
+  tree.end_array().key("counts").begin_object();
+  for (const char* how : {"handled", "inherited", "fallback", "missing"})
+    tree.member(how, counts[how]);
+  tree.end_object().end_object();
+  return tree.finish();
+}
+
+Tree describe_ambiguities() {
+  // Overrides are known with the types that they are for. One plugin that is refused does not hide
+  // what is wrong with others; where it may be refused for its ambiguities, it is told instead.
+  for (const DeclaredType& type : declared_types()) {
+    try {
+      static_cast<void>(TypeTable::process().require(type.facts.type));
+    } catch (const Error& error) {
+      if (plugin_manager().strict()) throw;
+      log(LogLevel::warning, type.provider, error.message);
+    }
+  }
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const Ambiguity& ambiguity : TypeTable::process().ambiguities()) {
+    tree.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
+    for (const TensorType* type : ambiguity.types) tree.value(type->name);
+    tree.end_array().key("overrides").begin_array();
+    for (const Override* entry : {ambiguity.first, ambiguity.second}) {
+      tree.begin_object()
+          .member("key", entry->key())
+          .member("provider", entry->provider)
+          .end_object();
+    }
+    tree.end_array().member("fix", ambiguity.fix()).end_object();
+  }
+  tree.end_array();
+  return tree.finish();
+}
+
+}  // namespace tenon::core

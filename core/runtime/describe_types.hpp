@@ -1,0 +1,28 @@
+// Listings about types: what there is, and what a type covers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/tree.hpp"
+
+namespace tenon::core {
+
+// [{name, parent?, provider, doc, handler, fallback, overrides}], from facts; with a name one of
+// them, with overrides: [{op, types, accepts, signature, provider, differences}].
+Tree describe_types();
+Tree describe_type(std::string_view name);
+
+// {type, covers?, counts: {handled, inherited, fallback, missing}, ops: [{name, how}]} over all
+// overridable ops, or those that the config says it covers, for operands that are all of the type.
+// Loads the type's plugin, not those of the ops.
+Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);
+
+// Overrides between which nothing decides for operands of the types, of all plugins:
+// [{op, types: [name...], overrides: [{key, provider}, {...}], fix: "add[A, B]"}]. Loads the
+// plugins of types.
+Tree describe_ambiguities();
+
+}  // namespace tenon::core

@@ -1,0 +1,159 @@
+// What a call would do, and why, without making it.
+//
+//   std::puts(explain_text(explain(Op("add"), x, y, arg("alpha") = 2)).c_str());
+//
+//   add(input, other, *, alpha=1, out=None)
+//     arguments  input: ScalarTensor f32[2, 2], other: Tensor f32[2, 2], alpha: 2
+//     defaults   out=None
+//     types      ScalarTensor, Tensor
+//     ...
+//     runs       override add[ScalarTensor], plugin diagonal 1.0.0
+//     gradient   through the ops that it calls
+#pragma once
+
+#include <string>
+
+#include "tenon/overridable.hpp"
+#include "tenon/tree.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// How the arguments bind, who would be asked, who answers and from which plugin, the kernel's
+// dtypes, and what autograd would record: for the modes and settings of this thread, now. A call
+// that would fail is explained by its error. core/runtime/explain.hpp has the shape. By types
+// alone: describe("why", "add ScalarTensor Tensor").
+template <class... Arguments>
+Tree explain(const Op& op, const Arguments&... arguments) {
+  const detail::WrittenArguments written(arguments...);
+  Tree explanation;
+  detail::check(host().op_explain, op.handle(), written.values.data(), written.count(),
+                written.names.data(), written.named.data(), written.keyword_count(),
+                explanation.slot());
+  return explanation;
+}
+
+namespace detail {
+
+inline std::string listed(const Tree& list, const char* none) {
+  std::string text;
+  for (int64_t i = 0; i < list.size(); ++i) text += (i == 0 ? "" : ", ") + list[i].text();
+  return text.empty() ? none : text;
+}
+
+// The lines of an explanation: a label, then what there is to say.
+class ExplanationText {
+ public:
+  explicit ExplanationText(const Tree& why) : why_(why) {}
+
+  std::string text() {
+    if (!why_["error"].is_null())
+      refused();
+    else
+      answered();
+    return text_;
+  }
+
+ private:
+  void line(const std::string& label, const std::string& content) {
+    if (content.empty()) return;
+    text_ +=
+        "  " + label + std::string(label.size() < 11 ? 11 - label.size() : 1, ' ') + content + "\n";
+  }
+  static std::string by_plugin(const Tree& item) {
+    const std::string provider = item["provider"].text(), version = item["version"].text();
+    if (provider.empty()) return "";
+    return ", plugin " + provider + (version.empty() ? "" : " " + version);
+  }
+  // "outranked: plugin 'a' is preferred", or the reason alone where it says as much.
+  static std::string because(const Tree& item, const char* key) {
+    const std::string state = item[key].text(), whole = item["reason"].text();
+    const std::string reason = whole.substr(0, whole.find('\n'));
+    if (reason.empty()) return state;
+    return reason.rfind(state, 0) == 0 ? reason : state + ": " + reason;
+  }
+  std::string arguments(bool defaults) const {
+    std::string text;
+    const Tree list = why_["arguments"];
+    for (int64_t i = 0; i < list.size(); ++i) {
+      const Tree item = list[i];
+      const std::string given = item["given"].text(), name = item["name"].text();
+      if ((given == "default") != defaults) continue;
+      text += text.empty() ? "" : ", ";
+      text += name + (name.empty() ? "" : defaults ? "=" : ": ") + item["value"].text();
+      if (!item["converted"].is_null()) text += " (" + item["converted"].text() + ")";
+      if (given == "assumed") text += " (any)";
+    }
+    return text;
+  }
+
+  void answered() {
+    text_ = why_["op"].text() + why_["signature"].text() + "\n";
+    line("arguments", arguments(false));
+    line("defaults", arguments(true));
+    line("types", listed(why_["types"], "none"));
+    line("modes", listed(why_["modes"], "none"));
+    line("below", listed(why_["modes_below"], ""));
+    line("asked", listed(why_["order"], "nobody: all operands are plain"));
+    const Tree steps = why_["steps"];
+    for (int64_t i = 0; i < steps.size(); ++i) {
+      line(i == 0 ? "steps" : "", std::to_string(i + 1) + ". " + step(steps[i]));
+    }
+    const Tree outranked = why_["outranked"];
+    for (int64_t i = 0; i < outranked.size(); ++i) {
+      line(i == 0 ? "not used" : "", outranked[i]["what"].text() + ", plugin " +
+                                         outranked[i]["plugin"].text() + ": " +
+                                         because(outranked[i], "standing"));
+    }
+    line("runs", why_["answer"]["what"].text() + by_plugin(why_["answer"]));
+    if (!why_["then"].is_null())
+      line("then", why_["then"]["what"].text() + by_plugin(why_["then"]));
+    const Tree kernel = why_["kernel"];
+    if (!kernel["compute"].is_null()) {
+      line("kernel", "computes in " + kernel["compute"].text() + ", gives " +
+                         kernel["result"].text() + ", on " + kernel["device"].text() + ", " +
+                         kernel["isa"].text() + " loops");
+    }
+    line("gradient", why_["gradient"].text());
+  }
+  static std::string step(const Tree& item) {
+    const std::string type = item["type"].text(), reason = item["reason"].text();
+    const std::string what =
+        reason.empty() ? item["what"].text() + by_plugin(item) : "passed over: " + reason;
+    return (type.empty() ? "" : type + ": ") + what;
+  }
+
+  // Six lines at most.
+  void refused() {
+    text_ = why_["op"].text() + "(" + arguments(false) + ")\n";
+    line("fails", why_["kind"].text() + ": " + why_["error"].text());
+    std::string passed;
+    for (int64_t i = 0; i < why_["steps"].size(); ++i) {
+      const Tree item = why_["steps"][i];
+      const std::string reason = item["reason"].text();
+      if (!reason.empty())
+        passed += (passed.empty() ? "" : "; ") + item["type"].text() + ": " + reason;
+    }
+    line("passed", passed);
+    line("nearest", listed(why_["nearest"], ""));
+    std::string plugins;
+    for (int64_t i = 0; i < why_["plugins"].size(); ++i) {
+      const Tree item = why_["plugins"][i];
+      plugins += (plugins.empty() ? "" : "; ") + item["plugin"].text() + " declares " +
+                 item["override"].text() + " (" + because(item, "state") + ")";
+    }
+    line("plugins", plugins);
+    line("try", why_["suggestion"].text());
+  }
+
+  const Tree& why_;
+  std::string text_;
+};
+
+}  // namespace detail
+
+// An explanation as `tenon why` prints it.
+inline std::string explain_text(const Tree& explanation) {
+  return detail::ExplanationText(explanation).text();
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,162 @@
+// What can be overridden, stand-ins for it, and whether anybody would be asked: all of it from the
+// table, nothing kept by hand. wrap_tenon_function (define.hpp) makes one's own function so.
+//
+//   get_overridable_functions()["nn.functional"]   {"adaptive_avg_pool1d", ...}
+//   get_ignored_functions()                        {{"ones", "it has no tensor operands ..."}, ...}
+//   get_testing_overrides().at("add")(a, b)        -1, or the TypeError of the call
+//   Op(resolve_name(op)) == op                     true
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tenon/runtime.hpp"
+#include "tenon/type.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace detail {
+
+// Arguments of a call, taken apart into values, names and named values.
+struct WrittenArguments {
+  std::vector<tenon_value> values, named;
+  std::vector<tenon_string> names;
+
+  template <class... Arguments>
+  explicit WrittenArguments(const Arguments&... arguments) {
+    (put(arguments), ...);
+  }
+  WrittenArguments(const std::vector<Argument>& arguments, const std::vector<Keyword>& keywords) {
+    for (const Argument& argument : arguments) put(argument);
+    for (const Keyword& keyword : keywords) put(keyword);
+  }
+  int64_t count() const { return static_cast<int64_t>(values.size()); }
+  int64_t keyword_count() const { return static_cast<int64_t>(names.size()); }
+
+ private:
+  void put(const Keyword& keyword) {
+    names.push_back(string_of(keyword.name));
+    named.push_back(keyword.value.value());
+  }
+  void put(const Argument& argument) { values.push_back(argument.value()); }
+};
+
+inline bool type_dispatches(const tenon_tensor* tensor) {
+  const tenon_tensor_view* view = tenon_tensor_get_view(tensor);
+  return (view->flags & TENON_TENSOR_TYPED) != 0 && host().type_dispatches(view->type) != 0;
+}
+inline bool type_dispatches(const tenon_value& value) {
+  if (value.tag == TENON_VALUE_TENSOR) return type_dispatches(value.as.tensor);
+  for (uint32_t i = 0; value.tag == TENON_VALUE_TENSOR_LIST && i < value.length; ++i) {
+    if (value.as.tensors[i] != nullptr && type_dispatches(value.as.tensors[i])) return true;
+  }
+  return false;
+}
+inline bool type_dispatches(const Argument& argument) { return type_dispatches(argument.value()); }
+inline bool type_dispatches(const Keyword& keyword) { return type_dispatches(keyword.value); }
+
+}  // namespace detail
+
+// ---- lists ----
+
+// By namespace, "" for the root, the names of the ops that can be overridden, both in order.
+inline std::map<std::string, std::vector<std::string>> get_overridable_functions() {
+  std::map<std::string, std::vector<std::string>> functions;
+  const Tree listing = describe("overridable");
+  for (int64_t i = 0; i < listing.size(); ++i) {
+    std::vector<std::string>& names = functions[listing[i]["namespace"].text()];
+    for (int64_t k = 0; k < listing[i]["ops"].size(); ++k)
+      names.push_back(listing[i]["ops"][k].text());
+  }
+  return functions;
+}
+// By full name, those that cannot be, and why.
+inline std::map<std::string, std::string> get_ignored_functions() {
+  std::map<std::string, std::string> functions;
+  const Tree listing = describe("ignored");
+  for (int64_t i = 0; i < listing.size(); ++i)
+    functions.emplace(listing[i]["name"].text(), listing[i]["reason"].text());
+  return functions;
+}
+
+// ---- names ----
+
+// "nn.functional.relu": Op(resolve_name(op)) is the op again.
+inline std::string resolve_name(const Op& op) { return op.name(); }
+// Whether it is a method of Tensor too, as x.add(y).
+inline bool is_tensor_method_or_property(const Op& op) {
+  return describe("op", op.name())["method"].truth();
+}
+
+// ---- testing overrides ----
+
+// Stands in for an op: takes what the op takes, and answers -1.
+class TestingOverride {
+ public:
+  TestingOverride(std::string op, std::string signature)
+      : op_(std::move(op)), signature_(std::move(signature)) {}
+  const std::string& op() const { return op_; }
+  const std::string& signature() const { return signature_; }  // (input, other, *, out=None)
+  // <Signature (input, other, *, out=None)>
+  std::string text() const { return "<Signature " + signature_ + ">"; }
+
+  // Binds the arguments by the op's schema, with the errors of a call, and calls nothing.
+  template <class... Arguments>
+  int64_t operator()(const Arguments&... arguments) const {
+    return bind(detail::WrittenArguments(arguments...));
+  }
+  int64_t operator()(const std::vector<Argument>& arguments,
+                     const std::vector<Keyword>& keywords = {}) const {
+    return bind(detail::WrittenArguments(arguments, keywords));
+  }
+
+ private:
+  int64_t bind(const detail::WrittenArguments& written) const {
+    detail::check(host().op_bind, Op(op_).handle(), written.values.data(), written.count(),
+                  written.names.data(), written.named.data(), written.keyword_count());
+    return -1;
+  }
+  std::string op_, signature_;
+};
+// By full name, one for each op that can be overridden.
+inline std::map<std::string, TestingOverride> get_testing_overrides() {
+  const std::map<std::string, std::string> ignored = get_ignored_functions();
+  std::map<std::string, TestingOverride> overrides;
+  const Tree ops = describe("ops");
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    const std::string name = ops[i]["name"].text();
+    if (ignored.count(name) == 0)
+      overrides.emplace(name, TestingOverride(name, ops[i]["signature"].text()));
+  }
+  return overrides;
+}
+
+// ---- questions ----
+
+// A Tensor, or an object whose type stands in for one: it has a handler, overrides or a fallback.
+inline bool is_tensor_like(const Argument& argument) {
+  const tenon_value& value = argument.value();
+  if (value.tag != TENON_VALUE_TENSOR) return false;
+  const bool typed = (tenon_tensor_get_view(value.as.tensor)->flags & TENON_TENSOR_TYPED) != 0;
+  return !typed || detail::type_dispatches(value.as.tensor);
+}
+
+// Whether an op with these operands asks anybody: a type among them, in lists too, or a mode.
+template <class... Arguments>
+bool has_tenon_function(const Arguments&... arguments) {
+  return host().mode_count() > 0 || (false || ... || detail::type_dispatches(arguments));
+}
+
+// Their answer, for code that asks by itself before it goes on; TypeError when there is nobody to
+// ask.
+template <class... Arguments>
+Value handle_tenon_function(const Op& op, const Arguments&... arguments) {
+  if (!has_tenon_function(arguments...))
+    throw TypeError(op.name() + "(): no operand is of a type that implements tenon_function");
+  return op(arguments...);
+}
+
+TENON_NAMESPACE_END

@@ -1,0 +1,130 @@
+// Traces of calls: golden texts.
+#include <thread>
+
+#include <tenon/mode.hpp>
+
+#include "tests/sdk/functions.hpp"
+
+using namespace functions;
+
+namespace {
+
+Op tx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
+  (void)found;
+  return Op("tx." + name);
+}
+
+}  // namespace
+
+TEST_SUITE("sdk/trace") {
+  TEST_CASE("F-301 trace of a logging subclass: handler, parent and kernel in each other") {
+    const Tensor x = tx("make").call<Tensor>("Logging", tensor({1.0, 2.0}));
+    TraceScope trace;
+    Op("add")(x, 1, arg("alpha") = 2);
+    CHECK(trace.text() ==
+          "call add(Logging f32[2], 1, alpha=2)\n"
+          "  handler of Logging (plugin types)\n"
+          "    parent\n"
+          "      default handler (plugin tenon)\n"
+          "        kernel add (plugin math)\n");
+  }
+
+  TEST_CASE("F-301 trace of one that declines, of a fallback and of what it converts") {
+    const Tensor s = tx("make").call<Tensor>("S", ones({1}));
+    const Tensor converting = tx("scalar").call<Tensor>(1, 2.0, "Converting");
+    const Op mul_op("mul");
+    {
+      TraceScope trace;
+      refusal([&] { mul_op(s, 2); });
+      CHECK(trace.text() ==
+            "call mul(S f32[1], 2)\n"
+            "  handler of S (plugin types)\n"
+            "    declined\n"
+            "  error TypeError: no implementation found for 'tenon.mul' on types that implement "
+            "tenon_function: [S]\n");
+    }
+    TraceScope trace;
+    mul_op(converting, 3);
+    CHECK(trace.text() ==
+          "call mul(Converting f32[1, 1], 3)\n"
+          "  fallback to_tensor of Converting (plugin types)\n"
+          "    convert Converting to Tensor\n"
+          "      call eye(1)\n"
+          "        kernel eye (plugin math)\n"
+          "      call mul(Tensor f32[1, 1], 2.0)\n"
+          "        kernel mul (plugin math)\n"
+          "    call mul(Tensor f32[1, 1], 3)\n"
+          "      kernel mul (plugin math)\n");
+  }
+
+  TEST_CASE("F-301 modes, composites, backward and arguments that do not bind are traced") {
+    CountMode count;
+    const Tensor x = leaf({1, 2});
+    const Op scaled_sum = tx("scaled_sum"), add_op("add");
+    TraceScope trace;
+    {
+      const ModeScope scope(count);
+      scaled_sum(x, 2.0);
+    }
+    CHECK(trace.text() ==
+          "call tx.scaled_sum(Tensor f64[2], 2.0)\n"
+          "  mode count\n"
+          "    parent\n"
+          "      call tx.scaled_sum(Tensor f64[2], 2.0)\n"
+          "        composite tx.scaled_sum (plugin types)\n"
+          "          call sum(Tensor f64[2])\n"
+          "            kernel sum (plugin math)\n"
+          "          call mul(Tensor f64[], 2.0)\n"
+          "            kernel mul (plugin math)\n");
+    TraceScope second;
+    refusal([&] { add_op(x); });
+    CHECK(second.text() ==
+          "error TypeError: add() missing 1 required positional argument: 'other'\n");
+  }
+
+  TEST_CASE("F-301 events as JSON, one on a line") {
+    const Tensor x = tx("make").call<Tensor>("Logging", tensor({1.0, 2.0}));
+    TraceScope trace(TraceFormat::json);
+    Op("add")(x, 1, arg("alpha") = 2);
+    REQUIRE(trace.lines().size() == 5);
+    CHECK(trace.lines()[0] ==
+          R"({"event":"call","depth":0,"op":"add","arguments":["Logging f32[2]","1"],)"
+          R"("keywords":{"alpha":"2"}})");
+    CHECK(trace.lines()[1] == R"({"event":"handler","depth":1,"op":"add",)"
+                              R"("what":"handler of Logging","provider":"types"})");
+    CHECK(Tree::parse(trace.lines()[4])["event"].text() == "kernel");
+    CHECK(Tree::parse(trace.lines()[4])["depth"].integer() == 4);
+  }
+
+  TEST_CASE("F-301 a scope hears what happens in it, on its thread, and ends with it") {
+    std::vector<std::string> seen;
+    {
+      const TraceScope trace(TraceFormat::text,
+                             [&](std::string_view line) { seen.emplace_back(line); });
+      ones({1});
+      std::thread([] { zeros({1}); }).join();
+    }
+    ones({2});
+    CHECK(seen == std::vector<std::string>{"call ones([1])", "  kernel ones (plugin math)"});
+    // One that begins inside of a call counts its depth from there.
+    class Listening : public Mode {
+     public:
+      Listening() : Mode("listening") {}
+      Results tenon_function(const Call& call) override {
+        const TraceScope trace(TraceFormat::text,
+                               [this](std::string_view line) { lines.emplace_back(line); });
+        return call.call_parent();
+      }
+      std::vector<std::string> lines;
+    } listening;
+    TraceScope outer;
+    {
+      const ModeScope scope(listening);
+      ones({1});
+    }
+    CHECK(listening.lines.front() == "parent");
+    CHECK(listening.lines.back() == "    kernel ones (plugin math)");
+    CHECK(outer.lines().size() == 5);
+  }
+}
