@@ -105,7 +105,7 @@ TEST_SUITE("sdk/type_threads") {
           }
           if (fine) ++right;
         } catch (const std::exception& error) {
-          MESSAGE(error.what());
+          MESSAGE(std::string(error.what()));
         }
       });
     }
