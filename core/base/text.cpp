@@ -183,6 +183,11 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+bool any_matches(std::span<const std::string> patterns, std::string_view text) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, text); });
+}
+
 std::string float_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number < 0 ? "-inf" : "inf";

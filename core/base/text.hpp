@@ -36,6 +36,7 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
 
 // Whether the whole text is the pattern, in which '*' stands for any text.
 bool matches_pattern(std::string_view pattern, std::string_view text);
+bool any_matches(std::span<const std::string> patterns, std::string_view text);
 
 // The shortest text that reads back as the same number and as a float: 1.0, 0.1, 1e-05, inf, nan.
 std::string float_text(double number);

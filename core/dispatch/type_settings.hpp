@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/base/text.hpp"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {
@@ -15,6 +17,12 @@ struct TypeSettings {
   std::vector<std::string> fallback_allow;  // ops that fall back; empty: all
   std::vector<std::string> fallback_deny;   // ops that do not, allowed or not
   std::vector<std::string> covers;          // the ops that it is meant for; empty: all
+
+  bool covers_op(std::string_view op) const { return covers.empty() || any_matches(covers, op); }
+  bool lets_fall_back(std::string_view op) const {
+    return (fallback_allow.empty() || any_matches(fallback_allow, op)) &&
+           !any_matches(fallback_deny, op);
+  }
 };
 
 }  // namespace tenon::core

@@ -110,17 +110,12 @@ uint32_t TensorType::fallback() const {
 }
 
 bool TensorType::falls_back_for(std::string_view op) const {
-  const auto names_op = [&](const std::vector<std::string>& patterns) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches_pattern(pattern, op); });
-  };
   for (const TensorType* type = this; type != nullptr; type = type->parent) {
     const TypeSettings* configured = type->settings.load(std::memory_order_acquire);
     if (configured == nullptr ||
         (configured->fallback_allow.empty() && configured->fallback_deny.empty()))
       continue;
-    const bool allowed = configured->fallback_allow.empty() || names_op(configured->fallback_allow);
-    return allowed && !names_op(configured->fallback_deny);
+    return configured->lets_fall_back(op);
   }
   return true;
 }

@@ -130,10 +130,7 @@ Tree describe_coverage(std::string_view name, const std::vector<std::string>& op
   }
   tree.key("ops").begin_array();
   for (const std::string& op : ops) {
-    if (narrowed &&
-        std::none_of(settings->covers.begin(), settings->covers.end(),
-                     [&](const std::string& pattern) { return matches_pattern(pattern, op); }))
-      continue;
+    if (narrowed && !settings->covers_op(op)) continue;
     const auto level = levels.find(op);
     const char* how = (level != levels.end() && level->second == 0) || own_handler ? "handled"
                       : level != levels.end() || inherited                         ? "inherited"

@@ -14,6 +14,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/nn/module.hpp"
 #include "core/plugin/config.hpp"
+#include "core/runtime/partial_types.hpp"
 
 namespace tenon::core {
 
@@ -50,6 +51,9 @@ class TableRegistrar final : public Registrar {
     }
     for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
     for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
+    if (!log_enabled(LogLevel::warning)) return;
+    for (const std::string& warning : partial_type_warnings(items))
+      log(LogLevel::warning, items.provider, warning);
   }
   void configure(const std::string& type, const TypeSettings& settings) override {
     TypeTable::process().configure(type, settings);
@@ -199,6 +203,9 @@ PluginPolicy policy_of(const tenon_tree& config) {
       if (const tenon_tree* ops = entry.find("fallback_ops")) {
         type.settings.fallback_allow = texts(*ops, "allow");
         type.settings.fallback_deny = texts(*ops, "deny");
+        // Allowing none is not the same as saying nothing.
+        if (ops->find("allow") != nullptr && type.settings.fallback_allow.empty())
+          type.settings.fallback_deny = {"*"};
       }
       type.settings.covers = texts(entry, "covers");
       policy.types.push_back(std::move(type));

@@ -90,4 +90,29 @@ TEST_SUITE("types") {
     CHECK(how(chosen, "mm") == "missing");
     CHECK(how(chosen, "exp") == "missing");
   }
+
+  TEST_CASE("F-136 a type that handles some ops alone is warned of, unless that is meant") {
+    const Outcome outcome = with_types("coverage ScalarTensor --json");
+    const int64_t all = outcome.json()["ops"].size();
+    CHECK(contains(outcome.error, "warning types: type ScalarTensor handles 2 of " +
+                                      std::to_string(all) + " overridable ops"));
+    CHECK(contains(outcome.error, "mark it partial"));
+    CHECK(contains(outcome.error, "type TenfoldScalar handles 2 of"));
+    // Marked, with a handler, with a fallback, and for no op at all.
+    for (const char* type : {"D", "SD", "Meta", "Converting", "Bare", "Never"}) {
+      CAPTURE(type);
+      CHECK(!contains(outcome.error, "type " + std::string(type) + " handles"));
+    }
+    const Workspace folder;
+    folder.write("c.json", R"({"schema_version": 1, "types": {
+      "ScalarTensor": {"covers": ["add", "mean"]},
+      "TenfoldScalar": {"covers": ["add", "sub"]}}})");
+    const Outcome narrowed =
+        with_types("coverage ScalarTensor --config " + folder.path("c.json").string());
+    CHECK(!contains(narrowed.error, "ScalarTensor handles"));
+    CHECK(contains(narrowed.error, "TenfoldScalar handles 1 of 2"));
+    CHECK(run_program("--plugin-path " TENON_FIXTURES "/types coverage ScalarTensor",
+                      "TENON_LOG=error")
+              .error == "");
+  }
 }

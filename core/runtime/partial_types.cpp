@@ -1,0 +1,83 @@
+// Counting what overrides leave out.
+#include "core/runtime/partial_types.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/text.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/runtime/runtime.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// Whether what it does not override fails: it has neither handler nor fallback, nor data.
+bool answers_for_some(const TensorType& type) {
+  constexpr uint32_t kMeant = TENON_TYPE_PARTIAL | TENON_TYPE_NEVER_OPERAND;
+  return (type.descriptor.flags & kMeant) == 0 && type.dispatches() && !type.is_tensor &&
+         !type.has_handler() && type.fallback() == TENON_FALLBACK_DECLINE;
+}
+
+std::vector<std::string> overridable_ops() {
+  std::vector<std::string> names;
+  const Tree namespaces = describe("overridable", "");
+  for (const tenon_tree& one : namespaces->children()) {
+    const std::string_view space = one.find("namespace")->as_string();
+    for (const tenon_tree& op : one.find("ops")->children()) {
+      names.push_back((space.empty() ? "" : std::string(space) + ".") +
+                      std::string(op.as_string()));
+    }
+  }
+  return names;
+}
+
+// The ops with an override for operands of this type alone, by whatever plugin.
+std::set<std::string, std::less<>> handled_ops(const TensorType& type,
+                                               const std::vector<PluginListing>& plugins) {
+  std::set<std::string, std::less<>> ops;
+  for (const PluginListing& plugin : plugins) {
+    if (plugin.facts == nullptr || plugin.state == PluginState::Shadowed ||
+        plugin.state == PluginState::Failed || plugin.state == PluginState::Disabled)
+      continue;
+    for (const OverrideFacts& entry : plugin.facts->overrides) {
+      const std::vector<std::string> names = type_names(entry.types);
+      const TensorType* owner =
+          names.size() == 1 ? TypeTable::process().find(names.front()) : nullptr;
+      if (owner != nullptr && type.is(*owner)) ops.emplace(schema_name(entry.schema));
+    }
+  }
+  return ops;
+}
+
+}  // namespace
+
+std::vector<std::string> partial_type_warnings(const Registration& items) {
+  std::vector<const TensorType*> types;
+  for (const tenon_type_descriptor* descriptor : items.types) {
+    const TensorType* type = TypeTable::process().find(descriptor->name);
+    if (type != nullptr && answers_for_some(*type)) types.push_back(type);
+  }
+  std::vector<std::string> warnings;
+  if (types.empty()) return warnings;
+  const std::vector<std::string> ops = overridable_ops();
+  const std::vector<PluginListing> plugins = plugin_manager().list();
+  for (const TensorType* type : types) {
+    const auto handled = handled_ops(*type, plugins);
+    const TypeSettings* settings = TypeTable::process().settings(type->name);
+    int64_t wanted = 0, found = 0;
+    for (const std::string& op : ops) {
+      if (settings != nullptr && !settings->covers_op(op)) continue;
+      ++wanted;
+      found += handled.contains(op) ? 1 : 0;
+    }
+    if (found == wanted) continue;
+    warnings.push_back("type " + type->name + " handles " + std::to_string(found) + " of " +
+                       std::to_string(wanted) +
+                       " overridable ops; calls of the others fail: give it a handler or a "
+                       "fallback, mark it partial, or name the ops that it covers in the config");
+  }
+  return warnings;
+}
+
+}  // namespace tenon::core
