@@ -150,9 +150,11 @@ void trace_kernel(const Implementation& implementation) {
 tenon_status run_only(const Implementation& implementation, tenon_context& context,
                       const tenon_value* arguments, tenon_value* results,
                       tenon_error** error) noexcept {
-  if (tracing()) [[unlikely]]
+  if (tracing()) [[unlikely]] {
     trace_kernel(implementation);
-  const TraceDepth inside(tracing());
+    const TraceDepth inside;
+    return run_here(implementation, context, arguments, results, error);
+  }
   return run_here(implementation, context, arguments, results, error);
 }
 

@@ -103,22 +103,42 @@ Tree describe_type(std::string_view name) {
   return tree.finish();
 }
 
+namespace {
+
+// Who is asked first for an op on operands that are all of the type: from it up, as calls go.
+struct Covered {
+  const char* how;  // one of kWays
+  std::string by;
+};
+constexpr const char* kWays[] = {"handled", "handler", "inherited", "fallback", "missing"};
+
+Covered cover(const TensorType& type, std::string_view op,
+              const std::map<const TensorType*, std::string>& overrides) {
+  if ((type.descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) return {"missing", ""};
+  for (const TensorType* level = &type; level != nullptr; level = level->parent) {
+    const bool own = level == &type;
+    if (const auto found = overrides.find(level); found != overrides.end())
+      return {own ? "handled" : "inherited", "override " + found->second};
+    if (level->descriptor.handler != nullptr)
+      return {own ? "handler" : "inherited", "handler of " + level->name};
+    if (level->id == 0) return {"inherited", "default handler"};
+  }
+  const uint32_t fallback = type.fallback();
+  if (fallback == TENON_FALLBACK_DECLINE || !type.falls_back_for(op)) return {"missing", ""};
+  return {"fallback", std::string("fallback ") + fallback_text(fallback) + " of " + type.name};
+}
+
+}  // namespace
+
 Tree describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
   const TensorType& type = TypeTable::process().require(name);
-  // By op, the nearest level of the line that has an override for operands of this type alone.
-  std::map<std::string_view, int> levels;
+  // By op, the overrides for one type alone: all operands are of the type.
+  std::map<std::string_view, std::map<const TensorType*, std::string>> overrides;
   for (const Override* entry : TypeTable::process().overrides()) {
-    if (entry->types.size() != 1) continue;
-    const int steps = type.distance(*entry->types.front());
-    if (steps < 0) continue;
-    const auto known = levels.emplace(entry->schema.name, steps).first;
-    known->second = std::min(known->second, steps);
+    if (entry->types.size() == 1 && !entry->rules_only())
+      overrides[entry->schema.name].emplace(entry->types.front(), entry->key());
   }
-  const bool own_handler = type.descriptor.handler != nullptr;
-  const bool inherited = type.is_tensor || type.has_handler();
-  const bool falls_back = type.fallback() != TENON_FALLBACK_DECLINE;
-  std::map<std::string, int64_t> counts{
-      {"handled", 0}, {"inherited", 0}, {"fallback", 0}, {"missing", 0}};
+  std::map<std::string_view, int64_t> counts;
   TreeBuilder tree;
   tree.begin_object().member("type", type.name).member("provider", type.provider);
   const TypeSettings* settings = TypeTable::process().settings(type.name);
@@ -131,17 +151,14 @@ Tree describe_coverage(std::string_view name, const std::vector<std::string>& op
   tree.key("ops").begin_array();
   for (const std::string& op : ops) {
     if (narrowed && !settings->covers_op(op)) continue;
-    const auto level = levels.find(op);
-    const char* how = (level != levels.end() && level->second == 0) || own_handler ? "handled"
-                      : level != levels.end() || inherited                         ? "inherited"
-                      : falls_back && type.falls_back_for(op)                      ? "fallback"
-                                                                                   : "missing";
-    ++counts[how];
-    tree.begin_object().member("name", op).member("how", how).end_object();
+    const Covered covered = cover(type, op, overrides[op]);
+    ++counts[covered.how];
+    tree.begin_object().member("name", op).member("how", covered.how);
+    if (!covered.by.empty()) tree.member("by", covered.by);
+    tree.end_object();
   }
   tree.end_array().key("counts").begin_object();
-  for (const char* how : {"handled", "inherited", "fallback", "missing"})
-    tree.member(how, counts[how]);
+  for (const char* how : kWays) tree.member(how, counts[how]);
   tree.end_object().end_object();
   return tree.finish();
 }

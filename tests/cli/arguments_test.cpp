@@ -16,8 +16,9 @@ TEST_SUITE("arguments") {
   }
 
   TEST_CASE("each command has help with an example") {
-    for (const char* command : {"run", "plan", "plugins", "ops", "modules", "overridable",
-                                "ignored", "signature", "show", "check", "version", "new"}) {
+    for (const char* command :
+         {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
+          "why", "signature", "show", "check", "version", "new"}) {
       CAPTURE(command);
       const Outcome help = run_program(std::string(command) + " --help");
       CHECK(help.code == 0);

@@ -26,9 +26,35 @@ TEST_SUITE("types") {
   TEST_CASE("F-305 coverage tells what a type handles and what it misses") {
     const Outcome outcome = with_types("coverage ScalarTensor");
     CHECK(outcome.code == 0);
-    CHECK(contains(outcome.out, "handled 2\n  add, mean\n"));
+    CHECK(contains(outcome.out, "handled 2  by its own overrides\n  add, mean\n"));
     CHECK(contains(outcome.out, "missing "));
     CHECK(contains(with_types("coverage Scalar").error, "Scalar"));
+  }
+
+  TEST_CASE("F-305 a handler for every op is told as one, since it may decline") {
+    const Outcome declining = with_types("coverage S");
+    CHECK(contains(declining.out, "handled 3  by its own overrides\n  div, mean, mm\n"));
+    CHECK(contains(declining.out, "asked of its handler, which may decline\n"));
+    const tenon::Tree ops = with_types("coverage S --json").json()["ops"];
+    CHECK(ops[0]["how"].text() == "handler");
+    CHECK(ops[0]["by"].text() == "handler of S");
+    CHECK(with_types("coverage Never --json").json()["counts"]["missing"].integer() == ops.size());
+  }
+
+  TEST_CASE("F-305 the counts of every type add up to all overridable ops") {
+    const tenon::Tree types = with_types("types --json").json();
+    for (int64_t t = 0; t < types.size(); ++t) {
+      const tenon::Tree coverage =
+          with_types("coverage " + types[t]["name"].text() + " --json").json();
+      int64_t sum = 0;
+      for (int64_t i = 0; i < coverage["counts"].size(); ++i)
+        sum += coverage["counts"][i].integer();
+      CHECK(sum == coverage["ops"].size());
+      for (int64_t i = 0; i < coverage["ops"].size(); ++i) {
+        const bool missing = coverage["ops"][i]["how"].text() == "missing";
+        CHECK(missing == coverage["ops"][i]["by"].is_null());
+      }
+    }
   }
 
   TEST_CASE("F-353 a baseline whose ops are still covered passes, one that covered more does not") {

@@ -154,4 +154,23 @@ TEST_SUITE("sdk/explain") {
     same(Op("add_"), leaf({1}), 1);
     same(Op("bitwise_and"), row({1}), row({1}));
   }
+
+  TEST_CASE("F-305 what coverage says of a type is what would answer") {
+    const std::pair<const char*, int> ops[] = {{"add", 2}, {"div", 2},  {"mm", 2},  {"mul", 2},
+                                               {"neg", 1}, {"mean", 1}, {"cat", 1}, {"tx.foo", 2}};
+    const Tree types = describe("types");
+    for (int64_t t = 0; t < types.size(); ++t) {
+      const std::string type = types[t]["name"].text();
+      const Tree covered = describe("coverage", type)["ops"];
+      for (const auto& [op, operands] : ops) {
+        std::string call = op, by;
+        for (int i = 0; i < operands; ++i) call += " " + type;
+        CAPTURE(call);
+        for (int64_t i = 0; i < covered.size(); ++i) {
+          if (covered[i]["name"].text() == op) by = covered[i]["by"].text();
+        }
+        CHECK(describe("why", call)["answer"]["what"].text() == by);
+      }
+    }
+  }
 }

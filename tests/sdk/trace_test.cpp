@@ -77,6 +77,12 @@ TEST_SUITE("sdk/trace") {
           "            kernel sum (plugin math)\n"
           "          call mul(Tensor f64[], 2.0)\n"
           "            kernel mul (plugin math)\n");
+    {
+      const Tensor y = sum(mul(x, x));
+      TraceScope backward;
+      y.backward();
+      CHECK(has(backward.text(), "call mul(Tensor f64[2], Tensor f64[2])\n  kernel mul"));
+    }
     TraceScope second;
     refusal([&] { add_op(x); });
     CHECK(second.text() ==

@@ -245,7 +245,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
 
   Definition<CoverageOptions> coverage(
       program, invocation, print_coverage, "coverage",
-      "List which overridable ops a type handles, inherits, converts for, misses",
+      "List which overridable ops a type handles, is asked for, inherits, converts for, misses",
       "  tenon coverage ScalarTensor\n"
       "  tenon coverage ScalarTensor --json > baseline.json\n"
       "  tenon coverage ScalarTensor --baseline baseline.json\n"

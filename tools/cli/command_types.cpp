@@ -1,6 +1,7 @@
 // tenon types and tenon coverage: the types that stand in for Tensor, and what they handle.
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include <tenon/runtime.hpp>
 
@@ -73,14 +74,21 @@ int print_coverage(const CoverageOptions& options) {
     print(coverage["type"].text() + " (plugin " + coverage["provider"].text() + "), " +
           std::to_string(ops.size()) + " overridable ops" +
           (coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
-    for (const char* how : {"handled", "inherited", "fallback", "missing"}) {
+    const std::pair<const char*, const char*> ways[] = {
+        {"handled", "by its own overrides"},
+        {"handler", "asked of its handler, which may decline"},
+        {"inherited", "by an ancestor, or the default handler"},
+        {"fallback", "converted to Tensor"},
+        {"missing", "TypeError"}};
+    for (const auto& [how, meaning] : ways) {
       std::string names;
       for (int64_t i = 0; i < ops.size(); ++i) {
         if (ops[i]["how"].text() == how)
           names += (names.empty() ? "" : ", ") + ops[i]["name"].text();
       }
       const int64_t count = coverage["counts"][how].integer();
-      print("\n" + paint(stdout, Style::bold, how) + " " + std::to_string(count) + "\n");
+      print("\n" + paint(stdout, Style::bold, how) + " " + std::to_string(count) +
+            (count == 0 ? "" : paint(stdout, Style::dim, std::string("  ") + meaning)) + "\n");
       if (count > 0) print(wrapped(names, 2, 98));
     }
   }
