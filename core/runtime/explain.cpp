@@ -92,7 +92,8 @@ class Explanation {
   // Who answers.
   struct Answer {
     std::string what, provider;
-    bool own = false;  // the implementation itself runs
+    bool own = false;                       // the implementation itself runs
+    const Implementation* rules = nullptr;  // of an override that is recorded like an op
   };
 
   void put_provider(const std::string& provider) {
@@ -205,7 +206,7 @@ class Explanation {
       for (uint32_t i = 0; i < types_.count; ++i)
         put_step(types_.types[i]->name, "nothing", "", why);
     }
-    if (!plan) answer = Answer{"kernel", implementation_.provider, true};
+    if (!plan) answer = Answer{"kernel", implementation_.provider, true, nullptr};
     tree_.end_array();
 
     passes(refusal, [&] {
@@ -217,8 +218,9 @@ class Explanation {
       }
     });
     std::optional<KernelChoice> kernel;
-    const bool records = refusal.kind == TENON_OK && answer->own &&
-                         goes_recorded(implementation_, bound_.values, flags_);
+    const bool records = refusal.kind == TENON_OK &&
+                         (answer->own ? goes_recorded(implementation_, bound_.values, flags_)
+                                      : answer->rules != nullptr);
     if (refusal.kind == TENON_OK && answer->own) {
       passes(refusal, [&] {
         if (records) check_recordable(implementation_, bound_.values);
@@ -234,7 +236,7 @@ class Explanation {
       return;
     }
     put_outranked();
-    if (!modes.empty()) put_answer("answer", {"mode " + modes.front(), "", false});
+    if (!modes.empty()) put_answer("answer", {"mode " + modes.front(), "", false, nullptr});
     put_answer(modes.empty() ? "answer" : "then", *answer);
     if (answer->own) put_kernel(kernel);
     tree_.member("gradient", gradient_text(*answer, records));
@@ -253,7 +255,8 @@ class Explanation {
 
   static Answer answer_of(const Answerer& answerer) {
     return {answerer_text(answerer), provider_of(answerer),
-            answerer.kind == Answerer::Kind::Standard};
+            answerer.kind == Answerer::Kind::Standard,
+            answerer.entry == nullptr ? nullptr : answerer.entry->rules.get()};
   }
 
   // Everybody in the order of asking; gives the first, which answers unless it declines then.
@@ -287,7 +290,7 @@ class Explanation {
     for (const TensorType* type : plan.fallbacks) {
       const std::string what = std::string("fallback ") + fallback_text(type->fallback());
       put_step(type->name, what, type->provider, "");
-      if (!first) first = Answer{what + " of " + type->name, type->provider, false};
+      if (!first) first = Answer{what + " of " + type->name, type->provider, false, nullptr};
       break;  // it is the first that has one, and what it calls anew is asked anew
     }
     return first;
@@ -325,11 +328,14 @@ class Explanation {
   }
 
   std::string gradient_text(const Answer& answer, bool recorded) const {
-    if (implementation_.composite || !answer.own) return "through the ops that it calls";
-    const bool constant = (implementation_.flags & TENON_OP_ZERO_GRADIENT) != 0;
-    const bool formula = implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-    const std::string node = formula ? implementation_.node_name
-                                     : "that it has no backward, for whoever asks for a gradient";
+    const Implementation* recorded_as = answer.own ? &implementation_ : answer.rules;
+    if (recorded_as == nullptr || recorded_as->composite) return "through the ops that it calls";
+    const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
+    const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
+    std::string node = formula ? recorded_as->node_name
+                               : "that it has no backward, for whoever asks for a gradient";
+    if (!recorded_as->rules_provider.empty())
+      node += " by the rules of plugin " + recorded_as->rules_provider;
     if (constant) return "records nothing: its gradient is zero wherever there is one";
     if (call_.by_types) return "records " + node + ", where an operand requires grad";
     const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);

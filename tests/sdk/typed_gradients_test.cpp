@@ -128,6 +128,15 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(s.grad().text() == "Diagonal(2, 7.0)");
   }
 
+  TEST_CASE("F-300 an explanation tells whose rules record the call") {
+    const Tensor s = diagonal(2, 3).requires_grad_();
+    CHECK(explain(Op("mul"), s, diagonal(2, 1))["gradient"].text() ==
+          "records MulBackward (input needs a gradient)");
+    CHECK(explain(Op("neg"), s)["gradient"].text() == "through the ops that it calls");
+    CHECK(explain(Op("sinh"), tensor({1.0f}).requires_grad_())["gradient"].text() ==
+          "records SinhBackward0 by the rules of plugin typed_gradients (input needs a gradient)");
+  }
+
   TEST_CASE("F-277 modules keep, train, convert, save and load what wrappers hold") {
     TemporaryFile file;
     tg("diagonal");
