@@ -68,6 +68,7 @@ void publish(std::string_view event, const Implementation& implementation, Text&
              Members&& members) noexcept {
   try {
     const auto tell = [&](const TraceEntry& listener) {
+      if (listener.left.load()) return;
       const uint32_t depth =
           thread_state.trace_depth - std::min(listener.depth, thread_state.trace_depth);
       std::string line;
@@ -101,7 +102,6 @@ TraceEntry* enter_trace(bool json, TraceWriter write, void* self) {
   trace->write = write;
   trace->self = self;
   trace->depth = thread_state.trace_depth;
-  trace->thread = std::this_thread::get_id();
   trace->outer = thread_state.trace;
   thread_state.trace = trace.get();
   refresh_flag();
@@ -109,9 +109,11 @@ TraceEntry* enter_trace(bool json, TraceWriter write, void* self) {
 }
 
 void leave_trace(TraceEntry* trace) {
+  trace->left.store(true);
   TraceEntry** place = &thread_state.trace;
   while (*place != nullptr && *place != trace) place = &(*place)->outer;
   if (*place == nullptr) {
+    // Its own thread passes it over from now on, and may be looking at it: it stays.
     throw Error(TENON_ERROR_RUNTIME,
                 "a trace is left on another thread than it was entered on; leave it there");
   }

@@ -3,10 +3,10 @@
 // Listening is a flag of every call, beside that of modes: without it nothing here is reached.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "core/dispatch/op.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -22,13 +22,13 @@ struct TraceEntry {
   TraceWriter write = nullptr;
   void* self = nullptr;
   uint32_t depth = 0;  // where it began
-  std::thread::id thread;
   TraceEntry* outer = nullptr;
+  std::atomic<bool> left{false};
 };
 
 // Until it is left, lines of this thread's events go to `write`. [this-thread]
 TraceEntry* enter_trace(bool json, TraceWriter write, void* self);
-// Throws RuntimeError when it was entered on another thread; there it goes on.
+// Nothing is written to it any more. Throws RuntimeError when it was entered on another thread.
 void leave_trace(TraceEntry* trace);
 
 // Whether TENON_TRACE has the whole process traced: text or json, to standard error or to

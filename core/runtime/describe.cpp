@@ -4,9 +4,8 @@
 // - runtime: {version, abi: [major, minor], isa, threads, folders: [{path, origin}]}
 // - plugins: [{id, version, state, path, origin, abi, ops, modules, compiler, reason?, stage?}]
 // - plugin: one of them, with ops: [signature...] and modules: [signature...]
-// - ops: [{name, namespace, signature, schema, provider, differentiable, jvp, double_backward,
-// form,
-//   method, doc, rules}]
+// - ops: [{name, namespace, signature, schema, provider, differentiable, jvp,
+//   double_backward, form, method, doc, rules}]
 // - op: one of them, with standing, overridable, reason?, providers: [{plugin, standing, reason?}]
 // - overridable: [{namespace, ops: [name...]}]; `name` chooses one namespace
 // - ignored: [{name, provider, reason}]
@@ -16,9 +15,8 @@
 // - module: one of them
 // - types, type, coverage (of the type `name`): see describe_types.hpp
 // - why (`name`: an op and types of operands): see explain.hpp
-// - live: [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded calls
-// that
-//   are alive, of those made while tracking was on
+// - live: [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
+//   calls that are alive, of those made while tracking was on
 #include <algorithm>
 #include <map>
 #include <string>

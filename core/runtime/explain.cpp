@@ -332,18 +332,20 @@ class Explanation {
     if (recorded_as == nullptr || recorded_as->composite) return "through the ops that it calls";
     const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
     const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-    std::string node = formula ? recorded_as->node_name
-                               : "that it has no backward, for whoever asks for a gradient";
+    const bool function = (recorded_as->flags & TENON_OP_FUNCTION) != 0;
+    std::string node = formula    ? "records " + recorded_as->node_name
+                       : function ? "records a refusal: it has no backward"
+                                  : "fails for floating results: it has no backward";
     if (!recorded_as->rules_provider.empty())
       node += " by the rules of plugin " + recorded_as->rules_provider;
     if (constant) return "records nothing: its gradient is zero wherever there is one";
-    if (call_.by_types) return "records " + node + ", where an operand requires grad";
+    if (call_.by_types) return node + ", where an operand requires grad";
     const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);
     const std::vector<std::string> tangents = carrying(TENON_TENSOR_HAS_TANGENT);
     const bool needs = !needing.empty() || (flags_ & TENON_TENSOR_REQUIRES_GRAD) != 0;
     std::string text;
     if (recorded && needs && records()) {
-      text = "records " + node;
+      text = node;
       if (!needing.empty()) {
         text += " (" + join(needing, ", ") +
                 (needing.size() == 1 ? " needs a gradient)" : " need gradients)");

@@ -126,6 +126,21 @@ TEST_SUITE("why") {
     CHECK(lines_of(disabled.out) <= 6);
   }
 
+  TEST_CASE("F-300 a provider that another one is preferred to is named with the reason") {
+    const Workspace folder;
+    folder.write("prefer.json", R"({"schema_version": 1, "plugins": ["plain", "duplicate"],
+                                    "ops": {"prefer": {"plain.add_one": "plain"}}})");
+    const Outcome outcome =
+        run_program("--plugin-path " TENON_FIXTURES " why plain.add_one Tensor --config " +
+                    folder.path("prefer.json").string());
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.out,
+                   "  not used   op plain.add_one, plugin duplicate: outranked: 'plain' ("));
+    CHECK(contains(outcome.out,
+                   "  gradient   fails for floating results: it has no backward, where an operand "
+                   "requires grad\n"));
+  }
+
   TEST_CASE("F-302 unknown ops and types are one line with a suggestion") {
     const Outcome unknown = why("addd Tensor Tensor");
     CHECK(unknown.code == 1);

@@ -1,4 +1,5 @@
 // Traces of calls: golden texts.
+#include <memory>
 #include <thread>
 
 #include <tenon/mode.hpp>
@@ -113,6 +114,12 @@ TEST_SUITE("sdk/trace") {
     }
     ones({2});
     CHECK(seen == std::vector<std::string>{"call ones([1])", "  kernel ones (plugin math)"});
+    // Left on another thread it is silent too.
+    auto lost = std::make_unique<TraceScope>(
+        TraceFormat::text, [&](std::string_view line) { seen.emplace_back(line); });
+    std::thread([&] { lost.reset(); }).join();
+    ones({3});
+    CHECK(seen.size() == 2);
     // One that begins inside of a call counts its depth from there.
     class Listening : public Mode {
      public:

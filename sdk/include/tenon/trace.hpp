@@ -29,7 +29,7 @@ TENON_NAMESPACE_BEGIN
 
 enum class TraceFormat { text, json };
 
-// Listens to this thread as long as it lives; scopes nest, and each hears everything.
+// Listens to this thread, and dies on it; scopes nest, and each hears everything.
 class TraceScope {
  public:
   explicit TraceScope(TraceFormat format = TraceFormat::text)
