@@ -252,8 +252,16 @@ bool sound(const Implementation& implementation, const tenon_value* results) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     const tenon_value& value = results[r];
     if (value.tag >= TENON_VALUE_TAG_COUNT) return false;
-    if (value.tag == TENON_VALUE_TENSOR && value.as.tensor == nullptr) return false;
-    if (value.tag == TENON_VALUE_NOT_IMPLEMENTED && r > 0) return false;
+    if (value.tag == TENON_VALUE_NOT_IMPLEMENTED) {
+      if (r > 0) return false;
+      continue;
+    }
+    // What stands behind a pointer is there, but for empty lists and strings.
+    if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
+      continue;
+    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TREE ||
+                        value.tag == TENON_VALUE_MODULE;
+    if (object || value.length > 0) return false;
   }
   return true;
 }

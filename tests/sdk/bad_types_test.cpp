@@ -179,6 +179,16 @@ TEST_SUITE("sdk/bad_types") {
       });
       CHECK(has(refusal([&] { neg_op(x); }).text, "handler of a mode returned something"));
     }
+    for (uint32_t tag = TENON_VALUE_STRING; tag < TENON_VALUE_TAG_COUNT; ++tag) {
+      if (tag == TENON_VALUE_NOT_IMPLEMENTED) continue;
+      CAPTURE(tag);
+      const RawMode mode([tag](tenon_value* results, tenon_error**) {
+        results[0].tag = tag;
+        results[0].length = 3;
+        return TENON_OK;
+      });
+      CHECK(refusal([&] { neg_op(x); }).kind == TENON_ERROR_TYPE);
+    }
     {  // what it had filled in is released before the refusal
       const RawMode mode([](tenon_value* results, tenon_error** error) {
         detail::give_result(std::string("half an answer"), results);
