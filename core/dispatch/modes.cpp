@@ -83,6 +83,7 @@ tenon_status ask_mode(ModeEntry& mode, CallFrame& frame, tenon_value* results,
   WrittenCall written;
   fill_call(frame, written);
   const Inside inside(mode);
+  const FrameScope scope(frame);
   if (tracing()) trace(trace_event::mode, implementation, "mode " + mode.name);
   const TraceDepth deeper(tracing());
   const tenon_status status = mode.handler(mode.self, &frame.call, results, error);

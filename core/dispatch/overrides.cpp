@@ -272,11 +272,6 @@ uint32_t operand_flags(const Implementation& implementation, const tenon_value* 
   return flags;
 }
 
-struct PayloadRelease {
-  void operator()(Payload* payload) const { payload->release(); }
-};
-using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
-
 // The operands that have a payload of that type.
 std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementation& implementation,
                                       const tenon_value* arguments) {
@@ -288,8 +283,8 @@ std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementat
   return list;
 }
 
-// A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
-// merging makes of all. Null when the rule needs a function that the type does not have.
+}  // namespace
+
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands) {
   const tenon_type_descriptor& rule = owner.descriptor;
   const bool copies = rule.metadata == TENON_METADATA_KEEP && !operands.empty();
@@ -305,6 +300,8 @@ PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operand
   made->destroy = rule.destroy;
   return made;
 }
+
+namespace {
 
 // The payload that results of the default handler get; null: none.
 PayloadRef result_payload(const TensorType& type, const Implementation& implementation,
@@ -423,21 +420,6 @@ void check_recursion(const CallFrame& frame) {
                                          " handlers are running inside each other");
   }
 }
-
-class FrameScope {
- public:
-  explicit FrameScope(CallFrame& frame) : previous_(thread_state.frame) {
-    frame.outer = previous_;
-    frame.depth = previous_ == nullptr ? 1 : previous_->depth + 1;
-    thread_state.frame = &frame;
-  }
-  ~FrameScope() { thread_state.frame = previous_; }
-  FrameScope(const FrameScope&) = delete;
-  FrameScope& operator=(const FrameScope&) = delete;
-
- private:
-  const CallFrame* previous_;
-};
 
 [[noreturn, gnu::cold]] void throw_untaken(const Override& entry, const std::string& parameter) {
   throw Error(TENON_ERROR_TYPE, std::string(entry.schema.short_name()) +
@@ -775,7 +757,17 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
 
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
                          tenon_error** error) noexcept {
-  const auto& running = *reinterpret_cast<const CallFrame*>(call);
+  const CallFrame* frame_of_call = thread_state.frame;
+  while (frame_of_call != nullptr && &frame_of_call->call != call)
+    frame_of_call = frame_of_call->outer;
+  if (frame_of_call == nullptr) [[unlikely]] {
+    return guarded(error, [] {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "call_parent: the call has ended, or runs on another thread; a call is to be used "
+                  "while its handler runs, by the thread that runs it");
+    });
+  }
+  const CallFrame& running = *frame_of_call;
   if (tracing()) trace(trace_event::parent, *running.implementation, "parent");
   const TraceDepth inside(tracing());
   if (running.turn == nullptr) return call_outside(running, arguments, results, error);

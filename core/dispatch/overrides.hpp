@@ -1,11 +1,13 @@
 // Calls with typed operands: who is asked, in which order, and the asking.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 
 namespace tenon::core {
@@ -79,6 +81,22 @@ struct CallFrame {
   int depth = 0;
 };
 
+// Makes a frame the innermost of those that are running.
+class FrameScope {
+ public:
+  explicit FrameScope(CallFrame& frame) : previous_(thread_state.frame) {
+    frame.outer = previous_;
+    frame.depth = previous_ == nullptr ? 1 : previous_->depth + 1;
+    thread_state.frame = &frame;
+  }
+  ~FrameScope() { thread_state.frame = previous_; }
+  FrameScope(const FrameScope&) = delete;
+  FrameScope& operator=(const FrameScope&) = delete;
+
+ private:
+  const CallFrame* previous_;
+};
+
 // Room for a call's keywords.
 struct WrittenCall {
   tenon_string names[kMaxParameters];
@@ -108,6 +126,14 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
 
 // [A, B]
 std::string type_list(std::span<const uint32_t> types);
+
+struct PayloadRelease {
+  void operator()(Payload* payload) const { payload->release(); }
+};
+using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
+// A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
+// merging makes of all. Null when the rule needs a function that the type does not have.
+PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands);
 
 // A plain tensor for a typed one, by its type's conversion; with its history.
 TensorRef to_plain(Tensor& tensor);

@@ -77,17 +77,18 @@ Tree describe_type(std::string_view name) {
   const std::vector<DeclaredType> types = declared_types();
   Words names;
   for (const DeclaredType& type : types) names.push_back(type.facts.type);
-  const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
-    return type.facts.type == name;
-  });
-  if (found == types.end()) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw Error(TENON_ERROR_VALUE,
                 "no tensor type is named " + quote(name) + suggestion(name, names));
   }
   const TensorType& loaded = TypeTable::process().require(name);
+  // Of several plugins that declare it, the one that brought it.
+  const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
+    return type.facts.type == name && type.provider == loaded.provider;
+  });
   TreeBuilder tree;
   tree.begin_object();
-  put_type(tree, *found);
+  if (found != types.end()) put_type(tree, *found);
   tree.key("overrides_in_force").begin_array();
   for (const Override* entry : TypeTable::process().overrides()) {
     if (!entry->for_type(loaded)) continue;

@@ -833,22 +833,32 @@ int32_t type_is(uint32_t type, uint32_t ancestor) {
   if (!table.known(type) || !table.known(ancestor)) return 0;
   return table.at(type).is(table.at(ancestor)) ? 1 : 0;
 }
+// What nobody constructs is that of the tensor, or one that knows nothing.
+PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
+  Payload* present = tensor.payload();
+  if (present != nullptr && present->owner == type.payload_owner->id) {
+    present->retain();
+    return PayloadRef(present);
+  }
+  PayloadRef made = new_payload(*type.payload_owner, {});
+  if (made != nullptr) return made;
+  throw Error(TENON_ERROR_TYPE, type.name + " has the payload of " + type.payload_owner->name +
+                                    ", which cannot be made from nothing; derive from it and give "
+                                    "its members");
+}
+
 void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
-  Payload* made = nullptr;
-  if (const TensorType* owner = type.payload_owner) {
-    require_not_null(payload, "the place for the payload, which has to be constructed,");
-    made = make_payload(owner->id, owner->descriptor.payload_size);
-    made->destroy = owner->descriptor.destroy;
+  const TensorType* owner = type.payload_owner;
+  PayloadRef made;
+  if (owner != nullptr && payload == nullptr) made = inherited_payload(type, *tensor);
+  if (owner != nullptr && payload != nullptr)
+    made.reset(make_payload(owner->id, owner->descriptor.payload_size));
+  set_type(*tensor, type.id, made.get());
+  if (payload != nullptr) {
+    // To be constructed by the caller at once, and then destroyed with the tensor.
+    if (made != nullptr) made->destroy = owner->descriptor.destroy;
+    *payload = made == nullptr ? nullptr : made->data();
   }
-  try {
-    set_type(*tensor, type.id, made);
-  } catch (...) {
-    if (made != nullptr) made->destroy = nullptr;  // nothing was constructed in it
-    if (made != nullptr) made->release();
-    throw;
-  }
-  if (made != nullptr) made->release();  // the tensor holds it
-  if (payload != nullptr) *payload = made == nullptr ? nullptr : made->data();
   *result = tensor.give();
 }
 tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape,

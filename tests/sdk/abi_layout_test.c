@@ -134,14 +134,14 @@ AT(tenon_call, positional_count, 48);
 AT(tenon_call, keywords, 56);
 AT(tenon_call, keyword_count, 72);
 
-SIZE(tenon_type_descriptor, 104);
+SIZE(tenon_type_descriptor, 144);
 AT(tenon_type_descriptor, name, 8);
 AT(tenon_type_descriptor, fallback, 32);
 AT(tenon_type_descriptor, payload_size, 40);
 AT(tenon_type_descriptor, handler, 56);
 AT(tenon_type_descriptor, from_tensor, 96);
 
-SIZE(tenon_override_descriptor, 56);
+SIZE(tenon_override_descriptor, 64);
 AT(tenon_override_descriptor, schema, 8);
 AT(tenon_override_descriptor, types, 24);
 AT(tenon_override_descriptor, run, 48);

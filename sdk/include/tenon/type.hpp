@@ -264,21 +264,22 @@ Tensor make(Arguments&&... arguments) {
   tenon_dtype dtype = TENON_F32;
   if constexpr (detail::TypeHas_dtype<T>::value) dtype = static_cast<tenon_dtype>(T::dtype);
   void* memory = nullptr;
+  void** const place = std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
   tenon_tensor* result = nullptr;
   if constexpr (detail::TypeHas_shape<T>::value) {
     const auto shape = payload.shape();
     detail::check(host().typed_create, detail::type_id<T>(), dtype,
-                  static_cast<int64_t>(shape.size()), shape.data(), &memory, &result);
+                  static_cast<int64_t>(shape.size()), shape.data(), place, &result);
   } else if constexpr (detail::component_count<T>() == 1) {
     const Tensor& component = payload.*(T::components[0].member);
     if (!component.defined()) throw ValueError(std::string(T::name) + " needs its tensor");
     const auto shape = component.shape();
     detail::check(host().typed_create, detail::type_id<T>(),
-                  static_cast<tenon_dtype>(component.dtype()), shape.size(), shape.data(), &memory,
+                  static_cast<tenon_dtype>(component.dtype()), shape.size(), shape.data(), place,
                   &result);
   } else {
     detail::check(host().typed_create, detail::type_id<T>(), dtype, int64_t{0},
-                  static_cast<const int64_t*>(nullptr), &memory, &result);
+                  static_cast<const int64_t*>(nullptr), place, &result);
   }
   if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
   return Tensor::take(result);
@@ -289,8 +290,9 @@ Tensor wrap(const Tensor& tensor, Arguments&&... arguments) {
   static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
   T payload{std::forward<Arguments>(arguments)...};
   void* memory = nullptr;
+  void** const place = std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
   tenon_tensor* result = nullptr;
-  detail::check(host().typed_wrap, detail::type_id<T>(), tensor.handle(), &memory, &result);
+  detail::check(host().typed_wrap, detail::type_id<T>(), tensor.handle(), place, &result);
   if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));
   return Tensor::take(result);
 }
