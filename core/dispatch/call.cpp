@@ -220,14 +220,6 @@ namespace {
   throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");
 }
 
-[[gnu::noinline, gnu::cold]] tenon_status refuse_change(const Implementation& implementation,
-                                                        tenon_status kind, const char* why,
-                                                        tenon_error** error) {
-  return guarded(error, [&] {
-    throw Error(kind, std::string(implementation.schema.short_name()) + "(): " + why);
-  });
-}
-
 // Whether an operand that the call changes carries the flag.
 bool changes_flagged(const Implementation& implementation, const tenon_value* arguments,
                      uint32_t flag) {
@@ -240,6 +232,25 @@ bool changes_flagged(const Implementation& implementation, const tenon_value* ar
     }
   }
   return false;
+}
+
+// Why the call may not change what it changes; null when it may.
+struct ForbiddenChange {
+  tenon_status kind;
+  const char* why;
+};
+const ForbiddenChange* forbidden_change(const Implementation& implementation,
+                                        const tenon_value* arguments, uint32_t flags) {
+  static constexpr ForbiddenChange read_only{TENON_ERROR_RUNTIME,
+                                             "an operand that it changes is read-only"};
+  static constexpr ForbiddenChange inference{TENON_ERROR_INPLACE, kInferenceChange};
+  if ((flags & TENON_TENSOR_READ_ONLY) != 0 &&
+      changes_flagged(implementation, arguments, TENON_TENSOR_READ_ONLY))
+    return &read_only;
+  if ((flags & TENON_TENSOR_INFERENCE) != 0 && !thread_state.inference &&
+      changes_flagged(implementation, arguments, TENON_TENSOR_INFERENCE))
+    return &inference;
+  return nullptr;
 }
 
 // A view without history whose base has got one: it has to be read out of the base again.
@@ -276,10 +287,9 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
   return false;
 }
 
-}  // namespace
-
-bool goes_recorded(const Implementation& implementation, const tenon_value* arguments,
-                   uint32_t& flags) noexcept {
+[[gnu::always_inline]] inline bool completes_recorded(const Implementation& implementation,
+                                                      const tenon_value* arguments,
+                                                      uint32_t& flags) {
   if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
       records() && has_stale_view(implementation, arguments)) {
     flags |= TENON_TENSOR_REQUIRES_GRAD;
@@ -298,6 +308,21 @@ bool goes_recorded(const Implementation& implementation, const tenon_value* argu
          !implementation.composite;
 }
 
+}  // namespace
+
+void check_changes(const Implementation& implementation, const tenon_value* arguments,
+                   uint32_t flags) {
+  if (const ForbiddenChange* change = forbidden_change(implementation, arguments, flags)) {
+    throw Error(change->kind,
+                std::string(implementation.schema.short_name()) + "(): " + change->why);
+  }
+}
+
+bool goes_recorded(const Implementation& implementation, const tenon_value* arguments,
+                   uint32_t& flags) noexcept {
+  return completes_recorded(implementation, arguments, flags);
+}
+
 namespace {
 
 tenon_status call_traced(const Implementation& implementation, const tenon_value* arguments,
@@ -313,16 +338,10 @@ tenon_status call_traced(const Implementation& implementation, const tenon_value
       return call_in_modes(implementation, arguments, results, flags, error);
     if ((flags & TENON_TENSOR_TYPED) != 0)
       return call_typed(implementation, arguments, results, flags, error);
-    if ((flags & TENON_TENSOR_READ_ONLY) != 0 &&
-        changes_flagged(implementation, arguments, TENON_TENSOR_READ_ONLY)) {
-      return refuse_change(implementation, TENON_ERROR_RUNTIME,
-                           "an operand that it changes is read-only", error);
-    }
-    if ((flags & TENON_TENSOR_INFERENCE) != 0 && !thread_state.inference &&
-        changes_flagged(implementation, arguments, TENON_TENSOR_INFERENCE)) {
-      return refuse_change(implementation, TENON_ERROR_INPLACE, kInferenceChange, error);
-    }
-    if (goes_recorded(implementation, arguments, flags))
+    if ((flags & (TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE)) != 0 &&
+        forbidden_change(implementation, arguments, flags) != nullptr) [[unlikely]]
+      return guarded(error, [&] { check_changes(implementation, arguments, flags); });
+    if (completes_recorded(implementation, arguments, flags))
       return call_recorded(implementation, arguments, results, flags, error);
   }
   tenon_context context{&implementation, arguments};

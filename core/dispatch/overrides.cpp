@@ -762,9 +762,10 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
     frame_of_call = frame_of_call->outer;
   if (frame_of_call == nullptr) [[unlikely]] {
     return guarded(error, [] {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "call_parent: the call has ended, or runs on another thread; a call is to be used "
-                  "while its handler runs, by the thread that runs it");
+      throw Error(
+          TENON_ERROR_RUNTIME,
+          "call_parent: the call has ended, or runs on another thread; a call is to be used "
+          "while its handler runs, by the thread that runs it");
     });
   }
   const CallFrame& running = *frame_of_call;

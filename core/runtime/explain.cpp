@@ -218,19 +218,17 @@ class Explanation {
       }
     });
     std::optional<KernelChoice> kernel;
-    const bool records = refusal.kind == TENON_OK &&
-                         (answer->own ? goes_recorded(implementation_, bound_.values, flags_)
-                                      : answer->rules != nullptr);
+    bool records = refusal.kind == TENON_OK && answer->rules != nullptr;
     if (refusal.kind == TENON_OK && answer->own) {
-      passes(refusal, [&] {
+      const bool runs = passes(refusal, [&] {
+        check_changes(implementation_, bound_.values, flags_);
+        records = goes_recorded(implementation_, bound_.values, flags_);
         if (records) check_recordable(implementation_, bound_.values);
         if (implementation_.descriptor.elementwise != nullptr)
           kernel = choose_kernel(implementation_, bound_.values);
       });
-      if (refusal.kind != TENON_OK)
-        suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+      if (!runs) suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
     }
-    // A mode hears of it first, whatever comes of it then.
     if (refusal.kind != TENON_OK) {
       if (suggestion_.empty()) suggestion_ = suggest(plan ? &*plan : nullptr);
       return;

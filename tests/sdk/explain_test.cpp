@@ -152,6 +152,13 @@ TEST_SUITE("sdk/explain") {
     same(Op("tx.tag"), scalar);
     same(add_op, leaf({1}), 1, arg("out") = row({1}));
     same(Op("add_"), leaf({1}), 1);
+    same(
+        Op("add_"),
+        [] {
+          const InferenceMode on;
+          return ones({1});
+        }(),
+        1);
     same(Op("bitwise_and"), row({1}), row({1}));
   }
 

@@ -52,6 +52,19 @@ class Answering : public Mode {
   }
 };
 
+// Goes on with a call that has ended, or from a thread that is not the call's.
+class Late : public Mode {
+ public:
+  Late() : Mode("late") {}
+  Results tenon_function(const Call& call) override {
+    kept = call.handle();
+    std::thread([&] { elsewhere = refusal([&] { call.call_parent(); }); }).join();
+    return call.call_parent();
+  }
+  const tenon_call* kept = nullptr;
+  Refusal elsewhere;
+};
+
 Op tx(const std::string& name) {
   static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
   (void)found;
@@ -101,6 +114,22 @@ TEST_SUITE("sdk/mode") {
     const Refusal thrown = refusal([&] { neg_op(row({1})); });
     CHECK(thrown.kind == TENON_ERROR_VALUE);
     CHECK(thrown.text == "mine");
+  }
+
+  TEST_CASE("a call that is kept is refused after its handler has ended, and on other threads") {
+    Late late;
+    {
+      const ModeScope scope(late);
+      CHECK(neg(row({1})).item() == -1);
+    }
+    CHECK(has(late.elsewhere.text, "runs on another thread"));
+    tenon_value results[1] = {};
+    const Refusal ended = refusal([&] {
+      detail::check(host().call_parent, late.kept, static_cast<const tenon_value*>(nullptr),
+                    results);
+    });
+    CHECK(ended.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(ended.text, "the call has ended"));
   }
 
   TEST_CASE("an exception ends the scope like any other") {

@@ -181,6 +181,19 @@ TEST_SUITE("sdk/typed_gradients") {
           doctest::Approx(sinh_rule / 2));
   }
 
+  TEST_CASE("a type that adds nothing has its parent's payload: the tensor's own, or a new one") {
+    const Tensor renamed = make_one("Renamed", {});
+    CHECK(type_name(renamed) == "Renamed");
+    const Refusal nothing = refusal([] { make_one("Recounted", tensor({1.0f})); });
+    CHECK(nothing.kind == TENON_ERROR_TYPE);
+    CHECK(has(nothing.text,
+              "Recounted has the payload of Counted, which cannot be made from "
+              "nothing"));
+    const Tensor counted = make_one("Counted", tensor({1.0f}));
+    const Tensor recounted = make_one("Recounted", counted);
+    CHECK(host().typed_payload(recounted.handle()) == host().typed_payload(counted.handle()));
+  }
+
   TEST_CASE("a tensor-like that cannot be told in numbers requires no grad") {
     add_plugin_path(TENON_FIXTURES "/types");
     Tensor bare = Op("tx.make")("Bare").tensor();

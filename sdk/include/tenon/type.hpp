@@ -264,7 +264,8 @@ Tensor make(Arguments&&... arguments) {
   tenon_dtype dtype = TENON_F32;
   if constexpr (detail::TypeHas_dtype<T>::value) dtype = static_cast<tenon_dtype>(T::dtype);
   void* memory = nullptr;
-  void** const place = std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
+  void** const place =
+      std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
   tenon_tensor* result = nullptr;
   if constexpr (detail::TypeHas_shape<T>::value) {
     const auto shape = payload.shape();
@@ -290,7 +291,8 @@ Tensor wrap(const Tensor& tensor, Arguments&&... arguments) {
   static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
   T payload{std::forward<Arguments>(arguments)...};
   void* memory = nullptr;
-  void** const place = std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
+  void** const place =
+      std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
   tenon_tensor* result = nullptr;
   detail::check(host().typed_wrap, detail::type_id<T>(), tensor.handle(), place, &result);
   if constexpr (!std::is_empty_v<T>) ::new (memory) T(std::move(payload));

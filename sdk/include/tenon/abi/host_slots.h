@@ -269,10 +269,10 @@
   X(0, const char*, type_name, (uint32_t type))                                                    \
   /* Whether it is the other or descends from it. */                                               \
   X(0, int32_t, type_is, (uint32_t type, uint32_t ancestor))                                       \
-  /* A tensor without data, of a type unrelated to Tensor. `payload` points at zeroed memory of     \
-   * the type's payload size, for the caller to construct in without fail; null when that is 0.     \
-   * `payload` itself null: the payload is one that the type makes from nothing, or, where a tensor \
-   * is wrapped that has one, its own. */                                                           \
+  /* A tensor without data, of a type unrelated to Tensor. `payload` points at zeroed memory of    \
+   * the type's payload size, for the caller to construct in without fail; null when that is 0.    \
+   * `payload` itself null: the payload is one that the type makes from nothing, or, where a       \
+   * tensor is wrapped that has one, its own. */                                                              \
   X(0, tenon_status, typed_create,                                                                 \
     (uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape, void** payload,         \
      tenon_tensor** result, tenon_error** error))                                                  \
