@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/modes.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/specificity.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
@@ -396,7 +397,7 @@ void check_recursion(const CallFrame& frame) {
     if (outer->turn == nullptr) continue;
     const Answerer& running = outer->turn->line[outer->place];
     if (outer->implementation->op != frame.implementation->op || running.level != answerer.level ||
-        running.kind != answerer.kind)
+        running.kind != answerer.kind || running.entry != answerer.entry)
       continue;
     bool shared = frame.depth >= kMaxDepth;
     each_operand(*frame.implementation, frame.bound, [&](const Tensor* mine) {
@@ -753,6 +754,45 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
   if (status == TENON_OK)
     status = run_plan(*plan, implementation, arguments, results, flags, error);
   return status;
+}
+
+void call_override(const Override& entry, std::span<const tenon_value> positional,
+                   std::span<const tenon_string> keywords,
+                   std::span<const tenon_value> keyword_values, tenon_value* results) {
+  const tenon_op* op = Registry::process().require(entry.schema.name);
+  const Implementation* implementation = &require_implementation(op);
+  if (entry.rules_only())
+    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
+                                      "' gives rules to the op, and answers no calls");
+  BoundArguments bound;
+  bind_arguments(implementation->schema, positional, keywords, keyword_values, bound);
+  const OperandTypes types = gather_types(*implementation, bound.values);
+
+  Plan plan;
+  plan.implementation = implementation;
+  plan.types.assign(types.types, types.types + types.count);
+  plan.plain = types.plain;
+  std::vector<int> steps;
+  std::string why;
+  if (!fits(entry, {plan.types, plan.plain}, steps, &why))
+    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
+                                      "' is not for these operands: " + why);
+  const TensorType* turn_of = nullptr;
+  for (const TensorType* type : plan.types) {
+    plan.asked.push_back(type->id);
+    if (turn_of == nullptr && type->is(*entry.types.front())) turn_of = type;
+  }
+  plan.turns.push_back(make_turn(*implementation, {&entry}, *turn_of, types, nullptr));
+  CallFrame frame;
+  frame.implementation = implementation;
+  frame.bound = bound.values;
+  frame.plan = &plan;
+  frame.turn = &plan.turns.front();
+  frame.flags = operand_flags(*implementation, bound.values);
+  while (frame.turn->line[frame.place].entry != &entry) ++frame.place;
+  tenon_error* error = nullptr;
+  const tenon_status status = ask(frame, results, &error);
+  if (status != TENON_OK) throw_status(status, error);
 }
 
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,

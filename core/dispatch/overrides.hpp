@@ -120,6 +120,12 @@ struct Note {
 Plan make_plan(const Implementation& implementation, const OperandTypes& types,
                std::vector<Note>* notes = nullptr);
 
+// One override alone, with arguments of its op. Throws what it throws, and TypeError when it is not
+// for such operands.
+void call_override(const Override& entry, std::span<const tenon_value> positional,
+                   std::span<const tenon_string> keywords,
+                   std::span<const tenon_value> keyword_values, tenon_value* results);
+
 // From inside a handler or override. `arguments` null: those of the call.
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
                          tenon_error** error) noexcept;

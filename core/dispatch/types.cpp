@@ -253,9 +253,10 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                        const OpOf& op_of, const Conduct& conduct) const {
   const std::lock_guard lock(mutex_);
   Prepared prepared;
-  std::unordered_map<std::string_view, const TensorType*> own;  // of prepared.types
+  std::unordered_map<std::string_view, const TensorType*> own_types;
+  std::unordered_map<std::string_view, Entries> own_overrides;  // by op
   const auto find_type = [&](std::string_view name) -> const TensorType* {
-    if (const auto found = own.find(name); found != own.end()) return found->second;
+    if (const auto own = own_types.find(name); own != own_types.end()) return own->second;
     const auto found = names_.find(name);
     return found == names_.end() ? nullptr : found->second;
   };
@@ -343,7 +344,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                       (keeps_one ? " and its payload cannot be copied" : ""));
     }
     if (descriptor.payload_size > 0) type->payload_owner = type.get();
-    own.emplace(type->name, type.get());
+    own_types.emplace(type->name, type.get());
     prepared.types.push_back(std::move(type));
   }
 
@@ -435,7 +436,9 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                             entry->key() + "\": \"" + provider + "\"}}");
       }
     };
-    for (const auto& other : prepared.overrides) check_rival(*other);
+    Entries& own = own_overrides[entry->schema.name];
+    for (const Override* other : own) check_rival(*other);
+    own.push_back(entry.get());
     if (const auto found = overrides_.find(entry->schema.name); found != overrides_.end()) {
       for (const auto& other : found->second) check_rival(*other);
     }
@@ -476,7 +479,7 @@ void TypeTable::check_conduct(Prepared& prepared, const std::string& provider, c
     if (const auto found = overrides_.find(op); found != overrides_.end()) {
       for (const auto& entry : found->second) all.push_back(entry.get());
     }
-    for (const Ambiguity& ambiguity : find_ambiguities(in_force(std::move(all)), entries)) {
+    for (const Ambiguity& ambiguity : find_ambiguities(ranked(std::move(all)), entries)) {
       if (!conduct.expected || !conduct.expected(ambiguity.fix()))
         faults.push_back(ambiguity.text());
     }
@@ -488,7 +491,7 @@ void TypeTable::check_conduct(Prepared& prepared, const std::string& provider, c
 }
 
 // Without those that another provider is preferred to.
-TypeTable::Entries TypeTable::in_force(Entries entries) const {
+TypeTable::Entries TypeTable::ranked(Entries entries) const {
   const Entries all = entries;
   std::erase_if(entries, [&](const Override* entry) {
     return std::any_of(all.begin(), all.end(), [&](const Override* other) {
@@ -526,9 +529,10 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
     const std::lock_guard lock(mutex_);
     const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
       Entries all;
-      for (const auto& entry : entries) all.push_back(entry.get());
-      for (const Override* entry : in_force(std::move(all)))
-        keyed.emplace_back(entry->key(), entry);
+      for (const auto& entry : entries) {
+        if (entry->enabled()) all.push_back(entry.get());
+      }
+      for (const Override* entry : ranked(std::move(all))) keyed.emplace_back(entry->key(), entry);
     };
     if (op.empty()) {
       for (const auto& [name, entries] : overrides_) collect(entries);
@@ -550,6 +554,32 @@ const Override* TypeTable::rules_of(std::string_view op) const {
     if (entry->rules_only()) return entry;
   }
   return nullptr;
+}
+
+const Override* TypeTable::find_override(std::string_view key, std::string_view provider) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = overrides_.find(key.substr(0, key.find('[')));
+  if (found == overrides_.end()) return nullptr;
+  Entries entries;
+  for (const auto& entry : found->second) {
+    if (entry->key() == key && (provider.empty() || entry->provider == provider))
+      entries.push_back(entry.get());
+  }
+  entries = ranked(std::move(entries));
+  return entries.empty() ? nullptr : entries.front();
+}
+
+void TypeTable::switch_off(const Override& entry) {
+  entry.switched_off.fetch_add(1, std::memory_order_relaxed);
+  note_change();
+}
+
+void TypeTable::switch_on(const Override& entry) {
+  int32_t count = entry.switched_off.load(std::memory_order_relaxed);
+  while (count > 0 &&
+         !entry.switched_off.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+  }
+  note_change();
 }
 
 std::vector<Ambiguity> TypeTable::ambiguities() const {

@@ -68,12 +68,14 @@ struct Override {
   std::vector<const TensorType*> accepts;
   bool accepts_any = false;
   tenon_override_descriptor descriptor{};
-  std::unique_ptr<Implementation> rules;  // of one that is recorded like an op
-  std::unique_ptr<tenon_op> handle;       // of `rules`
-  std::vector<std::string> differences;   // "lacks alpha, out"
-  size_t operand_count = 0;               // of the op: how many can have a type of their own
+  std::unique_ptr<Implementation> rules;         // of one that is recorded like an op
+  std::unique_ptr<tenon_op> handle;              // of `rules`
+  std::vector<std::string> differences;          // "lacks alpha, out"
+  size_t operand_count = 0;                      // of the op: how many can have a type of their own
+  mutable std::atomic<int32_t> switched_off{0};  // how often
 
   std::string key() const;  // "add[ScalarTensor, Other]"
+  bool enabled() const { return switched_off.load(std::memory_order_relaxed) == 0; }
   // Rules for plain tensors: it answers no calls.
   bool rules_only() const {
     return descriptor.rules != nullptr && gives_rules_only(*descriptor.rules);
@@ -145,10 +147,16 @@ class TypeTable {
 
   // All but Tensor, by id.
   std::vector<const TensorType*> types() const;
-  // All for one op, or of all ops when the name is empty; sorted by key.
+  // All in force for one op, or of all ops when the name is empty; sorted by key.
   std::vector<const Override*> overrides(std::string_view op = {}) const;
   // Rules of another plugin that take the place of an op's own; null: none.
   const Override* rules_of(std::string_view op) const;
+  // The one of the key from the provider, or that ranks first; switched off or not. Null when there
+  // is none.
+  const Override* find_override(std::string_view key, std::string_view provider) const;
+  // Counted: one that was switched off twice is on again after two calls.
+  void switch_off(const Override& entry);
+  void switch_on(const Override& entry);
   // Pairs of overrides between which nothing decides, sorted as the overrides are.
   std::vector<Ambiguity> ambiguities() const;
   // For a type that is registered, or will be.
@@ -169,7 +177,7 @@ class TypeTable {
   void publish(std::unique_ptr<TensorType> type);
   void check_conduct(Prepared& prepared, const std::string& provider, const OpOf& op_of,
                      const Conduct& conduct) const;
-  Entries in_force(Entries entries) const;
+  Entries ranked(Entries entries) const;
 
   std::atomic<const TensorType**> chunks_[kChunks] = {};
   std::atomic<size_t> count_{0};

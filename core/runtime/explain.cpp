@@ -71,6 +71,10 @@ class Explanation {
   Tree make() {
     tree_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
     put_provider(implementation_.provider);
+    for (const ProviderListing& one : plugin_manager().providers(ItemKind::Op, schema_.name)) {
+      if (one.plugin == implementation_.provider && !one.reason.empty())
+        tree_.member("ranked", one.reason);
+    }
     Refusal refusal;
     const bool bound = passes(refusal, [&] {
       flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,

@@ -12,7 +12,7 @@ namespace tenon::core {
 
 // Of a call with these arguments, as it would be made now on this thread. Runs nothing.
 //
-// {op, signature, provider, version,
+// {op, signature, provider, version, ranked?: what ranks it above others,
 //  arguments: [{name, position, given: "position" | "keyword" | "default" | "assumed", value,
 //               converted?}],
 //  types: [the set of the operands'], order: [those that are asked],

@@ -933,6 +933,39 @@ tenon_status trace_leave(tenon_trace* trace, tenon_error** error) {
     leave_trace(reinterpret_cast<TraceEntry*>(trace));
   });
 }
+const Override& override_of(const tenon_override* entry) {
+  return *reinterpret_cast<const Override*>(entry);
+}
+tenon_status override_find(const char* key, const char* provider, const tenon_override** entry,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(key, "the key of an override");
+    *entry = reinterpret_cast<const tenon_override*>(
+        &find_override(key, provider == nullptr ? "" : provider));
+  });
+}
+const char* override_provider(const tenon_override* entry) {
+  return override_of(entry).provider.c_str();
+}
+tenon_status override_call(const tenon_override* entry, const tenon_value* arguments, int64_t count,
+                           const tenon_string* keywords, const tenon_value* keyword_values,
+                           int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(entry, "the override");
+    call_override(override_of(entry), {arguments, static_cast<size_t>(count)},
+                  {keywords, static_cast<size_t>(keyword_count)},
+                  {keyword_values, static_cast<size_t>(keyword_count)}, results);
+  });
+}
+void override_disable(const tenon_override* entry) {
+  if (entry != nullptr) TypeTable::process().switch_off(override_of(entry));
+}
+void override_enable(const tenon_override* entry) {
+  if (entry != nullptr) TypeTable::process().switch_on(override_of(entry));
+}
+int32_t override_enabled(const tenon_override* entry) {
+  return entry != nullptr && override_of(entry).enabled() ? 1 : 0;
+}
 tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_error** error) {
   return guarded(error, [&] { *text = make_string(value_text(*value)); });
 }

@@ -221,6 +221,25 @@ PluginManager& plugin_manager() {
   return manager;
 }
 
+const Override& find_override(std::string_view key, std::string_view provider) {
+  const std::string wanted = canonical_pattern(std::string(key));
+  const size_t bracket = wanted.find('[');
+  plugin_manager();
+  if (bracket != wanted.npos) {
+    for (const std::string& type :
+         type_names(std::string_view(wanted).substr(bracket + 1, wanted.size() - bracket - 2)))
+      static_cast<void>(TypeTable::process().require(type));
+  }
+  if (const Override* entry = TypeTable::process().find_override(wanted, provider)) return *entry;
+  std::vector<std::string> keys;
+  for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
+  const Words candidates(keys.begin(), keys.end());
+  throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered" +
+                                     (provider.empty() ? "" : " by plugin " + quote(provider)) +
+                                     suggestion(wanted, candidates) +
+                                     "; `tenon types` and `tenon show TYPE` list them");
+}
+
 void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }
 
 Tree read_checked_config(const std::string& path) { return read_config(path); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/tree.hpp"
+#include "core/dispatch/types.hpp"
 #include "core/plugin/plugin_manager.hpp"
 
 struct tenon_host;
@@ -13,6 +14,10 @@ const tenon_host& host_table() noexcept;
 
 // Starts at first use; lives until the process ends.
 PluginManager& plugin_manager();
+
+// The override "add[A, B]", types in any order, of that plugin, or the one that ranks first when
+// `provider` is empty. Loads the plugins of the types. Throws ValueError when there is none.
+const Override& find_override(std::string_view key, std::string_view provider);
 
 // Applies the plugins, search paths and op rules of a config that was read.
 void apply_config(const tenon_tree& config);

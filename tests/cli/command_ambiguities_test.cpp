@@ -1,4 +1,5 @@
-// tenon ambiguities, and what a strict config makes of overrides that are only warned of otherwise.
+// tenon ambiguities, what a strict config makes of overrides that are only warned of otherwise, and
+// who is ranked above whom.
 #include <doctest/doctest.h>
 
 #include "program.hpp"
@@ -111,5 +112,18 @@ TEST_SUITE("ambiguities") {
     CHECK(!contains(one.error, "rivals.meet"));
     CHECK(contains(listed("*[RivalX]").error,
                    "ops.disable: '*[RivalX]' matches no override of any plugin"));
+  }
+
+  TEST_CASE("F-307 the environment pins an op to a plugin, and listings say so") {
+    const std::string found = "--plugin-path " TENON_FIXTURES " ";
+    const std::string pin = "TENON_PREFER='plain.*=duplicate'";
+    CHECK(contains(run_program(found + "show plain.add_one").out, "duplicate, contested"));
+    const Outcome shown = run_program(found + "show plain.add_one", pin);
+    CHECK(contains(shown.out, "duplicate, chosen: preferred by TENON_PREFER: plain.*"));
+    CHECK(contains(shown.out, "plain, outranked: "));
+    CHECK(contains(run_program(found + "why plain.add_one Tensor", pin).out,
+                   "duplicate, preferred by TENON_PREFER: plain.*"));
+    CHECK(contains(run_program("ops", "TENON_PREFER='add=nobody'").error,
+                   "TENON_PREFER: no plugin has the id 'nobody'"));
   }
 }

@@ -105,4 +105,26 @@ TEST_SUITE("plan") {
     CHECK(contains(run_program_in(folder.path(), "plan gone.json").error,
                    "/data/path: there is no file"));
   }
+
+  TEST_CASE("F-307 a plan says what is ranked, switched off, and how types are treated") {
+    const Workspace folder;
+    folder.write("c.json", R"({"schema_version": 1, "search_paths": [")" TENON_FIXTURES R"(/types"],
+      "ops": {"prefer": {"add*": "math"},
+              "disable": ["exp2", {"op": "*[ScalarTensor]", "plugin": "types"}]},
+      "types": {"D": {"fallback": "decline", "covers": ["add"]}}})");
+    const Outcome outcome = run_program_in(folder.path(), "plan c.json");
+    CHECK(outcome.error == "");
+    for (const char* line : {
+             "\n  prefer   math for add*\n",
+             "\n  disable  exp2\n",
+             "\n           *[ScalarTensor] of types\n",
+             "\n  types    D(fallback=\"decline\", covers=[\"add\"])\n",
+         }) {
+      CAPTURE(line);
+      CHECK(contains(outcome.out, line));
+    }
+    const tenon::Tree plan = run_program_in(folder.path(), "plan c.json --json").json();
+    CHECK(plan["ops"]["disable"][0]["op"].text() == "exp2");
+    CHECK(plan["types"]["D"]["fallback"].text() == "decline");
+  }
 }

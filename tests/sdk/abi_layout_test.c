@@ -181,7 +181,8 @@ SLOT(op_bind_attributes, 144);
 SLOT(mode_enter, 145);
 SLOT(mode_count, 147);
 SLOT(op_explain, 150);
-SIZE(tenon_host, 16 + 8 * 153);
+SLOT(override_find, 153);
+SIZE(tenon_host, 16 + 8 * 159);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -289,6 +289,17 @@ Table Plan::settings() const {
             training["schedule"].text("constant");
     table.add({"training", text});
   }
+  const Tree prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
+  for (int64_t i = 0; i < prefer.size(); ++i)
+    table.add({i == 0 ? "prefer" : "", prefer[i].text() + " for " + prefer.key(i)});
+  for (int64_t i = 0; i < disable.size(); ++i) {
+    const std::string plugin = disable[i]["plugin"].text();
+    table.add({i == 0 ? "disable" : "",
+               disable[i]["op"].text() + (plugin.empty() ? "" : " of " + plugin)});
+  }
+  const Tree types = config_["types"];
+  for (int64_t i = 0; i < types.size(); ++i)
+    table.add({i == 0 ? "types" : "", types.key(i) + arguments_text(types[i], "")});
   table.add({"seed", std::to_string(config_["seed"].integer())});
   if (config_["threads"].defined())
     table.add({"threads", std::to_string(config_["threads"].integer())});
@@ -363,7 +374,7 @@ std::string Plan::json() const {
                            .put("test", test)
                            .text());
   }
-  for (const char* key : {"loss", "optimizer", "training", "output"}) {
+  for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
     if (config_[key].defined()) object.raw(key, config_[key].json());
   }
   object.put("seed", config_["seed"].integer()).raw("faults", faults.text());

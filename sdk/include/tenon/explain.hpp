@@ -104,6 +104,8 @@ class ExplanationText {
                                          outranked[i]["plugin"].text() + ": " +
                                          because(outranked[i], "standing"));
     }
+    if (!why_["ranked"].is_null())
+      line("ranked", "plugin " + why_["provider"].text() + ", " + why_["ranked"].text());
     line("runs", why_["answer"]["what"].text() + by_plugin(why_["answer"]));
     if (!why_["then"].is_null())
       line("then", why_["then"]["what"].text() + by_plugin(why_["then"]));

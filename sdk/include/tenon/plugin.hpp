@@ -9,6 +9,7 @@
 #include "tenon/define.hpp"
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
+#include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/tree.hpp"
 #include "tenon/type.hpp"

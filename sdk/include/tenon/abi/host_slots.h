@@ -272,7 +272,7 @@
   /* A tensor without data, of a type unrelated to Tensor. `payload` points at zeroed memory of    \
    * the type's payload size, for the caller to construct in without fail; null when that is 0.    \
    * `payload` itself null: the payload is one that the type makes from nothing, or, where a       \
-   * tensor is wrapped that has one, its own. */                                                              \
+   * tensor is wrapped that has one, its own. */                                                   \
   X(0, tenon_status, typed_create,                                                                 \
     (uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape, void** payload,         \
      tenon_tensor** result, tenon_error** error))                                                  \
@@ -416,6 +416,24 @@
   X(0, tenon_status, trace_enter,                                                                  \
     (int32_t json, void (*write)(void* self, const char* line, int64_t length), void* self,        \
      tenon_trace** trace, tenon_error** error))                                                    \
-  X(0, tenon_status, trace_leave, (tenon_trace * trace, tenon_error * *error))
+  X(0, tenon_status, trace_leave, (tenon_trace * trace, tenon_error * *error))                     \
+  /* ---- overrides that are registered ---- */                                                    \
+  /* By key, "add[A, B]", types in any order; loads the plugins of the types. `provider` null or   \
+   * empty: the one that ranks first. ValueError when there is none. */                            \
+  X(0, tenon_status, override_find,                                                                \
+    (const char* key, const char* provider, const tenon_override** entry, tenon_error** error))    \
+  /* Id of the plugin that it is from; NUL-terminated. */                                          \
+  X(0, const char*, override_provider, (const tenon_override* entry))                              \
+  /* Calls it with arguments of its op, whoever would be asked by a call of that, switched off or  \
+   * not. It may decline. TypeError when it is not for such operands. */                           \
+  X(0, tenon_status, override_call,                                                                \
+    (const tenon_override* entry, const tenon_value* arguments, int64_t count,                     \
+     const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
+     tenon_value* results, tenon_error** error))                                                   \
+  /* Switched off until as many calls have switched it on. For the process; calls that run go on.  \
+   * override_enable does nothing when it is on. */                                                \
+  X(0, void, override_disable, (const tenon_override* entry))                                      \
+  X(0, void, override_enable, (const tenon_override* entry))                                       \
+  X(0, int32_t, override_enabled, (const tenon_override* entry))
 
 #endif

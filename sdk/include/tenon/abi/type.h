@@ -35,6 +35,9 @@ typedef struct tenon_call {
 typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon_call* call,
                                                          tenon_value* results, tenon_error** error);
 
+/* An override that is registered. Lives as long as the process. */
+typedef struct tenon_override tenon_override;
+
 /* A mode, and a trace, that was entered. */
 typedef struct tenon_mode tenon_mode;
 typedef struct tenon_trace tenon_trace;

@@ -1,0 +1,22 @@
+// Joins two types that know nothing of each other: the product of a ScalarTensor and a
+// MetadataTensor. Neither type is of this plugin, nor is the op.
+#include <tenon/plugin.hpp>
+
+using tenon::Tensor;
+
+struct MultiplyScalarAndMetadata {
+  static constexpr auto schema = "mul(Tensor input, Tensor other) -> Tensor";
+  static constexpr auto doc = "The ScalarTensor written out, times the other; metadata is kept.";
+  static constexpr auto types = "ScalarTensor, MetadataTensor";
+  static Tensor forward(const Tensor& input, const Tensor& other) {
+    return tenon::Op("mul").call<Tensor>(written_out(input), written_out(other));
+  }
+  // What is left for the op then has one type alone, which answers for itself.
+  static Tensor written_out(const Tensor& tensor) {
+    return tenon::type_name(tensor) == "MetadataTensor" ? tensor : tenon::ensure_tensor(tensor);
+  }
+};
+TENON_OVERRIDE(MultiplyScalarAndMetadata)
+
+#define TYPES(type, override) override(MultiplyScalarAndMetadata)
+TENON_PLUGIN_TYPES(glue, "1.0.0", TENON_NOTHING, TYPES)
