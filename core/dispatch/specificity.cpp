@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -103,13 +107,6 @@ class PairSearch {
   bool plain_ = false;
 };
 
-// Without a type in common two are never asked about the same turn.
-bool may_meet(const Override& a, const Override& b) {
-  return a.types != b.types &&
-         std::any_of(a.types.begin(), a.types.end(),
-                     [&](const TensorType* type) { return b.for_type(*type); });
-}
-
 }  // namespace
 
 bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& steps,
@@ -175,18 +172,25 @@ std::string Ambiguity::text() const {
 
 std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,
                                         std::span<const Override* const> added) {
-  std::vector<Ambiguity> found;
-  const auto is_added = [&](const Override* entry) {
-    return std::find(added.begin(), added.end(), entry) != added.end();
-  };
+  const std::unordered_set<const Override*> wanted(added.begin(), added.end());
+  // Without a type in common two are never asked about the same turn.
+  std::unordered_map<const TensorType*, std::vector<size_t>> places;
+  std::set<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const bool own = is_added(entries[i]);
-    for (size_t k = i + 1; k < entries.size(); ++k) {
-      if (!may_meet(*entries[i], *entries[k]) || !(own || is_added(entries[k]))) continue;
-      PairSearch search(entries, *entries[i], *entries[k]);
-      if (auto ambiguity = search.smallest(entries[i]->operand_count))
-        found.push_back(std::move(*ambiguity));
+    for (const TensorType* type : entries[i]->types) {
+      for (const size_t other : places[type]) {
+        if ((wanted.contains(entries[i]) || wanted.contains(entries[other])) &&
+            entries[i]->types != entries[other]->types)
+          pairs.emplace(other, i);
+      }
+      places[type].push_back(i);
     }
+  }
+  std::vector<Ambiguity> found;
+  for (const auto& [first, second] : pairs) {
+    PairSearch search(entries, *entries[first], *entries[second]);
+    if (auto ambiguity = search.smallest(entries[first]->operand_count))
+      found.push_back(std::move(*ambiguity));
   }
   return found;
 }

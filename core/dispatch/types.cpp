@@ -254,7 +254,8 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
   const std::lock_guard lock(mutex_);
   Prepared prepared;
   std::unordered_map<std::string_view, const TensorType*> own_types;
-  std::unordered_map<std::string_view, Entries> own_overrides;  // by op
+  std::map<std::pair<std::string_view, std::vector<const TensorType*>>, const Override*>
+      own_overrides;
   const auto find_type = [&](std::string_view name) -> const TensorType* {
     if (const auto own = own_types.find(name); own != own_types.end()) return own->second;
     const auto found = names_.find(name);
@@ -425,7 +426,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     entry->operand_count = operand_count(op);
 
     const auto check_rival = [&](const Override& other) {
-      if (other.schema.name != entry->schema.name || other.types != entry->types) return;
+      if (other.types != entry->types) return;
       if (other.provider == provider)
         throw Error(TENON_ERROR_PLUGIN, what + ": it registers " + entry->key() + " twice");
       if (!rule_ || rule_(*entry, other.provider, provider).empty()) {
@@ -436,9 +437,9 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                             entry->key() + "\": \"" + provider + "\"}}");
       }
     };
-    Entries& own = own_overrides[entry->schema.name];
-    for (const Override* other : own) check_rival(*other);
-    own.push_back(entry.get());
+    const auto [own, is_first] =
+        own_overrides.try_emplace({entry->schema.name, entry->types}, entry.get());
+    if (!is_first) check_rival(*own->second);
     if (const auto found = overrides_.find(entry->schema.name); found != overrides_.end()) {
       for (const auto& other : found->second) check_rival(*other);
     }
@@ -475,10 +476,11 @@ void TypeTable::check_conduct(Prepared& prepared, const std::string& provider, c
                      "; if it shall join them, say so at its entry in the config: \"glue\": true");
   }
   for (const auto& [op, entries] : added) {
-    Entries all = entries;
+    Entries all;
     if (const auto found = overrides_.find(op); found != overrides_.end()) {
       for (const auto& entry : found->second) all.push_back(entry.get());
     }
+    all.insert(all.end(), entries.begin(), entries.end());
     for (const Ambiguity& ambiguity : find_ambiguities(ranked(std::move(all)), entries)) {
       if (!conduct.expected || !conduct.expected(ambiguity.fix()))
         faults.push_back(ambiguity.text());
@@ -492,12 +494,14 @@ void TypeTable::check_conduct(Prepared& prepared, const std::string& provider, c
 
 // Without those that another provider is preferred to.
 TypeTable::Entries TypeTable::ranked(Entries entries) const {
-  const Entries all = entries;
+  std::map<std::vector<const TensorType*>, Entries> rivals;
+  for (const Override* entry : entries) rivals[entry->types].push_back(entry);
   std::erase_if(entries, [&](const Override* entry) {
-    return std::any_of(all.begin(), all.end(), [&](const Override* other) {
-      return other != entry && other->types == entry->types && rule_ &&
-             rule_(*entry, entry->provider, other->provider) == other->provider;
-    });
+    const Entries& same = rivals[entry->types];
+    return same.size() > 1 && std::any_of(same.begin(), same.end(), [&](const Override* other) {
+             return other != entry && rule_ &&
+                    rule_(*entry, entry->provider, other->provider) == other->provider;
+           });
   });
   return entries;
 }

@@ -93,4 +93,15 @@ TEST_SUITE("text") {
     CHECK(line == "\n  ..." + std::string(60, 'x') + "!" + std::string(35, 'y') + "...\n  " +
                       std::string(63, ' ') + "^");
   }
+
+  TEST_CASE("in a pattern '*' stands for any text") {
+    CHECK(matches_pattern("nn.*", "nn.functional.relu"));
+    CHECK(matches_pattern("*.relu", "nn.functional.relu"));
+    CHECK(matches_pattern("*[A]", "add[A]"));
+    CHECK(matches_pattern("a*b*c", "aXbbYc"));
+    CHECK(matches_pattern("*", ""));
+    CHECK(!matches_pattern("nn", "nn.relu"));
+    CHECK(!matches_pattern("", "a"));
+    CHECK(!matches_pattern("a*b", "abc"));
+  }
 }

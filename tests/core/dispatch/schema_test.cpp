@@ -244,4 +244,19 @@ TEST_SUITE("schema") {
     for (int i = 1; i <= 32; ++i) many += ", int p" + std::to_string(i);
     CHECK(fault(many + ") -> ()").find("more than 32 parameters") != std::string::npos);
   }
+
+  TEST_CASE("F-304 two schemas of one op are told apart by their first difference") {
+    const auto difference = [](const char* a, const char* b) {
+      return schema_difference(parse_schema(a), "a", parse_schema(b), "b");
+    };
+    CHECK(difference("f(Tensor x, int k=1) -> Tensor", "f(Tensor x,int k = 1)->Tensor") == "");
+    CHECK(difference("f(Tensor x, int k=1) -> Tensor", "f(Tensor x, float k=1.0) -> int") ==
+          "their schemas differ in parameter 2: 'int k=1' of 'a', 'float k=1.0' of 'b'");
+    CHECK(difference("f(Tensor x, int k) -> Tensor", "f(Tensor x, *, int k) -> Tensor") ==
+          "their schemas differ in parameter 2: 'int k' of 'a', 'int k' by name only of 'b'");
+    CHECK(difference("f(Tensor x) -> Tensor", "f() -> Tensor") ==
+          "their schemas differ in parameter 1: 'Tensor x' of 'a', nothing of 'b'");
+    CHECK(difference("f(Tensor x) -> Tensor", "f(Tensor x) -> (Tensor, int)") ==
+          "their schemas differ in what they return: 'Tensor' of 'a', 'Tensor, int' of 'b'");
+  }
 }
