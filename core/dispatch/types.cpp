@@ -575,13 +575,27 @@ const Override* TypeTable::find_override(std::string_view key, std::string_view 
 
 void TypeTable::switch_off(const Override& entry) {
   entry.switched_off.fetch_add(1, std::memory_order_relaxed);
-  note_change();
+  note_switch(entry);
 }
 
 void TypeTable::switch_on(const Override& entry) {
   int32_t count = entry.switched_off.load(std::memory_order_relaxed);
   while (count > 0 &&
          !entry.switched_off.compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) {
+  }
+  note_switch(entry);
+}
+
+// A type whose overrides are all off is asked as little as one that has none.
+void TypeTable::note_switch(const Override& changed) {
+  const std::lock_guard lock(mutex_);
+  for (const TensorType* type : changed.types) {
+    const bool any = std::any_of(overrides_.begin(), overrides_.end(), [&](const auto& of_op) {
+      return std::any_of(of_op.second.begin(), of_op.second.end(), [&](const auto& entry) {
+        return entry->enabled() && entry->for_type(*type);
+      });
+    });
+    const_cast<TensorType*>(type)->has_overrides.store(any, std::memory_order_relaxed);
   }
   note_change();
 }

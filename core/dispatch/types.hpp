@@ -178,6 +178,7 @@ class TypeTable {
   void check_conduct(Prepared& prepared, const std::string& provider, const OpOf& op_of,
                      const Conduct& conduct) const;
   Entries ranked(Entries entries) const;
+  void note_switch(const Override& changed);
 
   std::atomic<const TensorType**> chunks_[kChunks] = {};
   std::atomic<size_t> count_{0};

@@ -25,6 +25,13 @@ int main() {
   std::puts(tenon::ensure_tensor(d).text().c_str());
   show([&] { return mean(d); });
 
+  {
+    // With its overrides switched off it is what any foreign object is.
+    const tenon::OverrideDisabled no_mean(tenon::OverrideEntry("mean[ScalarTensor]"));
+    const tenon::OverrideDisabled no_add(tenon::OverrideEntry("add[ScalarTensor]"));
+    show([&] { return mean(d); });
+  }
+
   const Tensor s = make(2, 2).tensor();
   const Tensor t = tenon::tensor({{1, 1}, {1, 1}});
   show([&] { return add(s, s); });

@@ -11,6 +11,7 @@
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/overridable.hpp"
+#include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
 #include "tenon/saved_tensors.hpp"
