@@ -99,6 +99,14 @@ TEST_SUITE("sdk/override_entry") {
     const Tensor a = make.call<Tensor>("RivalA"), b = make.call<Tensor>("RivalB"),
                  c = make.call<Tensor>("RivalC");
     CHECK(answer("rivals.meet", c, a, b) == "'around ABC'");
+    // F-282: the suggested entry decides, though above it nothing does.
+    const Tensor child = make.call<Tensor>("RivalChild"),
+                 descendant = make.call<Tensor>("RivalDescendant");
+    CHECK(answer("rivals.diamond", child, descendant) == "'ended'");
+    {
+      const OverrideDisabled tied(OverrideEntry("rivals.diamond[RivalChild, RivalDescendant]"));
+      CHECK(has(refusal([&] { Op("rivals.diamond")(child, descendant); }).text, "is ambiguous"));
+    }
     const OverrideEntry first("rivals.meet[RivalC,RivalB,RivalA]");
     CHECK(first.provider() == "second_mediator");
     const OverrideDisabled off(first);
