@@ -182,7 +182,7 @@ TEST_SUITE("sdk/typed_gradients") {
   }
 
   TEST_CASE("a type that adds nothing has its parent's payload: the tensor's own, or a new one") {
-    const Tensor renamed = make_one("Renamed", {});
+    const Tensor renamed = make_one("Renamed", tensor({1.0f}));
     CHECK(type_name(renamed) == "Renamed");
     const Refusal nothing = refusal([] { make_one("Recounted", tensor({1.0f})); });
     CHECK(nothing.kind == TENON_ERROR_TYPE);
