@@ -33,13 +33,15 @@ const Tensor plain = tensor({{1, 1}, {1, 1}});
 }  // namespace
 
 TEST_SUITE("sdk/override") {
-  TEST_CASE("OV-01 F-117 one operand with an override is enough, and results are of any kind") {
+  TEST_CASE(
+      "OV-01 F-105 F-106 F-117 one operand with an override is enough, and results are of any "
+      "kind") {
     CHECK(answer("mean", scalar_tensor(5, 2)) == "0.4");
     CHECK(answer("mean", scalar_tensor(5, 2, "TenfoldScalar")) == "4.0");
     CHECK(answer("mean", make_one("S", plain)) == "0");
   }
 
-  TEST_CASE("OV-02 either operand triggers; unrelated types go left to right") {
+  TEST_CASE("OV-02 F-124 F-125 either operand triggers; unrelated types go left to right") {
     const Tensor d = make_one("D"), s = make_one("S", plain);
     CHECK(answer("mm", d, d) == "0");
     CHECK(answer("mm", d, plain) == "0");
@@ -62,7 +64,7 @@ TEST_SUITE("sdk/override") {
     CHECK(answer("mm", sd, s) == "1");
   }
 
-  TEST_CASE("OV-04 not implemented falls through to the next type") {
+  TEST_CASE("OV-04 F-130 not implemented falls through to the next type") {
     const Tensor d = make_one("D"), sd = make_one("SD"), s = make_one("S", plain);
     CHECK(answer("div", d, sd) == "-1");
     CHECK(answer("div", sd, d) == "-1");
@@ -149,7 +151,9 @@ TEST_SUITE("sdk/override") {
     CHECK(text_of(tx("tag")(make_one("Merged", t, "l") + make_one("Merged", t, "r"))) == "'lr'");
   }
 
-  TEST_CASE("OV-20 F-145 F-146 a logging subclass sees each call once and never itself") {
+  TEST_CASE(
+      "OV-20 F-113 F-139 F-145 F-146 F-148 a logging subclass sees each call once and never "
+      "itself") {
     const Tensor x = make_one("Logging", tensor({1.0, 2.0}));
     tx("log")();
     const Tensor y = x + 1;
@@ -162,7 +166,7 @@ TEST_SUITE("sdk/override") {
     CHECK(has(tx("log")().text(), "kwargs: {'alpha': 2}"));
   }
 
-  TEST_CASE("OV-26 F-119 ScalarTensor adds by its table") {
+  TEST_CASE("OV-26 F-114 F-119 F-120 F-121 F-133 F-137 ScalarTensor adds by its table") {
     CHECK(answer("add", scalar_tensor(2, 2), scalar_tensor(2, 2)) == "ScalarTensor(N=2, value=4)");
     const std::string dense = "tensor([[3., 1.],\n        [1., 3.]])";
     CHECK(answer("add", scalar_tensor(2, 2), plain) == dense);
@@ -178,7 +182,9 @@ TEST_SUITE("sdk/override") {
           "tensor([[4., 0.],\n        [0., 4.]])");
   }
 
-  TEST_CASE("OV-27 a wrapper carries what it knows through every op") {
+  TEST_CASE(
+      "OV-27 F-150 F-152 F-153 F-154 F-156 F-157 F-158 a wrapper carries what it knows through "
+      "every op") {
     const Tensor m = make_one("Meta", tensor({{1, 2}, {3, 4}}), "first");
     const Tensor t = tensor({{1, 2}, {1, 2}});
     CHECK(answer("add", t, m) == "Meta:\nfirst\n\ndata:\ntensor([[2, 4],\n        [4, 6]])");
@@ -188,6 +194,46 @@ TEST_SUITE("sdk/override") {
     CHECK(has(answer("add", other, m), "second"));
     CHECK(sum(m).item() == 10);
     CHECK(Op("cat")(std::vector<Tensor>{t, m}).tensor().text().substr(0, 11) == "Meta:\nfirst");
+  }
+
+  TEST_CASE("F-108 F-109 F-110 a tensor-like has its own text, and a conversion to Tensor") {
+    const Tensor s = scalar_tensor(3, 2);
+    CHECK(s.text() == "ScalarTensor(N=3, value=2)");
+    CHECK(ensure_tensor(s).text() ==
+          "tensor([[2., 0., 0.],\n        [0., 2., 0.],\n        [0., 0., 2.]])");
+  }
+
+  TEST_CASE("F-118 what is to be a tensor is made one: types, numbers, lists of numbers") {
+    CHECK(type_name(ensure_tensor(Argument(scalar_tensor(2, 2)))) == "Tensor");
+    CHECK(ensure_tensor(Argument(2)).text() == "tensor(2)");
+    CHECK(ensure_tensor(Argument(2.5)).text() == "tensor(2.5000)");
+    CHECK(ensure_tensor(Argument(true)).text() == "tensor(True)");
+    CHECK(ensure_tensor(Argument(std::vector<int64_t>{1, 2})).text() == "tensor([1, 2])");
+    CHECK(ensure_tensor(Argument(std::vector<double>{1, 2.5})).text() ==
+          "tensor([1.0000, 2.5000])");
+    CHECK(refusal([] { ensure_tensor(Argument("no")); }).kind == TENON_ERROR_TYPE);
+  }
+
+  TEST_CASE("F-115 operands of a type that an override does not accept are not its business") {
+    CHECK(has(type_error("add", scalar_tensor(2, 2), make_one("Bare")), "[ScalarTensor]"));
+  }
+
+  TEST_CASE("F-134 a fallback converts what stands by position, by name and in lists") {
+    const Tensor c = scalar_tensor(2, 2, "Converting");
+    const std::string dense = "tensor([[2., 2.],\n        [2., 2.]])";
+    const Tensor t = ones({2, 2});
+    CHECK(answer("mm", t, arg("mat2") = c) == dense);
+    CHECK(answer("mm", arg("input") = t, arg("mat2") = c) == dense);
+    CHECK(Op("cat")(std::vector<Tensor>{c, t}).tensor().shape()[0] == 4);
+    CHECK(type_name(Op("mul")(c, c).tensor()) == "Tensor");
+  }
+
+  TEST_CASE("F-116 F-123 an override is listed under its op, with what its signature lacks") {
+    const Tree listed = describe("type", "ScalarTensor")["overrides_in_force"];
+    REQUIRE(listed.size() >= 1);
+    CHECK(listed[0]["op"].text() == "add");
+    CHECK(listed[0]["provider"].text() == "types");
+    CHECK(listed[0]["signature_differs"].text() == "lacks alpha, out");
   }
 
   TEST_CASE("F-135 F-277 a wrapper written as descriptor only") {

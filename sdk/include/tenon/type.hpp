@@ -154,21 +154,34 @@ inline std::string text_of(const Value& value) { return text_of(Argument(value.g
 inline std::string type_name(const Tensor& tensor) {
   return host().type_name(tensor.view_record().type);
 }
-// A plain Tensor: itself, or what its type's conversion makes; numbers become tensors of rank 0.
+// A plain Tensor: itself, or what its type's conversion makes; numbers become tensors of rank 0,
+// lists of rank 1.
 inline Tensor ensure_tensor(const Tensor& tensor) {
   tenon_tensor* result = nullptr;
   detail::check(host().tensor_to_plain, tensor.handle(), &result);
   return Tensor::take(result);
 }
-inline Tensor ensure_tensor(const Argument& value) {
-  if (value.value().tag == TENON_VALUE_TENSOR)
-    return ensure_tensor(Tensor::borrow(value.value().as.tensor));
-  const Scalar number(value.value());
-  if (value.value().tag < TENON_VALUE_BOOL || value.value().tag > TENON_VALUE_FLOAT)
-    throw TypeError("only tensors and numbers can be made tensors");
-  Tensor result = empty_tensor({}, number.is_floating() ? f32 : number.is_bool() ? boolean : i64);
-  fill_elements(result, number);
-  return result;
+inline Tensor ensure_tensor(const Argument& argument) {
+  const tenon_value& value = argument.value();
+  switch (value.tag) {
+    case TENON_VALUE_TENSOR:
+      return ensure_tensor(Tensor::borrow(value.as.tensor));
+    case TENON_VALUE_INT_LIST:
+      return from_range(value.as.integers, value.as.integers + value.length);
+    case TENON_VALUE_FLOAT_LIST:
+      return contiguous_as(from_range(value.as.numbers, value.as.numbers + value.length), f32);
+    case TENON_VALUE_BOOL:
+    case TENON_VALUE_INT:
+    case TENON_VALUE_FLOAT: {
+      const Scalar number(value);
+      const DType dtype = number.is_floating() ? f32 : number.is_bool() ? boolean : i64;
+      Tensor result = empty_tensor({}, dtype);
+      fill_elements(result, number);
+      return result;
+    }
+    default:
+      throw TypeError("only tensors, numbers and lists of numbers can be made tensors");
+  }
 }
 
 namespace detail {
