@@ -26,6 +26,7 @@
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/registry.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/runtime/describe_types.hpp"
 #include "core/runtime/explain.hpp"
@@ -39,8 +40,23 @@ namespace {
 struct DeclaredOp {
   const OpFacts* facts;
   const PluginListing* plugin;
-  Schema schema;
+  std::shared_ptr<const Schema> schema;
 };
+
+// That of the table where the op is registered, which never goes; parsed anew elsewhere. Null when
+// it cannot be parsed.
+std::shared_ptr<const Schema> schema_of(const OpFacts& op) {
+  if (const tenon_op* registered = Registry::process().find(op.name())) {
+    const Implementation* active = registered->implementation.load(std::memory_order_acquire);
+    if (active != nullptr && op.schema == active->descriptor.schema)
+      return {std::shared_ptr<const Schema>(), &active->schema};
+  }
+  try {
+    return std::make_shared<const Schema>(parse_schema(op.schema));
+  } catch (const Error&) {  // loading it will say why
+    return nullptr;
+  }
+}
 
 struct DeclaredModule {
   const ModuleFacts* facts;
@@ -68,15 +84,13 @@ struct Inventory {
     for (const PluginListing& plugin : plugins) {
       if (!counts(plugin)) continue;
       for (const OpFacts& op : plugin.facts->ops) {
-        try {
-          list.push_back({&op, &plugin, parse_schema(op.schema)});
-        } catch (const Error&) {  // loading it will say why; listing the others goes on
-        }
+        if (std::shared_ptr<const Schema> schema = schema_of(op))
+          list.push_back({&op, &plugin, std::move(schema)});
       }
     }
     std::sort(list.begin(), list.end(), [](const DeclaredOp& a, const DeclaredOp& b) {
-      return a.schema.name != b.schema.name ? a.schema.name < b.schema.name
-                                            : a.plugin->id < b.plugin->id;
+      return a.schema->name != b.schema->name ? a.schema->name < b.schema->name
+                                              : a.plugin->id < b.plugin->id;
     });
     return list;
   }
@@ -84,9 +98,9 @@ struct Inventory {
   std::vector<DeclaredOp> standing_ops() const {
     std::vector<DeclaredOp> list;
     for (DeclaredOp& op : ops()) {
-      if (list.empty() || list.back().schema.name != op.schema.name) {
+      if (list.empty() || list.back().schema->name != op.schema->name) {
         list.push_back(std::move(op));
-      } else if (standing_of(ItemKind::Op, op.schema.name, op.plugin->id) ==
+      } else if (standing_of(ItemKind::Op, op.schema->name, op.plugin->id) ==
                  provider_standing_text(ProviderStanding::Chosen)) {
         list.back() = std::move(op);
       }
@@ -120,7 +134,7 @@ std::string ignored_reason(const DeclaredOp& op) {
     return operand && !(parameter.keyword_only && parameter.name == "out");
   };
   const bool has_operand =
-      std::any_of(op.schema.parameters.begin(), op.schema.parameters.end(), holds);
+      std::any_of(op.schema->parameters.begin(), op.schema->parameters.end(), holds);
   return has_operand ? "" : "it has no tensor operands whose type could be dispatched on";
 }
 
@@ -162,16 +176,16 @@ bool is_method(const Schema& schema) {
 }
 
 void put_op(TreeBuilder& tree, const DeclaredOp& op) {
-  tree.member("name", op.schema.name)
-      .member("namespace", op.schema.namespace_name())
-      .member("signature", signature_text(op.schema))
-      .member("schema", op.schema.text)
+  tree.member("name", op.schema->name)
+      .member("namespace", op.schema->namespace_name())
+      .member("signature", signature_text(*op.schema))
+      .member("schema", op.schema->text)
       .member("provider", op.plugin->id)
       .member("differentiable", op.facts->differentiable)
       .member("jvp", op.facts->jvp)
       .member("double_backward", double_backward(*op.facts))
       .member("form", form_text(op.facts->flags))
-      .member("method", is_method(op.schema))
+      .member("method", is_method(*op.schema))
       .member("doc", op.facts->doc);
   tree.key("rules").begin_array();
   for (const char* rule : rules_of(*op.facts)) tree.value(rule);
@@ -330,7 +344,7 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
   std::map<std::string, std::vector<std::string>> namespaces;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (!ignored_reason(op).empty()) continue;
-    namespaces[std::string(op.schema.namespace_name())].emplace_back(op.schema.short_name());
+    namespaces[std::string(op.schema->namespace_name())].emplace_back(op.schema->short_name());
   }
   if (!wanted.empty() && !namespaces.contains(std::string(wanted))) {
     std::vector<std::string_view> known;
@@ -366,7 +380,7 @@ Tree describe(std::string_view what, std::string_view name) {
   if (what == "coverage") {
     std::vector<std::string> ops;
     for (const DeclaredOp& op : inventory.standing_ops()) {
-      if (ignored_reason(op).empty()) ops.push_back(op.schema.name);
+      if (ignored_reason(op).empty()) ops.push_back(op.schema->name);
     }
     return describe_coverage(name, ops);
   }
@@ -398,7 +412,7 @@ Tree describe(std::string_view what, std::string_view name) {
   } else if (what == "ops") {
     tree.begin_array();
     for (const DeclaredOp& op : inventory.ops()) {
-      if (!name.empty() && op.schema.namespace_name() != name) continue;
+      if (!name.empty() && op.schema->namespace_name() != name) continue;
       tree.begin_object();
       put_op(tree, op);
       tree.end_object();
@@ -407,17 +421,17 @@ Tree describe(std::string_view what, std::string_view name) {
   } else if (what == "op") {
     const std::vector<DeclaredOp> ops = inventory.ops();
     const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
-      return std::string_view(declared.schema.name);
+      return std::string_view(declared.schema->name);
     })];
     tree.begin_object();
     put_op(tree, op);
-    tree.member("standing", standing_of(ItemKind::Op, op.schema.name, op.plugin->id));
+    tree.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
     const std::string reason = ignored_reason(op);
     tree.member("overridable", reason.empty());
     if (!reason.empty()) tree.member("reason", reason);
     tree.key("providers").begin_array();
     for (const ProviderListing& provider :
-         plugin_manager().providers(ItemKind::Op, op.schema.name)) {
+         plugin_manager().providers(ItemKind::Op, op.schema->name)) {
       tree.begin_object()
           .member("plugin", provider.plugin)
           .member("standing", provider_standing_text(provider.standing));
@@ -431,7 +445,7 @@ Tree describe(std::string_view what, std::string_view name) {
       const std::string reason = ignored_reason(op);
       if (!reason.empty())
         tree.begin_object()
-            .member("name", op.schema.name)
+            .member("name", op.schema->name)
             .member("provider", op.plugin->id)
             .member("reason", reason)
             .end_object();
@@ -466,9 +480,9 @@ Tree describe(std::string_view what, std::string_view name) {
 std::string describe_signature(std::string_view name) {
   const Inventory inventory;
   const std::vector<DeclaredOp> ops = inventory.standing_ops();
-  return signature_text(ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
-                          return std::string_view(declared.schema.name);
-                        })].schema);
+  return signature_text(*ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
+                           return std::string_view(declared.schema->name);
+                         })].schema);
 }
 
 }  // namespace tenon::core
