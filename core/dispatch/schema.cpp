@@ -141,6 +141,11 @@ class Parser {
     skip_space();
     return at_ < source_.size() ? source_[at_] : '\0';
   }
+  bool take(char token) {
+    if (peek() != token) return false;
+    ++at_;
+    return true;
+  }
   bool take(std::string_view token) {
     skip_space();
     if (!source_.substr(at_).starts_with(token)) return false;
@@ -160,7 +165,7 @@ class Parser {
     }
     return quote(source_.substr(at_, end - at_));
   }
-  void expect(std::string_view token, std::string_view why) {
+  void expect(char token, std::string_view why) {
     if (!take(token)) fail(at_, "wanted " + std::string(why) + ", found " + here());
   }
   // A word without leading digit; empty when there is none.
@@ -206,26 +211,26 @@ class Parser {
   }
 
   void parse_parameters() {
-    expect("(", "'(' after the name");
+    expect('(', "'(' after the name");
     bool keyword_only = false;
     size_t star = 0;
     const size_t open = at_ - 1;
-    if (take(")")) return;
+    if (take(')')) return;
     schema_.parameters.reserve(
         static_cast<size_t>(std::count(source_.begin(), source_.end(), ',')) + 1);
     while (true) {
       skip_space();
       const size_t begin = at_;
       if (peek() == '\0') fail(open, "the '(' is never closed");
-      if (take("*")) {
+      if (take('*')) {
         if (keyword_only) fail(begin, "a second '*'");
         keyword_only = true;
         star = begin;
       } else {
         parse_parameter(begin, keyword_only);
       }
-      if (take(",")) continue;
-      if (take(")")) break;
+      if (take(',')) continue;
+      if (take(')')) break;
       if (peek() == '\0') fail(open, "the '(' is never closed");
       fail(at_, "wanted ',' or ')', found " + here());
     }
@@ -245,7 +250,9 @@ class Parser {
     if (parameter.name.empty())
       fail(at_, "wanted a name for the parameter of type " + quote(type_text(parameter.type)) +
                     ", found " + here());
-    if (parameter.name == "None" || parameter.name == "True" || parameter.name == "False") {
+    const char first = parameter.name[0];
+    if ((first == 'N' && parameter.name == "None") || (first == 'T' && parameter.name == "True") ||
+        (first == 'F' && parameter.name == "False")) {
       fail(name_at, quote(parameter.name) + " cannot name a parameter");
     }
     if (schema_.find(parameter.name) >= 0)
@@ -254,7 +261,7 @@ class Parser {
       fail(name_at, "more than " + std::to_string(kMaxParameters) + " parameters");
     }
     skip_space();
-    if (take("=")) {
+    if (take('=')) {
       parameter.has_default = true;
       parse_default(parameter);
     } else if (!keyword_only && schema_.required_count < schema_.positional_count) {
@@ -283,7 +290,7 @@ class Parser {
                                            [&](const TypeName& name) { return name.text == word; });
     if (known == std::end(kTypeNames)) fail(begin, "unknown type " + quote(word) + type_hint(word));
     type.kind = known->kind;
-    if (take("|")) {
+    if (take('|')) {
       skip_space();
       const size_t second = at_;
       const std::string_view other = take_word();
@@ -294,7 +301,7 @@ class Parser {
     }
     if (peek() == '(') parse_alias(type, is_parameter);
     if (peek() == '[') parse_list(type);
-    if (take("?")) {
+    if (take('?')) {
       if (!is_parameter && type.kind != TypeKind::tensor)
         fail(at_ - 1, "only a Tensor result can be optional");
       type.optional = true;
@@ -319,7 +326,7 @@ class Parser {
 
   void parse_alias(SchemaType& type, bool is_parameter) {
     const size_t begin = at_;
-    expect("(", "'('");
+    expect('(', "'('");
     if (type.kind != TypeKind::tensor) fail(begin, "only a Tensor can be marked as alias");
     skip_space();
     const std::string_view letter = take_word();
@@ -327,8 +334,8 @@ class Parser {
       fail(begin + 1, "an alias mark is one small letter, as in 'Tensor(a)' or 'Tensor(a!)'");
     }
     type.alias = letter[0];
-    type.mutates = take("!");
-    expect(")", "')' after the alias mark");
+    type.mutates = take('!');
+    expect(')', "')' after the alias mark");
     if (is_parameter) return;
     bool named = false;
     bool mutated = false;
@@ -345,7 +352,7 @@ class Parser {
 
   void parse_list(SchemaType& type) {
     const size_t begin = at_;
-    expect("[", "'['");
+    expect('[', "'['");
     const bool possible = type.kind != TypeKind::tensor_or_scalar && type.kind != TypeKind::dtype &&
                           type.kind != TypeKind::tree && type.kind != TypeKind::any;
     if (!possible) fail(begin, "there are no lists of " + quote(kind_name(type.kind)));
@@ -360,7 +367,7 @@ class Parser {
       }
       if (type.kind == TypeKind::tensor) fail(digits, "lists of Tensors have no fixed length");
     }
-    expect("]", "']'");
+    expect(']', "']'");
     if (peek() == '[') fail(at_, "there are no lists of lists");
   }
 
@@ -464,15 +471,15 @@ class Parser {
     skip_space();
     const size_t begin = at_;
     DefaultValue& result = parameter.default_value;
-    if (take("[")) {
+    if (take('[')) {
       std::vector<Literal> items;
-      if (!take("]")) {
+      if (!take(']')) {
         do {
           if (peek() == '[') fail(at_, "there are no lists of lists");
           items.push_back(parse_literal());
           if (items.size() > kLongestDefault) fail(begin, "the default has too many elements");
-        } while (take(","));
-        expect("]", "',' or ']'");
+        } while (take(','));
+        expect(']', "',' or ']'");
       }
       if (!type.list && type.kind != TypeKind::any) unfit(begin, parameter, "a list");
       const SchemaType element = element_type(parameter, items, begin);
@@ -711,12 +718,12 @@ class Parser {
   }
 
   void parse_returns() {
-    if (!take("(")) {
+    if (!take('(')) {
       add_return();
       return;
     }
     const size_t open = at_ - 1;
-    if (take(")")) return;
+    if (take(')')) return;
     do {
       if (peek() == '\0') break;
       add_return();
@@ -729,9 +736,9 @@ class Parser {
         fail(name_at, "a second result named " + quote(name));
       }
       schema_.return_names.back() = name;
-    } while (take(","));
+    } while (take(','));
     if (peek() == '\0') fail(open, "the '(' is never closed");
-    expect(")", "',' or ')'");
+    expect(')', "',' or ')'");
   }
 
   void add_return() {

@@ -514,6 +514,8 @@ void TypeTable::commit(Prepared prepared) {
       const_cast<TensorType*>(type)->has_overrides.store(true, std::memory_order_relaxed);
     // The key is the schema's name, which lives as long as the override.
     const std::string_view op = entry->schema.name;
+    if (entry->rules_only() && std::find(ruled_.begin(), ruled_.end(), op) == ruled_.end())
+      ruled_.emplace_back(op);
     auto& list = overrides_[op];
     list.push_back(std::move(entry));
   }
@@ -553,11 +555,19 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
   return list;
 }
 
-const Override* TypeTable::rules_of(std::string_view op) const {
-  for (const Override* entry : overrides(op)) {
-    if (entry->rules_only()) return entry;
+std::vector<const Override*> TypeTable::rules() const {
+  std::vector<std::string> ops;
+  {
+    const std::lock_guard lock(mutex_);
+    ops = ruled_;
   }
-  return nullptr;
+  std::vector<const Override*> list;
+  for (const std::string& op : ops) {
+    for (const Override* entry : overrides(op)) {
+      if (entry->rules_only()) list.push_back(entry);
+    }
+  }
+  return list;
 }
 
 const Override* TypeTable::find_override(std::string_view key, std::string_view provider) const {

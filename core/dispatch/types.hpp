@@ -149,8 +149,8 @@ class TypeTable {
   std::vector<const TensorType*> types() const;
   // All in force for one op, or of all ops when the name is empty; sorted by key.
   std::vector<const Override*> overrides(std::string_view op = {}) const;
-  // Rules of another plugin that take the place of an op's own; null: none.
-  const Override* rules_of(std::string_view op) const;
+  // Rules of plugins that take the place of an op's own, one for each such op.
+  std::vector<const Override*> rules() const;
   // The one of the key from the provider, or that ranks first; switched off or not. Null when there
   // is none.
   const Override* find_override(std::string_view key, std::string_view provider) const;
@@ -186,6 +186,7 @@ class TypeTable {
   std::vector<std::unique_ptr<TensorType>> types_;
   std::unordered_map<std::string_view, const TensorType*> names_;
   std::unordered_map<std::string_view, std::vector<std::unique_ptr<Override>>> overrides_;  // by op
+  std::vector<std::string> ruled_;  // ops for which there are rules
   std::map<std::string, std::unique_ptr<const TypeSettings>, std::less<>> settings_;
   std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them
   std::atomic<uint64_t> generation_{1};

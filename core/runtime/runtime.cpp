@@ -2,7 +2,6 @@
 #include "core/runtime/runtime.hpp"
 
 #include <mutex>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,12 +41,9 @@ class TableRegistrar final : public Registrar {
     const std::vector<std::string> warnings = std::move(types.warnings);
     TypeTable::process().commit(std::move(types));
     // Rules meet the op that they are for, whichever of the two comes later.
-    std::set<std::string, std::less<>> touched;
-    for (const auto* op : items.ops) touched.emplace(schema_name(op->schema));
-    for (const auto* entry : items.overrides) touched.emplace(schema_name(entry->schema));
-    for (const std::string& op : touched) {
-      if (const Override* rules = TypeTable::process().rules_of(op))
-        Registry::process().replace_rules(op, *rules->descriptor.rules, rules->provider);
+    for (const Override* rules : TypeTable::process().rules()) {
+      Registry::process().replace_rules(rules->schema.name, *rules->descriptor.rules,
+                                        rules->provider);
     }
     for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
     for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
