@@ -23,6 +23,11 @@ struct ModeEntry {
   std::thread::id thread;
   ModeEntry* outer = nullptr;  // of the same level
   std::atomic<bool> left{false};
+  void (*release_self)(void* self) = nullptr;  // when `self` is kept for it
+
+  ~ModeEntry() {
+    if (release_self != nullptr) release_self(self);
+  }
 };
 
 // Enters a mode; the innermost of its level from now on. [this-thread]

@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/modes.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
@@ -117,7 +118,7 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
                 std::min<size_t>(descriptor->size, sizeof(type->descriptor)));
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
-    if (type->descriptor.forward == nullptr) {
+    if (type->descriptor.forward == nullptr && type->descriptor.tenon_function == nullptr) {
       throw Error(TENON_ERROR_VALUE,
                   "module '" + type->schema.name + "' of plugin '" + provider + "' has no forward");
     }
@@ -352,11 +353,38 @@ void set_training(tenon_module& module, bool training) {
 
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
+  if (descriptor.forward == nullptr) {
+    throw Error(TENON_ERROR_TYPE, type_name(module) +
+                                      " is a mode: enter it by a ModeScope; it has no forward to "
+                                      "be called");
+  }
   tenon_error* error = nullptr;
   const tenon_status status =
       descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
                          static_cast<int64_t>(inputs.size()), &result, &error);
   if (status != TENON_OK) throw_status(status, error);
+}
+
+namespace {
+
+tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results,
+                        tenon_error** error) {
+  auto* module = static_cast<tenon_module*>(self);
+  const tenon_module_descriptor& descriptor = module->type->descriptor;
+  return descriptor.tenon_function(descriptor.self, module->state, module, call, results, error);
+}
+
+}  // namespace
+
+ModeEntry* enter_module(tenon_module& module, bool below) {
+  if (module.type->descriptor.tenon_function == nullptr) {
+    throw Error(TENON_ERROR_TYPE,
+                type_name(module) + " is no mode: its type has no tenon_function");
+  }
+  ModeEntry* mode = enter_mode(type_name(module), ask_module, &module, below);
+  module.retain();
+  mode->release_self = [](void* self) { static_cast<tenon_module*>(self)->release(); };
+  return mode;
 }
 
 std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse) {

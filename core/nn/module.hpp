@@ -159,6 +159,9 @@ tenon_module* find_child(tenon_module& module, std::string_view name);
 
 void set_training(tenon_module& module, bool training);
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result);
+// Enters it as a mode; it is kept until the mode is left. Throws TypeError when it is none.
+struct ModeEntry;
+ModeEntry* enter_module(tenon_module& module, bool below);
 
 struct WalkItem {
   std::string name;

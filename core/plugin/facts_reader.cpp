@@ -163,6 +163,8 @@ void FactsCollector::add_module(const tenon_tree& object) {
   module.schema = schema(object, "module");
   module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
+  const tenon_tree* mode = object.find("mode");
+  module.mode = mode != nullptr && mode->is_bool() && mode->as_bool();
   facts_.modules.push_back(std::move(module));
 }
 

@@ -28,6 +28,7 @@ struct ModuleFacts {
   std::string schema;
   std::string doc;
   std::string samples;
+  bool mode = false;  // can be entered as a mode
 
   std::string_view name() const;
 };

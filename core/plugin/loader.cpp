@@ -272,13 +272,15 @@ void Load::check_module(const tenon_module_descriptor* module) const {
          "fill every entry of `modules`");
   }
   const std::string name = "module " + quote(schema_name(module->schema));
-  if (module->size < sizeof(tenon_module_descriptor)) {
+  constexpr size_t kOldest = offsetof(tenon_module_descriptor, tenon_function);
+  if (module->size < kOldest) {
     fail(PluginStage::Register, "the descriptor of " + name + " is too small",
          "set `size` to sizeof(tenon_module_descriptor)",
-         "at least " + std::to_string(sizeof(tenon_module_descriptor)) + " bytes",
-         std::to_string(module->size));
+         "at least " + std::to_string(kOldest) + " bytes", std::to_string(module->size));
   }
-  if (module->create == nullptr || module->forward == nullptr) {
+  const bool is_mode =
+      module->size >= sizeof(tenon_module_descriptor) && module->tenon_function != nullptr;
+  if (module->create == nullptr || (module->forward == nullptr && !is_mode)) {
     fail(PluginStage::Register, name + " has no create or no forward", "set both");
   }
 }

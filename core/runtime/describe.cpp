@@ -11,7 +11,7 @@
 // - ignored: [{name, provider, reason}]
 // - declarations: {id, version, path, ops, modules}, all that one plugin declares, named by id or
 //   path, with parameters and samples
-// - modules: [{name, signature, schema, provider, doc}]
+// - modules: [{name, signature, schema, provider, mode, doc}]
 // - module: one of them
 // - types, type, coverage (of the type `name`): see describe_types.hpp
 // - why (`name`: an op and types of operands): see explain.hpp
@@ -246,7 +246,7 @@ void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::st
   for (const ModuleFacts& module : facts.modules) {
     tree.begin_object();
     put_parts_of(tree, module);
-    tree.end_object();
+    tree.member("mode", module.mode).end_object();
   }
   tree.end_array();
 }
@@ -262,6 +262,7 @@ void put_module(TreeBuilder& tree, const DeclaredModule& module) {
       .member("signature", signature)
       .member("schema", module.facts->schema)
       .member("provider", module.plugin->id)
+      .member("mode", module.facts->mode)
       .member("doc", module.facts->doc);
 }
 

@@ -914,6 +914,13 @@ int64_t mode_count() {
 int32_t type_dispatches(uint32_t type) {
   return type != 0 && TypeTable::process().at(type).dispatches() ? 1 : 0;
 }
+tenon_status mode_enter_module(tenon_module* module, int32_t below, tenon_mode** mode,
+                               tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *mode = reinterpret_cast<tenon_mode*>(enter_module(*module, below != 0));
+  });
+}
 tenon_status mode_leave(tenon_mode* mode, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(mode, "the mode");

@@ -23,6 +23,9 @@ function(tenon_add_plugin)
   target_link_libraries(${arg_NAME} PRIVATE
     tenon::sdk ${arg_LINK} $<TARGET_NAME_IF_EXISTS:tenon_warnings>)
 
+  # What plugin.hpp says, for sources that include another header before it.
+  target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
+
   # Kernels are loops over floats: vectorize them, and promise the compiler that nobody reads errno
   # or traps. A unique symbol would keep the plugin mapped for ever.
   target_compile_options(${arg_NAME} PRIVATE

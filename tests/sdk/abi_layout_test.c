@@ -84,7 +84,7 @@ AT(tenon_saved_hooks, unpack, 24);
 AT(tenon_saved_hooks, drop, 32);
 AT(tenon_saved_hooks, destroy, 40);
 
-SIZE(tenon_module_descriptor, 64);
+SIZE(tenon_module_descriptor, 72);
 AT(tenon_module_descriptor, size, 0);
 AT(tenon_module_descriptor, flags, 4);
 AT(tenon_module_descriptor, schema, 8);
@@ -94,6 +94,7 @@ AT(tenon_module_descriptor, create, 32);
 AT(tenon_module_descriptor, forward, 40);
 AT(tenon_module_descriptor, destroy, 48);
 AT(tenon_module_descriptor, extra_repr, 56);
+AT(tenon_module_descriptor, tenon_function, 64);
 
 SIZE(tenon_node_info, 64);
 AT(tenon_node_info, size, 0);
@@ -182,7 +183,8 @@ SLOT(mode_enter, 145);
 SLOT(mode_count, 147);
 SLOT(op_explain, 150);
 SLOT(override_find, 153);
-SIZE(tenon_host, 16 + 8 * 159);
+SLOT(mode_enter_module, 159);
+SIZE(tenon_host, 16 + 8 * 160);
 
 /* ---- codes that are written into files and plugins ---- */
 

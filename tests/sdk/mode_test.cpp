@@ -132,6 +132,38 @@ TEST_SUITE("sdk/mode") {
     CHECK(has(ended.text, "the call has ended"));
   }
 
+  TEST_CASE("F-232 a plugin ships modes: modules that are entered") {
+    const auto made = [](const char* type, const auto&... attributes) {
+      static const bool found = (add_plugin_path(TENON_FIXTURES), true);
+      (void)found;
+      return Module::create(type, attributes...);
+    };
+    const Op written("modes.written");
+    {
+      Module log = made("modes.Log", arg("prefix") = "seen ");
+      const ModeScope scope(log);
+      log = {};  // the scope keeps it
+      neg(ones({1}));
+    }
+    neg(ones({1}));
+    CHECK(written().text() == "seen ones\nseen neg\n");
+    {
+      const ModeScope scope(made("modes.DefaultDtype", arg("dtype") = f64));
+      CHECK(zeros({1}).dtype() == f64);
+      CHECK(zeros({1}, f32).dtype() == f32);
+      CHECK(explain(Op("zeros"), std::vector<int64_t>{1})["modes"][0].text() ==
+            "modes.DefaultDtype");
+    }
+    CHECK(zeros({1}).dtype() == f32);
+    const Refusal none = refusal([&] { const ModeScope scope(made("modes.Plain")); });
+    CHECK(none.kind == TENON_ERROR_TYPE);
+    CHECK(has(none.text, "modes.Plain is no mode: its type has no tenon_function"));
+    const Refusal called = refusal([&] { made("modes.Log")(ones({1})); });
+    CHECK(has(called.text, "modes.Log is a mode: enter it by a ModeScope"));
+    CHECK(describe("module", "modes.Log")["mode"].truth());
+    CHECK_FALSE(describe("module", "modes.Plain")["mode"].truth());
+  }
+
   TEST_CASE("an exception ends the scope like any other") {
     CountMode count;
     const Refusal refused = refusal([&] {

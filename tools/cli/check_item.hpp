@@ -25,6 +25,7 @@ CheckedOp checked_op(const tenon::Tree& declaration);
 struct CheckedModule {
   std::string name, samples;
   std::vector<DeclaredType> attributes;
+  bool mode = false;
 };
 CheckedModule checked_module(const tenon::Tree& declaration);
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/type.hpp"
+#include "tenon/module.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -39,6 +39,11 @@ class ModeScope {
     detail::check(host().mode_enter, mode.name.c_str(), &ModeScope::ask, static_cast<void*>(&mode),
                   level == Level::below_autograd ? 1 : 0, &mode_);
   }
+  // One that a plugin ships: a module whose type has a tenon_function.
+  explicit ModeScope(const Module& module, Level level = Level::above_autograd) {
+    detail::check(host().mode_enter_module, module.handle(), level == Level::below_autograd ? 1 : 0,
+                  &mode_);
+  }
   // Without a word when it is not the innermost: call leave() to be told.
   ~ModeScope() {
     if (mode_ != nullptr) host().mode_leave(mode_, nullptr);
@@ -55,14 +60,8 @@ class ModeScope {
  private:
   static tenon_status ask(void* self, const tenon_call* call, tenon_value* results,
                           tenon_error** error) {
-    try {
-      Results answer = static_cast<Mode*>(self)->tenon_function(Call(call));
-      const int64_t count = host().op_result_count(call->op);
-      answer.give(results, count == 0 ? 1 : count);
-      return TENON_OK;
-    } catch (...) {
-      return detail::report_exception(error);
-    }
+    return detail::answer(call, results, error,
+                          [&] { return static_cast<Mode*>(self)->tenon_function(Call(call)); });
   }
   tenon_mode* mode_ = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tenon/define.hpp"
+#include "tenon/type.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -154,6 +155,9 @@ namespace detail {
 //   static constexpr auto schema = "Linear(int in_features, int out_features, bool bias=True)";
 //   static void create(Module& self, int64_t in_features, int64_t out_features, bool bias);
 //   static Tensor forward(const Module& self, const Tensor& input);
+// A mode that a plugin ships is one, too, entered by a ModeScope (mode.hpp), with or without
+// forward:
+//   static Results tenon_function(const Module& self, const Call& call);
 template <class D, class R, class... P, size_t... I>
 void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes,
                  std::index_sequence<I...>) {
@@ -205,6 +209,12 @@ tenon_status run_extra_repr(void*, void*, tenon_module* handle, tenon_value* tex
                  [&] { give_result(std::string(D::extra_repr(Module::borrow(handle))), text); });
 }
 template <class D>
+tenon_status run_module_as_mode(void*, void*, tenon_module* handle, const tenon_call* call,
+                                tenon_value* results, tenon_error** error) {
+  return answer(call, results, error,
+                [&] { return D::tenon_function(Module::borrow(handle), Call(call)); });
+}
+template <class D>
 constexpr tenon_module_descriptor make_module() {
   static_assert(count_schema(D::schema).well_formed, "the schema has no closed attribute list");
   tenon_module_descriptor module{};
@@ -212,7 +222,10 @@ constexpr tenon_module_descriptor make_module() {
   module.schema = D::schema;
   module.doc = doc_of<D>();
   module.create = run_create<D>;
-  module.forward = run_module<D>;
+  static_assert(Has_forward<D>::value || TypeHas_tenon_function<D>::value,
+                "a module has a forward, or is a mode and has a tenon_function");
+  if constexpr (Has_forward<D>::value) module.forward = run_module<D>;
+  if constexpr (TypeHas_tenon_function<D>::value) module.tenon_function = run_module_as_mode<D>;
   if constexpr (Has_extra_repr<D>::value) module.extra_repr = run_extra_repr<D>;
   return module;
 }
@@ -224,6 +237,7 @@ struct ModuleFact {
     writer.raw(",\"doc\":");
     writer.string(doc_of<D>());
     write_samples<D>(writer);
+    if constexpr (TypeHas_tenon_function<D>::value) writer.raw(",\"mode\":true");
     writer.raw("}}");
   }
 };

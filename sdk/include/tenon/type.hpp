@@ -452,16 +452,22 @@ constexpr const char* parent_of() {
     return nullptr;
 }
 
-template <class T>
-tenon_status run_handler(void*, const tenon_call* call, tenon_value* results, tenon_error** error) {
+// Hands on what `body`, a handler, makes of the call; of an op without results whether it answered.
+template <class Body>
+tenon_status answer(const tenon_call* call, tenon_value* results, tenon_error** error,
+                    Body&& body) {
   try {
-    Results answer = T::tenon_function(Call(call));
-    answer.give(results, host().op_result_count(call->op));
-    if (host().op_result_count(call->op) == 0) answer.give(results, 1);
+    Results given = body();
+    const int64_t count = host().op_result_count(call->op);
+    given.give(results, count == 0 ? 1 : count);
     return TENON_OK;
   } catch (...) {
     return report_exception(error);
   }
+}
+template <class T>
+tenon_status run_handler(void*, const tenon_call* call, tenon_value* results, tenon_error** error) {
+  return answer(call, results, error, [&] { return T::tenon_function(Call(call)); });
 }
 template <class T>
 void destroy_payload(void* payload) {
@@ -618,9 +624,7 @@ tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
     using S = OverrideSignature<decltype(&D::forward)>;
     constexpr auto indices = std::make_index_sequence<S::arity>{};
     if constexpr (std::is_same_v<typename S::Result, Results>) {
-      Results answer = S::run(&D::forward, call, indices);
-      const int64_t count = host().op_result_count(call->op);
-      answer.give(results, count == 0 ? 1 : count);
+      return answer(call, results, error, [&] { return S::run(&D::forward, call, indices); });
     } else {
       give_results(S::run(&D::forward, call, indices), results);
     }

@@ -434,6 +434,10 @@
    * override_enable does nothing when it is on. */                                                \
   X(0, void, override_disable, (const tenon_override* entry))                                      \
   X(0, void, override_enable, (const tenon_override* entry))                                       \
-  X(0, int32_t, override_enabled, (const tenon_override* entry))
+  X(0, int32_t, override_enabled, (const tenon_override* entry))                                   \
+  /* mode_enter with a module whose type has a tenon_function; it is kept until the mode is left.  \
+   * TypeError for other modules. [this-thread] */                                                 \
+  X(0, tenon_status, mode_enter_module,                                                            \
+    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))
 
 #endif

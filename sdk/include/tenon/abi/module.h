@@ -6,6 +6,7 @@
 
 #include "attributes.h"
 #include "error.h"
+#include "type.h"
 #include "value.h"
 
 /* Growable: begins with its size. The host owns parameters, buffers, children, attributes, the
@@ -30,6 +31,11 @@ typedef struct tenon_module_descriptor {
   /* Null: the printed form lists the attributes as name=value. Else gives a string. */
   tenon_status(TENON_CALL* extra_repr)(void* self, void* state, tenon_module* module,
                                        tenon_value* text, tenon_error** error);
+  /* A module that has it can be entered as a mode (mode_enter_module), and needs no forward: asked
+   * for every op as handlers of modes are. [the thread that entered it] */
+  tenon_status(TENON_CALL* tenon_function)(void* self, void* state, tenon_module* module,
+                                           const tenon_call* call, tenon_value* results,
+                                           tenon_error** error);
 } tenon_module_descriptor;
 
 #endif
