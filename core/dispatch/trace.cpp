@@ -62,10 +62,38 @@ void refresh_flag() {
   thread_state.call_flags = (thread_state.call_flags & ~kTraceFlag) | (heard ? kTraceFlag : 0);
 }
 
+// While lines go out: what writers do is no event, and nobody who listens goes away.
+class Telling {
+ public:
+  Telling() { under_way_ = true; }
+  ~Telling() {
+    under_way_ = false;
+    for (TraceEntry** place = &thread_state.trace; *place != nullptr;) {
+      TraceEntry* entry = *place;
+      if (!entry->left_in_line) {
+        place = &entry->outer;
+        continue;
+      }
+      *place = entry->outer;
+      delete entry;
+    }
+    refresh_flag();
+  }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+  static bool under_way() { return under_way_; }
+
+ private:
+  static constinit thread_local bool under_way_;
+};
+constinit thread_local bool Telling::under_way_ = false;
+
 // One event for everybody: each form is made once, where somebody wants it.
 template <class Text, class Members>
 void publish(std::string_view event, const Implementation& implementation, Text&& text,
              Members&& members) noexcept {
+  if (Telling::under_way()) return;
+  const Telling telling;
   try {
     const auto tell = [&](const TraceEntry& listener) {
       if (listener.left.load()) return;
@@ -116,6 +144,10 @@ void leave_trace(TraceEntry* trace) {
     // Its own thread passes it over from now on, and may be looking at it: it stays.
     throw Error(TENON_ERROR_RUNTIME,
                 "a trace is left on another thread than it was entered on; leave it there");
+  }
+  if (Telling::under_way()) {
+    trace->left_in_line = true;
+    return;
   }
   *place = trace->outer;
   delete trace;

@@ -24,9 +24,11 @@ struct TraceEntry {
   uint32_t depth = 0;  // where it began
   TraceEntry* outer = nullptr;
   std::atomic<bool> left{false};
+  bool left_in_line = false;  // by what its lines are written to: it goes when they are
 };
 
-// Until it is left, lines of this thread's events go to `write`. [this-thread]
+// Until it is left, lines of this thread's events go to `write`; what that does is no event.
+// [this-thread]
 TraceEntry* enter_trace(bool json, TraceWriter write, void* self);
 // Nothing is written to it any more. Throws RuntimeError when it was entered on another thread.
 void leave_trace(TraceEntry* trace);

@@ -140,4 +140,24 @@ TEST_SUITE("sdk/trace") {
     CHECK(listening.lines.back() == "    kernel ones (plugin math)");
     CHECK(outer.lines().size() == 5);
   }
+
+  TEST_CASE("what writes a trace's lines may leave it, and the ops that it calls are no events") {
+    struct Writer {
+      tenon_trace* trace = nullptr;
+      int lines = 0;
+      static void write(void* self, const char*, int64_t) {
+        auto& writer = *static_cast<Writer*>(self);
+        ++writer.lines;
+        ones({1});
+        if (writer.lines == 2) host().trace_leave(writer.trace, nullptr);
+      }
+    } writer;
+    detail::check(host().trace_enter, 0, &Writer::write, static_cast<void*>(&writer),
+                  &writer.trace);
+    const TraceScope inner;
+    ones({1});
+    ones({1});
+    CHECK(writer.lines == 2);
+    CHECK(inner.lines().size() == 4);
+  }
 }
