@@ -912,7 +912,8 @@ int64_t mode_count() {
   return count;
 }
 int32_t type_dispatches(uint32_t type) {
-  return type != 0 && TypeTable::process().at(type).dispatches() ? 1 : 0;
+  const TypeTable& table = TypeTable::process();
+  return type != 0 && table.known(type) && table.at(type).dispatches() ? 1 : 0;
 }
 tenon_status mode_enter_module(tenon_module* module, int32_t below, tenon_mode** mode,
                                tenon_error** error) {

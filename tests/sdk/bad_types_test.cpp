@@ -132,6 +132,14 @@ TEST_SUITE("sdk/bad_types") {
     CHECK(type_name(Op("sin").call<Tensor>(x)) == "Unruly");
   }
 
+  TEST_CASE("an id that no type has is answered") {
+    for (const uint32_t id : {70000u, 4000000000u}) {
+      CHECK(host().type_dispatches(id) == 0);
+      CHECK(host().type_is(id, id) == 0);
+      CHECK(std::string(host().type_name(id)).empty());
+    }
+  }
+
   TEST_CASE("results that a handler leaves out are None; it cannot decline half of them") {
     const Tensor x = handlers("unruly").call<Tensor>(row({1, 4}));
     const Op max_op("max"), min_op("min");
