@@ -393,8 +393,8 @@ void check_recursion(const CallFrame& frame) {
   const Answerer& answerer = frame.turn->line[frame.place];
   std::vector<const CallFrame*> between;
   for (const CallFrame* outer = frame.outer; outer != nullptr; outer = outer->outer) {
+    if (outer->turn == nullptr) continue;  // a mode
     between.push_back(outer);
-    if (outer->turn == nullptr) continue;
     const Answerer& running = outer->turn->line[outer->place];
     if (outer->implementation->op != frame.implementation->op || running.level != answerer.level ||
         running.kind != answerer.kind || running.entry != answerer.entry)

@@ -249,4 +249,26 @@ TEST_SUITE("sdk/mode") {
     std::thread([] { ones({1}); }).join();
     CHECK(count.calls().empty());
   }
+
+  TEST_CASE("a recursion that goes through a mode is stopped as well") {
+    class Late : public Mode {  // takes no part the first time
+     public:
+      Late() : Mode("late") {}
+      Results tenon_function(const Call& call) override {
+        if (first_) {
+          first_ = false;
+          return not_implemented;
+        }
+        return call.call_parent();
+      }
+
+     private:
+      bool first_ = true;
+    } late;
+    const Tensor x = tx("make")("Recursing", row({1})).tensor();
+    const ModeScope scope(late);
+    const Refusal refused = refusal([&] { Op("sin")(x); });
+    CHECK(refused.kind == TENON_ERROR_RUNTIME);
+    CHECK(has(refused.text, "handler of Recursing for sin -> handler of Recursing for sin;"));
+  }
 }
