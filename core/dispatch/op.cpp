@@ -96,6 +96,7 @@ std::string node_name_for(std::string_view short_name, bool function) {
 tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& given) {
   tenon_op_descriptor merged = copy_descriptor(op);
   const tenon_op_descriptor rules = copy_descriptor(given);
+  if (merged.vjp != nullptr) merged.backward = nullptr;  // one rule, prepared under both names
   if (rules.backward != nullptr || rules.vjp != nullptr) {
     constexpr uint32_t kOfBackward =
         TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_TWICE_DIFFERENTIABLE | TENON_OP_CLEAR_SAVED;

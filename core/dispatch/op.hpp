@@ -55,6 +55,8 @@ struct Implementation {
   Schema schema;
   std::string provider;
   std::string rules_provider;  // of a backward or jvp that took the place of its own; else empty
+  const Implementation* own =
+      nullptr;  // the same with its own rules, where others took their place
   std::string doc;
   std::string not_overridable;
   std::string node_name;  // "AddBackward0"

@@ -131,7 +131,7 @@ void Registry::commit(const std::string& provider,
   publish(std::move(next));
 }
 
-void Registry::replace_rules(std::string_view name, const tenon_op_descriptor& rules,
+void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                              const std::string& provider) {
   const std::lock_guard lock(writers_);
   const auto found = snapshot_.load()->ops.find(name);
@@ -139,15 +139,29 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor& r
   auto* op = const_cast<tenon_op*>(found->second);
   const Implementation* active = op->implementation.load();
   if (active == nullptr || active->rules_provider == provider) return;
-  auto made = make_implementation(with_rules(active->descriptor, rules), active->provider);
-  made->op = op;
-  made->rules_provider = provider;
-  for (Owned& owned : implementations_) {
-    if (owned.implementation.get() == active)
-      owned.inactive_reason = "with rules of '" + provider + "' in place of its own";
+  // Whoever gave rules before, those of the op itself are what is replaced.
+  const Implementation* own = active->own == nullptr ? active : active->own;
+  const Implementation* next = rules == nullptr ? own : nullptr;
+  for (const Owned& owned : implementations_) {
+    const Implementation& made = *owned.implementation;
+    if (rules != nullptr && made.own == own && made.rules_provider == provider) next = &made;
   }
-  op->implementation.store(made.get(), std::memory_order_release);
-  implementations_.push_back({std::move(made), {}});
+  if (next == nullptr) {
+    auto made = make_implementation(with_rules(own->descriptor, *rules), own->provider);
+    made->op = op;
+    made->rules_provider = provider;
+    made->own = own;
+    next = made.get();
+    implementations_.push_back({std::move(made), {}});
+  }
+  for (Owned& owned : implementations_) {
+    if (owned.implementation.get() == next) owned.inactive_reason.clear();
+    if (owned.implementation.get() != active) continue;
+    owned.inactive_reason = rules == nullptr
+                                ? "its rules, of '" + active->rules_provider + "', are switched off"
+                                : "with rules of '" + provider + "' in place of its own";
+  }
+  op->implementation.store(next, std::memory_order_release);
 }
 
 std::vector<Registry::Entry> Registry::list() const {

@@ -35,9 +35,9 @@ class Registry {
   // ranks, naming both providers.
   void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors);
 
-  // Gives a registered op rules of another plugin (with_rules). Throws ValueError when they do not
-  // fit.
-  void replace_rules(std::string_view name, const tenon_op_descriptor& rules,
+  // Gives a registered op rules of another plugin (with_rules); null: its own again. Throws
+  // ValueError when they do not fit.
+  void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                      const std::string& provider);
 
   // How config rules rank and disable; asked for each name at commit.

@@ -555,19 +555,16 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
   return list;
 }
 
-std::vector<const Override*> TypeTable::rules() const {
-  std::vector<std::string> ops;
-  {
-    const std::lock_guard lock(mutex_);
-    ops = ruled_;
+std::vector<std::string> TypeTable::ruled_ops() const {
+  const std::lock_guard lock(mutex_);
+  return ruled_;
+}
+
+const Override* TypeTable::rules_of(std::string_view op) const {
+  for (const Override* entry : overrides(op)) {
+    if (entry->rules_only()) return entry;
   }
-  std::vector<const Override*> list;
-  for (const std::string& op : ops) {
-    for (const Override* entry : overrides(op)) {
-      if (entry->rules_only()) list.push_back(entry);
-    }
-  }
-  return list;
+  return nullptr;
 }
 
 const Override* TypeTable::find_override(std::string_view key, std::string_view provider) const {

@@ -966,10 +966,16 @@ tenon_status override_call(const tenon_override* entry, const tenon_value* argum
   });
 }
 void override_disable(const tenon_override* entry) {
-  if (entry != nullptr) TypeTable::process().switch_off(override_of(entry));
+  if (entry == nullptr) return;
+  const Override& found = override_of(entry);
+  TypeTable::process().switch_off(found);
+  if (found.rules_only()) guarded(nullptr, [&] { settle_rules(found.schema.name); });
 }
 void override_enable(const tenon_override* entry) {
-  if (entry != nullptr) TypeTable::process().switch_on(override_of(entry));
+  if (entry == nullptr) return;
+  const Override& found = override_of(entry);
+  TypeTable::process().switch_on(found);
+  if (found.rules_only()) guarded(nullptr, [&] { settle_rules(found.schema.name); });
 }
 int32_t override_enabled(const tenon_override* entry) {
   return entry != nullptr && override_of(entry).enabled() ? 1 : 0;

@@ -41,10 +41,7 @@ class TableRegistrar final : public Registrar {
     const std::vector<std::string> warnings = std::move(types.warnings);
     TypeTable::process().commit(std::move(types));
     // Rules meet the op that they are for, whichever of the two comes later.
-    for (const Override* rules : TypeTable::process().rules()) {
-      Registry::process().replace_rules(rules->schema.name, *rules->descriptor.rules,
-                                        rules->provider);
-    }
+    for (const std::string& op : TypeTable::process().ruled_ops()) settle_rules(op);
     for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
     for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
     if (!log_enabled(LogLevel::warning)) return;
@@ -234,6 +231,14 @@ const Override& find_override(std::string_view key, std::string_view provider) {
                                      (provider.empty() ? "" : " by plugin " + quote(provider)) +
                                      suggestion(wanted, candidates) +
                                      "; `tenon types` and `tenon show TYPE` list them");
+}
+
+void settle_rules(std::string_view op) {
+  static std::mutex settling;  // whoever comes last has looked last
+  const std::lock_guard lock(settling);
+  const Override* rules = TypeTable::process().rules_of(op);
+  Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
+                                    rules == nullptr ? "" : rules->provider);
 }
 
 void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }

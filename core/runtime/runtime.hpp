@@ -19,6 +19,9 @@ PluginManager& plugin_manager();
 // `provider` is empty. Loads the plugins of the types. Throws ValueError when there is none.
 const Override& find_override(std::string_view key, std::string_view provider);
 
+// Has the op go by the rules that rank first and are not switched off, or else by its own.
+void settle_rules(std::string_view op);
+
 // Applies the plugins, search paths and op rules of a config that was read.
 void apply_config(const tenon_tree& config);
 // Reads and checks a config, the plugins that it names included. Runs no plugin code.

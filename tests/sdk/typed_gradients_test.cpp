@@ -2,6 +2,8 @@
 // wrappers, children, and what is refused instead of being lost.
 #include <cmath>
 
+#include <tenon/override_entry.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -179,6 +181,26 @@ TEST_SUITE("sdk/typed_gradients") {
     // sinh's own jvp is declared to be its backward, whoever brings that.
     CHECK(unpack_dual(Op("sinh")(dual).tensor()).tangent.item<double>() ==
           doctest::Approx(sinh_rule / 2));
+  }
+
+  TEST_CASE("F-273 rules of an op whose backward is called vjp; rules that are switched off") {
+    tg("diagonal");
+    const Tensor x = tensor({1.0f}).requires_grad_();
+    CHECK(gradients({sum(tg("twice")(x).tensor())}, {x})[0].item<double>() == 2);
+    const auto gradient = [&] {
+      return gradients({sum(Op("sinh")(x).tensor())}, {x})[0].item<double>();
+    };
+    const OverrideEntry rules("sinh[Tensor]");
+    for (int time = 0; time < 2; ++time) {
+      {
+        const OverrideDisabled off(rules);
+        CHECK(gradient() == doctest::Approx(std::cosh(1.0)));
+      }
+      CHECK(gradient() == doctest::Approx(std::cosh(1.0) / 2));
+    }
+    const DualLevel level;
+    const Tensor dual = make_dual(tensor({1.0f}), tensor({1.0f}));
+    CHECK(unpack_dual(tg("twice")(dual).tensor()).tangent.item<double>() == 20);
   }
 
   TEST_CASE("a type that adds nothing has its parent's payload: the tensor's own, or a new one") {
