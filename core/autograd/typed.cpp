@@ -2,7 +2,9 @@
 #include "core/autograd/typed.hpp"
 
 #include <string>
+#include <utility>
 
+#include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
@@ -15,7 +17,10 @@
 namespace tenon::core {
 
 TensorRef share_with_history(Tensor& tensor) {
+  refresh_history(tensor);
   TensorRef shared = make_detached(tensor);
+  // A view, so that changes in place and tangents reach either of the two through the other.
+  if (tensor.storage != nullptr) set_view_base(*shared, tensor);
   if (tensor.requires_grad()) {
     const Edge edge = gradient_edge(tensor);
     set_history(*shared, edge.node, edge.output);
@@ -112,6 +117,13 @@ Error lost_by_handler(const Implementation& implementation, uint32_t type) {
 
 }  // namespace
 
+TensorRef connect_tangent(TensorRef result, Tensor& from) {
+  Tensor* tangent = tangent_of(from);
+  if (tangent == nullptr || tangent_of(*result) != nullptr || !dtype_floating(result->view.dtype))
+    return result;
+  return make_dual(*result, *to_plain(*tangent));
+}
+
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
   if (!from.requires_grad() || !records() || result->requires_grad() ||
       !dtype_floating(result->view.dtype))
@@ -131,7 +143,29 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     return;
   const bool recording = (frame.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   const bool dual = (frame.flags & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
-  std::vector<Edge> edges;
+  struct Edges : std::vector<Edge> {
+    ~Edges() {
+      for (const Edge& edge : *this) edge.node->release();
+    }
+  } edges;
+  // One that was changed in place is what others go on with.
+  const auto changed = [&](const Tensor* tensor) {
+    bool found = false;
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      if ((implementation.mutated_parameters >> i & 1u) == 0 &&
+          static_cast<int32_t>(i) != implementation.out_parameter)
+        continue;
+      each_tensor(frame.bound[i], [&](const Tensor* operand) { found |= operand == tensor; });
+    }
+    return found;
+  };
+  const auto put_refusal = [&](Tensor* tensor) {
+    ErrorNode* node =
+        ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override, level.id,
+                          edges, {&tensor, 1});
+    set_history(*tensor, node, 0);
+    node->release();
+  };
   const auto refuse = [&](Tensor*& tensor) {
     if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) return;
     if (dual && !tensor->has_flag(TENON_TENSOR_HAS_TANGENT)) {
@@ -143,12 +177,12 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
         if (operand->requires_grad()) edges.push_back(gradient_edge(*operand));
       });
     }
-    tensor = own_handle(TensorRef::take(tensor)).give();
-    ErrorNode* node =
-        ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override, level.id,
-                          edges, {&tensor, 1});
-    set_history(*tensor, node, 0);
-    node->release();
+    if (!changed(tensor)) {
+      tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();
+    } else if (Tensor* base = tensor->view_base; base != nullptr && !base->requires_grad()) {
+      put_refusal(base);
+    }
+    put_refusal(tensor);
   };
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
     if (results[r].tag == TENON_VALUE_TENSOR) refuse(results[r].as.tensor);
@@ -156,7 +190,6 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
     for (uint32_t k = 0; k < results[r].length; ++k) refuse(tensors[k]);
   }
-  for (const Edge& edge : edges) edge.node->release();
 }
 
 }  // namespace tenon::core

@@ -510,6 +510,8 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
     if ((frame.flags & (TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT)) == 0 ||
         declined(results)) [[likely]]
       return TENON_OK;
+    // What is recorded as an op has the history that it says, a constant's none.
+    if (answerer.entry != nullptr && answerer.entry->rules != nullptr) return TENON_OK;
     status = guarded(error, [&] {
       refuse_lost_gradient(frame, *answerer.level, answerer.kind == Answerer::Kind::Handler,
                            results);
@@ -546,6 +548,26 @@ tenon_status ask_telling(CallFrame& frame, tenon_value* results, tenon_error** e
 
 // ---- fallbacks ----
 
+// What is changed in place through a conversion must be what the operand holds, and the operand
+// must have no history that would not see it.
+void check_changed_through(const Implementation& implementation, const Tensor& operand,
+                           const Tensor& plain) {
+  const TensorType& type = TypeTable::process().at(operand.view.type);
+  if (type.is_tensor) return;
+  const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
+                      plain.storage->references.load() == 1;
+  if (!copied && (!operand.requires_grad() || !records())) return;
+  throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
+              std::string(implementation.schema.short_name()) + "(): it would change a " +
+                  type.name +
+                  " in place through its conversion to "
+                  "Tensor, " +
+                  (copied ? "which makes a copy, so that nothing of it would change"
+                          : "which the history of what requires grad does not see") +
+                  "; call the op that gives a new tensor, or register an override " +
+                  implementation.schema.name + "[" + type.name + "]");
+}
+
 // Calls the op anew with the operands of one type converted, and rewraps when that is its policy.
 void run_fallback(const TensorType& type, const Implementation& implementation,
                   const tenon_value* arguments, tenon_value* results) {
@@ -574,6 +596,10 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
     converted[i] = arguments[i];
     if (arguments[i].tag == TENON_VALUE_TENSOR) {
       converted[i].as.tensor = convert(arguments[i].as.tensor);
+      if (converted[i].as.tensor != arguments[i].as.tensor &&
+          ((implementation.mutated_parameters >> i & 1u) != 0 ||
+           static_cast<int32_t>(i) == implementation.out_parameter))
+        check_changed_through(implementation, *arguments[i].as.tensor, *converted[i].as.tensor);
     } else if (arguments[i].tag == TENON_VALUE_TENSOR_LIST) {
       std::vector<Tensor*>& list = lists.emplace_back();
       for (uint32_t k = 0; k < arguments[i].length; ++k)
@@ -853,7 +879,8 @@ TensorRef to_plain(Tensor& tensor) {
     if (!result || result->typed())
       throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
     if (rule->is_tensor) return result;
-    return connect_conversion(std::move(result), tensor, "ToTensorBackward0");
+    return connect_tangent(connect_conversion(std::move(result), tensor, "ToTensorBackward0"),
+                           tensor);
   }
   if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
   TensorRef plain = share_with_history(tensor);

@@ -150,6 +150,8 @@ TensorRef share_with_history(Tensor& tensor);
 // What a conversion made of `from`: gradients go on to `from` where the result has no history of
 // its own. `name` is that of the node, and lives forever.
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
+// And the tangent of `from`, made plain, where the result has none of its own.
+TensorRef connect_tangent(TensorRef result, Tensor& from);
 // After an override or handler of `level` has answered a call that needs gradients: a result
 // without a history gets one that refuses, so that nobody takes it for a constant. Throws for
 // tangents.

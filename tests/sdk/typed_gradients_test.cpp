@@ -203,6 +203,71 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(unpack_dual(tg("twice")(dual).tensor()).tangent.item<double>() == 20);
   }
 
+  TEST_CASE("a child of Tensor and what it wraps see what is changed in place through the other") {
+    for (const char* type : {"Kept", "Declining"}) {
+      CAPTURE(type);
+      const Tensor x = leaf({1, 2}), y = leaf({1, 2}), w = leaf({1, 2});
+      const Tensor wrapped = x * 1, wrapper = make_one(type, wrapped);
+      const auto gradient = [&](const Tensor& of) {
+        return numbers(ensure_tensor(gradients({sum(of)}, {x}, recorded())[0]));
+      };
+      Op("mul_")(wrapper, 3);
+      CHECK(gradient(wrapped) == Numbers{3, 3});
+      CHECK(gradient(wrapper) == Numbers{3, 3});
+      Op("mul_")(wrapped, 2);
+      CHECK(gradient(wrapper) == Numbers{6, 6});
+      CHECK(refusal([&] { Op("mul_")(make_one(type, y), 3); }).kind == TENON_ERROR_INPLACE);
+      const Tensor constant = make_one(type, row({1, 2}));
+      Op("mul_")(constant, w);
+      CHECK(constant.requires_grad());
+      const DualLevel level;
+      const Tensor dual = make_dual(row({1}), row({5}));
+      const Tensor result = Op("mul")(make_one(type, dual), 2).tensor();
+      CHECK(numbers(ensure_tensor(unpack_dual(result).tangent)) == Numbers{10});
+    }
+  }
+
+  TEST_CASE("a change in place that a handler hides is refused to everybody who goes on with it") {
+    const Tensor plain = row({1, 2}), x = make_one("Forgetful", plain);
+    const Tensor w = leaf({1, 2});
+    CHECK(Op("mul_")(x, w).tensor().handle() == x.handle());
+    for (const Tensor& changed : {x, plain}) {
+      CHECK(changed.requires_grad());
+      CHECK(has(refusal([&] { sum(changed).backward(); }).text, "handler of Forgetful"));
+    }
+  }
+
+  TEST_CASE("a result that the rule of an override marks as a constant is one") {
+    const Tensor kept = make_one("Kept", row({1, -2})).requires_grad_();
+    CHECK(!Op("abs")(kept).tensor().requires_grad());
+  }
+
+  TEST_CASE("what is not the operand's own, or has a history elsewhere, is not changed in place") {
+    const Tensor x = leaf({1, 2});
+    const Tensor named = make_one("Named", x * 1);
+    Op("mul_")(named, 3);
+    CHECK(gradients({sum(ensure_tensor(named))}, {x})[0].to_vector<double>() == Numbers{3, 3});
+    const Tensor weight = make_one("Named", row({1, 2})).requires_grad_();
+    const Refusal history = refusal([&] { Op("mul_")(weight, 3); });
+    CHECK(history.kind == TENON_ERROR_INPLACE);
+    CHECK(has(history.text, "mul_(): it would change a Named in place"));
+    {
+      const NoGrad off;
+      Op("mul_")(weight, 3);
+    }
+    CHECK(numbers(ensure_tensor(weight)) == Numbers{3, 6});
+    const Refusal copied = refusal([&] { Op("mul_")(diagonal(2, 1), 3); });
+    CHECK(copied.kind == TENON_ERROR_TYPE);
+    CHECK(has(copied.text, "makes a copy"));
+  }
+
+  TEST_CASE("the tangent of a tensor-like goes through its conversion") {
+    const DualLevel level;
+    const Tensor dual = make_dual(make_one("Named", row({3})), row({5}));
+    const Tensor result = ensure_tensor(Op("mul")(dual, 2).tensor());
+    CHECK(numbers(unpack_dual(result).tangent) == Numbers{10});
+  }
+
   TEST_CASE("a type that adds nothing has its parent's payload: the tensor's own, or a new one") {
     const Tensor renamed = make_one("Renamed", tensor({1.0f}));
     CHECK(type_name(renamed) == "Renamed");
