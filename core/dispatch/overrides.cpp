@@ -47,12 +47,12 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
     } else if (!best.empty()) {
       const Override* entry = best.front();
       if (turn.first_override < 0 && turn.first_handler < 0)
-        turn.first_override = static_cast<int8_t>(turn.line.size());
+        turn.first_override = static_cast<int32_t>(turn.line.size());
       turn.line.push_back({Answerer::Kind::Override, level, entry,
                            bind_override(entry->schema, implementation.schema)});
     }
     if (level->descriptor.handler != nullptr) {
-      if (turn.first_handler < 0) turn.first_handler = static_cast<int8_t>(turn.line.size());
+      if (turn.first_handler < 0) turn.first_handler = static_cast<int32_t>(turn.line.size());
       turn.line.push_back({Answerer::Kind::Handler, level, nullptr, {}});
     }
     if (level->id != 0) continue;
@@ -68,7 +68,7 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
       }
       continue;
     }
-    if (turn.first_handler < 0) turn.first_handler = static_cast<int8_t>(turn.line.size());
+    if (turn.first_handler < 0) turn.first_handler = static_cast<int32_t>(turn.line.size());
     turn.line.push_back({Answerer::Kind::Standard, level, nullptr, {}});
   }
   return turn;
@@ -686,7 +686,7 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
     return guarded(error, [&] { check_plan(plan, implementation, arguments); });
   }
   for (const Turn& turn : plan.turns) {
-    for (const int8_t place : {turn.first_override, turn.first_handler}) {
+    for (const int32_t place : {turn.first_override, turn.first_handler}) {
       if (place < 0) continue;
       CallFrame frame;
       frame.implementation = &implementation;

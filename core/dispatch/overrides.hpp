@@ -30,8 +30,8 @@ const std::string& provider_of(const Answerer& answerer);
 struct Turn {
   const TensorType* type = nullptr;
   std::vector<Answerer> line;
-  int8_t first_override = -1;
-  int8_t first_handler = -1;
+  int32_t first_override = -1;
+  int32_t first_handler = -1;
 };
 
 // Who is asked for an op and the distinct types of a call's operands. Immutable, never freed.

@@ -28,6 +28,8 @@ bool dominates(const Override& a, const std::vector<int>& a_steps, const Overrid
 
 // Those of which nothing can be said before a call: what a pair accepts in more ways than this.
 constexpr size_t kMostCandidates = 16;
+// And what only larger sets of types than so many can show; lists take any number of types.
+constexpr size_t kMostSets = 4096;
 
 // The search for one pair. Types that neither of the two names need no look: they are as far from
 // what both accept as the nearest type that is named, plus the same steps.
@@ -69,17 +71,23 @@ class PairSearch {
 
   bool choose(size_t first, size_t count, size_t operand_count) {
     if (count == 0) {
+      if (++tried_ > kMostSets || !both_fit()) return false;
       plain_ = false;
       if (undecided()) return true;
       plain_ = takes_plain_ && chosen_.size() < operand_count;
       return plain_ && undecided();
     }
-    for (size_t i = first; i + count <= candidates_.size(); ++i) {
+    for (size_t i = first; i + count <= candidates_.size() && tried_ <= kMostSets; ++i) {
       chosen_.push_back(candidates_[i]);
       if (choose(i + 1, count - 1, operand_count)) return true;
       chosen_.pop_back();
     }
     return false;
+  }
+
+  bool both_fit() {
+    const TypeSet operands{chosen_, false};
+    return fits(a_, operands, steps_) && fits(b_, operands, steps_);
   }
 
   // As a call goes up the lines of its operands, until something of a line answers.
@@ -103,6 +111,8 @@ class PairSearch {
   const Override& b_;
   std::vector<const TensorType*> candidates_;  // what both accept
   bool takes_plain_ = false;
+  size_t tried_ = 0;
+  std::vector<int> steps_;
   std::vector<const TensorType*> chosen_;
   bool plain_ = false;
 };

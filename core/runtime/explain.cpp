@@ -281,7 +281,7 @@ class Explanation {
           put_step(type->name, "nothing", "",
                    "no override for " + schema_.name + " and no handler");
         }
-        for (const int8_t place : {turn.first_override, turn.first_handler}) {
+        for (const int32_t place : {turn.first_override, turn.first_handler}) {
           if (place < 0) continue;
           const Answer answer = answer_of(turn.line[static_cast<size_t>(place)]);
           put_step(type->name, answer.what, answer.provider, "");

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
+#include "core/dispatch/overrides.hpp"
 
 using namespace tenon::core;
 
@@ -28,7 +29,7 @@ class Brings {
                 const std::string& accepts = "Tensor") {
     tenon_override_descriptor& descriptor = overrides_.emplace_back();
     descriptor.size = sizeof descriptor;
-    descriptor.schema = keep(op + kParameters);
+    descriptor.schema = keep(schema_of(op));
     descriptor.types = keep(types);
     descriptor.accepts = keep(accepts);
     descriptor.run = [](void*, const tenon_call*, tenon_value*, tenon_error**) -> tenon_status {
@@ -45,7 +46,7 @@ class Brings {
     auto prepared = TypeTable::process().prepare(
         provider_, types, overrides,
         [](std::string_view op) {
-          return TypeTable::OpSource{std::string(op) + kParameters, "ops"};
+          return TypeTable::OpSource{schema_of(std::string(op)), "ops"};
         },
         conduct);
     std::vector<std::string> warnings = prepared.warnings;
@@ -54,7 +55,9 @@ class Brings {
   }
 
  private:
-  static constexpr const char* kParameters = "(Tensor a, Tensor b) -> Tensor";
+  static std::string schema_of(const std::string& op) {
+    return op + (op == "sp.list" ? "(Tensor[] all) -> Tensor" : "(Tensor a, Tensor b) -> Tensor");
+  }
   const char* keep(const std::string& text) { return texts().emplace_back(text).c_str(); }
   static std::deque<std::string>& texts() {
     static auto* all = new std::deque<std::string>;  // descriptors live as long as the process
@@ -152,5 +155,47 @@ TEST_SUITE("specificity") {
         std::chrono::steady_clock::now() - start;
     MESSAGE((kTypes * kOps) << " overrides of " << kTypes << " types: " << taken.count() << " us");
     CHECK(taken.count() < 2e6);  // bound for a build without optimization, on a busy machine
+  }
+
+  TEST_CASE("lists of many types are looked through for a while, not for ever") {
+    std::vector<std::string> names;
+    Brings crowd("crowd");
+    for (int i = 0; i < 16; ++i) crowd.type(names.emplace_back("SpCrowd" + std::to_string(i)));
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    const std::vector<std::string> entries = {"SpCrowd0, SpCrowd1",
+                                              "SpCrowd0, SpCrowd2",
+                                              "SpCrowd0, SpCrowd1, SpCrowd2",
+                                              "SpCrowd0, SpCrowd3",
+                                              "SpCrowd0, SpCrowd1, SpCrowd3",
+                                              "SpCrowd0, SpCrowd2, SpCrowd3",
+                                              "SpCrowd0, SpCrowd1, SpCrowd2, SpCrowd3"};
+    for (const std::string& types : entries) crowd.entry("sp.list", types, all);
+    const auto start = std::chrono::steady_clock::now();
+    crowd.commit();
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  }
+
+  TEST_CASE("the end of a long line of descent is asked") {
+    constexpr int kLength = 140;
+    Brings line("line");
+    for (int i = 0; i < kLength; ++i) {
+      const std::string name = "SpLine" + std::to_string(i);
+      line.type(name, i == 0 ? "Tensor" : "SpLine" + std::to_string(i - 1));
+      line.entry("sp.line", name);
+    }
+    line.commit();
+    tenon_op_descriptor op{};
+    op.size = sizeof op;
+    op.schema = "sp.line(Tensor a, Tensor b) -> Tensor";
+    op.run = [](void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
+      return tenon_status{TENON_OK};
+    };
+    const auto implementation = make_implementation(op, "ops");
+    OperandTypes types;
+    types.add(*TypeTable::process().find("SpLine" + std::to_string(kLength - 1)));
+    const Plan plan = make_plan(*implementation, types);
+    CHECK(plan.turns.at(0).first_override == 0);
+    CHECK(plan.turns.at(0).first_handler == kLength);
   }
 }
