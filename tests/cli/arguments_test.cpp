@@ -10,7 +10,7 @@ TEST_SUITE("arguments") {
     CHECK(help.error.empty());
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "signature", "show", "check", "version", "new"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new"}) {
       CHECK(contains(help.out, std::string("\n  ") + command + " "));
     }
   }
@@ -18,13 +18,16 @@ TEST_SUITE("arguments") {
   TEST_CASE("each command has help with an example") {
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "signature", "show", "check", "version", "new"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new"}) {
       CAPTURE(command);
       const Outcome help = run_program(std::string(command) + " --help");
       CHECK(help.code == 0);
       CHECK(contains(help.out, std::string("Usage: tenon ") + command));
       CHECK(contains(help.out, std::string("Examples:\n  tenon ")));
+      CHECK(!contains(help.out, "\n\n\n"));
+      CHECK(!contains(help.out, ":FILE"));
     }
+    CHECK(contains(run_program("why --help").out, "Usage: tenon why [OPTIONS] OP TYPE...\n"));
   }
 
   TEST_CASE("wrong usage ends with 2 and says what to do") {
@@ -43,6 +46,8 @@ TEST_SUITE("arguments") {
              Wrong{"plugins --threads 0", "'0' is not a whole number from 1 to 1024"},
              Wrong{"signature add mul", "not expected: mul"},
              Wrong{"plan x.json --fast", "not expected: --fast"},
+             Wrong{"why add", "type is required; see `tenon why --help`"},
+             Wrong{"coverage S --config /nowhere.json", "there is no file '/nowhere.json'"},
          }) {
       CAPTURE(wrong.arguments);
       const Outcome outcome = run_program(wrong.arguments);

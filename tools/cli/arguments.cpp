@@ -36,13 +36,22 @@ class HelpFormatter : public CLI::Formatter {
     text += " [OPTIONS]";
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
-      const std::string name = option->get_type_name();
+      const std::string name = make_option_name(option, true);
       text += option->get_required() ? " " + name : " [" + name + "]";
     }
     return text + "\n";
   }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    return positional ? option->get_type_name() : option->get_name(false, true);
+    if (!positional) return option->get_name(false, true);
+    return option->get_type_name() + (option->get_expected_max() > 1 ? "..." : "");
+  }
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    // Options that are not told leave a blank line of their own.
+    for (size_t at = text.find("\n\n\n"); at != text.npos; at = text.find("\n\n\n"))
+      text.erase(at, 1);
+    return text;
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const bool named = !option->get_positional() && option->get_expected_max() > 0;
@@ -64,6 +73,10 @@ std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) 
 
 std::string check_folder(const std::string& path) {
   return std::filesystem::is_directory(path) ? "" : "there is no folder '" + path + "'";
+}
+
+std::string check_file(const std::string& path) {
+  return std::filesystem::is_regular_file(path) ? "" : "there is no file '" + path + "'";
 }
 
 std::string version_text() {
@@ -147,7 +160,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   check.app
       ->add_option("--timeout", check.options->timeout,
                    "Seconds that one op may take; 30 if not given")
-      ->check(CLI::Range(0.01, 86400.0))
+      ->check(CLI::Range(0.01, 86400.0).description(""))
       ->type_name("S");
   check.app
       ->add_option("--memory", check.options->memory,
@@ -190,10 +203,10 @@ void define_new(CLI::App& program, Invocation& invocation) {
       ->type_name("DIR");
 }
 
-// The config whose plugins, rules and types a listing is about.
+// The config whose plugins, rules and types are meant.
 void define_config(CLI::App* command, std::string& config) {
   command->add_option("--config", config, "With the plugins, rules and types of this config")
-      ->check(CLI::ExistingFile)
+      ->check(check_file)
       ->type_name("CONFIG");
 }
 
@@ -212,7 +225,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
            "  tenon ops nn.functional\n"
            "  tenon ops --json");
   ops.app->add_option("namespace", ops.options->name, "Only the ops of this namespace")
-      ->type_name("NS");
+      ->type_name("NAMESPACE");
   ops.app->add_flag("--names", ops.options->names_only)->group("");
   ops.json();
 
@@ -226,7 +239,7 @@ void define_lists(CLI::App& program, Invocation& invocation) {
                    "  tenon overridable nn.functional\n"
                    "  tenon overridable nn.functional --first 5");
   overridable.app->add_option("namespace", overridable.options->name, "Only this namespace")
-      ->type_name("NS");
+      ->type_name("NAMESPACE");
   overridable.app
       ->add_option("--first", overridable.options->first, "Only the first N of a namespace")
       ->check(whole_number(1, 1000000000))
@@ -249,13 +262,13 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       "  tenon coverage ScalarTensor\n"
       "  tenon coverage ScalarTensor --json > baseline.json\n"
       "  tenon coverage ScalarTensor --baseline baseline.json\n"
-      "  tenon coverage ScalarTensor --config CONFIG\n"
+      "  tenon coverage ScalarTensor --config digits.json\n"
       "Ends with 1 when something that the baseline covers is missing now.");
   coverage.app->add_option("type", coverage.options->type, "The type")
       ->required()
       ->type_name("TYPE");
   coverage.app->add_option("--baseline", coverage.options->baseline, "JSON of an earlier coverage")
-      ->check(CLI::ExistingFile)
+      ->check(check_file)
       ->type_name("FILE");
   define_config(coverage.app, coverage.options->config);
   coverage.json();
@@ -269,23 +282,19 @@ void define_lists(CLI::App& program, Invocation& invocation) {
                              "A call that would fail is told in six lines, and ends with 1.");
   why.app->add_option("op", why.options->op, "The op, by full name")->required()->type_name("OP");
   why.app
-      ->add_option("operands", why.options->operands,
+      ->add_option("type", why.options->operands,
                    "A type for each operand, in order or as NAME=TYPE, with :DTYPE if it matters; "
                    "A,B for a list, Scalar for a number, or a value")
       ->required()
       ->type_name("TYPE");
-  why.app
-      ->add_option("--config", why.options->config,
-                   "Take plugins, ranks and disabled ops from here")
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE");
+  define_config(why.app, why.options->config);
   why.json();
 
   Definition<AmbiguityOptions> ambiguities(
       program, invocation, list_ambiguities, "ambiguities",
       "List overrides between which nothing decides, and what would",
       "  tenon ambiguities\n"
-      "  tenon ambiguities --config CONFIG --json\n"
+      "  tenon ambiguities --config digits.json --json\n"
       "Ends with 1 when there are some.");
   define_config(ambiguities.app, ambiguities.options->config);
   ambiguities.json();
