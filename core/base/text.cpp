@@ -17,6 +17,18 @@ constexpr size_t kLongestWord = 64;
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0u) == 0x80u; }
 
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+// How many letters both begin with, of either case.
+int64_t common_start(std::string_view a, std::string_view b) {
+  const size_t shorter = std::min(a.size(), b.size());
+  size_t length = 0;
+  while (length < shorter && lower(a[length]) == lower(b[length])) ++length;
+  return static_cast<int64_t>(length);
+}
+
 // Bytes of the well-formed UTF-8 character at the front of `text`; 0: there is none.
 size_t character_length(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -30,10 +42,6 @@ size_t character_length(std::string_view text) {
   if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
   if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
   return length;
-}
-
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
 template <class Text>
@@ -138,7 +146,7 @@ std::optional<std::string_view> nearest_word(std::string_view word,
                                              std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> nearest;
-  int64_t least = 0;
+  int64_t least = 0, start = 0;
   for (const std::string_view candidate : candidates) {
     const size_t longer = std::max(word.size(), candidate.size());
     const size_t shorter = std::min(word.size(), candidate.size());
@@ -147,9 +155,12 @@ std::optional<std::string_view> nearest_word(std::string_view word,
     const int64_t distance = edit_distance(word, candidate);
     // One wrong letter of one or two is no likeness.
     if (distance > bound || distance >= static_cast<int64_t>(shorter)) continue;
-    if (!nearest || distance < least) {
+    // Of two as near, the one that begins alike: 'mul' before 'full' for 'mull'.
+    const int64_t common = common_start(word, candidate);
+    if (!nearest || distance < least || (distance == least && common > start)) {
       nearest = candidate;
       least = distance;
+      start = common;
     }
   }
   return nearest;

@@ -45,6 +45,7 @@ TEST_SUITE("text") {
     CHECK(nearest_word("alhpa", names) == "alpha");
     CHECK(nearest_word("inputs", names) == "input");
     CHECK(nearest_word("oter", names) == "other");
+    CHECK(nearest_word("mull", Words{"full", "mul", "mul_"}) == "mul");
     CHECK_FALSE(nearest_word("beta", names));
     CHECK_FALSE(nearest_word("", names));
     CHECK_FALSE(nearest_word("x", Words{"y"}));
