@@ -460,7 +460,8 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   const std::string text = differences.text();
   if (text.empty()) return;
   fail(PluginStage::Register, "it registers other than it declares: " + text,
-       "make its facts and its table agree, so that listings tell the truth");
+       "name in TENON_PLUGIN's list, and in that of types and overrides which TENON_PLUGIN_TYPES "
+       "takes, what TENON_OP, TENON_TYPE and the like have declared, and nothing else");
 }
 
 void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {
