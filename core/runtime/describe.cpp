@@ -280,6 +280,10 @@ void put_plugin(TreeBuilder& tree, const PluginListing& plugin, bool in_full) {
       for (const OpFacts& op : facts.ops) tree.value(op.schema);
       tree.end_array().key("modules").begin_array();
       for (const ModuleFacts& module : facts.modules) tree.value(module.schema);
+      tree.end_array().key("types").begin_array();
+      for (const TypeFacts& type : facts.types) tree.value(type.type);
+      tree.end_array().key("overrides").begin_array();
+      for (const OverrideFacts& entry : facts.overrides) tree.value(entry.key);
       tree.end_array();
       tree.member("sdk", facts.sdk).member("license", facts.license);
     } else {
@@ -354,7 +358,7 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
     }
     throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(wanted) +
                                        suggestion(wanted, known) + "; there are " +
-                                       quoted_list(known) + " and the root");
+                                       join(known, ", ") + " and the root");
   }
   TreeBuilder tree;
   tree.begin_array();

@@ -81,7 +81,7 @@ void print_plugin(const Tree& plugin) {
   for (const char* key : {"sdk", "compiler", "license"}) {
     if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
   }
-  for (const char* key : {"ops", "modules"}) {
+  for (const char* key : {"ops", "modules", "types", "overrides"}) {
     std::vector<std::string> schemas;
     for (int64_t i = 0; i < plugin[key].size(); ++i) schemas.push_back(plugin[key][i].text());
     std::sort(schemas.begin(), schemas.end());
