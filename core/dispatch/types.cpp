@@ -399,11 +399,12 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                 "must be for type Tensor alone"
                               : ": it names no tensor type other than Tensor"));
 
-    const std::string op_schema = op_of(entry->schema.name).schema;
-    if (op_schema.empty()) {
-      throw Error(TENON_ERROR_VALUE, what + ": no op is named " + quote(entry->schema.name));
+    const OpSource source = op_of(entry->schema.name);
+    if (source.schema.empty()) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": no op is named " + quote(entry->schema.name) + source.suggestion);
     }
-    const Schema op = parse_schema(op_schema);
+    const Schema op = parse_schema(source.schema);
     if (entry->rules_only()) {
       if (entry->schema.text != op.text)
         throw Error(TENON_ERROR_VALUE, what + ": rules are for the op's own signature, " + op.text);

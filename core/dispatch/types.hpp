@@ -133,6 +133,7 @@ class TypeTable {
   struct OpSource {
     std::string schema;
     std::string provider;
+    std::string suggestion = "";  // where there is none
   };
   using OpOf = std::function<OpSource(std::string_view op)>;
   struct Conduct {

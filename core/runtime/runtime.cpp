@@ -79,7 +79,9 @@ class TableRegistrar final : public Registrar {
         return {active->schema.text, active->provider};
     }
     const PluginManager::DeclaredOp declared = plugin_manager().declared_op(op);
-    return {declared.schema, declared.provider};
+    if (!declared.schema.empty()) return {declared.schema, declared.provider};
+    const std::vector<std::string> names = plugin_manager().declared_names(ItemKind::Op);
+    return {"", "", suggestion(op, Words(names.begin(), names.end()))};
   }
 
   std::mutex mutex_;
@@ -105,6 +107,16 @@ class TableRegistrar final : public Registrar {
   for (const SearchFolder& folder : manager.folders())
     folders += (folders.empty() ? "" : ", ") + folder.path;
   message += ". Plugins were looked for in: " + (folders.empty() ? "(no folder)" : folders);
+  // It may be in one that has a fault.
+  std::vector<std::string> refused;
+  for (const PluginListing& plugin : manager.list()) {
+    if (plugin.state == PluginState::Failed) refused.push_back(plugin.path);
+  }
+  if (!refused.empty()) {
+    message += "; refused, for what `tenon plugins` tells: " +
+               (refused.size() < 3 ? join(refused, ", ")
+                                   : counted(static_cast<int64_t>(refused.size()), "plugin"));
+  }
   throw Error(TENON_ERROR_VALUE, message);
 }
 
@@ -224,12 +236,19 @@ const Override& find_override(std::string_view key, std::string_view provider) {
       static_cast<void>(TypeTable::process().require(type));
   }
   if (const Override* entry = TypeTable::process().find_override(wanted, provider)) return *entry;
+  if (const Override* other = TypeTable::process().find_override(wanted, "")) {
+    throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered by plugin " +
+                                       quote(provider) + "; there is one by " +
+                                       quote(other->provider));
+  }
   std::vector<std::string> keys;
   for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
   const Words candidates(keys.begin(), keys.end());
   throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered" +
                                      (provider.empty() ? "" : " by plugin " + quote(provider)) +
-                                     suggestion(wanted, candidates) +
+                                     (bracket == wanted.npos ? ": types belong to its name, as in "
+                                                               "'add[A, B]'"
+                                                             : suggestion(wanted, candidates)) +
                                      "; `tenon types` and `tenon show TYPE` list them");
 }
 

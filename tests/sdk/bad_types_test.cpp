@@ -42,7 +42,7 @@ const BadPlugin bad_plugins[] = {
     {"payload_negative", {"'Debt'", "payload size"}},
     {"merge_missing", {"'Unmerged'", "has no merge"}},
     {"override_twice", {"override neg[override_twice_good] for a second time"}},
-    {"override_op", {"no op is named 'nowhere.op'"}},
+    {"override_op", {"no op is named 'sigmod'", "'sigmoid'"}},
     {"override_type", {"'abs'", "no tensor type is named 'ScalarTenso'", "'ScalarTensor'"}},
     {"override_tensor", {"'abs'", "no tensor type other than Tensor"}},
     {"override_extra", {"'third'", "has no default", "mm(input, mat2, third)"}},

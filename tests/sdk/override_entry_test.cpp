@@ -43,6 +43,9 @@ TEST_SUITE("sdk/override_entry") {
     const Refusal unknown = refusal([] { OverrideEntry("mul[ScalarTensor]"); });
     CHECK(unknown.kind == TENON_ERROR_VALUE);
     CHECK(has(unknown.text, "no override 'mul[ScalarTensor]' is registered (did you mean '"));
+    CHECK(has(refusal([] { OverrideEntry("add"); }).text, "'add[A, B]'"));
+    CHECK(has(refusal([] { OverrideEntry("add[ScalarTensor]", "other"); }).text,
+              "there is one by 'types'"));
     CHECK(has(refusal([] { OverrideEntry("add[ScalarTensor]", "other"); }).text,
               "by plugin 'other'"));
   }
