@@ -2,6 +2,9 @@
 #pragma once
 
 #if !defined(TENON_PLUGIN_BUILD)
+#ifdef TENON_NAMESPACE_BEGIN
+#error "include <tenon/plugin.hpp> before all other headers of tenon: they are for a program so far"
+#endif
 #define TENON_PLUGIN_BUILD 1
 #endif
 

@@ -8,6 +8,7 @@
 #include "tenon/autograd.hpp"
 #include "tenon/configure.hpp"
 #include "tenon/explain.hpp"
+#include "tenon/mode.hpp"
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/overridable.hpp"

@@ -28,7 +28,7 @@
 //   from_tensor      static, (const Tensor& plain, const Tensor& like) -> Tensor: the way back;
 //                    `like` is undefined where there is no example
 //   tenon_function   static, (const Call&) -> Results: asked for every op
-//   fallback         tenon::decline, to_tensor or unwrap_rewrap, when nobody has answered
+//   fallback         tenon::decline, to_tensor_fallback or unwrap_rewrap, when nobody has answered
 //   metadata         tenon::keep (default), drop or merge: what results made by the default
 //                    handler or from a component carry
 //   merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
@@ -206,17 +206,26 @@ TENON_DETECT(partial)
 TENON_DETECT(never_operand)
 TENON_DETECT(accepts)
 #undef TENON_DETECT
-// A payload may have members of these names: what counts is static and of the right type.
+// A payload may have members of these names: what counts is a static constant, of the right type.
+template <class Pointer>
+inline constexpr bool is_constant =
+    std::is_pointer_v<Pointer>&& std::is_const_v<std::remove_pointer_t<Pointer>>;
 template <class D, class = void>
 struct TypeHas_fallback : std::false_type {};
 template <class D>
 struct TypeHas_fallback<D, std::void_t<decltype(&D::fallback)>>
-    : std::is_same<decltype(&D::fallback), const Fallback*> {};
+    : std::is_same<decltype(&D::fallback), const Fallback*> {
+  static_assert(TypeHas_fallback::value || !is_constant<decltype(&D::fallback)>,
+                "fallback is tenon::decline, tenon::to_tensor_fallback or tenon::unwrap_rewrap");
+};
 template <class D, class = void>
 struct TypeHas_metadata : std::false_type {};
 template <class D>
 struct TypeHas_metadata<D, std::void_t<decltype(&D::metadata)>>
-    : std::is_same<decltype(&D::metadata), const Metadata*> {};
+    : std::is_same<decltype(&D::metadata), const Metadata*> {
+  static_assert(TypeHas_metadata::value || !is_constant<decltype(&D::metadata)>,
+                "metadata is tenon::keep, tenon::drop or tenon::merge");
+};
 
 template <class T>
 uint32_t type_id() {
