@@ -454,6 +454,16 @@ void bind_own(const Answerer& answerer, const Implementation& implementation,
   }
 }
 
+}  // namespace
+
+void check_own(const Answerer& answerer, const Implementation& implementation,
+               const tenon_value* bound) {
+  tenon_value own[kMaxParameters];
+  bind_own(answerer, implementation, bound, own);
+}
+
+namespace {
+
 tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   const Implementation& implementation = *frame.implementation;
   const Turn& turn = *frame.turn;

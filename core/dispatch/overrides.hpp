@@ -64,6 +64,9 @@ bool asks_types(const Implementation& implementation);
 void check_plan(const Plan& plan, const Implementation& implementation,
                 const tenon_value* arguments);
 void check_plain(const Implementation& implementation, const tenon_value* arguments);
+// Refuses, with a TypeError, what the own signature of an override does not take.
+void check_own(const Answerer& answerer, const Implementation& implementation,
+               const tenon_value* bound);
 // The TypeError of a call that everybody has declined.
 [[noreturn]] void throw_declined(const Implementation& implementation, const Plan& plan);
 

@@ -98,6 +98,7 @@ class Explanation {
     std::string what, provider;
     bool own = false;                       // the implementation itself runs
     const Implementation* rules = nullptr;  // of an override that is recorded like an op
+    const Answerer* entry = nullptr;        // an override
   };
 
   void put_provider(const std::string& provider) {
@@ -217,6 +218,13 @@ class Explanation {
       if (plan) {
         check_plan(*plan, implementation_, bound_.values);
         if (!answer) throw_declined(implementation_, *plan);
+        if (answer->entry != nullptr) {
+          const Override& entry = *answer->entry->entry;
+          suggestion_ = "call it as override " + entry.key() + " takes it, " + entry.schema.text +
+                        "; or give that a wider signature";
+          check_own(*answer->entry, implementation_, bound_.values);
+          suggestion_.clear();
+        }
       } else {
         check_plain(implementation_, bound_.values);
       }
@@ -258,7 +266,8 @@ class Explanation {
   static Answer answer_of(const Answerer& answerer) {
     return {answerer_text(answerer), provider_of(answerer),
             answerer.kind == Answerer::Kind::Standard,
-            answerer.entry == nullptr ? nullptr : answerer.entry->rules.get()};
+            answerer.entry == nullptr ? nullptr : answerer.entry->rules.get(),
+            answerer.entry == nullptr ? nullptr : &answerer};
   }
 
   // Everybody in the order of asking; gives the first, which answers unless it declines then.
@@ -417,12 +426,15 @@ class Explanation {
         const std::string stands = known == in_force.end() ? "" : (*known)->provider;
         if (!near || stands == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
+        const bool off = loaded && stands.empty();  // what is loaded and has no rival
         list.push_back({&plugin, &entry,
-                        loaded                                 ? "outranked"
+                        off                                    ? "switched off"
+                        : loaded                               ? "outranked"
                         : plugin.state == PluginState::Indexed ? "not loaded"
                                                                : plugin_state_text(plugin.state),
-                        loaded && !stands.empty() ? "plugin " + quote(stands) + " is preferred"
-                                                  : plugin.reason});
+                        off ? "switched off by `ops.disable` in a config, or by an OverrideDisabled"
+                        : loaded ? "plugin " + quote(stands) + " is preferred"
+                                 : plugin.reason});
       }
     }
     return list;
@@ -465,6 +477,7 @@ class Explanation {
     for (const Possible& one : possible()) {
       const std::string plugin = "plugin '" + one.plugin->id + "'";
       if (one.state == "outranked") continue;
+      if (one.state == "switched off") return "switch override " + one.entry->key + " on again";
       if (one.plugin->state == PluginState::Indexed) return "load " + plugin;
       if (one.plugin->state == PluginState::Failed)
         return "repair " + plugin + ": `tenon show " + one.plugin->id + "` says what is wrong";

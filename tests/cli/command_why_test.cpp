@@ -64,7 +64,7 @@ TEST_SUITE("why") {
   TEST_CASE("F-300 operands by name, in lists and in out; what is left out is assumed") {
     CHECK(contains(why("cat S2,Tensor dim=1").out, "  arguments  tensors: S2,Tensor, dim: 1\n"));
     CHECK(contains(why("select S2").out, "dim: int (any), index: int (any)\n"));
-    CHECK(contains(why("add Tensor Tensor out=D").out, "runs       override add[D]"));
+    CHECK(contains(why("add Tensor Tensor out=D").out, "call it as override add[D] takes it"));
     CHECK(contains(why("add Tensor other=ScalarTensor").out, "asked      ScalarTensor\n"));
   }
 
@@ -104,6 +104,24 @@ TEST_SUITE("why") {
       CHECK(refused.code == 1);
       CHECK(lines_of(refused.out) <= 6);
     }
+  }
+
+  TEST_CASE("F-302 what the own signature of an override refuses is told as the call's error") {
+    const Outcome refused = why("add ScalarTensor ScalarTensor alpha=2");
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.out, "unexpected keyword argument 'alpha'"));
+    CHECK(
+        contains(refused.out, "  try        call it as override add[ScalarTensor] takes it, add("));
+  }
+
+  TEST_CASE("F-302 an override that the config switches off is not called outranked") {
+    const Workspace folder;
+    folder.write("off.json", R"({"schema_version": 1, "plugins": ["types"],
+                                 "ops": {"disable": ["mean[ScalarTensor]"]}})");
+    const Outcome off = why("mean ScalarTensor --config " + folder.path("off.json").string());
+    CHECK(off.code == 1);
+    CHECK(contains(off.out, "types declares mean[ScalarTensor] (switched off by `ops.disable`"));
+    CHECK(contains(off.out, "  try        switch override mean[ScalarTensor] on again\n"));
   }
 
   TEST_CASE("F-302 the plugin that could serve is named from its facts, with why it does not") {
@@ -151,6 +169,8 @@ TEST_SUITE("why") {
     CHECK(contains(why("add Tensr Tensor").error, "'Tensr'"));
     CHECK(contains(why("add Tensor:f31 Tensor").error, "'Tensor:f31'"));
     CHECK(why("add").code == 2);
+    const Outcome beside = run_program("--plugin-path " TENON_FIXTURES " why addd Tensor Tensor");
+    CHECK(contains(beside.error, "; refused, for what `tenon plugins` tells: "));
   }
 
   TEST_CASE(
