@@ -150,8 +150,8 @@ class TypeTable {
   std::vector<const TensorType*> types() const;
   // All in force for one op, or of all ops when the name is empty; sorted by key.
   std::vector<const Override*> overrides(std::string_view op = {}) const;
-  // Ops for which some plugin has rules, in force or not; and those that are to take the place of an
-  // op's own, null: none.
+  // Ops for which some plugin has rules, in force or not; and those that are to take the place of
+  // an op's own, null: none.
   std::vector<std::string> ruled_ops() const;
   const Override* rules_of(std::string_view op) const;
   // The one of the key from the provider, or that ranks first; switched off or not. Null when there
