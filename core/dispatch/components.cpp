@@ -25,7 +25,7 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor) {
   types.emplace_back("tensor type of " + name, type.name);
   if (type.is_tensor) tensors.push_back({name, tensor});
   for (int64_t i = 0; i < count; ++i) {
-    Tensor* component = *owner->descriptor.component(payload->data(), i);
+    Tensor* component = owner->component(*payload, i);
     if (component != nullptr)
       add(name + "." + owner->descriptor.components[i], TensorRef(component));
   }

@@ -322,9 +322,9 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
                             std::span<Tensor* const> operands) {
   const TensorType& owner = *type.payload_owner;
   const PayloadRef payload = new_payload(owner, operands);
-  if (payload == nullptr)
+  if (payload == nullptr || !owner.keeps_one_tensor())
     throw Error(TENON_ERROR_TYPE, "a payload of " + owner.name + " cannot be made from another");
-  Tensor*& place = *owner.descriptor.component(payload->data(), 0);
+  Tensor*& place = owner.component(*payload, 0);
   if (place != nullptr) place->release();
   place = TensorRef(&plain).give();
   TensorRef object = make_dataless(plain.view.dtype, plain.shape(), type.id);
@@ -831,6 +831,21 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   if (status != TENON_OK) throw_status(status, error);
 }
 
+namespace {
+
+// Arguments that a handler puts in the place of the call's: as many as the op has, bound already.
+void check_given(const Implementation& implementation, const tenon_value* arguments) {
+  const Schema& schema = implementation.schema;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const uint32_t tag = arguments[i].tag;
+    if (tag < 32 && (implementation.accept[i] >> tag & 1u) != 0) continue;
+    throw_argument_type(schema, i, schema.parameters[i].keyword_only ? -1 : int64_t{i},
+                        tag < TENON_VALUE_TAG_COUNT ? value_type_text(arguments[i]) : "nothing");
+  }
+}
+
+}  // namespace
+
 tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, tenon_value* results,
                          tenon_error** error) noexcept {
   const CallFrame* frame_of_call = thread_state.frame;
@@ -856,6 +871,11 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
     results[0] = tenon_value{};
     results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
     return TENON_OK;
+  }
+  if (arguments != nullptr) {
+    const tenon_status status =
+        guarded(error, [&] { check_given(*running.implementation, arguments); });
+    if (status != TENON_OK) return status;
   }
   CallFrame frame;
   frame.implementation = running.implementation;
@@ -884,10 +904,17 @@ TensorRef to_plain(Tensor& tensor) {
       if (status != TENON_OK) throw_status(status, error);
       result = TensorRef::take(given);
     } else if (Payload* payload = tensor.payload()) {
-      result = TensorRef(*rule->descriptor.component(payload->data(), 0));
+      result = TensorRef(rule->component(*payload, 0));
     }
     if (!result || result->typed())
       throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+    // A type that says nothing of its shape is of rank 0 to the host.
+    if (tensor.view.rank > 0 && !std::equal(tensor.shape().begin(), tensor.shape().end(),
+                                            result->shape().begin(), result->shape().end())) {
+      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave a tensor of shape " +
+                                        shape_text(result->shape()) + " for one of shape " +
+                                        shape_text(tensor.shape()));
+    }
     if (rule->is_tensor) return result;
     return connect_tangent(connect_conversion(std::move(result), tensor, "ToTensorBackward0"),
                            tensor);

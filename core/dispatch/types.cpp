@@ -126,6 +126,14 @@ bool TensorType::has_handler() const {
   return type != nullptr;
 }
 
+Tensor*& TensorType::component(Payload& payload, int64_t index) const {
+  Tensor** place = descriptor.component(payload.data(), index);
+  if (place != nullptr) return *place;
+  throw Error(TENON_ERROR_TYPE, "type " + name + " of plugin '" + provider +
+                                    "' does not tell where its component '" +
+                                    descriptor.components[index] + "' is");
+}
+
 bool TensorType::has_gradients() const {
   const TensorType* type = this;
   while (type != nullptr && type->descriptor.project_gradient == nullptr &&
@@ -322,6 +330,19 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       throw Error(TENON_ERROR_VALUE,
                   what + ": it has component tensors, but no payload, names or way to reach them");
     }
+    for (int64_t i = 0; i < descriptor.component_count; ++i) {
+      if (descriptor.components[i] == nullptr)
+        throw Error(TENON_ERROR_VALUE, what + ": component " + std::to_string(i) + " has no name");
+    }
+    const TensorType* const inherited = type->payload_owner;
+    if (inherited != nullptr && descriptor.payload_size > 0 &&
+        descriptor.payload_size < inherited->descriptor.payload_size) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": its payload of " + std::to_string(descriptor.payload_size) +
+                      " bytes does not begin with that of " + inherited->name + ", which has " +
+                      std::to_string(inherited->descriptor.payload_size) +
+                      "; derive its struct from the parent's, or give it no members");
+    }
     if (const auto configured = settings_.find(type->name); configured != settings_.end())
       type->settings = configured->second.get();
     const TypeSettings* settings = type->settings.load();
@@ -405,6 +426,11 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                   what + ": no op is named " + quote(entry->schema.name) + source.suggestion);
     }
     const Schema op = parse_schema(source.schema);
+    if (!entry->rules_only() && (!source.overridable || operand_count(op) == 0)) {
+      throw Error(TENON_ERROR_VALUE, what +
+                                         ": the op cannot be overridden; `tenon ignored` says "
+                                         "why, and names the others that cannot");
+    }
     if (entry->rules_only()) {
       if (entry->schema.text != op.text)
         throw Error(TENON_ERROR_VALUE, what + ": rules are for the op's own signature, " + op.text);

@@ -54,6 +54,8 @@ struct TensorType {
   bool has_handler() const;  // of its own or inherited, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
+  // Where a payload of this type keeps one of its tensors. Throws when the plugin does not say.
+  Tensor*& component(Payload& payload, int64_t index) const;
   bool has_gradients() const;  // whether tensors of it may require grad
   // Whether calls ask it at all; others are to ops what any foreign object is.
   bool dispatches() const;
@@ -134,6 +136,7 @@ class TypeTable {
     std::string schema;
     std::string provider;
     std::string suggestion = "";  // where there is none
+    bool overridable = true;      // its plugin does not forbid it
   };
   using OpOf = std::function<OpSource(std::string_view op)>;
   struct Conduct {

@@ -886,7 +886,10 @@ PluginManager::DeclaredOp PluginManager::declared_op(std::string_view op) {
   const std::vector<const Record*> best = best_providers(ItemKind::Op, op);
   if (best.empty()) return {};
   for (const OpFacts& declared : best.front()->found.facts->ops) {
-    if (declared.name() == op) return {declared.schema, best.front()->id()};
+    if (declared.name() == op) {
+      return {declared.schema, best.front()->id(),
+              (declared.flags & TENON_OP_NOT_OVERRIDABLE) == 0};
+    }
   }
   return {};
 }

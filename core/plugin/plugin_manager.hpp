@@ -129,6 +129,7 @@ class PluginManager {
   struct DeclaredOp {
     std::string schema;
     std::string provider;
+    bool overridable = true;
   };
   DeclaredOp declared_op(std::string_view op);
   // Whether a plugin that is not refused declares the override.

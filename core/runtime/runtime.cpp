@@ -76,10 +76,12 @@ class TableRegistrar final : public Registrar {
     if (const auto found = own.find(op); found != own.end()) return {found->second, provider};
     if (const tenon_op* registered = Registry::process().find(op)) {
       if (const Implementation* active = registered->implementation.load())
-        return {active->schema.text, active->provider};
+        return {active->schema.text, active->provider, "",
+                (active->flags & TENON_OP_NOT_OVERRIDABLE) == 0};
     }
     const PluginManager::DeclaredOp declared = plugin_manager().declared_op(op);
-    if (!declared.schema.empty()) return {declared.schema, declared.provider};
+    if (!declared.schema.empty())
+      return {declared.schema, declared.provider, "", declared.overridable};
     const std::vector<std::string> names = plugin_manager().declared_names(ItemKind::Op);
     return {"", "", suggestion(op, Words(names.begin(), names.end()))};
   }

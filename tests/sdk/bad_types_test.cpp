@@ -48,6 +48,8 @@ const BadPlugin bad_plugins[] = {
     {"override_extra", {"'third'", "has no default", "mm(input, mat2, third)"}},
     {"override_missing", {"does not take 'mat2'", "mm(input)"}},
     {"override_schema", {"schema error"}},
+    {"override_ignored", {"'randperm'", "cannot be overridden", "tenon ignored"}},
+    {"payload_smaller", {"'Shrunk'", "does not begin with that of Tagged", "derive"}},
 };
 
 Op handlers(const std::string& name) {

@@ -281,6 +281,13 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(host().typed_payload(recounted.handle()) == host().typed_payload(counted.handle()));
   }
 
+  TEST_CASE("a conversion has the shape of what it converts") {
+    const Tensor misshapen = make_one("Misshapen", tensor({1.0f}));
+    const Refusal refused = refusal([&] { Op("neg")(misshapen); });
+    CHECK(refused.kind == TENON_ERROR_TYPE);
+    CHECK(refused.text == "to_tensor of Misshapen gave a tensor of shape [3] for one of shape [2]");
+  }
+
   TEST_CASE("a tensor-like that cannot be told in numbers requires no grad") {
     add_plugin_path(TENON_FIXTURES "/types");
     Tensor bare = Op("tx.make")("Bare").tensor();
