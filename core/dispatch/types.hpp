@@ -21,6 +21,7 @@
 
 #include "core/dispatch/op.hpp"
 #include "core/dispatch/type_settings.hpp"
+#include "core/tensor/tensor.hpp"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {

@@ -54,25 +54,9 @@ void check_name(const tenon_module& module, const char* kind, const std::string&
 }
 
 std::string attribute_text(const tenon_value& value) {
-  switch (value.tag) {
-    case TENON_VALUE_NONE:
-      return "None";
-    case TENON_VALUE_BOOL:
-      return value.as.integer != 0 ? "True" : "False";
-    case TENON_VALUE_INT:
-      return std::to_string(value.as.integer);
-    case TENON_VALUE_FLOAT:
-      return float_text(value.as.number);
-    case TENON_VALUE_DTYPE:
-      return dtype_text(static_cast<tenon_dtype>(value.as.integer));
-    case TENON_VALUE_STRING:
-      return quote({value.as.string, value.length});
-    case TENON_VALUE_INT_LIST: {
-      return shape_text({value.as.integers, value.length});
-    }
-    default:
-      return "...";
-  }
+  // What is long stays out of a line.
+  if (value.tag == TENON_VALUE_TREE || value.tag == TENON_VALUE_MODULE) return "...";
+  return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
 
 void walk_into(tenon_module& module, const std::string& prefix, Walk what, bool recurse,

@@ -11,11 +11,6 @@ using namespace functions;
 
 namespace {
 
-Op tx(const std::string& name) {
-  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
-  (void)found;
-  return Op("tx." + name);
-}
 Tensor scalar_tensor(int64_t n, double value) { return tx("scalar").call<Tensor>(n, value); }
 
 // Plain and typed calls give what they gave before.

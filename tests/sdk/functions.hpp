@@ -36,6 +36,12 @@ template <class... Arguments>
 Tensor apply(const std::string& name, const Arguments&... arguments) {
   return fx(name).call<Tensor>(arguments...);
 }
+// Of the fixture types: tensor types and overrides.
+inline Op tx(const std::string& name) {
+  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
+  (void)found;
+  return Op("tx." + name);
+}
 inline std::string seen() { return fx("seen")().text(); }
 inline std::string styles_seen() { return styles("seen")().text(); }
 

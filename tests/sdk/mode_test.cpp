@@ -65,12 +65,6 @@ class Late : public Mode {
   Refusal elsewhere;
 };
 
-Op tx(const std::string& name) {
-  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
-  (void)found;
-  return Op("tx." + name);
-}
-
 }  // namespace
 
 TEST_SUITE("sdk/mode") {

@@ -10,12 +10,6 @@ using namespace functions;
 
 namespace {
 
-Op tx(const std::string& name) {
-  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
-  (void)found;
-  return Op("tx." + name);
-}
-
 std::string full_name(const std::string& name_space, const std::string& name) {
   return name_space.empty() ? name : name_space + "." + name;
 }

@@ -6,11 +6,6 @@ using namespace functions;
 
 namespace {
 
-Op tx(const std::string& name) {
-  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
-  (void)found;
-  return Op("tx." + name);
-}
 Tensor make_one(const std::string& type, const Tensor& data = {}, const std::string& note = "") {
   return tx("make").call<Tensor>(type, data, note);
 }

@@ -8,16 +8,6 @@
 
 using namespace functions;
 
-namespace {
-
-Op tx(const std::string& name) {
-  static const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
-  (void)found;
-  return Op("tx." + name);
-}
-
-}  // namespace
-
 TEST_SUITE("sdk/trace") {
   TEST_CASE("F-301 trace of a logging subclass: handler, parent and kernel in each other") {
     const Tensor x = tx("make").call<Tensor>("Logging", tensor({1.0, 2.0}));
