@@ -338,7 +338,7 @@ void set_training(tenon_module& module, bool training) {
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   if (descriptor.forward == nullptr) {
-    throw Error(TENON_ERROR_TYPE, type_name(module) +
+    throw Error(TENON_ERROR_TYPE, module.type->schema.name +
                                       " is a mode: enter it by a ModeScope; it has no forward to "
                                       "be called");
   }
@@ -363,9 +363,9 @@ tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results
 ModeEntry* enter_module(tenon_module& module, bool below) {
   if (module.type->descriptor.tenon_function == nullptr) {
     throw Error(TENON_ERROR_TYPE,
-                type_name(module) + " is no mode: its type has no tenon_function");
+                module.type->schema.name + " is no mode: its type has no tenon_function");
   }
-  ModeEntry* mode = enter_mode(type_name(module), ask_module, &module, below);
+  ModeEntry* mode = enter_mode(module.type->schema.name, ask_module, &module, below);
   module.retain();
   mode->release_self = [](void* self) { static_cast<tenon_module*>(self)->release(); };
   return mode;

@@ -127,9 +127,8 @@ TEST_SUITE("sdk/mode") {
   }
 
   TEST_CASE("F-232 a plugin ships modes: modules that are entered") {
+    load_plugin(TENON_FIXTURES "/modes.so");
     const auto made = [](const char* type, const auto&... attributes) {
-      static const bool found = (add_plugin_path(TENON_FIXTURES), true);
-      (void)found;
       return Module::create(type, attributes...);
     };
     const Op written("modes.written");
