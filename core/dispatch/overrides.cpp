@@ -165,6 +165,8 @@ class PlanCache {
 
   [[gnu::noinline]] const Plan& find_slow(const Implementation& implementation,
                                           const OperandTypes& types, size_t slot) {
+    // Loads may call ops: without the lock.
+    for (uint32_t i = 0; i < types.count; ++i) TypeTable::process().complete(*types.types[i]);
     const std::lock_guard lock(mutex_);
     const uint64_t generation = TypeTable::process().generation();
     if (generation != generation_) {

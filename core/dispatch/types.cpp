@@ -253,6 +253,18 @@ void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
   finder_ = std::move(finder);
 }
 
+void TypeTable::complete(const TensorType& type) const {
+  for (const TensorType* level = &type; level != nullptr; level = level->parent) {
+    if (level->complete.load(std::memory_order_acquire)) continue;
+    if (level->id == 0 || !completer_ || completer_(level->name))
+      level->complete.store(true, std::memory_order_release);
+  }
+}
+
+void TypeTable::set_completer(std::function<bool(std::string_view)> completer) {
+  completer_ = std::move(completer);
+}
+
 void TypeTable::set_rule(Rule rule) { rule_ = std::move(rule); }
 
 TypeTable::Prepared TypeTable::prepare(const std::string& provider,

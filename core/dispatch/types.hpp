@@ -41,6 +41,7 @@ struct TensorType {
   tenon_type_descriptor descriptor{};
   std::atomic<const TypeSettings*> settings{nullptr};  // null: the config does not speak of it
   std::atomic<bool> has_overrides{false};
+  mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there
 
   bool is(const TensorType& other) const {
     const TensorType* type = this;
@@ -119,6 +120,10 @@ class TypeTable {
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const TensorType& require(std::string_view name) const;
   void set_finder(std::function<void(std::string_view name)> finder);
+  // Before a type's objects meet ops: has the overrides that other plugins bring for it and its
+  // ancestors loaded, which another thread may be doing just now.
+  void complete(const TensorType& type) const;
+  void set_completer(std::function<bool(std::string_view name)> completer);
   // Which of two providers of an override for an op is preferred; "" when nobody ranks them.
   using Rule =
       std::function<std::string(const Override& entry, const std::string& a, const std::string& b)>;
@@ -199,6 +204,7 @@ class TypeTable {
   std::atomic<uint64_t> generation_{1};
   mutable std::mutex mutex_;
   std::function<void(std::string_view)> finder_;
+  std::function<bool(std::string_view)> completer_;  // false: to be asked again
   Rule rule_;
 };
 

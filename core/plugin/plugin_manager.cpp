@@ -691,6 +691,14 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
   if (!record.found.facts->types.empty()) load_companions(lock, record);
 }
 
+// Whether this thread loads a plugin. It then waits for no companions: what it loads may be what
+// their thread waits for.
+bool PluginManager::is_loading() const {
+  const std::thread::id self = std::this_thread::get_id();
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& record) { return record->loader == self; });
+}
+
 // Overrides for a type must be there when its objects meet ops, whoever brings them.
 void PluginManager::load_companions(Lock& lock, const Record& record) {
   const std::shared_ptr<const PluginFacts> facts = record.found.facts;
@@ -702,7 +710,9 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
   };
   const std::vector<std::shared_ptr<Record>> records = records_;
   for (const auto& other : records) {
-    if (other.get() == &record || !other->found.facts || other->state != PluginState::Indexed)
+    if (other.get() == &record || !other->found.facts) continue;
+    if (other->state != PluginState::Indexed &&
+        (other->state != PluginState::Loading || is_loading()))
       continue;
     const auto& overrides = other->found.facts->overrides;
     if (std::any_of(overrides.begin(), overrides.end(), concerns))
@@ -866,6 +876,20 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
   ensure_loaded(lock, record, asked_by);
   // A file that was built again since it was indexed may bring less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
+}
+
+bool PluginManager::complete_type(std::string_view name) {
+  {
+    Lock lock(mutex_);
+    if (is_loading()) return false;
+    const auto& types = provided_[static_cast<size_t>(ItemKind::Type)];
+    if (const auto found = types.find(std::string(name)); found != types.end()) {
+      load_companions(lock, *found->second);
+      return true;
+    }
+  }
+  ensure_type(name);  // in the table, but its plugin is not active yet
+  return true;
 }
 
 std::string PluginManager::preferred(std::string_view op, std::string_view key,

@@ -122,6 +122,9 @@ class PluginManager {
   bool ensure_module(std::string_view name) { return ensure(ItemKind::Module, name); }
   // With the type's plugin come those that declare overrides for it.
   bool ensure_type(std::string_view name) { return ensure(ItemKind::Type, name); }
+  // Waits until the overrides that other plugins declare for a registered type are there. False:
+  // they may not be yet, since this thread is loading a plugin, which others may wait for.
+  bool complete_type(std::string_view name);
   // Which of two plugins the rules prefer for an override; "" when they do not say.
   std::string preferred(std::string_view op, std::string_view key, const std::string& a,
                         const std::string& b);
@@ -159,6 +162,7 @@ class PluginManager {
   bool ensure(ItemKind kind, std::string_view name);
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
   void load_companions(Lock& lock, const Record& record);
+  bool is_loading() const;
   void load_now(Lock& lock, Record& record, const std::string& asked_by);
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
   Record* find_path(const std::string& path) const;

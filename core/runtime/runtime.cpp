@@ -135,6 +135,8 @@ PluginManager& start() {
   TypeTable::process().set_finder([manager](std::string_view name) {
     if (!manager->ensure_type(name)) throw_unknown(*manager, ItemKind::Type, name);
   });
+  TypeTable::process().set_completer(
+      [manager](std::string_view name) { return manager->complete_type(name); });
   TypeTable::process().set_rule(
       [manager](const Override& entry, const std::string& a, const std::string& b) {
         return manager->preferred(entry.schema.name, entry.key(), a, b);

@@ -1,6 +1,7 @@
 // Calls from many threads while plugins with types and overrides load: each sees the table before
 // or after a load, never half of it.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <thread>
 
 #include <tenon/mode.hpp>
+#include <tenon/trace.hpp>
 
 #include "tests/sdk/functions.hpp"
 
@@ -104,6 +106,28 @@ TEST_SUITE("sdk/type_threads") {
             if (round % 8 == t) fine &= describe("coverage", "ScalarTensor").size() > 0;
           }
           if (fine) ++right;
+        } catch (const std::exception& error) {
+          MESSAGE(std::string(error.what()));
+        }
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    CHECK(right == threads);
+  }
+
+  TEST_CASE("F-352 who meets a type while others load its plugins sees all of its overrides") {
+    add_plugin_path(TENON_FIXTURES "/companions");
+    std::atomic<int> right{0};
+    std::vector<std::thread> workers;
+    for (int t = 0; t < threads; ++t) {
+      workers.emplace_back([&, t] {
+        // Some wait for the type, others find it there while the override's plugin loads.
+        std::this_thread::sleep_for(std::chrono::milliseconds(5 * t));
+        try {
+          const Tensor late = wrap_as("companion_type_good", row({1, 2}));
+          const TraceScope trace;
+          static_cast<void>(late * late);
+          if (has(trace.text(), "override mul[companion_type_good]")) ++right;
         } catch (const std::exception& error) {
           MESSAGE(std::string(error.what()));
         }
