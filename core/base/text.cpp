@@ -255,4 +255,17 @@ std::string caret_lines(std::string_view source, size_t offset) {
   return "\n  " + line + "\n  " + std::string(lead, ' ') + "^";
 }
 
+Words comma_words(std::string_view text) {
+  Words words;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    std::string_view word = text.substr(0, comma);
+    while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
+    while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
+    if (!word.empty()) words.push_back(word);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return words;
+}
+
 }  // namespace tenon::core

@@ -50,4 +50,7 @@ bool is_utf8(std::string_view text);
 // and two spaces. Long lines are cut to a window; control characters print as spaces.
 std::string caret_lines(std::string_view source, size_t offset);
 
+// "A, B ,C" as A, B and C; what is empty is left out.
+Words comma_words(std::string_view text);
+
 }  // namespace tenon::core

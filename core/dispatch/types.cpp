@@ -32,20 +32,6 @@ bool is_type_name(std::string_view name) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
 }
 
-Words split_names(const char* text) {
-  Words names;
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view name = rest.substr(0, comma);
-    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-    while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-    if (!name.empty()) names.push_back(name);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return names;
-}
-
 bool is_operand(const Parameter& parameter) {
   return parameter.type.kind == TypeKind::tensor ||
          parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
@@ -403,7 +389,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       entry->rules->op = entry->handle.get();
     }
     const auto types_of = [&](const char* names, std::vector<const TensorType*>& list) {
-      for (const std::string_view name : split_names(names)) {
+      for (const std::string_view name : comma_words(names == nullptr ? "" : names)) {
         if (name == "*") {
           entry->accepts_any = true;
           continue;

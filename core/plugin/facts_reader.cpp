@@ -276,11 +276,9 @@ std::string_view schema_name(std::string_view schema) {
 
 std::vector<std::string> type_names(std::string_view types) {
   std::vector<std::string> names;
-  while (!types.empty()) {
-    const size_t comma = std::min(types.find(','), types.size());
-    const std::string_view name = schema_name(types.substr(0, comma));
+  for (const std::string_view word : comma_words(types)) {
+    const std::string_view name = schema_name(word);
     if (!name.empty()) names.emplace_back(name);
-    types.remove_prefix(std::min(comma + 1, types.size()));
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
