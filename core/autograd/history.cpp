@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
@@ -476,6 +477,24 @@ void set_grad(Tensor& tensor, Tensor* grad) {
   }
   const std::lock_guard lock(meta.mutex);
   meta.grad = TensorRef(grad);
+}
+
+void replace_value(Tensor& tensor, const Tensor& value, Tensor* grad) {
+  const bool computed = tensor.node != nullptr;
+  replace_data(tensor, value);
+  if (computed) {
+    tensor.view.flags &= ~uint32_t{TENON_TENSOR_REQUIRES_GRAD};
+    std::exchange(tensor.node, nullptr)->release();
+  }
+  if (tensor.view_base != nullptr) std::exchange(tensor.view_base, nullptr)->release();
+  TensorMeta* meta = meta_if_any(tensor);
+  if (meta == nullptr) return;
+  if (Accumulator* accumulator = meta->accumulator.load(std::memory_order_acquire))
+    accumulator->renew();
+  meta->retained = nullptr;
+  meta->tangent = {};
+  const std::lock_guard lock(meta->mutex);
+  meta->grad = TensorRef(grad);
 }
 
 void retain_grad(Tensor& tensor) {

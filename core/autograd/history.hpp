@@ -25,6 +25,11 @@ class Accumulator final : public Node {
   }
   const char* name() const override { return "AccumulateGrad"; }
   Tensor& leaf() { return *leaf_; }
+  // The dtype or type of its leaf has changed.
+  void renew() {
+    info_.dtype = leaf_->view.dtype;
+    info_.type = leaf_->view.type;
+  }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
 
@@ -93,6 +98,9 @@ void check_inplace(const Tensor& tensor, const char* op);
 void set_requires_grad(Tensor& tensor, bool requires_grad);
 TensorRef grad_of(Tensor& tensor);
 void set_grad(Tensor& tensor, Tensor* grad);
+// Gives the tensor another value, of another dtype for example, and its gradient with it. It keeps
+// requires_grad, hooks and handles, and becomes a leaf.
+void replace_value(Tensor& tensor, const Tensor& value, Tensor* grad);
 void retain_grad(Tensor& tensor);
 
 // Adds a gradient to the tensor's .grad, whoever else is adding at the moment.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -21,7 +22,14 @@ namespace tenon::core {
 
 namespace allocation {
 
-constinit thread_local ThreadCache thread_cache [[gnu::tls_model("initial-exec")]] = {};
+namespace {
+
+// Of threads that keep nothing. Never written to: no list in it has a block, or room for one.
+constinit ThreadCache no_cache{};
+
+}  // namespace
+
+constinit thread_local ThreadCache* thread_cache [[gnu::tls_model("initial-exec")]] = &no_cache;
 
 namespace {
 
@@ -174,22 +182,24 @@ constinit thread_local ThreadState thread_state = ThreadState::unused;
 struct ThreadEnd {
   ~ThreadEnd() {
     thread_state = ThreadState::closed;
-    for (size_t index = 0; index < kClassCount; ++index) {
-      give_shared(index, std::exchange(thread_cache.heads[index], nullptr));
-      thread_cache.room[index] = 0;
-    }
+    ThreadCache* const own = std::exchange(thread_cache, &no_cache);
+    if (own == &no_cache) return;
+    for (size_t index = 0; index < kClassCount; ++index) give_shared(index, own->heads[index]);
+    delete own;
   }
   void touch() const noexcept {}
 };
 thread_local const ThreadEnd thread_end;
 
-// False when the thread is past its end and must not keep blocks.
+// False when the thread is past its end and must not keep blocks, or has no memory for its lists.
 bool open_thread() noexcept {
   if (thread_state == ThreadState::unused) {
+    auto* own = new (std::nothrow) ThreadCache{};
+    if (own == nullptr) return false;
+    for (size_t index = 0; index < kClassCount; ++index) own->room[index] = class_limit(index);
     thread_end.touch();
+    thread_cache = own;
     thread_state = ThreadState::open;
-    for (size_t index = 0; index < kClassCount; ++index)
-      thread_cache.room[index] = class_limit(index);
   }
   return thread_state == ThreadState::open;
 }
@@ -264,6 +274,8 @@ class LargeStore {
     return kept_bytes_;
   }
 
+  void hold(bool hold) noexcept { hold ? mutex_.lock() : mutex_.unlock(); }
+
  private:
   void drop_oldest() noexcept {
     const auto oldest =
@@ -322,7 +334,7 @@ void* allocate_large(int64_t bytes) {
 void* allocate_listed(int64_t bytes) {
   const size_t index = class_of(bytes);
   const bool keeps = open_thread();
-  ThreadCache& cache = thread_cache;
+  ThreadCache& cache = *thread_cache;
   if (FreeBlock* block = cache.heads[index]; block != nullptr) {
     cache.heads[index] = block->next;
     ++cache.room[index];
@@ -357,7 +369,7 @@ void* allocate_listed(int64_t bytes) {
 
 void release_listed(FreeBlock* block, int64_t bytes) noexcept {
   const size_t index = class_of(bytes);
-  ThreadCache& cache = thread_cache;
+  ThreadCache& cache = *thread_cache;
   if (!open_thread()) {
     block->next = nullptr;
     give_shared(index, block);
@@ -411,9 +423,17 @@ void release_cached(int64_t keep_limit) noexcept {
     uint32_t count = 0;
     free_chain(take_shared(index, UINT32_MAX, &count));
     if (thread_state != ThreadState::open) continue;
-    free_chain(std::exchange(thread_cache.heads[index], nullptr));
-    thread_cache.room[index] = class_limit(index);
+    free_chain(std::exchange(thread_cache->heads[index], nullptr));
+    thread_cache->room[index] = class_limit(index);
   }
+}
+
+void hold_allocator(bool hold) noexcept {
+  using namespace allocation;
+  const auto change = [hold](std::mutex& mutex) { hold ? mutex.lock() : mutex.unlock(); };
+  large_store().hold(hold);
+  change(region.mutex);
+  for (SharedList& list : shared_lists) change(list.mutex);
 }
 
 int64_t cached_bytes() noexcept {

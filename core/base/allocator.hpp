@@ -36,7 +36,9 @@ struct ThreadCache {
   FreeBlock* heads[kClassCount];
   uint32_t room[kClassCount];  // how many more blocks the list may take
 };
-extern constinit thread_local ThreadCache thread_cache [[gnu::tls_model("initial-exec")]];
+// A pointer, so that a thread's static block, of which a library opened at run time gets little,
+// holds no more. Threads begin with one that is all zero.
+extern constinit thread_local ThreadCache* thread_cache [[gnu::tls_model("initial-exec")]];
 
 void* allocate_slow(int64_t bytes);
 void release_slow(void* block, int64_t bytes) noexcept;
@@ -50,7 +52,7 @@ inline void* allocate(int64_t bytes) {
   using namespace allocation;
   if constexpr (kCaching) {
     if (static_cast<uint64_t>(bytes) <= static_cast<uint64_t>(kFineBytes)) [[likely]] {
-      ThreadCache& cache = thread_cache;
+      ThreadCache& cache = *thread_cache;
       const size_t index = fine_class(bytes);
       if (FreeBlock* block = cache.heads[index]; block != nullptr) [[likely]] {
         cache.heads[index] = block->next;
@@ -67,7 +69,7 @@ inline void release(void* block, int64_t bytes) noexcept {
   using namespace allocation;
   if constexpr (kCaching) {
     if (static_cast<uint64_t>(bytes) <= static_cast<uint64_t>(kFineBytes)) [[likely]] {
-      ThreadCache& cache = thread_cache;
+      ThreadCache& cache = *thread_cache;
       const size_t index = fine_class(bytes);
       if (block != nullptr && cache.room[index] != 0) [[likely]] {
         --cache.room[index];
@@ -87,5 +89,8 @@ inline void release(void* block, int64_t bytes) noexcept {
 void release_cached(int64_t keep_limit) noexcept;
 // Bytes of large blocks that are kept at present.
 int64_t cached_bytes() noexcept;
+
+// Takes or returns all locks around a fork.
+void hold_allocator(bool hold) noexcept;
 
 }  // namespace tenon::core

@@ -25,4 +25,8 @@ void seed_generator(uint64_t seed) noexcept {
   next_draws = {seed, 0};
 }
 
+void hold_generator(bool hold) noexcept {
+  hold ? generator_mutex.lock() : generator_mutex.unlock();
+}
+
 }  // namespace tenon::core

@@ -51,8 +51,15 @@ class Loggers {
     sink_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%l%$ %n: %v"));
   }
 
-  spdlog::logger& of(std::string_view source) {
+  // One lock over all of it, so that a fork finds the sink's own lock free when it holds this one.
+  void write(LogLevel level, std::string_view source, std::string_view message) {
     const std::lock_guard lock(mutex_);
+    of(source).log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  }
+  void hold(bool hold) noexcept { hold ? mutex_.lock() : mutex_.unlock(); }
+
+ private:
+  spdlog::logger& of(std::string_view source) {
     if (const auto found = loggers_.find(source); found != loggers_.end()) return *found->second;
     std::string name(source);
     auto logger = std::make_unique<spdlog::logger>(name, sink_);
@@ -61,7 +68,6 @@ class Loggers {
     return *loggers_.emplace(std::move(name), std::move(logger)).first->second;
   }
 
- private:
   std::mutex mutex_;
   std::shared_ptr<spdlog::sinks::sink> sink_;
   std::map<std::string, std::unique_ptr<spdlog::logger>, std::less<>> loggers_;
@@ -99,10 +105,11 @@ void set_log_level(LogLevel level) noexcept {
 void log(LogLevel level, std::string_view source, std::string_view message) noexcept {
   if (level < LogLevel::trace || level >= LogLevel::off || !log_enabled(level)) return;
   try {
-    spdlog::logger& logger = loggers().of(source.empty() ? std::string_view("tenon") : source);
-    logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+    loggers().write(level, source.empty() ? std::string_view("tenon") : source, message);
   } catch (...) {
   }
 }
+
+void hold_log(bool hold) noexcept { loggers().hold(hold); }
 
 }  // namespace tenon::core

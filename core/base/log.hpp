@@ -22,4 +22,7 @@ inline bool log_enabled(LogLevel level) noexcept { return level >= log_level(); 
 // most often the plugin; empty: "tenon". A failure to write is ignored. [any-thread]
 void log(LogLevel level, std::string_view source, std::string_view message) noexcept;
 
+// Takes or returns the lock around a fork.
+void hold_log(bool hold) noexcept;
+
 }  // namespace tenon::core

@@ -1,50 +1,45 @@
-// The thread pool: OpenMP's, which OpenBLAS shares.
+// The thread pool: threads that sleep until a loop has chunks for them.
 #include "core/base/parallel.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <omp.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define TENON_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TENON_TSAN 1
-#endif
-#endif
-#if defined(TENON_TSAN)
-#include <sanitizer/tsan_interface.h>
-#endif
+#include <new>
+#include <pthread.h>
+#include <sched.h>
+#include <string_view>
 
 namespace tenon::core {
 
 namespace {
 
-// The sanitizer does not see the synchronization inside the OpenMP library.
-#if defined(TENON_TSAN)
-void arrive(void* point) { __tsan_release(point); }
-void depart(void* point) { __tsan_acquire(point); }
-#else
-void arrive(void*) {}
-void depart(void*) {}
-#endif
-
 constexpr int32_t kMostThreads = 1024;
 
+// The count that an environment variable begins with; 0 when it has none. OMP_NUM_THREADS may go on
+// with counts for nested loops.
+int32_t count_from(const char* variable, std::string_view ends) noexcept {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  errno = 0;
+  const long count = std::strtol(text, &end, 10);
+  if (errno != 0 || end == text || count < 1) return 0;
+  if (*end != '\0' && ends.find(*end) == std::string_view::npos) return 0;
+  return static_cast<int32_t>(std::min<long>(count, kMostThreads));
+}
+
 int32_t default_count() noexcept {
-  if (const char* text = std::getenv("TENON_NUM_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    errno = 0;
-    const long count = std::strtol(text, &end, 10);
-    if (errno == 0 && *end == '\0' && count >= 1) {
-      return static_cast<int32_t>(std::min<long>(count, kMostThreads));
-    }
-  }
-  return std::clamp(omp_get_max_threads(), 1, kMostThreads);
+  if (const int32_t count = count_from("TENON_NUM_THREADS", "")) return count;
+  if (const int32_t count = count_from("OMP_NUM_THREADS", ", ")) return count;
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof(processors), &processors) != 0) return 1;
+  return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
 }
 
 constinit std::atomic<int32_t> set_count{0};  // 0: not set yet
@@ -61,18 +56,19 @@ struct Loop {
   RangeBody body;
   void* state;
 
-  char fork_point = 0;
-  char join_point = 0;
+  std::atomic<int64_t> next_chunk{0};
   std::mutex mutex;
   std::exception_ptr failure;
   int64_t failed_chunk = 0;
 };
 
-// Chunks number, number + members, ... whatever the size of the team that OpenMP gives.
-[[gnu::noinline]] void work(Loop& loop, int64_t number, int64_t members) noexcept {
-  depart(&loop.fork_point);
+// Chunks that no other thread has taken, until there are none. So the caller never waits for a
+// thread that the system has not run yet.
+void work(Loop& loop) noexcept {
   inside_loop = true;
-  for (int64_t chunk = number; chunk < loop.chunk_count; chunk += members) {
+  for (;;) {
+    const int64_t chunk = loop.next_chunk.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= loop.chunk_count) break;
     const int64_t from = loop.begin + chunk * loop.chunk;
     try {
       loop.body(loop.state, from, std::min(from + loop.chunk, loop.end));
@@ -85,18 +81,81 @@ struct Loop {
     }
   }
   inside_loop = false;
-  arrive(&loop.join_point);
 }
 
-// Not instrumented: it reads what OpenMP hands over before work() has told the sanitizer of the
-// fork.
-__attribute__((noinline, no_sanitize("thread"))) void run_team(Loop* loop,
-                                                               int32_t threads) noexcept {
-#pragma omp parallel num_threads(threads)
-  work(*loop, omp_get_thread_num(), omp_get_num_threads());
-}
+class Pool {
+ public:
+  void run(Loop& loop, int32_t helpers) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      start(helpers);
+      loop_ = &loop;
+      places_ = helpers;
+    }
+    for (int32_t i = 0; i < helpers; ++i) wake_.notify_one();
+    work(loop);
+    std::unique_lock lock(mutex_);
+    loop_ = nullptr;
+    done_.wait(lock, [&] { return inside_ == 0; });
+  }
+
+ private:
+  // Threads up to `count`; fewer where the system gives no more.
+  void start(int32_t count) noexcept {
+    if (started_ >= count) return;
+    // The application's signal handlers run on the application's threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    for (pthread_t thread{}; started_ < count; ++started_) {
+      if (pthread_create(&thread, &attributes, serve, this) != 0) break;
+      pthread_setname_np(thread, "tenon");
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  static void* serve(void* pool) {
+    static_cast<Pool*>(pool)->serve();
+    return nullptr;
+  }
+  [[noreturn]] void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return loop_ != nullptr && places_ > 0; });
+      --places_;
+      ++inside_;
+      Loop& loop = *loop_;
+      lock.unlock();
+      work(loop);
+      lock.lock();
+      if (--inside_ == 0 && loop_ == nullptr) done_.notify_one();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;  // a loop has places
+  std::condition_variable done_;  // all have left a loop that is closed
+  Loop* loop_ = nullptr;          // while it takes threads
+  int32_t places_ = 0;            // how many more it takes
+  int32_t inside_ = 0;            // threads other than the caller that work on it
+  int32_t started_ = 0;
+};
+
+// Never destroyed: its threads sleep in it until the process ends.
+alignas(Pool) std::byte pool_memory[sizeof(Pool)];
+Pool& pool = *new (pool_memory) Pool;
 
 }  // namespace
+
+void forget_threads() noexcept {
+  new (pool_memory) Pool;
+  pool_taken.store(false, std::memory_order_relaxed);
+}
 
 int32_t thread_count() noexcept {
   int32_t count = set_count.load(std::memory_order_relaxed);
@@ -112,23 +171,25 @@ void set_thread_count(int32_t count) noexcept {
                   std::memory_order_relaxed);
 }
 
-bool in_parallel_loop() noexcept { return inside_loop || omp_in_parallel() != 0; }
+bool in_parallel_loop() noexcept { return inside_loop; }
 
 void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, void* state) {
   if (begin >= end) return;
   const int64_t range = end - begin;
   grain = std::max<int64_t>(grain, 1);
-  const int32_t threads = thread_count();
-  // Waking the team costs more than the few microseconds of one grain, and far more where other
+  // Waking a thread costs some ten microseconds, as much as one grain of work, and more where other
   // processes want the processors too: only several grains for each thread are worth it.
   constexpr int64_t kWorthwhile = 2;
-  const int64_t wanted = std::min<int64_t>(threads, range / grain / kWorthwhile);
-  if (wanted <= 1 || in_parallel_loop() || pool_taken.exchange(true, std::memory_order_acquire)) {
+  const int64_t threads = std::min<int64_t>(thread_count(), range / grain / kWorthwhile);
+  if (threads <= 1 || in_parallel_loop() || pool_taken.exchange(true, std::memory_order_acquire)) {
     body(state, begin, end);
     return;
   }
+  // Several chunks for each thread, so that one that starts late or is interrupted leaves its share
+  // to the others. Where they are is settled by the thread count alone.
+  constexpr int64_t kChunksEach = 4;
+  int64_t chunk = std::max(grain, (range - 1) / (threads * kChunksEach) + 1);
   // Whole lines of 64 elements, so that neighbouring chunks do not write to the same cache line.
-  int64_t chunk = (range - 1) / wanted + 1;
   if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
   Loop loop{.begin = begin,
             .end = end,
@@ -138,10 +199,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
             .state = state,
             .mutex = {},
             .failure = nullptr};
-  arrive(&loop.fork_point);
-  // Always the whole team: OpenMP ends the threads that a smaller one leaves out.
-  run_team(&loop, threads);
-  depart(&loop.join_point);
+  pool.run(loop, static_cast<int32_t>(threads) - 1);
   pool_taken.store(false, std::memory_order_release);
   if (loop.failure != nullptr) std::rethrow_exception(loop.failure);
 }

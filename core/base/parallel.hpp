@@ -7,15 +7,17 @@
 
 namespace tenon::core {
 
-// Threads that a loop may use: TENON_NUM_THREADS, else OpenMP's own default (OMP_NUM_THREADS, or
-// the processors that this process may run on), until it is set. Counts below 1 bring the default
-// back.
+// Threads that a loop may use: TENON_NUM_THREADS, else OMP_NUM_THREADS, else the processors that
+// this process may run on, until it is set. Counts below 1 bring the default back.
 int32_t thread_count() noexcept;
 void set_thread_count(int32_t count) noexcept;
 
 // Whether this thread works on a chunk of a parallel loop, so that loops that it starts run
 // serially.
 bool in_parallel_loop() noexcept;
+
+// In the child of a fork, which has none of the pool's threads: the next loop starts its own.
+void forget_threads() noexcept;
 
 using RangeBody = void (*)(void* state, int64_t begin, int64_t end);
 

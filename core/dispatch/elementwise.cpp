@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
+#include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
@@ -198,6 +200,11 @@ void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t ro
   }
 }
 
+constexpr int64_t kPanelBlockBytes = 2 * kPanelBytes + kPanelLineBytes * 64;
+struct ReleasePanel {
+  void operator()(char* memory) const noexcept { release(memory, kPanelBlockBytes); }
+};
+
 // 2-D spaces in which an input runs down the other dimension: packs panels of its rows so that the
 // loop stays dense. One pass over memory instead of one cache line per element.
 bool run_packed(const Space& space, char* const* bases, tenon_loop loop,
@@ -220,7 +227,9 @@ bool run_packed(const Space& space, char* const* bases, tenon_loop loop,
   parallel_for(
       0, panels, std::max<int64_t>(1, kGrain / (rows_per_panel * space.shape[1])),
       [&](int64_t from, int64_t to) {
-        alignas(64) thread_local char buffer[2 * kPanelBytes + kPanelLineBytes * 64];
+        const std::unique_ptr<char, ReleasePanel> panel_memory(
+            static_cast<char*>(allocate(kPanelBlockBytes)));
+        char* const buffer = panel_memory.get();
         for (int64_t panel = from; panel < to; ++panel) {
           const int64_t row = panel * rows_per_panel;
           const int64_t rows = std::min(rows_per_panel, space.shape[0] - row);

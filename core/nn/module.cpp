@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <unordered_set>
 
+#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -18,14 +20,40 @@
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
+namespace {
+
+// Modules whose last reference went while another was being destroyed on this thread: trees of any
+// depth are destroyed one module after another.
+struct Graveyard {
+  tenon_module* waiting = nullptr;
+  bool draining = false;
+};
+constinit thread_local Graveyard graveyard;
+
+}  // namespace
+
 void tenon_module::destroy(tenon_module* module) noexcept {
-  const tenon_module_descriptor& descriptor = module->type->descriptor;
-  if (module->state != nullptr && descriptor.destroy != nullptr)
-    descriptor.destroy(descriptor.self, module->state);
-  for (const Child& child : module->children) {
-    if (child.module != nullptr) child.module->release();
+  Graveyard& yard = graveyard;
+  if (yard.draining) {
+    module->next_waiting_ = yard.waiting;
+    yard.waiting = module;
+    return;
   }
-  delete module;
+  yard.draining = true;
+  while (module != nullptr) {
+    const tenon_module_descriptor& descriptor = module->type->descriptor;
+    if (module->state != nullptr && descriptor.destroy != nullptr)
+      descriptor.destroy(descriptor.self, module->state);
+    for (const Child& child : module->children) {
+      if (child.module == nullptr) continue;
+      child.module->registrations.fetch_sub(1, std::memory_order_relaxed);
+      child.module->release();
+    }
+    delete module;
+    module = std::exchange(yard.waiting,
+                           yard.waiting == nullptr ? nullptr : yard.waiting->next_waiting_);
+  }
+  yard.draining = false;
 }
 
 namespace tenon::core {
@@ -36,18 +64,15 @@ std::string type_name(const tenon_module& module) {
   return std::string(module.type->schema.short_name());
 }
 
-void check_name(const tenon_module& module, const char* kind, const std::string& name) {
+void add_name(tenon_module& module, const char* kind, const std::string& name,
+              tenon_module::Place place) {
   if (name.empty())
     throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't be empty string \"\"");
   if (name.find('.') != std::string::npos) {
     throw Error(TENON_ERROR_VALUE,
                 std::string(kind) + " name can't contain \".\", got: " + quote(name));
   }
-  const auto taken = [&](const auto& list) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const auto& entry) { return entry.name == name; });
-  };
-  if (taken(module.parameters) || taken(module.buffers) || taken(module.children)) {
+  if (!module.names.emplace(name, place).second) {
     throw Error(TENON_ERROR_VALUE, std::string(kind) + " " + quote(name) +
                                        " is already defined in " + type_name(module));
   }
@@ -59,28 +84,12 @@ std::string attribute_text(const tenon_value& value) {
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
 
-void walk_into(tenon_module& module, const std::string& prefix, Walk what, bool recurse,
-               std::vector<WalkItem>& items) {
-  const auto full = [&](const std::string& name) {
-    return prefix.empty() ? name : prefix + "." + name;
-  };
-  if (what == Walk::Modules) items.push_back({prefix, nullptr, &module});
-  if (what == Walk::Parameters || what == Walk::Buffers) {
-    for (const tenon_module::Entry& entry :
-         what == Walk::Parameters ? module.parameters : module.buffers) {
-      if (entry.tensor) items.push_back({full(entry.name), entry.tensor.get(), nullptr});
-    }
-  }
-  for (const tenon_module::Child& child : module.children) {
-    if (child.module == nullptr) continue;
-    if (what == Walk::Children) {
-      items.push_back({full(child.name), nullptr, child.module});
-      if (recurse) walk_into(*child.module, full(child.name), what, recurse, items);
-    } else if (recurse) {
-      walk_into(*child.module, full(child.name), what, recurse, items);
-    }
-  }
-}
+// A module of a walk that is under way, and where its children's names begin.
+struct Step {
+  tenon_module* module;
+  size_t next_child;
+  size_t name_length;
+};
 
 }  // namespace
 
@@ -226,9 +235,18 @@ struct AttributeScratch {
 
 }  // namespace
 
-ModuleRef create_module(const tenon_tree& tree) {
+namespace {
+
+// One module of a description, without its layers.
+struct Described {
+  ModuleRef module;
+  const tenon_tree* layers = nullptr;
+  size_t next_layer = 0;
+};
+
+Described create_described(const tenon_tree& tree) {
   if (tree.is_string()) {
-    return create_module(ModuleTable::process().require(tree.as_string()), {}, {}, {});
+    return {create_module(ModuleTable::process().require(tree.as_string()), {}, {}, {})};
   }
   if (!tree.is_object())
     throw Error(TENON_ERROR_CONFIG,
@@ -236,103 +254,157 @@ ModuleRef create_module(const tenon_tree& tree) {
   const tenon_tree* type_node = tree.find("type");
   if (type_node == nullptr || !type_node->is_string())
     throw Error(TENON_ERROR_CONFIG, located(tree, "a module needs a \"type\""));
-  const ModuleType* type = nullptr;
-  ModuleRef module;
-  const tenon_tree* layers = nullptr;
+  Described described;
   try {
-    type = &ModuleTable::process().require(type_node->as_string());
+    const ModuleType& type = ModuleTable::process().require(type_node->as_string());
     AttributeScratch scratch;
     std::vector<tenon_string> keywords;
     std::vector<tenon_value> values;
-    const bool own_layers = type->schema.find("layers") >= 0;
+    const bool own_layers = type.schema.find("layers") >= 0;
     for (const tenon_tree& child : tree.children()) {
       if (child.key() == "type") continue;
       if (child.key() == "layers" && !own_layers) {
-        layers = &child;
+        described.layers = &child;
         continue;
       }
       keywords.push_back({child.key().data(), static_cast<int64_t>(child.key().size())});
       values.push_back(scratch.convert(child));
     }
-    module = create_module(*type, {}, keywords, values);
+    described.module = create_module(type, {}, keywords, values);
   } catch (Error& error) {
     error.message = located(tree, error.message);
     throw;
   }
-  if (layers != nullptr) {
-    if (!layers->is_array())
-      throw Error(TENON_ERROR_CONFIG, located(*layers, "\"layers\" is an array of modules"));
-    size_t index = 0;
-    for (const tenon_tree& layer : layers->children()) {
-      const ModuleRef child = create_module(layer);
-      register_child(*module, std::to_string(index++), child.get());
+  if (described.layers != nullptr && !described.layers->is_array())
+    throw Error(TENON_ERROR_CONFIG,
+                located(*described.layers, "\"layers\" is an array of modules"));
+  return described;
+}
+
+}  // namespace
+
+ModuleRef create_module(const tenon_tree& tree) {
+  std::vector<Described> open;
+  open.push_back(create_described(tree));
+  for (;;) {
+    Described& last = open.back();
+    if (last.layers != nullptr && last.next_layer < last.layers->children().size()) {
+      open.push_back(create_described(last.layers->children()[last.next_layer++]));
+      continue;
     }
+    const ModuleRef made = last.module;
+    open.pop_back();
+    if (open.empty()) return made;
+    Described& parent = open.back();
+    register_child(*parent.module, std::to_string(parent.next_layer - 1), made.get());
   }
-  return module;
 }
 
 // ---- registration ----
 
 void register_parameter(tenon_module& module, const std::string& name, Tensor* tensor) {
-  check_name(module, "parameter", name);
+  TensorRef parameter(tensor);
   if (tensor != nullptr) {
     if (!is_leaf(*tensor)) {
       throw Error(TENON_ERROR_VALUE, "cannot assign a computed tensor as parameter " + quote(name) +
                                          ": parameters are leaves; use detach()");
     }
-    // A parameter requires grad unless its maker has said otherwise by an integer dtype.
-    if (dtype_floating(tensor->view.dtype)) set_requires_grad(*tensor, true);
+    if (!dtype_floating(tensor->view.dtype)) {
+      throw Error(TENON_ERROR_TYPE, "parameter " + quote(name) + " of " + type_name(module) +
+                                        " is " + dtype_text(tensor->view.dtype) +
+                                        ": parameters require grad and must be floating point; "
+                                        "register it as a buffer");
+    }
+    if (!tensor->requires_grad()) {
+      parameter = make_detached(*tensor);
+      set_requires_grad(*parameter, true);
+    }
   }
-  module.parameters.push_back({name, TensorRef(tensor)});
+  add_name(module, "parameter", name, {tenon_module::Kind::Parameter, module.parameters.size()});
+  module.parameters.push_back({name, std::move(parameter)});
 }
 
 void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor,
                      bool persistent) {
-  check_name(module, "buffer", name);
+  add_name(module, "buffer", name, {tenon_module::Kind::Buffer, module.buffers.size()});
   module.buffers.push_back({name, TensorRef(tensor), persistent});
 }
 
+namespace {
+
+// A module that is nobody's child, like one that is being made, can be below no other, and one
+// without children has none below. So trees are built, from below or from above, without a search.
+bool contains(tenon_module& module, tenon_module& part) {
+  if (&module == &part) return true;
+  if (module.children.empty() || part.registrations.load(std::memory_order_relaxed) == 0)
+    return false;
+  const std::vector<WalkItem> below =
+      walk(module, Walk::Modules, {.recurse = true, .names = false, .duplicates = false});
+  return std::any_of(below.begin(), below.end(),
+                     [&](const WalkItem& item) { return item.module == &part; });
+}
+
+}  // namespace
+
 void register_child(tenon_module& module, const std::string& name, tenon_module* child) {
-  check_name(module, "module", name);
-  for (const WalkItem& item :
-       child == nullptr ? std::vector<WalkItem>{} : walk(*child, Walk::Modules, true)) {
-    if (item.module == &module)
-      throw Error(TENON_ERROR_VALUE,
-                  "module " + quote(name) + " contains the module that it is registered in");
+  if (child != nullptr && contains(*child, module)) {
+    throw Error(TENON_ERROR_VALUE,
+                "module " + quote(name) + " contains the module that it is registered in");
   }
-  if (child != nullptr) child->retain();
+  add_name(module, "module", name, {tenon_module::Kind::Child, module.children.size()});
   module.children.push_back({name, child});
+  if (child == nullptr) return;
+  child->retain();
+  child->registrations.fetch_add(1, std::memory_order_relaxed);
 }
 
-Tensor* find_tensor(tenon_module& module, std::string_view name) {
-  if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
-    tenon_module* child = find_child(module, name.substr(0, dot));
-    if (child != nullptr) return find_tensor(*child, name.substr(dot + 1));
-  }
-  for (const auto* list : {&module.parameters, &module.buffers}) {
-    for (const tenon_module::Entry& entry : *list) {
-      if (entry.name == name) return entry.tensor.get();
-    }
-  }
-  throw Error(TENON_ERROR_VALUE, type_name(module) + " has no parameter or buffer " + quote(name));
+namespace {
+
+// Null when `module` has no child of that name.
+const tenon_module::Child* own_child(const tenon_module& module, std::string_view name) {
+  const auto found = module.names.find(name);
+  if (found == module.names.end() || found->second.kind != tenon_module::Kind::Child)
+    return nullptr;
+  return &module.children[found->second.index];
 }
 
-tenon_module* find_child(tenon_module& module, std::string_view name) {
-  const size_t dot = name.find('.');
-  for (const tenon_module::Child& child : module.children) {
-    if (child.name != name.substr(0, dot)) continue;
-    return dot == std::string_view::npos || child.module == nullptr
-               ? child.module
-               : find_child(*child.module, name.substr(dot + 1));
-  }
+const tenon_module::Child& require_child(const tenon_module& module, std::string_view name) {
+  if (const tenon_module::Child* child = own_child(module, name)) return *child;
   throw Error(TENON_ERROR_VALUE, type_name(module) + " has no child module " + quote(name));
 }
 
-void set_training(tenon_module& module, bool training) {
-  module.training = training;
-  for (const tenon_module::Child& child : module.children) {
-    if (child.module != nullptr) set_training(*child.module, training);
+}  // namespace
+
+Tensor* find_tensor(tenon_module& module, std::string_view name) {
+  tenon_module* owner = &module;
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+    tenon_module* child = require_child(*owner, name.substr(0, dot)).module;
+    if (child == nullptr) break;
+    owner = child;
+    name.remove_prefix(dot + 1);
   }
+  const auto found = owner->names.find(name);
+  if (found != owner->names.end() && found->second.kind != tenon_module::Kind::Child) {
+    const bool parameter = found->second.kind == tenon_module::Kind::Parameter;
+    return (parameter ? owner->parameters : owner->buffers)[found->second.index].tensor.get();
+  }
+  throw Error(TENON_ERROR_VALUE, type_name(*owner) + " has no parameter or buffer " + quote(name));
+}
+
+tenon_module* find_child(tenon_module& module, std::string_view name) {
+  tenon_module* owner = &module;
+  for (;;) {
+    const size_t dot = name.find('.');
+    tenon_module* child = require_child(*owner, name.substr(0, dot)).module;
+    if (dot == std::string_view::npos || child == nullptr) return child;
+    owner = child;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+void set_training(tenon_module& module, bool training) {
+  for (const WalkItem& item : walk(module, Walk::Modules, {.recurse = true, .names = false}))
+    item.module->training = training;
 }
 
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
@@ -342,11 +414,19 @@ void call_module(tenon_module& module, std::span<const tenon_value> inputs, teno
                                       " is a mode: enter it by a ModeScope; it has no forward to "
                                       "be called");
   }
-  tenon_error* error = nullptr;
-  const tenon_status status =
-      descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
-                         static_cast<int64_t>(inputs.size()), &result, &error);
-  if (status != TENON_OK) throw_status(status, error);
+  const auto forward = [&] {
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
+                           static_cast<int64_t>(inputs.size()), &result, &error);
+    if (status != TENON_OK) throw_status(status, error);
+  };
+  // Modules call those inside of them, to any depth.
+  if (stack_is_low()) [[unlikely]] {
+    run_on_fresh_stack(forward);
+  } else {
+    forward();
+  }
 }
 
 namespace {
@@ -371,16 +451,66 @@ ModeEntry* enter_module(tenon_module& module, bool below) {
   return mode;
 }
 
-std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse) {
+void visit_modules(tenon_module& root, WalkOptions options,
+                   const std::function<void(tenon_module&, const std::string& prefix)>& enter) {
+  std::unordered_set<const tenon_module*> seen{&root};
+  std::string prefix;
+  enter(root, prefix);
+  std::vector<Step> steps;
+  if (options.recurse) steps.push_back({&root, 0, 0});
+  while (!steps.empty()) {
+    Step& step = steps.back();
+    if (step.next_child == step.module->children.size()) {
+      steps.pop_back();
+      continue;
+    }
+    const tenon_module::Child& child = step.module->children[step.next_child++];
+    if (child.module == nullptr) continue;
+    if (!options.duplicates && !seen.insert(child.module).second) continue;
+    if (options.names) {
+      prefix.resize(step.name_length);
+      (prefix += child.name) += '.';
+    }
+    enter(*child.module, prefix);
+    steps.push_back({child.module, 0, prefix.size()});
+  }
+}
+
+std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options) {
   std::vector<WalkItem> items;
-  walk_into(module, "", what, recurse, items);
+  std::unordered_set<const void*> seen;
+  const auto add = [&](const void* identity, std::string name, Tensor* tensor,
+                       tenon_module* found) {
+    if (options.duplicates || seen.insert(identity).second)
+      items.push_back({std::move(name), tensor, found});
+  };
+  if (what == Walk::Children && !options.recurse) {
+    for (const tenon_module::Child& child : module.children) {
+      if (child.module != nullptr)
+        add(child.module, options.names ? child.name : std::string(), nullptr, child.module);
+    }
+    return items;
+  }
+  visit_modules(module, options, [&](tenon_module& entered, const std::string& prefix) {
+    if (what == Walk::Modules || (what == Walk::Children && &entered != &module)) {
+      add(&entered, prefix.substr(0, prefix.empty() ? 0 : prefix.size() - 1), nullptr, &entered);
+      return;
+    }
+    if (what == Walk::Children) return;
+    for (const tenon_module::Entry& entry :
+         what == Walk::Parameters ? entered.parameters : entered.buffers) {
+      if (!entry.tensor) continue;
+      add(entry.tensor.get(), options.names ? prefix + entry.name : std::string(),
+          entry.tensor.get(), nullptr);
+    }
+  });
   return items;
 }
 
 namespace {
 
 // A copy; one of another type is asked to convert itself.
-TensorRef convert(Tensor& tensor, tenon_dtype dtype) {
+TensorRef converted(Tensor& tensor, tenon_dtype dtype) {
   if (!tensor.typed()) return contiguous_copy(tensor, dtype);
   tenon_value wanted{};
   wanted.tag = TENON_VALUE_DTYPE;
@@ -399,22 +529,27 @@ void convert(tenon_module& module, tenon_dtype dtype) {
                 std::string("modules are converted to floating point dtypes only, not ") +
                     dtype_text(dtype));
   }
-  for (auto* list : {&module.parameters, &module.buffers}) {
-    for (tenon_module::Entry& entry : *list) {
-      if (!entry.tensor || !dtype_floating(entry.tensor->view.dtype) ||
-          entry.tensor->view.dtype == dtype)
-        continue;
-      TensorRef converted = convert(*entry.tensor, dtype);
-      if (entry.tensor->requires_grad()) set_requires_grad(*converted, true);
-      entry.tensor = std::move(converted);
+  struct Change {
+    Tensor* tensor;
+    TensorRef value, grad;
+  };
+  std::vector<Change> changes;
+  for (const Walk what : {Walk::Parameters, Walk::Buffers}) {
+    for (const WalkItem& item : walk(module, what, {.recurse = true, .names = false})) {
+      Tensor& tensor = *item.tensor;
+      if (!dtype_floating(tensor.view.dtype) || tensor.view.dtype == dtype) continue;
+      const TensorRef grad = grad_of(tensor);
+      changes.push_back(
+          {&tensor, converted(tensor, dtype), grad ? converted(*grad, dtype) : TensorRef()});
     }
   }
-  for (const tenon_module::Child& child : module.children) {
-    if (child.module != nullptr) convert(*child.module, dtype);
-  }
+  for (Change& change : changes) replace_value(*change.tensor, *change.value, change.grad.get());
 }
 
-std::string module_text(tenon_module& module) {
+namespace {
+
+// What the parentheses behind a type hold.
+std::string extra_text(tenon_module& module) {
   std::string extra;
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   if (descriptor.extra_repr != nullptr) {
@@ -425,23 +560,56 @@ std::string module_text(tenon_module& module) {
     if (status != TENON_OK) throw_status(status, error);
     if (text.tag == TENON_VALUE_STRING) extra.assign(text.as.string, text.length);
     release_value(text);
-  } else {
-    for (size_t i = 0; i < module.attributes.size(); ++i) {
-      if (!extra.empty()) extra += ", ";
-      extra += module.type->schema.parameters[i].name + "=" +
-               attribute_text(module.attributes.data()[i]);
+    return extra;
+  }
+  for (size_t i = 0; i < module.attributes.size(); ++i) {
+    if (!extra.empty()) extra += ", ";
+    extra +=
+        module.type->schema.parameters[i].name + "=" + attribute_text(module.attributes.data()[i]);
+  }
+  return extra;
+}
+
+}  // namespace
+
+std::string module_text(tenon_module& module) {
+  std::string text;
+  std::vector<Step> steps;
+  const auto new_line = [&](size_t depth) { (text += '\n').append(2 * depth, ' '); };
+  const auto open = [&](tenon_module& opened) {
+    const size_t depth = steps.size();
+    text += type_name(opened) + "(";
+    const std::string extra = extra_text(opened);
+    if (!opened.children.empty() && !extra.empty()) new_line(depth + 1);
+    for (const char c : extra) {
+      if (c == '\n')
+        new_line(depth);
+      else
+        text += c;
     }
+    if (opened.children.empty())
+      text += ")";
+    else
+      steps.push_back({&opened, 0, 0});
+  };
+  open(module);
+  while (!steps.empty()) {
+    Step& step = steps.back();
+    if (step.next_child == step.module->children.size()) {
+      steps.pop_back();
+      new_line(steps.size());
+      text += ")";
+      continue;
+    }
+    const tenon_module::Child& child = step.module->children[step.next_child++];
+    new_line(steps.size());
+    text += "(" + child.name + "): ";
+    if (child.module == nullptr)
+      text += "None";
+    else
+      open(*child.module);
   }
-  std::string text = type_name(module) + "(" + extra;
-  if (module.children.empty()) return text + ")";
-  if (!extra.empty()) text += "\n  " + extra;
-  for (const tenon_module::Child& child : module.children) {
-    std::string inner = child.module == nullptr ? "None" : module_text(*child.module);
-    for (size_t at = inner.find('\n'); at != std::string::npos; at = inner.find('\n', at + 3))
-      inner.insert(at + 1, "  ");
-    text += "\n  (" + child.name + "): " + inner;
-  }
-  return text + "\n)";
+  return text;
 }
 
 }  // namespace tenon::core

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -85,6 +86,12 @@ struct tenon_module {
     std::string name;
     tenon_module* module = nullptr;  // owned; null: a known name without a value
   };
+  // Where a name is.
+  enum class Kind : uint8_t { Parameter, Buffer, Child };
+  struct Place {
+    Kind kind;
+    size_t index;
+  };
 
   explicit tenon_module(const tenon::core::ModuleType& module_type) : type(&module_type) {}
 
@@ -94,6 +101,8 @@ struct tenon_module {
   std::vector<Entry> parameters;
   std::vector<Entry> buffers;
   std::vector<Child> children;
+  std::map<std::string, Place, std::less<>> names;
+  std::atomic<int32_t> registrations{0};  // as a child of others
   void* state = nullptr;
   bool training = true;
 
@@ -105,6 +114,7 @@ struct tenon_module {
  private:
   ~tenon_module() = default;
   static void destroy(tenon_module* module) noexcept;
+  tenon_module* next_waiting_ = nullptr;  // to be destroyed
 };
 
 namespace tenon::core {
@@ -148,6 +158,8 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 ModuleRef create_module(const tenon_tree& tree);
 
 // Names must be non-empty, without dots, and new among parameters, buffers and children.
+// A tensor that does not require grad is left as it is: the parameter is another tensor on its
+// memory, as nn.Parameter makes one. One that requires grad is a parameter already, and shared.
 void register_parameter(tenon_module& module, const std::string& name, Tensor* tensor);
 void register_buffer(tenon_module& module, const std::string& name, Tensor* tensor,
                      bool persistent);
@@ -168,10 +180,21 @@ struct WalkItem {
   Tensor* tensor = nullptr;
   tenon_module* module = nullptr;
 };
+struct WalkOptions {
+  bool recurse = true;
+  bool names = true;  // fill them in
+  bool duplicates =
+      false;  // under each of its names; else a tensor or module comes once, first name
+};
+// Calls `enter` with the module and, where `recurse` is set, all below it, in registration order,
+// parents first; `prefix` is what its members' names begin with: "", "layers.0.".
+void visit_modules(tenon_module& root, WalkOptions options,
+                   const std::function<void(tenon_module&, const std::string& prefix)>& enter);
 // In registration order, parents first; names are dotted below. Names without a value are left out.
-std::vector<WalkItem> walk(tenon_module& module, Walk what, bool recurse);
+std::vector<WalkItem> walk(tenon_module& module, Walk what, WalkOptions options);
 
-// Converts floating parameters and buffers.
+// Converts floating parameters and buffers, and gradients with them, where they are: handles of
+// them stay good. All of them or, when it throws, none.
 void convert(tenon_module& module, tenon_dtype dtype);
 // Linear(in_features=1, out_features=1, bias=True); children indented by two spaces.
 std::string module_text(tenon_module& module);

@@ -1,6 +1,9 @@
 // Module state in files: saving, and loading with a full report of what does not fit.
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -14,16 +17,20 @@ namespace tenon::core {
 
 namespace {
 
-void collect(tenon_module& module, const std::string& prefix, StoredTensors& state) {
-  for (const tenon_module::Entry& entry : module.parameters) {
-    if (entry.tensor) state.add(prefix + entry.name, entry.tensor);
-  }
-  for (const tenon_module::Entry& entry : module.buffers) {
-    if (entry.tensor && entry.persistent) state.add(prefix + entry.name, entry.tensor);
-  }
-  for (const tenon_module::Child& child : module.children) {
-    if (child.module != nullptr) collect(*child.module, prefix + child.name + ".", state);
-  }
+// Under each of their names, shared ones too.
+StoredTensors collect(tenon_module& module) {
+  StoredTensors state;
+  visit_modules(module, {.recurse = true, .names = true, .duplicates = true},
+                [&](tenon_module& entered, const std::string& prefix) {
+                  for (const tenon_module::Entry& entry : entered.parameters) {
+                    if (entry.tensor) state.add(prefix + entry.name, entry.tensor);
+                  }
+                  for (const tenon_module::Entry& entry : entered.buffers) {
+                    if (entry.tensor && entry.persistent)
+                      state.add(prefix + entry.name, entry.tensor);
+                  }
+                });
+  return state;
 }
 
 std::string key_list(const std::vector<std::string>& keys) {
@@ -35,19 +42,23 @@ std::string key_list(const std::vector<std::string>& keys) {
 }  // namespace
 
 void save_module(tenon_module& module, const std::string& path) {
-  StoredTensors state;
-  collect(module, "", state);
+  const StoredTensors state = collect(module);
   save_tensors(path, state.tensors, state.types);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {
-  StoredTensors stored;
-  collect(module, "", stored);
+  const StoredTensors stored = collect(module);
   const std::vector<NamedTensor>& state = stored.tensors;
   const TensorFile file = load_tensors(path);
+  std::unordered_map<std::string_view, const NamedTensor*> in_file;
+  for (const NamedTensor& saved : file.tensors) in_file.emplace(saved.name, &saved);
+  const auto find = [&](const NamedTensor& own) {
+    const auto found = in_file.find(own.name);
+    return found == in_file.end() ? nullptr : found->second;
+  };
   LoadReport report;
   for (const NamedTensor& own : state) {
-    const NamedTensor* saved = file.find(own.name);
+    const NamedTensor* saved = find(own);
     if (saved == nullptr) {
       report.missing.push_back(own.name);
     } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(),
@@ -58,10 +69,10 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
           shape_text(own.tensor->shape()) + ".");
     }
   }
+  std::unordered_set<std::string_view> known;
+  for (const NamedTensor& own : state) known.insert(own.name);
   for (const NamedTensor& saved : file.tensors) {
-    const bool known = std::any_of(state.begin(), state.end(),
-                                   [&](const NamedTensor& own) { return own.name == saved.name; });
-    if (!known) report.unexpected.push_back(saved.name);
+    if (!known.contains(saved.name)) report.unexpected.push_back(saved.name);
   }
   std::string faults;
   if (strict && !report.missing.empty())
@@ -75,7 +86,7 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
                                          faults);
   }
   for (const NamedTensor& own : state) {
-    if (const NamedTensor* saved = file.find(own.name)) copy(*own.tensor, *saved->tensor);
+    if (const NamedTensor* saved = find(own)) copy(*own.tensor, *saved->tensor);
   }
 }
 

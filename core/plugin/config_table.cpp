@@ -318,7 +318,8 @@ constexpr ConfigKey kRootKeys[] = {
                 "ambiguous overrides, overrides of ops of others for types of others",
      .forms = kBool},
     {.name = "seed",
-     .meaning = "start of the random numbers; the same seed gives the same run",
+     .meaning =
+         "start of the random numbers; the same seed and number of threads give the same run",
      .forms = kSeed,
      .fallback = "0"},
     {.name = "threads", .meaning = "threads to compute with; all when left out", .forms = kThreads},

@@ -722,15 +722,20 @@ tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, in
                          tenon_value* names, tenon_value* items, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
+    const bool duplicates = (what & TENON_WALK_DUPLICATES) != 0;
+    what &= ~TENON_WALK_DUPLICATES;
     if (what < 0 || what > 3)
       throw Error(TENON_ERROR_ARGUMENT,
                   "walks are of parameters, buffers, children or modules (0 to 3), not " +
                       std::to_string(what));
-    if (names == nullptr && what == 2 && recurse == 0) {  // containers ask for it at each call
+    // Containers ask for it at each call.
+    if (names == nullptr && what == 2 && recurse == 0 && duplicates) {
       list_children(*module, count, items);
       return;
     }
-    const std::vector<WalkItem> found = walk(*module, static_cast<Walk>(what), recurse != 0);
+    const std::vector<WalkItem> found =
+        walk(*module, static_cast<Walk>(what),
+             {.recurse = recurse != 0, .names = names != nullptr, .duplicates = duplicates});
     std::vector<std::string> texts;
     std::vector<TensorRef> tensors;
     for (const WalkItem& item : found) {

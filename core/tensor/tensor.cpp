@@ -120,10 +120,11 @@ inline Layout lay_out(Tensor* tensor, Shape shape, Shape strides) {
     own_shape[i] = size;
     own_strides[i] = stride;
     int64_t reach = 0;
-    signs |= (size - 1) | stride;
+    const auto last = static_cast<int64_t>(static_cast<uint64_t>(size) - 1);
+    signs |= size | last | stride;
     layout.contiguous &= size == 1 || stride == layout.count;
     too_far |= __builtin_mul_overflow(layout.count, size, &layout.count);
-    too_far |= __builtin_mul_overflow(size - 1, stride, &reach);
+    too_far |= __builtin_mul_overflow(last, stride, &reach);
     too_far |= __builtin_add_overflow(layout.highest, reach, &layout.highest);
   }
   if (signs < 0 || too_far) [[unlikely]]
@@ -287,6 +288,22 @@ void set_type(Tensor& tensor, uint32_t type, Payload* payload) {
   if (payload != nullptr) payload->retain();
   if (tensor.extension->payload != nullptr) tensor.extension->payload->release();
   tensor.extension->payload = payload;
+}
+
+void replace_data(Tensor& tensor, const Tensor& value) {
+  constexpr uint32_t kTaken =
+      TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_TYPED;
+  constexpr uint32_t kKept = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_INFERENCE;
+  const uint32_t version = tensor.version();
+  if (value.storage != nullptr) value.storage->retain();
+  if (tensor.storage != nullptr) tensor.storage->release();
+  tensor.storage = value.storage;
+  if (tensor.storage != nullptr) tensor.storage->version.store(version + 1);
+  set_type(tensor, value.view.type, value.payload());
+  tensor.view.flags = (value.view.flags & kTaken) | (tensor.view.flags & kKept);
+  tensor.view.data = value.view.data;
+  tensor.view.dtype = value.view.dtype;
+  std::copy_n(value.view.strides, value.view.rank, mutable_strides(&tensor));
 }
 
 Payload* make_payload(uint32_t owner, int64_t bytes) {

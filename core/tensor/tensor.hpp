@@ -165,5 +165,8 @@ void set_type(Tensor& tensor, uint32_t type, Payload* payload);
 // Same storage, shape, strides, tensor type and payload, no history: what detach returns and saved
 // results hold.
 TensorRef make_detached(const Tensor& base);
+// Gives the tensor the dtype, memory, strides, type and payload of `value`, which has its shape.
+// Whoever saved it sees by the version that it has changed.
+void replace_data(Tensor& tensor, const Tensor& value);
 
 }  // namespace tenon::core

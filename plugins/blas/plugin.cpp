@@ -1,14 +1,5 @@
 // The blas plugin: matrix products on OpenBLAS, whose only home in the process this is.
 #include "product.hpp"
 
-namespace {
-
-tenon_status initialize(const tenon_tree*, tenon_error**) {
-  blas::use_threads(0);
-  return TENON_OK;
-}
-
-}  // namespace
-
 #define BLAS(op, module) op(Mm) op(Mv) op(Dot) op(Bmm) op(Addmm) op(Matmul) op(Outer)
-TENON_PLUGIN_WITH(blas, "0.1.0", BLAS, TENON_PLUGIN_RESIDENT, initialize)
+TENON_PLUGIN_WITH(blas, "0.1.0", BLAS, TENON_PLUGIN_RESIDENT, nullptr)

@@ -6,6 +6,11 @@
 #include <cblas.h>
 #include <climits>
 #include <type_traits>
+#include <vector>
+
+// Of OpenMP, which OpenBLAS computes with.
+extern "C" int omp_get_max_threads(void);
+extern "C" void omp_set_num_threads(int count);
 
 namespace blas {
 
@@ -15,10 +20,38 @@ using tenon::f32;
 using tenon::f64;
 using tenon::ValueError;
 
-// Up to this many multiplications (some 20 microseconds) a product stays in the calling thread.
+// As many multiplications (some 20 microseconds) are the least that a thread is given.
 constexpr double kThreadedProduct = 1024.0 * 1024;
-// Products up to this size are shared out whole, one thread each; larger ones are split inside.
+// Products up to this size are shared out whole; larger ones are split inside.
 constexpr double kWholeProduct = 16.0 * 1024 * 1024;
+// Rows or columns of a product that are split off together.
+constexpr int64_t kStrip = 32;
+// Elements of vectors whose product is summed in one piece.
+constexpr int64_t kDotPiece = 1 << 18;
+
+// OpenBLAS computes in the calling thread alone: threads of its own would spin while they wait, be
+// missing after a fork, and not obey the runtime's count. The application's OpenMP keeps its own.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// Grain of a loop over `size` rows, columns or products of `each` multiplications: at least
+// kThreadedProduct for a thread, and few pieces, because each packs its operands again.
+int64_t grain_of(double each, int64_t size) {
+  const auto least = static_cast<int64_t>(kThreadedProduct / std::max(each, 1.0)) + 1;
+  return least >= size ? least : std::max(least, size / (2 * tenon::thread_count()));
+}
 
 double multiplications(int64_t m, int64_t n, int64_t k) {
   return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
@@ -64,6 +97,21 @@ void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, 
   cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+void gemv(CBLAS_ORDER order, blasint m, blasint n, const float* a, blasint lda, const float* x,
+          blasint x_step, float* y) {
+  cblas_sgemv(order, CblasNoTrans, m, n, 1.0f, a, lda, x, x_step, 1.0f, y, 1);
+}
+void gemv(CBLAS_ORDER order, blasint m, blasint n, const double* a, blasint lda, const double* x,
+          blasint x_step, double* y) {
+  cblas_dgemv(order, CblasNoTrans, m, n, 1.0, a, lda, x, x_step, 1.0, y, 1);
+}
+float dot(blasint n, const float* x, blasint x_step, const float* y, blasint y_step) {
+  return cblas_sdot(n, x, x_step, y, y_step);
+}
+double dot(blasint n, const double* x, blasint x_step, const double* y, blasint y_step) {
+  return cblas_ddot(n, x, x_step, y, y_step);
+}
+
 template <class T>
 void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch, T alpha,
                  T beta) {
@@ -75,25 +123,34 @@ void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int6
   const auto* a_data = reinterpret_cast<const T*>(a.data);
   const auto* b_data = reinterpret_cast<const T*>(b.data);
   auto* out_data = reinterpret_cast<T*>(out.data);
-  const auto run = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      gemm(order, ta, tb, m, n, k, alpha, a_data + i * a.batch_stride, la.leading,
-           b_data + i * b.batch_stride, lb.leading, beta, out_data + i * out.batch_stride,
-           lo.leading);
-    }
+  // Rows [top, bottom) and columns [left, right) of one product.
+  const auto run = [&](int64_t i, int64_t top, int64_t bottom, int64_t left, int64_t right) {
+    const OneThread serial;
+    gemm(order, ta, tb, static_cast<blasint>(bottom - top), static_cast<blasint>(right - left), k,
+         alpha, a_data + i * a.batch_stride + top * a.row_stride, la.leading,
+         b_data + i * b.batch_stride + left * b.column_stride, lb.leading, beta,
+         out_data + i * out.batch_stride + top * out.row_stride + left * out.column_stride,
+         lo.leading);
   };
   const double each = multiplications(m, n, k);
-  if (batch == 1) {
-    use_threads(each);
-    run(0, 1);
+  if (batch > 1 && each <= kWholeProduct) {
+    tenon::parallel_for(0, batch, grain_of(each, batch), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) run(i, 0, m, 0, n);
+    });
     return;
   }
-  use_threads(each);
-  if (each > kWholeProduct) {
-    run(0, batch);
-  } else {
-    tenon::parallel_for(0, batch,
-                        std::max<int64_t>(1, static_cast<int64_t>(kThreadedProduct / each)), run);
+  const bool by_rows = m >= n;
+  const int64_t size = by_rows ? m : n, strips = (size + kStrip - 1) / kStrip;
+  const int64_t grain = grain_of(each / static_cast<double>(strips), strips);
+  for (int64_t i = 0; i < batch; ++i) {
+    tenon::parallel_for(0, strips, grain, [&](int64_t begin, int64_t end) {
+      const int64_t from = begin * kStrip, to = std::min(end * kStrip, size);
+      if (by_rows) {
+        run(i, from, to, 0, n);
+      } else {
+        run(i, 0, m, from, to);
+      }
+    });
   }
 }
 
@@ -169,16 +226,6 @@ Tensor readable_vector(const Tensor& vector) {
 }
 
 }  // namespace
-
-void use_threads(double multiplied) {
-  thread_local int32_t obeyed = 0;
-  // OpenBLAS goes parallel far earlier than waking threads pays.
-  const int32_t count = multiplied > kThreadedProduct ? tenon::thread_count() : 1;
-  if (__builtin_expect(count != obeyed, 0)) {
-    openblas_set_num_threads(count);
-    obeyed = count;
-  }
-}
 
 Matrices matrices(const Tensor& tensor) {
   const tenon_tensor_view& view = tensor.view_record();
@@ -257,16 +304,23 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const Matrices m = matrices(readable(a, copy));
   const Layout layout = layout_of(m);
   const Tensor vector = readable_vector(x);
-  use_threads(multiplications(rows, columns, 1));
   const CBLAS_ORDER order = layout.transposed ? CblasColMajor : CblasRowMajor;
+  const blasint n = blas_size(columns), step = blas_stride(vector);
+  blas_size(rows);
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    const auto* matrix = reinterpret_cast<const T*>(m.data);
+    tenon::parallel_for(
+        0, rows, grain_of(static_cast<double>(columns), rows), [&](int64_t begin, int64_t end) {
+          const OneThread serial;
+          gemv(order, static_cast<blasint>(end - begin), n, matrix + begin * m.row_stride,
+               layout.leading, vector.data<const T>(), step, y.data<T>() + begin);
+        });
+  };
   if (y.dtype() == f32) {
-    cblas_sgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0f,
-                reinterpret_cast<const float*>(m.data), layout.leading, vector.data<const float>(),
-                blas_stride(vector), 1.0f, y.data<float>(), 1);
+    run(float{});
   } else {
-    cblas_dgemv(order, CblasNoTrans, blas_size(rows), blas_size(columns), 1.0,
-                reinterpret_cast<const double*>(m.data), layout.leading,
-                vector.data<const double>(), blas_stride(vector), 1.0, y.data<double>(), 1);
+    run(double{});
   }
 }
 
@@ -287,14 +341,28 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
     return;
   }
   const Tensor x = readable_vector(a), y = readable_vector(b);
-  const blasint n = blas_size(count);
-  use_threads(static_cast<double>(n));
+  const blasint x_step = blas_stride(x), y_step = blas_stride(y);
+  const auto run = [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t pieces = (count + kDotPiece - 1) / kDotPiece;
+    std::vector<T> sums(static_cast<size_t>(pieces));
+    tenon::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+      const OneThread serial;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t from = i * kDotPiece;
+        sums[static_cast<size_t>(i)] = dot(static_cast<blasint>(std::min(kDotPiece, count - from)),
+                                           x.data<const T>() + from * x_step, x_step,
+                                           y.data<const T>() + from * y_step, y_step);
+      }
+    });
+    T total = 0;
+    for (const T sum : sums) total += sum;
+    *out.data<T>() = total;
+  };
   if (out.dtype() == f32) {
-    *out.data<float>() =
-        cblas_sdot(n, x.data<const float>(), blas_stride(x), y.data<const float>(), blas_stride(y));
+    run(float{});
   } else {
-    *out.data<double>() = cblas_ddot(n, x.data<const double>(), blas_stride(x),
-                                     y.data<const double>(), blas_stride(y));
+    run(double{});
   }
 }
 

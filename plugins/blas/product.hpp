@@ -34,10 +34,6 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
 void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch,
                        int64_t alpha, int64_t beta);
 
-// OpenBLAS keeps a thread count for each calling thread: sets it to the runtime's for work of so
-// many multiplications, to one where that is too little to share.
-void use_threads(double multiplied);
-
 // y = a x for a matrix and a vector, and the sum of products of two vectors.
 void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
 void dot(const Tensor& a, const Tensor& b, const Tensor& out);

@@ -30,9 +30,11 @@ struct Conv2d {
                               std::to_string(out_channels) + ", got " + std::to_string(groups));
     }
     const int64_t shape[] = {out_channels, in_channels / groups, kernel_size[0], kernel_size[1]};
-    const int64_t fan_in = shape[1] * shape[2] * shape[3];
-    self.register_parameter("weight", uniform_parameter({shape, 4}, fan_in));
-    self.register_parameter("bias", bias ? uniform_parameter({shape, 1}, fan_in) : Tensor());
+    const Tensor weight = tenon::empty_tensor({shape, 4});  // refuses sizes whose product overflows
+    const int64_t fan_in = weight.numel() / out_channels;
+    self.register_parameter("weight", uniform_parameter(weight, fan_in));
+    self.register_parameter(
+        "bias", bias ? uniform_parameter(tenon::empty_tensor({out_channels}), fan_in) : Tensor());
   }
   static Tensor forward(const Module& self, const Tensor& input) {
     return tenon::nn::functional::conv2d(input, self.tensor("weight"), self.tensor("bias"),

@@ -10,10 +10,10 @@ namespace nn {
 using tenon::Module;
 
 // Uniform within 1 / sqrt(fan_in) of zero: He's initialization as PyTorch's layers use it.
-inline Tensor uniform_parameter(IntList shape, int64_t fan_in) {
+inline Tensor uniform_parameter(const Tensor& values, int64_t fan_in) {
   const tenon::NoGrad plain;
   const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
-  return tenon::empty_tensor(shape).uniform_(-bound, bound);
+  return values.uniform_(-bound, bound);
 }
 
 inline void check_size(const char* module, const char* name, int64_t size, int64_t least) {

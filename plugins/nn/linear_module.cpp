@@ -12,9 +12,11 @@ struct Linear {
   static void create(Module& self, int64_t in_features, int64_t out_features, bool bias) {
     check_size("Linear", "in_features", in_features, 0);
     check_size("Linear", "out_features", out_features, 0);
-    const int64_t shape[] = {out_features, in_features};
-    self.register_parameter("weight", uniform_parameter({shape, 2}, in_features));
-    self.register_parameter("bias", bias ? uniform_parameter({shape, 1}, in_features) : Tensor());
+    const Tensor weight = tenon::empty_tensor({out_features, in_features});
+    self.register_parameter("weight", uniform_parameter(weight, in_features));
+    self.register_parameter(
+        "bias",
+        bias ? uniform_parameter(tenon::empty_tensor({out_features}), in_features) : Tensor());
   }
   static Tensor forward(const Module& self, const Tensor& input) {
     return tenon::nn::functional::linear(input, self.tensor("weight"), self.tensor("bias"));

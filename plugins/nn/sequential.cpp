@@ -12,7 +12,7 @@ struct Sequential {
   static constexpr auto doc = "Runs its layers in order, each on the result of the one before.";
 
   static Tensor forward(const Module& self, const Tensor& input) {
-    const std::vector<Module> layers = self.children();
+    const std::vector<Module> layers = self.children(false);  // shared ones too, each time
     if (layers.empty())
       throw tenon::ValueError("Sequential(): there are no layers to run; give it at least one");
     Tensor value = input;

@@ -1,5 +1,7 @@
 // Modules through the skin: registration, walks, state, printing.
 #include <cstdio>
+#include <functional>
+#include <pthread.h>
 
 #include "tests/sdk/functions.hpp"
 
@@ -36,6 +38,32 @@ Module linear_of(int64_t in, int64_t out, bool bias = true) {
 }
 Module sequential(const std::string& layers) {
   return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
+}
+
+// In a thread with so small a stack that nothing can recurse far.
+void on_small_stack(const std::function<void()>& body) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);
+  pthread_t thread{};
+  const auto run = [](void* state) -> void* {
+    (*static_cast<const std::function<void()>*>(state))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run,
+                         const_cast<void*>(static_cast<const void*>(&body))) == 0);
+  pthread_attr_destroy(&attributes);
+  pthread_join(thread, nullptr);
+}
+
+// `levels` Sequentials in each other, the innermost around `core`.
+Module nested(int levels, Module core) {
+  for (int i = 0; i < levels; ++i) {
+    Module outer = Module::create("Sequential");
+    outer.register_child("0", core);
+    core = std::move(outer);
+  }
+  return core;
 }
 
 }  // namespace
@@ -194,6 +222,212 @@ TEST_SUITE("sdk/module") {
     CHECK(bare.parameters().size() == 1);
     CHECK_FALSE(bare.tensor("bias").defined());
     CHECK(has(bare.text(), "bias=False"));
+  }
+
+  TEST_CASE("a parameter that does not require grad is left as it is, and shares its memory") {
+    Module module = module_of("fx.Bare");
+    const Tensor mine = row({1, 2});
+    module.register_parameter("mine", mine);
+    CHECK_FALSE(mine.requires_grad());
+    const Tensor parameter = module.tensor("mine");
+    CHECK(parameter.requires_grad());
+    CHECK(parameter.is_leaf());
+    mine.fill_(5);
+    CHECK(numbers(parameter) == Numbers{5, 5});
+    const Tensor own = leaf({3});
+    module.register_parameter("own", own);
+    CHECK(module.tensor("own").is_same(own));
+    module.tensor("mine").requires_grad_(false);
+    CHECK_FALSE(module.tensor("mine").requires_grad());
+  }
+
+  TEST_CASE("parameters are floating point") {
+    Module module = module_of("fx.Bare");
+    for (const DType dtype : {i64, u8, boolean}) {
+      const Tensor count = zeros({2}, dtype);
+      const Refusal refused = refusal([&] { module.register_parameter("count", count); });
+      CHECK(refused.kind == TENON_ERROR_TYPE);
+      CHECK(refused.text == "parameter 'count' of Bare is " + std::string(dtype_text(dtype)) +
+                                ": parameters require grad and must be floating point; register "
+                                "it as a buffer");
+      CHECK_FALSE(count.requires_grad());
+    }
+    // What was refused has left no name behind.
+    module.register_buffer("count", zeros({2}, i64));
+  }
+
+  TEST_CASE("what is registered twice is listed once, under its first name") {
+    Module module = module_of("fx.Bare");
+    Module shared = linear_of(2, 2);
+    module.register_child("first", shared);
+    module.register_child("second", shared);
+    Module other = module_of("fx.Bare");
+    other.register_parameter("tied", module.tensor("weight"));
+    other.register_buffer("same", module.tensor("running"));
+    module.register_child("other", other);
+    CHECK(names_of(module.named_parameters()) ==
+          Names{"weight", "first.weight", "first.bias", "other.weight"});
+    CHECK(names_of(module.named_parameters(true, false)) ==
+          Names{"weight", "first.weight", "first.bias", "second.weight", "second.bias",
+                "other.weight", "other.tied"});
+    CHECK(module.parameters().size() == 4);
+    CHECK(names_of(module.named_buffers()) ==
+          Names{"running", "scratch", "other.running", "other.scratch"});
+    CHECK(module.buffers().size() == 4);
+    CHECK(names_of(module.named_children()) == Names{"first", "other"});
+    CHECK(module.children().size() == 2);
+    CHECK(module.children(false).size() == 3);
+    CHECK(names_of(module.named_modules()) == Names{"", "first", "other"});
+    CHECK(names_of(module.named_modules(false)) == Names{"", "first", "second", "other"});
+    CHECK(module.modules().size() == 3);
+    // State has all names.
+    TemporaryFile file;
+    module.save(file.path);
+    const auto saved = load_tensors(file.path);
+    CHECK(saved.size() == 7 + 3);
+    module.load(file.path);
+  }
+
+  TEST_CASE("a layer that is registered twice runs twice") {
+    Module steps = Module::create("Sequential");
+    const Module step = Module::create("fx.Branch", arg("value") = 1);
+    for (const char* name : {"0", "1", "2"}) steps.register_child(name, step);
+    CHECK(steps(row({1})).item() == 4);
+    CHECK(steps.parameters().size() == 1);
+  }
+
+  TEST_CASE("walks over modules that are shared at every level are linear") {
+    Module top = linear_of(1, 1);
+    for (int level = 0; level < 200; ++level) {  // 2^200 paths
+      Module outer = Module::create("Sequential");
+      outer.register_child("left", top);
+      outer.register_child("right", top);
+      top = outer;
+    }
+    CHECK(top.parameters().size() == 2);
+    CHECK(top.modules().size() == 201);
+    top.eval();
+    CHECK_FALSE(top.modules().back().training());
+    top.to(f64);
+    CHECK(top.parameters()[0].dtype() == f64);
+    CHECK(has(refusal([&] { top.modules().back().register_child("top", top); }).text,
+              "contains the module that it is registered in"));
+  }
+
+  TEST_CASE("to converts parameters, gradients and buffers where they are") {
+    Module linear = linear_of(2, 1);
+    Module around = module_of("fx.Bare");
+    around.register_parameter("tied", linear.tensor("weight"));
+    around.register_child("linear", linear);
+    const Tensor weight = linear.tensor("weight"), running = around.tensor("running");
+    int64_t hooked = 0;
+    Tensor(weight).register_hook([&](const Tensor&) { ++hooked; });
+    sum(linear(ones({3, 2}))).backward();
+    const Tensor grad = weight.grad();
+    const std::vector<float> values = weight.to_vector<float>();
+    const int64_t version = weight.version();
+    around.to(f64);
+    CHECK(linear.tensor("weight").is_same(weight));
+    CHECK(around.tensor("tied").is_same(weight));
+    CHECK(weight.dtype() == f64);
+    CHECK(weight.requires_grad());
+    CHECK(weight.is_leaf());
+    CHECK(weight.version() > version);
+    CHECK(numbers(weight) == Numbers(values.begin(), values.end()));
+    CHECK(weight.grad().dtype() == f64);
+    CHECK(numbers(weight.grad()) == Numbers{3, 3});
+    CHECK(grad.dtype() == f32);
+    around.to(f32);
+    CHECK(around.tensor("running").is_same(running));
+    CHECK(running.dtype() == f32);
+    around.to(f64);
+    // Gradients arrive as before, in the new dtype and at the same hooks.
+    sum(linear(ones({3, 2}, f64))).backward();
+    CHECK(numbers(weight.grad()) == Numbers{6, 6});
+    CHECK(hooked == 2);
+  }
+
+  TEST_CASE("a graph from before to reads no parameter that has changed since") {
+    Module linear = linear_of(2, 1);
+    const Tensor input = ones({3, 2}).requires_grad_();
+    const Tensor before = sum(linear(input)), bias = linear.tensor("bias");
+    const Tensor shifted = sum(bias * 2);
+    linear.to(f64);
+    CHECK(refusal([&] { before.backward(); }).kind == TENON_ERROR_INPLACE);
+    // What did not keep the parameter goes through, and arrives in the dtype that it has now.
+    shifted.backward();
+    CHECK(bias.grad().dtype() == f64);
+    CHECK(numbers(bias.grad()) == Numbers{2});
+  }
+
+  TEST_CASE("modules nested deep are made, walked, saved, loaded, converted and freed") {
+    const Module model = module_of("fx.Bare");  // loads the fixture on a stack of ordinary size
+    on_small_stack([&] {
+      Module deep = nested(2000, linear_of(2, 2));
+      CHECK(deep.parameters().size() == 2);
+      CHECK(deep.named_parameters().size() == 2);
+      CHECK(deep.modules().size() == 2001);
+      deep.eval();
+      deep.to(f64);
+      TemporaryFile file;
+      deep.save(file.path);
+      deep.load(file.path);
+      const std::string name = deep.named_parameters()[1].first;
+      CHECK(deep.tensor(name.c_str()).is_same(deep.parameters()[1]));
+      CHECK(deep.child(name.substr(0, name.rfind('.')).c_str()).type() == "Linear");
+      const std::string text = deep.text();
+      CHECK(text.size() > 2000 * 2000 * 2);
+      CHECK(deep(ones({1, 2}, f64)).sizes() == std::vector<int64_t>{1, 2});
+      deep = nested(100000, Module::create("ReLU"));
+      CHECK(deep.parameters().empty());
+      CHECK(deep.modules().size() == 100001);
+      deep.eval();
+      CHECK(has(refusal([&] { deep.modules().back().register_child("top", deep); }).text,
+                "contains the module that it is registered in"));
+    });
+  }
+
+  TEST_CASE("modules with many children are made, walked, printed, run and freed") {
+    Module wide = Module::create("Sequential");
+    const int64_t count = 100000;
+    for (int64_t i = 0; i < count; ++i)
+      wide.register_child(std::to_string(i).c_str(), Module::create("ReLU"));
+    CHECK(static_cast<int64_t>(wide.children().size()) == count);
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i)
+      found += wide.child(std::to_string(i).c_str()).defined() ? 1 : 0;
+    CHECK(found == count);
+    CHECK(static_cast<int64_t>(wide.text().size()) > count * 10);
+    CHECK(has(refusal([&] { wide.register_child("77777", Module::create("ReLU")); }).text,
+              "already defined"));
+  }
+
+  TEST_CASE("state of many parameters is saved and loaded") {
+    Module wide = module_of("fx.Bare");
+    const Tensor parameter = leaf({1});
+    for (int i = 0; i < 20000; ++i)
+      wide.register_parameter(("p" + std::to_string(i)).c_str(), parameter);
+    CHECK(wide.parameters().size() == 2);
+    TemporaryFile file;
+    wide.save(file.path);
+    wide.load(file.path);
+  }
+
+  TEST_CASE("cycles are refused, wherever they would close") {
+    const auto refused = [](Module& module, const Module& child) {
+      return has(refusal([&] { module.register_child("loop", child); }).text,
+                 "contains the module that it is registered in");
+    };
+    Module a = Module::create("Sequential"), b = Module::create("Sequential"),
+           c = Module::create("Sequential");
+    CHECK(refused(a, a));
+    a.register_child("b", b);
+    CHECK(refused(b, a));
+    b.register_child("c", c);
+    CHECK(refused(c, a));
+    CHECK(refused(c, b));
+    a.register_child("c", c);  // shared, not a cycle
+    CHECK(a.modules().size() == 3);
   }
 
   TEST_CASE("ST-12 loading state, strict and not") {

@@ -57,6 +57,9 @@ class Module {
     return detail::from_value<T>(host().module_attributes(required())[i]);
   }
   // Registration, in a definition's create. Undefined: a known name without a value.
+  // As PyTorch's Parameter(tensor): the parameter requires grad and shares the tensor's memory, the
+  // tensor itself is not changed. A tensor that requires grad is registered as it is, so
+  // `b.register_parameter("weight", a.tensor("weight"))` shares one parameter.
   void register_parameter(const char* name, const Tensor& tensor) {
     detail::check(host().module_register_parameter, required(), name, tensor.handle());
   }
@@ -88,32 +91,39 @@ class Module {
   void train(bool training = true) { host().module_train(required(), training ? 1 : 0); }
   void eval() { train(false); }
 
-  std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true) const {
-    return walk(0, recurse);
+  // What is registered several times, a shared weight for example, comes once, under its first
+  // name, unless remove_duplicate is false.
+  std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true,
+                                                               bool remove_duplicate = true) const {
+    return named<Tensor>(0, recurse, remove_duplicate);
   }
-  std::vector<std::pair<std::string, Tensor>> named_buffers(bool recurse = true) const {
-    return walk(1, recurse);
+  std::vector<std::pair<std::string, Tensor>> named_buffers(bool recurse = true,
+                                                            bool remove_duplicate = true) const {
+    return named<Tensor>(1, recurse, remove_duplicate);
   }
-  std::vector<Tensor> parameters() const {
-    std::vector<Tensor> list;
-    for (auto& item : named_parameters()) list.push_back(std::move(item.second));
-    return list;
+  std::vector<std::pair<std::string, Module>> named_children() const {
+    return named<Module>(2, false, true);
   }
+  // This module first, under the name "".
+  std::vector<std::pair<std::string, Module>> named_modules(bool remove_duplicate = true) const {
+    return named<Module>(3, true, remove_duplicate);
+  }
+  std::vector<Tensor> parameters(bool recurse = true) const {
+    return listed<Tensor>(0, recurse, true);
+  }
+  std::vector<Tensor> buffers(bool recurse = true) const {
+    return listed<Tensor>(1, recurse, true);
+  }
+  std::vector<Module> children(bool remove_duplicate = true) const {
+    return listed<Module>(2, false, remove_duplicate);
+  }
+  std::vector<Module> modules() const { return listed<Module>(3, true, true); }
   // Drops every parameter's gradient.
   void zero_grad() const {
     for (const Tensor& parameter : parameters()) Tensor(parameter).set_grad({});
   }
-  std::vector<Module> children() const {
-    Value items;
-    int64_t count = 0;
-    detail::check(host().module_walk, required(), 2, 0, &count, static_cast<tenon_value*>(nullptr),
-                  items.slot());
-    std::vector<Module> list;
-    list.reserve(static_cast<size_t>(count));
-    tenon_module* const* handles = items.get().as.modules;
-    for (int64_t i = 0; i < count; ++i) list.push_back(borrow(handles[i]));
-    return list;
-  }
+  // Converts floating point parameters, their gradients and buffers where they are: handles of them
+  // stay good.
   void to(DType dtype) {
     detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
   }
@@ -134,15 +144,41 @@ class Module {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
     return handle_;
   }
-  std::vector<std::pair<std::string, Tensor>> walk(int32_t what, bool recurse) const {
-    Value names, items;
+  static Tensor borrow_item(const tenon_value& items, size_t i, const Tensor*) {
+    return Tensor::borrow(items.as.tensors[i]);
+  }
+  static Module borrow_item(const tenon_value& items, size_t i, const Module*) {
+    return borrow(items.as.modules[i]);
+  }
+  int64_t walk(int32_t what, bool recurse, bool remove_duplicate, tenon_value* names,
+               tenon_value* items) const {
     int64_t count = 0;
-    detail::check(host().module_walk, required(), what, recurse ? 1 : 0, &count, names.slot(),
-                  items.slot());
-    const std::vector<std::string> texts = names.texts();
-    std::vector<std::pair<std::string, Tensor>> list;
+    detail::check(host().module_walk, required(),
+                  remove_duplicate ? what : what | TENON_WALK_DUPLICATES, recurse ? 1 : 0, &count,
+                  names, items);
+    return count;
+  }
+  template <class Item>
+  std::vector<Item> listed(int32_t what, bool recurse, bool remove_duplicate) const {
+    Value items;
+    const int64_t count = walk(what, recurse, remove_duplicate, nullptr, items.slot());
+    std::vector<Item> list;
+    list.reserve(static_cast<size_t>(count));
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+      list.push_back(borrow_item(items.get(), i, static_cast<const Item*>(nullptr)));
+    return list;
+  }
+  template <class Item>
+  std::vector<std::pair<std::string, Item>> named(int32_t what, bool recurse,
+                                                  bool remove_duplicate) const {
+    Value names, items;
+    walk(what, recurse, remove_duplicate, names.slot(), items.slot());
+    std::vector<std::string> texts = names.texts();
+    std::vector<std::pair<std::string, Item>> list;
+    list.reserve(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
-      list.emplace_back(texts[i], Tensor::borrow(items.get().as.tensors[i]));
+      list.emplace_back(std::move(texts[i]),
+                        borrow_item(items.get(), i, static_cast<const Item*>(nullptr)));
     }
     return list;
   }

@@ -117,6 +117,28 @@ TEST_SUITE("nn") {
     CHECK(table(tenon::tensor({1, 2})).sizes() == std::vector<int64_t>{2, 20});
   }
 
+  TEST_CASE("sizes whose product cannot be addressed are refused before anything is computed") {
+    const auto most = std::to_string(INT64_MAX);
+    for (const std::string& description : std::vector<std::string>{
+             R"({"type": "Conv2d", "in_channels": 1, "out_channels": 1, "kernel_size": [3, )" +
+                 most + "]}",
+             R"({"type": "Conv2d", "in_channels": )" + most +
+                 R"(, "out_channels": 2, "kernel_size": 1})",
+             R"({"type": "Conv2d", "in_channels": 4611686018427387904, "out_channels": 1,
+                 "kernel_size": [4, 4]})",
+             R"({"type": "Linear", "in_features": )" + most + R"(, "out_features": 3})",
+             R"({"type": "Linear", "in_features": 4294967296, "out_features": 4294967296})",
+             R"({"type": "Linear", "in_features": 0, "out_features": )" + most + "}",
+             R"({"type": "Embedding", "num_embeddings": 4294967296, "embedding_dim": 4294967296})",
+             R"({"type": "LayerNorm", "normalized_shape": [4294967296, 4294967296]})",
+         }) {
+      CAPTURE(description);
+      const std::string text = refusal([&] { from_json(description); });
+      CHECK((text.find("can be addressed") != std::string::npos ||
+             text.find("cannot allocate") != std::string::npos));
+    }
+  }
+
   TEST_CASE("modules without parameters run their op") {
     const Tensor x = numbers({2, 3, 4, 4});
     const auto run = [&](const std::string& json) { return from_json(json)(x); };

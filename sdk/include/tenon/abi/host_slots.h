@@ -221,7 +221,10 @@
   X(0, void, module_release, (tenon_module * module))                                              \
   X(0, const char*, module_type, (const tenon_module* module))                                     \
   X(0, const tenon_value*, module_attributes, (const tenon_module* module))                        \
-  /* Null tensors and modules register a known name without a value. */                            \
+  /* Null tensors and modules register a known name without a value. A parameter requires grad: a  \
+   * tensor that does not is left as it is, and a tensor on its memory registered, which           \
+   * module_tensor gives; one that does is registered itself, so that modules can share it.        \
+   * TypeError for dtypes that are not floating point. */                                          \
   X(0, tenon_status, module_register_parameter,                                                    \
     (tenon_module * module, const char* name, tenon_tensor* tensor, tenon_error** error))          \
   X(0, tenon_status, module_register_buffer,                                                       \
@@ -240,7 +243,9 @@
   X(0, int32_t, module_training, (const tenon_module* module))                                     \
   X(0, void, module_train, (tenon_module * module, int32_t training))                              \
   /* Walks in registration order: names (dotted below; null: not wanted) and values, both given.   \
-   * `what`: 0 parameters, 1 buffers, 2 children, 3 modules (self first, name ""). */              \
+   * `what`: 0 parameters, 1 buffers, 2 children, 3 modules (self first, name ""). A tensor or     \
+   * module that is registered several times comes once, under its first name, unless              \
+   * TENON_WALK_DUPLICATES is added. */                                                            \
   X(0, tenon_status, module_walk,                                                                  \
     (tenon_module * module, int32_t what, int32_t recurse, int64_t * count, tenon_value * names,   \
      tenon_value * items, tenon_error * *error))                                                   \

@@ -9,6 +9,9 @@
 #include "type.h"
 #include "value.h"
 
+/* Added to what module_walk is asked for: what is shared comes under each of its names. */
+#define TENON_WALK_DUPLICATES 4
+
 /* Growable: begins with its size. The host owns parameters, buffers, children, attributes, the
  * training flag, saving and loading; the plugin owns `state`. */
 typedef struct tenon_module_descriptor {

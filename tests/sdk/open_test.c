@@ -1,0 +1,98 @@
+/* libtenon opened at run time, as language bindings and hosts that are plugins do: by a C program
+ * that does not link it, from a thread, while older threads exist. They use it, too, and with it
+ * plugins that have thread-local storage. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tenon/abi/abi.h>
+
+static const char *library_path, *fixtures;
+static const tenon_host* host;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
+
+static void require(int holds, const char* what, const char* detail) {
+  if (holds) return;
+  fprintf(stderr, "%s: %s\n", what, detail == NULL ? "" : detail);
+  exit(1);
+}
+static void check(tenon_status status, tenon_error* error, const char* what) {
+  require(status == TENON_OK, what, error == NULL ? "" : host->error_message(error));
+}
+
+static void* open_library(void* unused) {
+  (void)unused;
+  void* library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
+  require(library != NULL, "dlopen", library == NULL ? dlerror() : "");
+  const tenon_host* (*get)(void);
+  void* symbol = dlsym(library, "tenon_host_get");
+  require(symbol != NULL, "dlsym", "tenon_host_get");
+  memcpy(&get, &symbol, sizeof(get));
+  pthread_mutex_lock(&mutex);
+  host = get();
+  pthread_cond_broadcast(&opened);
+  pthread_mutex_unlock(&mutex);
+  dlclose(library); /* it stays: threads may be at work in it */
+  return NULL;
+}
+
+/* A product large enough for the pool, and ops of types that keep text per thread. */
+static void use_library(void) {
+  tenon_error* error = NULL;
+  const int64_t shape[] = {512, 512};
+  tenon_value operands[2] = {{.tag = TENON_VALUE_TENSOR}, {.tag = TENON_VALUE_TENSOR}};
+  const tenon_value half = {.tag = TENON_VALUE_FLOAT, .as.number = 0.5};
+  for (int i = 0; i < 2; ++i) {
+    check(host->tensor_empty(TENON_F32, 2, shape, &operands[i].as.tensor, &error), error, "empty");
+    check(host->tensor_fill(operands[i].as.tensor, &half, &error), error, "fill");
+  }
+  const char* const names[] = {"mm", "sum"};
+  for (int i = 0; i < 2; ++i) {
+    const tenon_op* op = NULL;
+    tenon_value result = {0};
+    check(host->op_find(names[i], (int64_t)strlen(names[i]), &op, &error), error, names[i]);
+    check(host->op_call(op, operands, i == 0 ? 2 : 1, &result, &error), error, names[i]);
+    host->tensor_release(operands[0].as.tensor);
+    operands[0] = result;
+  }
+  tenon_value total;
+  check(host->tensor_item(operands[0].as.tensor, &total, &error), error, "item");
+  require(total.as.number == 512.0 * 512.0 * 128.0, "sum", "is not that of the product");
+  host->tensor_release(operands[0].as.tensor);
+  host->tensor_release(operands[1].as.tensor);
+
+  const tenon_op* seen = NULL;
+  tenon_value text = {0};
+  check(host->op_find("tx.log", 6, &seen, &error), error, "tx.log");
+  check(host->op_call(seen, NULL, 0, &text, &error), error, "tx.log");
+  host->value_release(&text);
+}
+
+static void* wait_and_use(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&mutex);
+  while (host == NULL) pthread_cond_wait(&opened, &mutex);
+  pthread_mutex_unlock(&mutex);
+  use_library();
+  return NULL;
+}
+
+int main(int count, char** arguments) {
+  require(count == 3, "usage", "open_test LIBRARY FIXTURES");
+  library_path = arguments[1];
+  fixtures = arguments[2];
+  setenv("TENON_PLUGIN_PATH", fixtures, 1);
+  pthread_t older, opener, younger;
+  pthread_create(&older, NULL, wait_and_use, NULL);
+  pthread_create(&opener, NULL, open_library, NULL);
+  pthread_join(opener, NULL);
+  pthread_create(&younger, NULL, wait_and_use, NULL);
+  use_library();
+  pthread_join(older, NULL);
+  pthread_join(younger, NULL);
+  puts("opened");
+  return 0;
+}
