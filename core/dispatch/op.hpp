@@ -24,6 +24,7 @@ struct SavedItem {
 
 // What callers have room for.
 inline constexpr size_t kMaxResults = 8;
+inline constexpr uint8_t kAnyTag = 0xff;
 
 // What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
 struct Implementation {
@@ -50,6 +51,9 @@ struct Implementation {
   uint32_t mutated_parameters = 0;  // bits
   uint32_t saved_parameters = 0;    // bits: some item of `saves` keeps it
   uint32_t accept[kMaxParameters];
+  // The tag that each result has, where the schema leaves one only; else kAnyTag.
+  uint8_t result_tags[kMaxResults];
+  int8_t returned_parameter = -1;  // the one result is this operand, which the op has changed
 
   // ---- read when recording, listing, failing ----
   Schema schema;

@@ -7,6 +7,7 @@
 
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/stack.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/call.hpp"
@@ -341,6 +342,13 @@ void call_module(tenon_module& module, std::span<const tenon_value> inputs, teno
     throw Error(TENON_ERROR_TYPE, module.type->schema.name +
                                       " is a mode: enter it by a ModeScope; it has no forward to "
                                       "be called");
+  }
+  if (stack_may_be_low() && stack_is_low(kCallReserve)) {
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        module.type->schema.name +
+            "(): endless recursion: calls inside each other have used up the stack; a module "
+            "that leads back to itself needs a case in which it does not");
   }
   tenon_error* error = nullptr;
   const tenon_status status =
