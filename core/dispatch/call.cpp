@@ -201,9 +201,8 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
   return fail_run(implementation, context, results, status, error);
 }
 
-[[gnu::always_inline]] inline bool tag_settles(const Implementation& implementation, uint32_t r,
-                                               const tenon_value* results) {
-  return results[r].tag == implementation.result_tags[r] && results[r].as.pointer != nullptr;
+[[gnu::always_inline]] inline bool tag_settles(uint8_t tag, const tenon_value& result) {
+  return result.tag == tag && result.as.pointer != nullptr;
 }
 
 [[gnu::always_inline]] inline tenon_status run_here(const Implementation& implementation,
@@ -222,11 +221,12 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
   if (status != TENON_OK) [[unlikely]]
     return fail_run(implementation, context, results, status, error);
   if (implementation.result_count == 1) [[likely]] {
-    if (tag_settles(implementation, 0, results)) [[likely]]
+    if (tag_settles(implementation.result_tag, results[0])) [[likely]]
       return TENON_OK;
   } else {
     uint32_t settled = 0;
-    while (settled < implementation.result_count && tag_settles(implementation, settled, results))
+    while (settled < implementation.result_count &&
+           tag_settles(implementation.result_tags[settled], results[settled]))
       ++settled;
     if (settled == implementation.result_count) return TENON_OK;
   }

@@ -190,6 +190,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     const SchemaType& type = schema.returns[r];
     const bool tensor = type.kind == TypeKind::tensor && !type.list && !type.optional;
     implementation.result_tags[r] = tensor ? uint8_t{TENON_VALUE_TENSOR} : kAnyTag;
+    if (schema.returns.size() == 1) implementation.result_tag = implementation.result_tags[0];
     int32_t source = -1;
     for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
       if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
