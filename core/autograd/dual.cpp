@@ -16,6 +16,7 @@
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -265,10 +266,19 @@ class Propagation {
 
   void compute() {
     answer_.reserve(call_.results.size());
+    trace_rule();
+    const TraceDepth inside(tracing());
     compute_by_kind();
     if (implementation_.descriptor.jvp_kind != TENON_JVP_RULE) answer_.resize(call_.results.size());
     if (answer_.size() != call_.results.size())
       fail_count(implementation_, "tangents from its jvp", call_.results.size(), answer_.size());
+  }
+  void trace_rule() const {
+    if (!tracing() || implementation_.descriptor.jvp_kind == TENON_JVP_NONE) return;
+    const bool replaced = implementation_.own != nullptr &&
+                          implementation_.own->descriptor.jvp != implementation_.descriptor.jvp;
+    trace(trace_event::jvp, implementation_, "jvp " + implementation_.schema.name,
+          replaced ? implementation_.rules_provider : implementation_.provider);
   }
   void compute_by_kind() {
     switch (implementation_.descriptor.jvp_kind) {

@@ -1,12 +1,12 @@
 // The stack's limits, and threads that continue a run.
 #include "core/autograd/fresh_stack.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <exception>
 #include <pthread.h>
+#include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/stack.hpp"
 #include "core/dispatch/thread_state.hpp"
 
 namespace tenon::core {
@@ -16,19 +16,10 @@ namespace {
 // Address space only: pages come as they are touched.
 constexpr size_t kStackBytes = size_t{32} << 20;
 // Room for what a rule and its kernels need.
-constexpr intptr_t kReserve = intptr_t{1} << 20;
-
-// The address below which a call should not begin.
-uintptr_t stack_floor() {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
-  void* lowest = nullptr;
-  size_t bytes = 0;
-  pthread_attr_getstack(&attributes, &lowest, &bytes);
-  pthread_attr_destroy(&attributes);
-  return reinterpret_cast<uintptr_t>(lowest) +
-         std::min(static_cast<uintptr_t>(kReserve), bytes / 2);
-}
+constexpr size_t kReserve = size_t{1} << 20;
+// Threads that wait for each other: more are a recursion without end, which would use up the
+// memory.
+constexpr uint32_t kMostStacks = 64;
 
 struct Continuation {
   void (*body)(void*);
@@ -50,13 +41,17 @@ void* go_on(void* argument) {
 
 }  // namespace
 
-bool stack_is_low() {
-  static thread_local const uintptr_t floor = stack_floor();
-  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < floor;
-}
+bool stack_is_low() { return stack_is_low(kReserve); }
 
 void run_on_fresh_stack(void (*body)(void*), void* state) {
   Continuation continuation{body, state, thread_state, nullptr};
+  if (++continuation.thread.fresh_stacks > kMostStacks) {
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        "endless recursion: calls inside each other have used up " + std::to_string(kMostStacks) +
+            " stacks; a rule, hook or module that leads back to itself needs a case in which it "
+            "does not");
+  }
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
@@ -65,8 +60,8 @@ void run_on_fresh_stack(void (*body)(void*), void* state) {
   pthread_attr_destroy(&attributes);
   if (failed != 0) {
     throw Error(TENON_ERROR_RUNTIME,
-                "backward is nested too deep for this thread's stack, and no thread can be started "
-                "to go on in");
+                "calls are nested too deep for this thread's stack, and no thread can be started to "
+                "continue in");
   }
   pthread_join(thread, nullptr);
   if (continuation.failure) std::rethrow_exception(continuation.failure);

@@ -219,7 +219,8 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
 // node ----
 
 tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, tenon_error** error) noexcept {
+                           tenon_value* results, tenon_error** error,
+                           const AsWritten* written) noexcept {
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(error, [&] {
@@ -236,7 +237,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     }
     {
       const GradModeGuard guard(false);
-      tenon_context context{&implementation, arguments};
+      tenon_context context{&implementation, arguments, nullptr, nullptr, written};
       run_status = run_plain(implementation, context, arguments, results, error);
     }
     if (run_status != TENON_OK) return;
@@ -275,9 +276,10 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
 class RecordedCall {
  public:
   RecordedCall(const Implementation& implementation, const tenon_value* arguments,
-               tenon_value* results, bool recording, bool dual)
+               tenon_value* results, bool recording, bool dual, const AsWritten* written)
       : implementation_(implementation),
         arguments_(arguments),
+        written_(written),
         results_(results),
         recording_(recording),
         dual_(dual),
@@ -305,8 +307,9 @@ class RecordedCall {
 
   tenon_status run(tenon_error** error) noexcept {
     const GradModeGuard guard(false);
+    // A Function's inputs are not those that were written.
     tenon_context context{&implementation_, function_ ? detached_->values() : arguments_,
-                          notes_.get()};
+                          notes_.get(), nullptr, function_ ? nullptr : written_};
     return function_ ? run_only(implementation_, context, context.arguments, results_, error)
                      : run_plain(implementation_, context, arguments_, results_, error);
   }
@@ -638,6 +641,7 @@ class RecordedCall {
 
   const Implementation& implementation_;
   const tenon_value* arguments_;
+  const AsWritten* written_;
   tenon_value* results_;
   bool recording_;
   bool dual_;
@@ -653,7 +657,8 @@ class RecordedCall {
 }  // namespace
 
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+                           tenon_value* results, uint32_t flags, tenon_error** error,
+                           const AsWritten* written) noexcept {
   const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   const bool dual =
       (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
@@ -666,11 +671,11 @@ tenon_status call_recorded(const Implementation& implementation, const tenon_val
     }
   }
   if (recording && !dual && implementation.records_simply)
-    return record_simply(implementation, arguments, results, error);
+    return record_simply(implementation, arguments, results, error, written);
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(error, [&] {
-    RecordedCall call(implementation, arguments, results, recording, dual);
+    RecordedCall call(implementation, arguments, results, recording, dual, written);
     call.prepare();
     run_status = call.run(error);
     if (run_status != TENON_OK) return;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tenon/abi/error.h"
 
@@ -22,6 +23,8 @@ class Error : public std::exception {
   std::string op;                            // the op whose call failed
   std::string provider;                      // the plugin that brought its implementation
   std::shared_ptr<const tenon_error> cause;  // boxed, as the boundary shows it
+  // Of calls that have used up the stack: the innermost ops, which follow as the calls return.
+  std::vector<std::string> chain;
 };
 
 // The printed name of a kind ("TypeError").

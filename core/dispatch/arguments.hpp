@@ -31,6 +31,16 @@ struct BoundArguments {
   std::vector<std::unique_ptr<std::byte[]>> overflow;  // lists that do not fit above
 };
 
+// A call as its caller wrote it; borrowed for the call.
+struct AsWritten {
+  std::span<const tenon_value> positional;  // past '*' they are keywords, in schema order
+  std::span<const tenon_string> keywords;
+  std::span<const tenon_value> keyword_values;
+  // By a typed wrapper, which passes its C++ default arguments as well: what equals the default, at
+  // the end or past '*', counts as not given.
+  bool filled = false;
+};
+
 // The slow path of a call: fills `bound.values` with one value for each parameter. Converts int to
 // float, bool to int where Python would, one int to an int list, an int list to a float list, a
 // tensor to a tensor list of one, the name of a dtype to the dtype, an array of a tree to a list;

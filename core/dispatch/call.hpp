@@ -24,10 +24,18 @@ inline constexpr const char* kInferenceChange =
 // `results` has result_count slots. On failure nothing is given.
 tenon_status call_op(const tenon_op* op, const tenon_value* arguments, int64_t count,
                      tenon_value* results, tenon_error** error) noexcept;
+// The same by a typed wrapper, see AsWritten::filled.
+tenon_status call_op_filled(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                            tenon_value* results, tenon_error** error) noexcept;
 tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> positional,
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept;
+
+// A call that a mode passes on: bound arguments, and how they were written.
+tenon_status call_again(const Implementation& implementation, const tenon_value* arguments,
+                        const AsWritten& written, tenon_value* results,
+                        tenon_error** error) noexcept;
 
 // Runs the implementation for bound arguments without recording; keeps versions and view bases.
 // What dispatch does on the plain path, and autograd beneath its own work.
@@ -54,17 +62,21 @@ void set_view_base(Tensor& view, Tensor& input) noexcept;
 // The layer above: bound arguments of which some require grad or carry tangents. Defined by
 // autograd.
 tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+                           tenon_value* results, uint32_t flags, tenon_error** error,
+                           const AsWritten* written) noexcept;
 
 // Refuses, before anything runs, what cannot be recorded. Defined by autograd.
 void check_recordable(const Implementation& implementation, const tenon_value* arguments);
 
 // Of some operands types other than Tensor: asks overrides and handlers. Defined by overrides.cpp.
 tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
-                        tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
-// Bound arguments once types have been looked at: records, propagates tangents, runs.
+                        tenon_value* results, uint32_t flags, tenon_error** error,
+                        const AsWritten* written) noexcept;
+// Bound arguments once types have been looked at: records, propagates tangents, runs. `written` is
+// null where it is not known.
 tenon_status call_untyped(const Implementation& implementation, const tenon_value* arguments,
-                          tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+                          tenon_value* results, uint32_t flags, tenon_error** error,
+                          const AsWritten* written) noexcept;
 
 // What a call runs now; throws NotImplementedError when nothing is active.
 const Implementation& require_implementation(const tenon_op* op);
@@ -117,7 +129,8 @@ inline tenon_value int_list_value(std::span<const int64_t> numbers) {
   return value;
 }
 
-// Adds op and provider to an error; one that names another op becomes the cause.
+// Adds op and provider to an error; one that names another op becomes the cause, and of a recursion
+// the chain gets longer.
 void add_error_context(tenon_error** error, const Implementation& implementation,
                        tenon_status status) noexcept;
 

@@ -99,6 +99,7 @@ struct RuleState {
 struct tenon_context {
   const tenon::core::Implementation* implementation = nullptr;
   const tenon_value* arguments = nullptr;
-  tenon::core::FunctionNotes* notes = nullptr;  // null: nobody will read what run saves
-  tenon::core::RuleState* rule = nullptr;       // set in backward and jvp
+  tenon::core::FunctionNotes* notes = nullptr;      // null: nobody will read what run saves
+  tenon::core::RuleState* rule = nullptr;           // set in backward and jvp
+  const tenon::core::AsWritten* written = nullptr;  // null: not known
 };

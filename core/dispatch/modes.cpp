@@ -2,6 +2,7 @@
 #include "core/dispatch/modes.hpp"
 
 #include <memory>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -137,28 +138,39 @@ void leave_mode(ModeEntry* mode) {
 }
 
 tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+                           tenon_value* results, uint32_t flags, tenon_error** error,
+                           const AsWritten* written) noexcept {
   flags &= ~kModeFlag;
   sweep(false);
   tenon_value answer{};  // of an op without results: whether somebody did
   tenon_value* const place = implementation.result_count == 0 ? &answer : results;
   const bool overridable = (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
-  for (ModeEntry* mode = thread_state.mode; overridable && mode != nullptr;) {
+  const bool asked = overridable && !thread_state.modes_disabled && thread_state.mode != nullptr;
+  std::vector<uint32_t> types;
+  if (asked && (flags & TENON_TENSOR_TYPED) != 0 && asks_types(implementation)) {
+    const tenon_status status =
+        guarded(error, [&] { types = asked_types(implementation, arguments); });
+    if (status != TENON_OK) return status;
+  }
+  for (ModeEntry* mode = asked ? thread_state.mode : nullptr; mode != nullptr;) {
     ModeEntry* outer = mode->outer;
     if (!mode->left.load()) {
       CallFrame frame;
       frame.implementation = &implementation;
       frame.bound = arguments;
+      frame.written = written;
+      frame.call.types = types.data();
+      frame.call.type_count = static_cast<int64_t>(types.size());
       const tenon_status status = ask_mode(*mode, frame, place, error);
       if (status != TENON_OK || !declined(place)) return status;
     }
     mode = outer;
   }
   if ((flags & TENON_TENSOR_TYPED) != 0 && !thread_state.types_disabled && overridable)
-    return call_typed(implementation, arguments, results, flags, error);
+    return call_typed(implementation, arguments, results, flags, error, written);
   // What the implementation calls is its own affair.
   const ModesOffGuard off;
-  return call_untyped(implementation, arguments, results, flags, error);
+  return call_untyped(implementation, arguments, results, flags, error, written);
 }
 
 bool run_in_modes(const Implementation& implementation, tenon_context& context,
@@ -173,6 +185,7 @@ bool run_in_modes(const Implementation& implementation, tenon_context& context,
       CallFrame frame;
       frame.implementation = &implementation;
       frame.bound = arguments;
+      frame.written = context.written;
       frame.context = &context;
       status = ask_mode(*mode, frame, place, error);
       if (status != TENON_OK || !declined(place)) return true;
@@ -184,12 +197,16 @@ bool run_in_modes(const Implementation& implementation, tenon_context& context,
 
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
                           tenon_value* results, tenon_error** error) noexcept {
+  const Implementation& implementation = *frame.implementation;
   const tenon_value* values = arguments == nullptr ? frame.bound : arguments;
-  if (frame.context == nullptr) {
-    return call_op(frame.implementation->op, values, frame.implementation->parameter_count, results,
-                   error);
+  if (frame.context != nullptr) {
+    // Of a recorded Function: what it leaves is settled by who records it.
+    const bool unsettled = frame.context->notes != nullptr && !frame.context->notes->loose;
+    return (unsettled ? run_only : run_plain)(implementation, *frame.context, values, results,
+                                              error);
   }
-  return run_plain(*frame.implementation, *frame.context, values, results, error);
+  const Rewritten written(frame, values);
+  return call_again(implementation, values, written.get(), results, error);
 }
 
 }  // namespace tenon::core

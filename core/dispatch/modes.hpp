@@ -38,7 +38,8 @@ void leave_mode(ModeEntry* mode);
 
 // The flag of every call of this thread says whether any mode is in force.
 inline void refresh_mode_flag() {
-  const bool in_force = thread_state.mode != nullptr || thread_state.mode_below != nullptr;
+  const bool above = thread_state.mode != nullptr && !thread_state.modes_disabled;
+  const bool in_force = above || thread_state.mode_below != nullptr;
   thread_state.call_flags = (thread_state.call_flags & kTraceFlag) | (in_force ? kModeFlag : 0);
 }
 
@@ -60,7 +61,8 @@ class ModesOffGuard {
 
 // Asks the modes above autograd, innermost first, then goes on with the call.
 tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error) noexcept;
+                           tenon_value* results, uint32_t flags, tenon_error** error,
+                           const AsWritten* written) noexcept;
 // Asks those below; false when none answers, and the implementation is to be run.
 bool run_in_modes(const Implementation& implementation, tenon_context& context,
                   const tenon_value* arguments, tenon_value* results, tenon_error** error,

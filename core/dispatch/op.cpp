@@ -186,7 +186,11 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
       implementation.mutated_parameters |= 1u << i;
     }
   }
-  for (const SchemaType& type : schema.returns) {
+  for (size_t r = 0; r < schema.returns.size(); ++r) {
+    const SchemaType& type = schema.returns[r];
+    const bool tensor = type.kind == TypeKind::tensor && !type.list && !type.optional;
+    implementation.result_tags[r] = tensor ? uint8_t{TENON_VALUE_TENSOR} : kAnyTag;
+    if (schema.returns.size() == 1) implementation.result_tag = implementation.result_tags[0];
     int32_t source = -1;
     for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
       if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
@@ -203,9 +207,15 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0 ||
                                  (descriptor.flags & TENON_OP_FUNCTION) != 0;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
-      !schema.returns[0].list &&
+      !schema.returns[0].list && !schema.returns[0].optional &&
       accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
     implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
+  }
+  if (schema.returns.size() == 1 && !schema.returns[0].list && !schema.returns[0].optional &&
+      implementation.result_alias[0] >= 0) {
+    const Parameter& source = parameters[static_cast<size_t>(implementation.result_alias[0])];
+    if (source.type.mutates && accepts_only_tensors(source))
+      implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
   }
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   for (const SavedItem& item : implementation.saves) {

@@ -24,6 +24,7 @@ struct SavedItem {
 
 // What callers have room for.
 inline constexpr size_t kMaxResults = 8;
+inline constexpr uint8_t kAnyTag = 0xff;
 
 // What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
 struct Implementation {
@@ -46,10 +47,13 @@ struct Implementation {
   int8_t out_parameter = -1;
   int8_t viewed_parameter =
       -1;  // the one result, a tensor, is a view of it, and nothing else settles
+  uint8_t result_tag = kAnyTag;     // of the one result, where the schema leaves one tag only
   uint32_t slot_parameters = 0;     // leading parameters that can hold tensors other than `out`
   uint32_t mutated_parameters = 0;  // bits
   uint32_t saved_parameters = 0;    // bits: some item of `saves` keeps it
   uint32_t accept[kMaxParameters];
+  uint8_t result_tags[kMaxResults];  // the same of each result
+  int8_t returned_parameter = -1;    // the one result is this operand, which the op has changed
 
   // ---- read when recording, listing, failing ----
   Schema schema;

@@ -2,6 +2,7 @@
 #include "core/dispatch/overrides.hpp"
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -30,7 +31,7 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
                const TensorType& type, const OperandTypes& types, std::vector<Note>* notes) {
   Turn turn;
   turn.type = &type;
-  const std::span<const TensorType* const> list(types.types, types.count);
+  const std::span<const TensorType* const> list = types.list();
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     const auto note = [&](const Override& entry, const std::string& why) {
       notes->push_back({level, "override " + entry.key() + " from '" + entry.provider +
@@ -58,8 +59,8 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
     if (level->id != 0) continue;
     // The end of a child's line: it takes no type that is not in its own line of descent.
     const TensorType* stranger = nullptr;
-    for (uint32_t i = 0; i < types.count; ++i) {
-      if (!type.is(*types.types[i])) stranger = types.types[i];
+    for (const TensorType* other : types) {
+      if (!type.is(*other)) stranger = other;
     }
     if (stranger != nullptr) {
       if (notes != nullptr) {
@@ -77,23 +78,27 @@ Turn make_turn(const Implementation& implementation, const std::vector<const Ove
 }  // namespace
 
 void OperandTypes::add(const TensorType& type) {
-  uint32_t place = count;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (types[i] == &type) return;
-    if (place == count && type.is(*types[i])) place = i;
+  const std::span<const TensorType* const> present = list();
+  uint32_t place = count_;
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (present[i] == &type) return;
+    if (place == count_ && type.is(*present[i])) place = i;
   }
-  if (count == kMost)
-    throw Error(TENON_ERROR_VALUE, "a call has operands of more than 32 tensor types");
-  for (uint32_t i = count; i > place; --i) types[i] = types[i - 1];
-  types[place] = &type;
-  ++count;
+  if (count_ < kFew) {
+    for (uint32_t i = count_; i > place; --i) few_[i] = few_[i - 1];
+    few_[place] = &type;
+  } else {
+    if (count_ == kFew) many_.assign(few_, few_ + kFew);
+    many_.insert(many_.begin() + place, &type);
+  }
+  ++count_;
 }
 
 Plan make_plan(const Implementation& implementation, const OperandTypes& types,
                std::vector<Note>* notes) {
   Plan plan;
   plan.implementation = &implementation;
-  plan.types.assign(types.types, types.types + types.count);
+  plan.types.assign(types.begin(), types.end());
   plan.plain = types.plain;
   const std::vector<const Override*> entries =
       TypeTable::process().overrides(implementation.schema.name);
@@ -148,25 +153,20 @@ class PlanCache {
 
   static size_t slot_of(const Implementation& implementation, const OperandTypes& types) {
     uint64_t hash = reinterpret_cast<uintptr_t>(&implementation) >> 6;
-    for (uint32_t i = 0; i < types.count; ++i) hash = hash * 31 + types.types[i]->id;
+    for (const TensorType* type : types) hash = hash * 31 + type->id;
     hash = (hash * 2 + (types.plain ? 1 : 0)) * 0x9e3779b97f4a7c15ull;
     return hash >> 52;
   }
   static bool matches(const Plan& plan, const Implementation& implementation,
                       const OperandTypes& types) {
-    if (plan.implementation != &implementation || plan.plain != types.plain ||
-        plan.types.size() != types.count)
-      return false;
-    for (uint32_t i = 0; i < types.count; ++i) {
-      if (plan.types[i] != types.types[i]) return false;
-    }
-    return true;
+    return plan.implementation == &implementation && plan.plain == types.plain &&
+           std::equal(plan.types.begin(), plan.types.end(), types.begin(), types.end());
   }
 
   [[gnu::noinline]] const Plan& find_slow(const Implementation& implementation,
                                           const OperandTypes& types, size_t slot) {
     // Loads may call ops: without the lock.
-    for (uint32_t i = 0; i < types.count; ++i) TypeTable::process().complete(*types.types[i]);
+    for (const TensorType* type : types) TypeTable::process().complete(*type);
     const std::lock_guard lock(mutex_);
     const uint64_t generation = TypeTable::process().generation();
     if (generation != generation_) {
@@ -175,7 +175,7 @@ class PlanCache {
       generation_ = generation;
     }
     std::unique_ptr<Entry>& entry =
-        entries_[{&implementation, types.plain, {types.types, types.types + types.count}}];
+        entries_[{&implementation, types.plain, {types.begin(), types.end()}}];
     if (entry == nullptr) {
       auto made = std::make_unique<Entry>();
       made->plan = make_plan(implementation, types);
@@ -212,6 +212,16 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
   return types;
 }
 
+std::vector<uint32_t> asked_types(const Implementation& implementation,
+                                  const tenon_value* arguments) {
+  std::vector<uint32_t> asked;
+  for (const TensorType* type : gather_types(implementation, arguments)) {
+    TypeTable::process().complete(*type);
+    if (type->dispatches()) asked.push_back(type->id);
+  }
+  return asked;
+}
+
 namespace {
 
 // An operand of a type that ops do not know, where a Tensor is wanted.
@@ -241,12 +251,13 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
 
 // Children of Tensor are what they have data for, everything else is refused.
 tenon_status call_as_plain(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error) {
+                           tenon_value* results, uint32_t flags, tenon_error** error,
+                           const AsWritten* written) {
   if (has_foreign(implementation, arguments)) [[unlikely]] {
     return guarded(error, [&] { check_plain(implementation, arguments); });
   }
   return call_untyped(implementation, arguments, results, flags & ~uint32_t{TENON_TENSOR_TYPED},
-                      error);
+                      error, written);
 }
 
 // ---- results ----
@@ -418,9 +429,15 @@ void check_recursion(const CallFrame& frame) {
                     "same one");
   }
   if (frame.depth >= 4 * kMaxDepth) {
-    throw Error(TENON_ERROR_RUNTIME, std::string(frame.implementation->schema.short_name()) +
-                                         "(): more than " + std::to_string(4 * kMaxDepth) +
-                                         " handlers are running inside each other");
+    constexpr size_t kChain = 8;  // enough to see what repeats
+    std::string chain;
+    for (size_t i = std::min(between.size(), kChain); i-- > 0;)
+      chain += frame_text(*between[i]) + " -> ";
+    throw Error(TENON_ERROR_RUNTIME,
+                std::string(frame.implementation->schema.short_name()) +
+                    "(): endless recursion: more than " + std::to_string(4 * kMaxDepth) +
+                    " handlers are running inside each other: ... -> " + chain + frame_text(frame) +
+                    "; call_parent runs the next handler up");
   }
 }
 
@@ -476,8 +493,9 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   if (answerer.kind == Answerer::Kind::Standard) {
     const TypesDisabledGuard guard(true);
     const ModesOffGuard modes_off;
-    const tenon_status status = call_untyped(implementation, frame.bound, results,
-                                             frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error);
+    const tenon_status status =
+        call_untyped(implementation, frame.bound, results,
+                     frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error, frame.written);
     if (status != TENON_OK) return status;
     const tenon_status retyped =
         guarded(error, [&] { retype_results(turn, implementation, frame.bound, results); });
@@ -508,7 +526,7 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
       call.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
       status = entry.rules != nullptr
                    ? call_untyped(*entry.rules, own, results,
-                                  frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error)
+                                  frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error, nullptr)
                    : entry.descriptor.run(entry.descriptor.self, &call, results, error);
     }
   } else {
@@ -535,6 +553,8 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
   } else {
     release_results(implementation, results);
   }
+  if (error != nullptr && *error != nullptr && !(*error)->error.chain.empty())
+    add_error_context(error, implementation, status);
   if (error != nullptr && *error != nullptr && !(*error)->preallocated &&
       (*error)->error.op.empty()) {
     (*error)->error.op = implementation.schema.name;
@@ -580,9 +600,10 @@ void check_changed_through(const Implementation& implementation, const Tensor& o
                   implementation.schema.name + "[" + type.name + "]");
 }
 
-// Calls the op anew with the operands of one type converted, and rewraps when that is its policy.
-void run_fallback(const TensorType& type, const Implementation& implementation,
-                  const tenon_value* arguments, tenon_value* results) {
+// Calls the op again with the operands of one type converted, and rewraps when that is its policy.
+void run_fallback(const TensorType& type, const CallFrame& frame, tenon_value* results) {
+  const Implementation& implementation = *frame.implementation;
+  const tenon_value* arguments = frame.bound;
   tenon_value converted[kMaxParameters];
   std::vector<TensorRef> owned;
   std::vector<std::vector<Tensor*>> lists;
@@ -620,8 +641,8 @@ void run_fallback(const TensorType& type, const Implementation& implementation,
     }
   }
   tenon_error* error = nullptr;
-  const tenon_status status =
-      call_op(implementation.op, converted, implementation.parameter_count, results, &error);
+  const Rewritten written(frame, converted);
+  const tenon_status status = call_again(implementation, converted, written.get(), results, &error);
   if (status != TENON_OK) throw_status(status, error);
   if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
 
@@ -693,7 +714,7 @@ namespace {
 
 tenon_status run_plan(const Plan& plan, const Implementation& implementation,
                       const tenon_value* arguments, tenon_value* results, uint32_t flags,
-                      tenon_error** error) {
+                      tenon_error** error, const AsWritten* written) {
   if (plan.refused != nullptr || plan.turns.empty()) [[unlikely]] {
     return guarded(error, [&] { check_plan(plan, implementation, arguments); });
   }
@@ -703,6 +724,7 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
       CallFrame frame;
       frame.implementation = &implementation;
       frame.bound = arguments;
+      frame.written = written;
       frame.plan = &plan;
       frame.turn = &turn;
       frame.place = static_cast<size_t>(place);
@@ -713,7 +735,11 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
   }
   return guarded(error, [&] {
     if (plan.fallbacks.empty()) throw_declined(implementation, plan);
-    run_fallback(*plan.fallbacks.front(), implementation, arguments, results);
+    CallFrame frame;
+    frame.implementation = &implementation;
+    frame.bound = arguments;
+    frame.written = written;
+    run_fallback(*plan.fallbacks.front(), frame, results);
   });
 }
 
@@ -735,28 +761,80 @@ const std::string& provider_of(const Answerer& answerer) {
                                                    : answerer.level->provider;
 }
 
-void fill_call(CallFrame& frame, WrittenCall& written) {
+void fill_call(CallFrame& frame, WrittenCall& room) {
   const Implementation& implementation = *frame.implementation;
+  const Schema& schema = implementation.schema;
+  const AsWritten all{{frame.bound, implementation.parameter_count}, {}, {}, true};
+  const AsWritten& written = frame.written == nullptr ? all : *frame.written;
+  const auto most = static_cast<size_t>(schema.positional_count);
+  const auto given = [&](size_t i) {
+    return !written.filled || !is_default(schema.parameters[i], frame.bound[i]);
+  };
   tenon_call& call = frame.call;
   call.size = sizeof(tenon_call);
   call.op = implementation.op;
   call.arguments = frame.bound;
   call.argument_count = implementation.parameter_count;
-  call.positional_count = 0;
+  call.positional = written.positional.data();
+  size_t positional = std::min(written.positional.size(), most);
+  while (positional > 0 && !given(positional - 1)) --positional;
+  call.positional_count = static_cast<int64_t>(positional);
+  call.keywords = written.keywords.data();
+  call.keyword_values = written.keyword_values.data();
+  call.keyword_count = static_cast<int64_t>(written.keywords.size());
+  if (!written.filled && written.positional.size() <= most) return;
+  call.keywords = room.names;
+  call.keyword_values = room.values;
   call.keyword_count = 0;
-  call.keywords = written.names;
-  call.keyword_values = written.values;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const Parameter& parameter = implementation.schema.parameters[i];
-    if (is_default(parameter, frame.bound[i])) continue;
-    if (!parameter.keyword_only) {
-      call.positional_count = int64_t{i} + 1;
-      continue;
-    }
-    written.names[call.keyword_count] = {parameter.name.data(),
-                                         static_cast<int64_t>(parameter.name.size())};
-    written.values[call.keyword_count++] = frame.bound[i];
+  const auto put = [&](const tenon_string& name, const tenon_value& value) {
+    room.names[call.keyword_count] = name;
+    room.values[call.keyword_count++] = value;
+  };
+  for (size_t i = most; i < written.positional.size(); ++i) {
+    const std::string& name = schema.parameters[i].name;
+    if (given(i)) put({name.data(), static_cast<int64_t>(name.size())}, written.positional[i]);
   }
+  for (size_t k = 0; k < written.keywords.size(); ++k) {
+    const tenon_string& name = written.keywords[k];
+    const int64_t i = schema.find({name.data, static_cast<size_t>(name.length)});
+    if (given(static_cast<size_t>(i))) put(name, written.keyword_values[k]);
+  }
+}
+
+Rewritten::Rewritten(const CallFrame& frame, const tenon_value* arguments) {
+  const Implementation& implementation = *frame.implementation;
+  const Schema& schema = implementation.schema;
+  if (frame.written == nullptr) {
+    written_ = {{arguments, implementation.parameter_count}, {}, {}, true};
+    return;
+  }
+  written_ = *frame.written;
+  if (arguments == frame.bound) return;
+  const auto kept = [&](size_t i) {
+    return std::memcmp(&arguments[i], &frame.bound[i], sizeof(tenon_value)) == 0;
+  };
+  std::bitset<kMaxParameters> given;
+  for (size_t i = 0; i < written_.positional.size(); ++i) {
+    positional_[i] = kept(i) ? written_.positional[i] : arguments[i];
+    given.set(i);
+  }
+  size_t named = 0;
+  for (; named < written_.keywords.size(); ++named) {
+    const tenon_string& name = written_.keywords[named];
+    const auto i = static_cast<size_t>(schema.find({name.data, static_cast<size_t>(name.length)}));
+    room_.names[named] = name;
+    room_.values[named] = kept(i) ? written_.keyword_values[named] : arguments[i];
+    given.set(i);
+  }
+  for (size_t i = 0; i < implementation.parameter_count; ++i) {
+    if (given[i] || kept(i)) continue;
+    const std::string& name = schema.parameters[i].name;
+    room_.names[named] = {name.data(), static_cast<int64_t>(name.size())};
+    room_.values[named++] = arguments[i];
+  }
+  written_.positional = {positional_, written_.positional.size()};
+  written_.keywords = {room_.names, named};
+  written_.keyword_values = {room_.values, named};
 }
 
 tenon_status check_results(const Implementation& implementation, tenon_value* results,
@@ -780,9 +858,10 @@ std::string type_list(std::span<const uint32_t> types) {
 }
 
 tenon_status call_typed(const Implementation& implementation, const tenon_value* arguments,
-                        tenon_value* results, uint32_t flags, tenon_error** error) noexcept {
+                        tenon_value* results, uint32_t flags, tenon_error** error,
+                        const AsWritten* written) noexcept {
   if (!asks_types(implementation))
-    return call_as_plain(implementation, arguments, results, flags, error);
+    return call_as_plain(implementation, arguments, results, flags, error, written);
   tenon_value answer{};  // of an op without results: whether somebody did
   if (implementation.result_count == 0) results = &answer;
   const Plan* plan = nullptr;
@@ -790,7 +869,7 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
     plan = &PlanCache::process().find(implementation, gather_types(implementation, arguments));
   });
   if (status == TENON_OK)
-    status = run_plan(*plan, implementation, arguments, results, flags, error);
+    status = run_plan(*plan, implementation, arguments, results, flags, error, written);
   return status;
 }
 
@@ -808,7 +887,7 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
 
   Plan plan;
   plan.implementation = implementation;
-  plan.types.assign(types.types, types.types + types.count);
+  plan.types.assign(types.begin(), types.end());
   plan.plain = types.plain;
   std::vector<int> steps;
   std::string why;
@@ -821,9 +900,11 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
     if (turn_of == nullptr && type->is(*entry.types.front())) turn_of = type;
   }
   plan.turns.push_back(make_turn(*implementation, {&entry}, *turn_of, types, nullptr));
+  const AsWritten written{positional, keywords, keyword_values};
   CallFrame frame;
   frame.implementation = implementation;
   frame.bound = bound.values;
+  frame.written = &written;
   frame.plan = &plan;
   frame.turn = &plan.turns.front();
   frame.flags = operand_flags(*implementation, bound.values);
@@ -879,9 +960,11 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
         guarded(error, [&] { check_given(*running.implementation, arguments); });
     if (status != TENON_OK) return status;
   }
+  const Rewritten written(running, arguments == nullptr ? running.bound : arguments);
   CallFrame frame;
   frame.implementation = running.implementation;
   frame.bound = arguments == nullptr ? running.bound : arguments;
+  frame.written = arguments == nullptr ? running.written : &written.get();
   frame.plan = running.plan;
   frame.turn = &turn;
   frame.place = next;

@@ -47,16 +47,29 @@ struct Plan {
 
 // The distinct types among a call's operands: subclasses before their superclasses, otherwise left
 // to right; keyword operands, lists and `out` count.
-struct OperandTypes {
-  static constexpr uint32_t kMost = 32;
-  const TensorType* types[kMost];
-  uint32_t count = 0;
+class OperandTypes {
+ public:
   bool plain = false;
 
-  void add(const TensorType& type);  // throws ValueError when there are too many
+  void add(const TensorType& type);
+  std::span<const TensorType* const> list() const {
+    return count_ <= kFew ? std::span(few_, count_) : std::span(many_);
+  }
+  uint32_t count() const { return count_; }
+  const TensorType* const* begin() const { return list().data(); }
+  const TensorType* const* end() const { return begin() + count_; }
+
+ private:
+  static constexpr uint32_t kFew = 16;  // without an allocation
+  const TensorType* few_[kFew];
+  uint32_t count_ = 0;
+  std::vector<const TensorType*> many_;  // all of them, where they are more
 };
 
 OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments);
+// Those of them that a call asks, by id.
+std::vector<uint32_t> asked_types(const Implementation& implementation,
+                                  const tenon_value* arguments);
 // Whether a call of it asks types at all, now.
 bool asks_types(const Implementation& implementation);
 // Refuses, with a TypeError, operands that nobody can be asked about; and those of a call that asks
@@ -75,6 +88,7 @@ struct CallFrame {
   tenon_call call{};
   const Implementation* implementation = nullptr;
   const tenon_value* bound = nullptr;  // the op's arguments
+  const AsWritten* written = nullptr;  // null: in schema order, not known which were given
   const Plan* plan = nullptr;
   const Turn* turn = nullptr;        // null: a mode
   size_t place = 0;                  // in the turn's line
@@ -105,8 +119,23 @@ struct WrittenCall {
   tenon_string names[kMaxParameters];
   tenon_value values[kMaxParameters];
 };
-// Fills in the op, its arguments, and how they would be written.
-void fill_call(CallFrame& frame, WrittenCall& written);
+// Fills in the op, its arguments, and how they are written.
+void fill_call(CallFrame& frame, WrittenCall& room);
+
+// How a frame's call is written with other bound arguments in the place of its own: what is the
+// same stays as it was written, what is new to it goes by name.
+class Rewritten {
+ public:
+  Rewritten(const CallFrame& frame, const tenon_value* arguments);
+  Rewritten(const Rewritten&) = delete;
+  Rewritten& operator=(const Rewritten&) = delete;
+  const AsWritten& get() const { return written_; }
+
+ private:
+  AsWritten written_;
+  tenon_value positional_[kMaxParameters];
+  WrittenCall room_;
+};
 // What a handler returned is made of values; else it is undone and a TypeError tells who it was.
 tenon_status check_results(const Implementation& implementation, tenon_value* results,
                            const std::string& who, tenon_error** error) noexcept;

@@ -25,6 +25,7 @@ struct ThreadState {
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
   bool types_disabled = false;    // operands of child types are plain tensors
+  bool modes_disabled = false;    // those above autograd are not asked
   uint8_t anomaly = 0;      // 1: nodes keep where they were recorded; 2: gradients are searched
   uint64_t dual_level = 0;  // of forward mode; 0: none is open
   SharedTangents* shared_tangents = nullptr;  // of that level, whichever thread opened it
@@ -36,6 +37,7 @@ struct ThreadState {
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
   uint32_t trace_depth = 0;           // of the events inside of each other
+  uint32_t fresh_stacks = 0;          // on which a nested backward has continued
 };
 
 extern constinit thread_local ThreadState thread_state;

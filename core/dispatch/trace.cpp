@@ -167,32 +167,35 @@ void trace(std::string_view event, const Implementation& implementation, const s
       });
 }
 
-void trace_call(const Implementation& implementation, const tenon_value* arguments) noexcept {
+void trace_call(const Implementation& implementation, const tenon_value* arguments,
+                const AsWritten* as_written) noexcept {
   CallFrame frame;
   frame.implementation = &implementation;
   frame.bound = arguments;
+  frame.written = as_written;
   WrittenCall written;
   fill_call(frame, written);
   const auto keyword = [&](int64_t k) {
-    return std::string(written.names[k].data, static_cast<size_t>(written.names[k].length));
+    const tenon_string& name = frame.call.keywords[k];
+    return std::string(name.data, static_cast<size_t>(name.length));
   };
   publish(
       "call", implementation,
       [&] {
         std::vector<std::string> parts;
         for (int64_t i = 0; i < frame.call.positional_count; ++i)
-          parts.push_back(brief_text(arguments[i]));
+          parts.push_back(brief_text(frame.call.positional[i]));
         for (int64_t k = 0; k < frame.call.keyword_count; ++k)
-          parts.push_back(keyword(k) + "=" + brief_text(written.values[k]));
+          parts.push_back(keyword(k) + "=" + brief_text(frame.call.keyword_values[k]));
         return "call " + implementation.schema.name + "(" + join(parts, ", ") + ")";
       },
       [&](TreeBuilder& tree) {
         tree.key("arguments").begin_array();
         for (int64_t i = 0; i < frame.call.positional_count; ++i)
-          tree.value(brief_text(arguments[i]));
+          tree.value(brief_text(frame.call.positional[i]));
         tree.end_array().key("keywords").begin_object();
         for (int64_t k = 0; k < frame.call.keyword_count; ++k)
-          tree.member(keyword(k), brief_text(written.values[k]));
+          tree.member(keyword(k), brief_text(frame.call.keyword_values[k]));
         tree.end_object();
       });
 }

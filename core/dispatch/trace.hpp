@@ -45,12 +45,14 @@ inline bool tracing() { return (thread_state.call_flags & kTraceFlag) != 0; }
 namespace trace_event {
 inline constexpr std::string_view mode = "mode", override_of_op = "override", handler = "handler",
                                   declined = "declined", parent = "parent", fallback = "fallback",
-                                  convert = "convert", kernel = "kernel";
+                                  convert = "convert", kernel = "kernel", jvp = "jvp",
+                                  disabled = "disabled";
 }
 // `what` tells it in full: "handler of Logging". Not for when nobody listens. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
-void trace_call(const Implementation& implementation, const tenon_value* arguments) noexcept;
+void trace_call(const Implementation& implementation, const tenon_value* arguments,
+                const AsWritten* written) noexcept;
 // What went wrong; null where no words came with it.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;

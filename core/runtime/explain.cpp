@@ -173,14 +173,18 @@ class Explanation {
     const bool overridable = (implementation_.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
     types_ = gather_types(implementation_, bound_.values);
     tree_.key("types").begin_array();
-    for (uint32_t i = 0; i < types_.count; ++i) tree_.value(types_.types[i]->name);
+    for (const TensorType* type : types_) tree_.value(type->name);
     if (types_.plain) tree_.value(TypeTable::process().tensor().name);
     tree_.end_array();
-    std::vector<std::string> modes;
+    std::vector<std::string> modes, passed;
     const auto put_modes = [&](const char* key, const ModeEntry* mode, bool above) {
       tree_.key(key).begin_array();
       for (; mode != nullptr; mode = mode->outer) {
         if (mode->left.load()) continue;
+        if (above && thread_state.modes_disabled) {
+          passed.push_back(mode->name);
+          continue;
+        }
         tree_.value(mode->name);
         if (above && overridable) modes.push_back(mode->name);
       }
@@ -192,7 +196,7 @@ class Explanation {
     std::optional<Answer> answer;
     std::optional<Plan> plan;
     std::vector<Note> notes;
-    const bool asks = types_.count > 0 && asks_types(implementation_);
+    const bool asks = types_.count() > 0 && asks_types(implementation_);
     if (asks && !passes(refusal, [&] { plan = make_plan(implementation_, types_, &notes); })) {
       tree_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
@@ -203,13 +207,14 @@ class Explanation {
       for (const uint32_t type : plan->asked) tree_.value(TypeTable::process().at(type).name);
     }
     tree_.end_array().key("steps").begin_array();
+    for (const std::string& mode : passed)
+      put_step("", "mode " + mode, "", "mode " + mode + " is disabled here");
     for (const std::string& mode : modes) put_step("", "mode " + mode, "", "");
     if (plan) {
       answer = put_plan(*plan, notes);
-    } else if (types_.count > 0) {
+    } else if (types_.count() > 0) {
       const char* why = overridable ? "types are disabled here" : "the op is not overridable";
-      for (uint32_t i = 0; i < types_.count; ++i)
-        put_step(types_.types[i]->name, "nothing", "", why);
+      for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
     }
     if (!plan) answer = Answer{"kernel", implementation_.provider, true, nullptr};
     tree_.end_array();
@@ -384,7 +389,7 @@ class Explanation {
   }
 
   bool relates(const TensorType& wanted) const {
-    return std::any_of(types_.types, types_.types + types_.count, [&](const TensorType* type) {
+    return std::any_of(types_.begin(), types_.end(), [&](const TensorType* type) {
       return type->is(wanted) || wanted.is(*type);
     });
   }
@@ -392,7 +397,7 @@ class Explanation {
   // Overrides in force for one of the types or a relative; else for any types.
   std::vector<std::string> nearest_overrides() const {
     std::vector<std::string> related, others;
-    if (types_.count == 0) return related;
+    if (types_.count() == 0) return related;
     for (const Override* entry : TypeTable::process().overrides(schema_.name)) {
       const bool near = std::any_of(entry->types.begin(), entry->types.end(),
                                     [&](const TensorType* wanted) { return relates(*wanted); });
@@ -484,17 +489,16 @@ class Explanation {
       return "enable " + plugin + " in the config";
     }
     std::string names;
-    for (uint32_t i = 0; i < types_.count; ++i)
-      names += (i > 0 ? ", " : "") + types_.types[i]->name;
+    for (const TensorType* type : types_) names += (names.empty() ? "" : ", ") + type->name;
     const std::string key = schema_.name + "[" + names + "]";
     if (plan == nullptr) return "pass a plain Tensor: the op is not overridable";
     if (plan->refused != nullptr) return "pass another operand: no op takes " + plan->refused->name;
-    for (uint32_t i = 0; i < types_.count; ++i) {
-      const TensorType* rule = types_.types[i];
+    for (const TensorType* type : types_) {
+      const TensorType* rule = type;
       while (rule != nullptr && rule->descriptor.to_tensor == nullptr) rule = rule->parent;
       if (rule == nullptr) continue;
-      return "register an override " + key + ", or convert by ensure_tensor(" +
-             types_.types[i]->name + ") or by the type's fallback";
+      return "register an override " + key + ", or convert by ensure_tensor(" + type->name +
+             ") or by the type's fallback";
     }
     return "register an override " + key + ", or give the type a tenon_function";
   }

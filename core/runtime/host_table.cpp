@@ -912,9 +912,21 @@ tenon_status mode_enter(const char* name, tenon_handler_function handler, void* 
 }
 int64_t mode_count() {
   int64_t count = 0;
+  if (thread_state.modes_disabled) return 0;
   for (const ModeEntry* mode = thread_state.mode; mode != nullptr; mode = mode->outer)
     count += mode->left.load() ? 0 : 1;
   return count;
+}
+uint32_t dispatch_disabled() {
+  return (thread_state.types_disabled ? uint32_t{TENON_DISABLE_TYPES} : 0) |
+         (thread_state.modes_disabled ? uint32_t{TENON_DISABLE_MODES} : 0);
+}
+uint32_t dispatch_disable(uint32_t what) {
+  const uint32_t previous = dispatch_disabled();
+  thread_state.types_disabled = (what & TENON_DISABLE_TYPES) != 0;
+  thread_state.modes_disabled = (what & TENON_DISABLE_MODES) != 0;
+  refresh_mode_flag();
+  return previous;
 }
 int32_t type_dispatches(uint32_t type) {
   const TypeTable& table = TypeTable::process();
@@ -1007,6 +1019,7 @@ const tenon_host& host_table() noexcept {
     constexpr auto broadcast_shapes = broadcast_shapes_slot;
     constexpr auto promote_dtypes = promote_dtypes_slot;
     constexpr auto op_call = call_op;
+    constexpr auto op_call_filled = call_op_filled;
     constexpr auto parallel_for = parallel_for_slot;
     constexpr auto thread_count = thread_count_slot;
     constexpr auto log = log_slot;
@@ -1022,6 +1035,11 @@ const tenon_host& host_table() noexcept {
                         tenon_value* results, tenon_error** error) {
         join_process_trace();
         return call_op(op, arguments, count, results, error);
+      };
+      host.op_call_filled = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                               tenon_value* results, tenon_error** error) {
+        join_process_trace();
+        return call_op_filled(op, arguments, count, results, error);
       };
       host.op_call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
                                  const tenon_string* keywords, const tenon_value* keyword_values,

@@ -20,6 +20,7 @@ struct Clone {
 
 struct Contiguous {
   static constexpr auto schema = "contiguous(Tensor(a) input) -> Tensor(a)";
+  static constexpr bool may_copy = true;
   static constexpr auto doc =
       "The input itself when its elements lie in row-major order, else a copy that does.";
   static constexpr auto jvp = linear;
@@ -29,6 +30,7 @@ struct Contiguous {
 
 struct To {
   static constexpr auto schema = "to(Tensor(a) input, dtype dtype) -> Tensor(a)";
+  static constexpr bool may_copy = true;
   static constexpr auto doc =
       "The elements converted to a dtype; the input itself when it has it already.";
   static constexpr auto saves = "shape(input)";

@@ -112,6 +112,7 @@ Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_cop
 
 struct Reshape {
   static constexpr auto schema = "reshape(Tensor(a) input, int[] shape) -> Tensor(a)";
+  static constexpr bool may_copy = true;
   static constexpr auto doc =
       "The elements in row-major order under another shape; a view where possible.";
   static constexpr auto saves = "shape(input)";
@@ -137,6 +138,7 @@ struct View {
 struct Flatten {
   static constexpr auto schema =
       "flatten(Tensor(a) input, int start_dim=0, int end_dim=-1) -> Tensor(a)";
+  static constexpr bool may_copy = true;
   static constexpr auto doc = "Joins the dimensions from start_dim to end_dim into one.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = linear;

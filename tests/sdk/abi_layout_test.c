@@ -126,7 +126,7 @@ AT(tenon_plugin, types, 80);
 AT(tenon_plugin, overrides, 96);
 AT(tenon_plugin, override_count, 104);
 
-SIZE(tenon_call, 80);
+SIZE(tenon_call, 88);
 AT(tenon_call, type, 4);
 AT(tenon_call, op, 8);
 AT(tenon_call, types, 16);
@@ -134,6 +134,7 @@ AT(tenon_call, arguments, 32);
 AT(tenon_call, positional_count, 48);
 AT(tenon_call, keywords, 56);
 AT(tenon_call, keyword_count, 72);
+AT(tenon_call, positional, 80);
 
 SIZE(tenon_type_descriptor, 144);
 AT(tenon_type_descriptor, name, 8);
@@ -184,7 +185,9 @@ SLOT(mode_count, 147);
 SLOT(op_explain, 150);
 SLOT(override_find, 153);
 SLOT(mode_enter_module, 159);
-SIZE(tenon_host, 16 + 8 * 160);
+SLOT(op_call_filled, 160);
+SLOT(dispatch_disable, 161);
+SIZE(tenon_host, 16 + 8 * 163);
 
 /* ---- codes that are written into files and plugins ---- */
 

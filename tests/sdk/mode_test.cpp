@@ -1,4 +1,5 @@
 // Modes: scopes whose handlers see every op of their thread.
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -234,6 +235,92 @@ TEST_SUITE("sdk/mode") {
     CHECK(above.calls() == std::map<std::string, int64_t>{{"mul", 1}, {"sum", 1}});
     CHECK(below.calls().at("mul") >= 2);
     CHECK(x.grad().to_vector<double>() == Numbers{2, 4});
+  }
+
+  TEST_CASE("a mode below autograd sees what a composite calls, and recorded Functions") {
+    CountMode below;
+    const Tensor x = leaf({1, 2});
+    {
+      const ModeScope scope(below, Level::below_autograd);
+      tx("scaled_sum")(row({1, 2}), 2.0);
+    }
+    CHECK(below.calls() == std::map<std::string, int64_t>{{"mul", 1}, {"sum", 1}});
+    CountMode functions;
+    {
+      const ModeScope scope(functions, Level::below_autograd);
+      apply("identity", x);
+    }
+    CHECK(functions.calls().at("fx.identity") == 1);
+  }
+
+  TEST_CASE("F-112 a mode is handed the operands' types that have a handler or an override") {
+    class Types : public Mode {
+     public:
+      Types() : Mode("types") {}
+      Results tenon_function(const Call& call) override {
+        seen.push_back(call.type_names());
+        return call.call_parent();
+      }
+      std::vector<std::vector<std::string>> seen;
+    };
+    const Tensor s2 = tx("make").call<Tensor>("S2", row({1})),
+                 ss2 = tx("make").call<Tensor>("SS2", row({1})),
+                 bare = tx("make").call<Tensor>("Bare"), plain = row({1});
+    Types outer, inner;
+    using Names = std::vector<std::string>;
+    {
+      const ModeScope a(outer), b(inner);
+      s2 + ss2;
+      plain + plain;
+      refusal([&] { Op("add")(s2, bare); });
+      const DisableTenonFunctionSubclass off;
+      s2 + ss2;
+    }
+    const std::vector<Names> expected{{"SS2", "S2"}, {}, {"S2"}, {}};
+    CHECK(inner.seen == expected);
+    CHECK(outer.seen == expected);
+  }
+
+  TEST_CASE("types, and modes too, are switched off for a scope") {
+    CountMode count, entered;
+    const Tensor s2 = tx("make").call<Tensor>("S2", leaf({1, 2}));
+    const Tensor d = tx("make").call<Tensor>("D");
+    const Op add_op("add");
+    const ModeScope scope(count);
+    {
+      const DisableTenonFunctionSubclass off;
+      CHECK(type_name(s2 + 1) == "Tensor");
+      CHECK(count.calls().at("add") == 1);
+      CHECK(refusal([&] { add_op(d, 1); }).text ==
+            "add(): argument 'input' (position 1) must be Tensor or Number, not D");
+      CHECK_FALSE(type_name(neg(s2)) == "S2");
+      CHECK(has_tenon_function(s2));  // the mode
+      {
+        const DisableTenonFunction nested;
+        const ModeScope inside(entered);
+        CHECK(type_name(s2 + 1) == "Tensor");
+        CHECK_FALSE(has_tenon_function(s2));
+        CHECK(host().mode_count() == 0);
+        const Tree why = explain(add_op, s2, 1);
+        CHECK(why["modes"].size() == 0);
+        CHECK(why["steps"][0]["reason"].text() == "mode count is disabled here");
+        CHECK(has(explain_text(why), "types are disabled here"));
+        TraceScope trace;
+        add_op(s2, 1);
+        CHECK(has(trace.text(), "  types are disabled\n  modes are disabled\n  kernel add"));
+      }
+      CHECK(type_name(s2 + 1) == "Tensor");
+      // What is called inside, on other threads' stacks and in chunks, too.
+      std::atomic<int> typed{0};
+      parallel_for(0, 4, 1, [&](int64_t, int64_t) {
+        if (type_name(s2 + 1) != "Tensor") ++typed;
+      });
+      CHECK(typed.load() == 0);
+    }
+    CHECK(type_name(s2 + 1) == "S2");
+    CHECK(entered.calls().empty());
+    std::thread([&] { CHECK(type_name(s2 + 1) == "S2"); }).join();
+    CHECK(sum(s2).requires_grad());
   }
 
   TEST_CASE("a mode is of its thread") {

@@ -22,6 +22,37 @@ TEST_SUITE("sdk/op") {
     CHECK(has(unknown.text, "'ad'"));
   }
 
+  TEST_CASE("a module type's name in the place of an op's, and the reverse, says which it is") {
+    const Refusal op = refusal([] { Op("Linear"); });
+    CHECK(op.kind == TENON_ERROR_VALUE);
+    CHECK(op.text ==
+          "no op is named 'Linear'; 'Linear' is a module type: create it by "
+          "tenon::Module::create(\"Linear\"), see `tenon show Linear`");
+    CHECK(refusal([] { Module::create("sigmoid"); }).text ==
+          "no module type is named 'sigmoid'; 'sigmoid' is an op: call it by "
+          "tenon::Op(\"sigmoid\"), see `tenon show sigmoid`");
+    tx("log");
+    CHECK(has(refusal([] { Op("ScalarTensor"); }).text, "'ScalarTensor' is a tensor type"));
+    CHECK(has(refusal([] { Op("sigmod"); }).text, "did you mean 'sigmoid'?"));
+  }
+
+  TEST_CASE("a result of another kind than the call reads is refused, naming both") {
+    const Tensor scalar = tx("scalar").call<Tensor>(5, 2.0);
+    const Refusal refused = refusal([&] { mean(scalar); });
+    CHECK(refused.kind == TENON_ERROR_TYPE);
+    CHECK(
+        refused.text ==
+        "mean(): result 0 is float, but the call reads it as Tensor; call tenon::Op(\"mean\")(...) "
+        "and take the Value, which is of any kind");
+    CHECK(has(
+        refusal([&] {
+          Op("mm").call<std::vector<Tensor>>(row({1}).reshape({1, 1}), row({1}).reshape({1, 1}));
+        }).text,
+        "mm(): result 0 is Tensor, but the call reads it as list of Tensors"));
+    CHECK(refusal([] { Op("add")(1, row({1})).scalar(); }).text ==
+          "the value is Tensor, not a number");
+  }
+
   TEST_CASE("F-111 F-122 arguments are refused in Python's words") {
     const Tensor x = row({1});
     const Op add_op("add"), mean_op("mean");

@@ -161,6 +161,51 @@ TEST_SUITE("sdk/override") {
     CHECK(has(tx("log")().text(), "kwargs: {'alpha': 2}"));
   }
 
+  TEST_CASE("F-112 arguments arrive as they are written, whichever way the op is called") {
+    const Tensor x = make_one("Logging", tensor({1.0, 2.0}));
+    const auto seen = [](auto&& call) {
+      tx("log")();
+      call();
+      const std::string text = tx("log")().text();
+      return text.substr(text.find(", args: ") + 2, text.find('\n') - text.find(", args: ") - 2);
+    };
+    const std::string l = "Logging([1., 2.])";
+    const Op add_op("add"), sum_op("sum"), scaled = tx("scaled_sum");
+    CHECK(seen([&] { sum_op(arg("input") = x); }) == "args: (), kwargs: {'input': " + l + "}");
+    CHECK(seen([&] { sum_op(x, none); }) == "args: (" + l + ", None), kwargs: {}");
+    CHECK(seen([&] { add_op(x, 1, arg("alpha") = 1); }) ==
+          "args: (" + l + ", 1), kwargs: {'alpha': 1}");
+    CHECK(seen([&] { add_op(arg("other") = 1, arg("input") = x); }) ==
+          "args: (), kwargs: {'other': 1, 'input': " + l + "}");
+    // Before conversions.
+    CHECK(seen([&] { scaled(x, 1); }) == "args: (" + l + ", 1), kwargs: {}");
+    CHECK(seen([&] { sum_op(x, 0); }) == "args: (" + l + ", 0), kwargs: {}");
+    // Wrappers, methods and operators: what equals the default, at the end, counts as not given.
+    CHECK(seen([&] { add(x, 1); }) == "args: (" + l + ", 1), kwargs: {}");
+    CHECK(seen([&] { x.add(1, 2); }) == "args: (" + l + ", 1), kwargs: {'alpha': 2}");
+    CHECK(seen([&] { 1 + x; }) == "args: (1, " + l + "), kwargs: {}");
+    CHECK(seen([&] { sum(x, none, true); }) == "args: (" + l + ", None, True), kwargs: {}");
+    // Configured ops, from code and JSON: what was configured, no more.
+    CHECK(seen([&] { configure("add", arg("alpha") = 1)(x, 1); }) ==
+          "args: (" + l + ", 1), kwargs: {'alpha': 1}");
+    CHECK(seen([&] { configure(Tree::parse(R"({"op": "add", "alpha": 1})"))(x, 1); }) ==
+          "args: (" + l + ", 1), kwargs: {'alpha': 1}");
+    CHECK(seen([&] { configure(Tree::parse(R"({"op": "add"})"))(x, 1); }) ==
+          "args: (" + l + ", 1), kwargs: {}");
+    {
+      TraceScope trace;
+      add_op(x, 1, arg("alpha") = 1);
+      CHECK(has(trace.text(), "call add(Logging f32[2], 1, alpha=1)\n"));
+    }
+    // What is called again, with other operands, keeps its form: by a fallback, and by call_with.
+    const Tensor converting = scalar_tensor(2, 2, "Converting");
+    TraceScope trace;
+    add_op(converting, arg("other") = 1, arg("alpha") = 1);
+    CHECK(has(trace.text(), "call add(Tensor f32[2, 2], other=1, alpha=1)\n"));
+    add_op(arg("input") = make_one("Meta", plain, ""), arg("other") = 1, arg("alpha") = 1);
+    CHECK(has(trace.text(), "call add(input=Tensor i64[2, 2], other=1, alpha=1)\n"));
+  }
+
   TEST_CASE("OV-26 F-114 F-119 F-120 F-121 F-133 F-137 ScalarTensor adds by its table") {
     CHECK(answer("add", scalar_tensor(2, 2), scalar_tensor(2, 2)) == "ScalarTensor(N=2, value=4)");
     const std::string dense = "tensor([[3., 1.],\n        [1., 3.]])";

@@ -80,6 +80,16 @@ TEST_SUITE("sdk/trace") {
           "error TypeError: add() missing 1 required positional argument: 'other'\n");
   }
 
+  TEST_CASE("F-301 a jvp is an event, and what it calls is inside of it") {
+    const DualLevel level;
+    const Tensor x = make_dual(row({2}), row({1}));
+    TraceScope trace;
+    exp(x);
+    CHECK(has(trace.text(),
+              "call exp(Tensor f64[1])\n  kernel exp (plugin math)\n  jvp exp (plugin "
+              "math)\n    call mul("));
+  }
+
   TEST_CASE("F-301 events as JSON, one on a line") {
     const Tensor x = tx("make").call<Tensor>("Logging", tensor({1.0, 2.0}));
     TraceScope trace(TraceFormat::json);

@@ -31,7 +31,7 @@ constexpr std::array kRemedies{
            "declare it, Tensor(a!), and mark_dirty it in a Function; or change a clone"},
     Remedy{"missing-mutation", "change the argument in place, or declare it without '!'"},
     Remedy{"undeclared-alias", "declare it, Tensor(a) on both; or return a clone"},
-    Remedy{"missing-alias", "return a view, or drop the letter from the schema"},
+    Remedy{"missing-alias", "return a view, drop the letter from the schema, or declare may_copy"},
     Remedy{"nondeterminism", "draw from the host's generator; initialize every element"},
     Remedy{"layout", "walk the strides of each operand, or make it contiguous first"},
     Remedy{"precision", "compute in the operand's dtype; read elements as what they are"},

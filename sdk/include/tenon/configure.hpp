@@ -25,12 +25,20 @@ class ConfiguredOp {
       values.push_back(attribute.value.value());
     }
     auto bound = std::make_shared<Bound>();
+    int64_t positional = 0;
     Value texts;
     tenon_value given[32] = {};
     detail::check(host().op_bind_attributes, op_.handle(), names.data(), values.data(),
-                  static_cast<int64_t>(names.size()), &bound->positional, texts.slot(), given);
+                  static_cast<int64_t>(names.size()), &positional, texts.slot(), given);
     bound->names = texts.texts();
     for (size_t i = 0; i < bound->names.size(); ++i) bound->values.emplace_back(given[i]);
+    for (const Keyword& attribute : attributes) {
+      for (size_t i = 0; i < bound->names.size(); ++i) {
+        if (bound->names[i] != attribute.name) continue;
+        bound->given.push_back(detail::string_of(bound->names[i]));
+        bound->given_values.push_back(bound->values[i].get());
+      }
+    }
     bound_ = std::move(bound);
   }
   const Op& op() const { return op_; }
@@ -48,26 +56,10 @@ class ConfiguredOp {
     constexpr auto count = static_cast<int64_t>(sizeof...(Arguments));
     if (host().op_result_count(op_.handle()) != detail::FromResults<Result>::count)
       throw TypeError(op_.name() + "() is called for another number of results than it has");
-    if (count == bound_->positional) {
-      tenon_value all[32];
-      for (size_t i = 0; i < given.size(); ++i) all[i] = given[i];
-      for (size_t i = 0; i < bound_->values.size(); ++i)
-        all[given.size() + i] = bound_->values[i].get();
-      detail::check(host().op_call, op_.handle(), static_cast<const tenon_value*>(all),
-                    count + static_cast<int64_t>(bound_->values.size()),
-                    static_cast<tenon_value*>(results));
-    } else {
-      std::vector<tenon_string> names;
-      std::vector<tenon_value> values;
-      for (size_t i = 0; i < bound_->values.size(); ++i) {
-        names.push_back(detail::string_of(bound_->names[i]));
-        values.push_back(bound_->values[i].get());
-      }
-      detail::check(host().op_call_keywords, op_.handle(), given.data(), count, names.data(),
-                    values.data(), static_cast<int64_t>(names.size()),
-                    static_cast<tenon_value*>(results));
-    }
-    return detail::FromResults<Result>::make(results);
+    detail::check(host().op_call_keywords, op_.handle(), given.data(), count, bound_->given.data(),
+                  bound_->given_values.data(), static_cast<int64_t>(bound_->given.size()),
+                  static_cast<tenon_value*>(results));
+    return detail::FromResults<Result>::make(op_.handle(), results);
   }
 
   // In schema order, defaults filled in.
@@ -82,9 +74,10 @@ class ConfiguredOp {
 
  private:
   struct Bound {
-    int64_t positional = 0;
     std::vector<std::string> names;
     std::vector<Value> values;
+    std::vector<tenon_string> given;  // those that were configured, as calls pass them
+    std::vector<tenon_value> given_values;
   };
   template <class T>
   static T read(const Value& value) {

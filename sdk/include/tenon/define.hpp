@@ -29,6 +29,7 @@
 //   jvp_once_differentiable   differentiating the jvp is an error
 //   clear_saved_tensors_on_access   each saved tensor can be read once, and is freed by its reader
 //   zero_gradient    piecewise constant: results carry no history
+//   may_copy         a `Tensor(a)` result is a copy where no view is possible
 #pragma once
 
 #include "tenon/elementwise.hpp"
@@ -79,6 +80,7 @@ constexpr uint32_t flags_of() {
   set(Declares_jvp_once_differentiable<D>::value, TENON_OP_JVP_ONCE);
   set(Declares_clear_saved_tensors_on_access<D>::value, TENON_OP_CLEAR_SAVED);
   set(Declares_zero_gradient<D>::value, TENON_OP_ZERO_GRADIENT);
+  set(Declares_may_copy<D>::value, TENON_OP_MAY_COPY);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
   if constexpr (Has_forward<D>::value) {
     using F = Form<D>;

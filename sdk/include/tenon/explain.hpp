@@ -93,8 +93,10 @@ class ExplanationText {
     line("types", listed(why_["types"], "none"));
     line("modes", listed(why_["modes"], "none"));
     line("below", listed(why_["modes_below"], ""));
-    line("asked", listed(why_["order"], "nobody: all operands are plain"));
     const Tree steps = why_["steps"];
+    bool passed = false;  // operands of other types, which are not asked here
+    for (int64_t i = 0; i < steps.size(); ++i) passed = passed || !steps[i]["type"].is_null();
+    line("asked", listed(why_["order"], passed ? "none" : "nobody: all operands are plain"));
     for (int64_t i = 0; i < steps.size(); ++i) {
       line(i == 0 ? "steps" : "", std::to_string(i + 1) + ". " + step(steps[i]));
     }

@@ -40,6 +40,7 @@ TENON_DECLARED(twice_differentiable)
 TENON_DECLARED(jvp_once_differentiable)
 TENON_DECLARED(clear_saved_tensors_on_access)
 TENON_DECLARED(zero_gradient)
+TENON_DECLARED(may_copy)
 #undef TENON_DECLARED
 
 }  // namespace detail

@@ -85,6 +85,8 @@ class Module {
     Value result;
     detail::check(host().module_call, required(), &Argument(input).value(), int64_t{1},
                   result.slot());
+    if (!result.is_tensor() && !result.is_none())
+      detail::throw_kind((type() + "(): the result").c_str(), result.get(), "Tensor");
     return result.tensor();
   }
   bool training() const { return host().module_training(required()) != 0; }

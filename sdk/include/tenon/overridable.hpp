@@ -147,7 +147,9 @@ inline bool is_tensor_like(const Argument& argument) {
 // Whether an op with these operands asks anybody: a type among them, in lists too, or a mode.
 template <class... Arguments>
 bool has_tenon_function(const Arguments&... arguments) {
-  return host().mode_count() > 0 || (false || ... || detail::type_dispatches(arguments));
+  if (host().mode_count() > 0) return true;
+  if ((host().dispatch_disabled() & TENON_DISABLE_TYPES) != 0) return false;
+  return (false || ... || detail::type_dispatches(arguments));
 }
 
 // Their answer, for code that asks by itself before it goes on; TypeError when there is nobody to

@@ -159,12 +159,13 @@ inline Argument::Argument(TensorList list)
 inline Argument::Argument(const std::vector<Tensor>& list)
     : Argument(TensorList(list.data(), static_cast<int64_t>(list.size()))) {}
 inline Tensor Value::tensor() const {
-  if (!is_tensor() && !is_none()) throw TypeError("the value is not a tensor");
+  if (!is_tensor() && !is_none()) detail::throw_kind("the value", value_, "Tensor");
   return Tensor::borrow(value_.as.tensor);
 }
 inline std::vector<Tensor> Value::tensors() const {
   std::vector<Tensor> list;
-  if (value_.tag != TENON_VALUE_TENSOR_LIST) throw TypeError("the value is not a list of tensors");
+  if (value_.tag != TENON_VALUE_TENSOR_LIST)
+    detail::throw_kind("the value", value_, "list of Tensors");
   for (uint32_t i = 0; i < value_.length; ++i) list.push_back(Tensor::borrow(value_.as.tensors[i]));
   return list;
 }

@@ -180,7 +180,8 @@ inline Tensor ensure_tensor(const Argument& argument) {
       return result;
     }
     default:
-      throw TypeError("only tensors, numbers and lists of numbers can be made tensors");
+      detail::throw_kind("ensure_tensor(): the value", value,
+                         "a tensor, a number or a list of numbers");
   }
 }
 
@@ -337,7 +338,8 @@ class Call {
     const size_t dot = full.rfind('.');
     return dot == std::string::npos ? full : full.substr(dot + 1);
   }
-  // The distinct types that are asked, in order.
+  // The distinct types of the operands that have a handler, an override or a fallback, in the order
+  // of asking. Empty in a mode where types are disabled.
   Span<const uint32_t> types() const { return {call_->types, call_->type_count}; }
   std::vector<std::string> type_names() const {
     std::vector<std::string> names;
@@ -351,8 +353,11 @@ class Call {
     const tenon_value& value = call_->arguments[i];
     return value.tag == TENON_VALUE_TENSOR ? Tensor::borrow(value.as.tensor) : Tensor();
   }
-  // The same as written: by position, then by name.
-  Span<const tenon_value> args() const { return {call_->arguments, call_->positional_count}; }
+  // The same as the caller wrote it, before conversions: what stands by position, then what stands
+  // by name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
+  // its C++ default arguments as well: of its values those that equal the default, at the end or
+  // behind '*', count as not given. Empty in an override, which has its own parameters.
+  Span<const tenon_value> args() const { return {call_->positional, call_->positional_count}; }
   std::vector<Keyword> kwargs() const {
     std::vector<Keyword> list;
     for (int64_t i = 0; i < call_->keyword_count; ++i) {
@@ -396,14 +401,19 @@ class Call {
                   results.slots());
     return results;
   }
-  // Calls the op anew with every tensor among the arguments replaced by what `body` makes of it.
+  // Calls the op again, written as this call is, with every tensor among the arguments replaced by
+  // what `body` makes of it.
   template <class Body>
   Results call_with(Body&& body) const {
-    std::vector<tenon_value> values(call_->arguments, call_->arguments + size());
+    const bool own = call_->positional == nullptr;  // of an override: its own parameters, in order
+    const tenon_value* first = own ? call_->arguments : call_->positional;
+    std::vector<tenon_value> values(first, first + (own ? size() : call_->positional_count));
+    std::vector<tenon_value> named(call_->keyword_values,
+                                   call_->keyword_values + call_->keyword_count);
     std::vector<Tensor> owned;
     std::vector<std::vector<tenon_tensor*>> lists;
-    lists.reserve(values.size());
-    for (tenon_value& value : values) {
+    lists.reserve(values.size() + named.size());
+    const auto replace = [&](tenon_value& value) {
       if (value.tag == TENON_VALUE_TENSOR) {
         owned.push_back(body(Tensor::borrow(value.as.tensor)));
         value.as.tensor = owned.back().handle();
@@ -415,15 +425,56 @@ class Call {
         }
         value.as.tensors = list.data();
       }
-    }
+    };
+    for (tenon_value& value : values) replace(value);
+    for (tenon_value& value : named) replace(value);
     Results results = Results::of_count(host().op_result_count(call_->op));
-    detail::check(host().op_call, call_->op, values.data(), size(), results.slots());
+    const auto count = static_cast<int64_t>(values.size());
+    if (named.empty())
+      detail::check(host().op_call, call_->op, values.data(), count, results.slots());
+    else
+      detail::check(host().op_call_keywords, call_->op, values.data(), count, call_->keywords,
+                    named.data(), call_->keyword_count, results.slots());
     return results;
   }
   const tenon_call* handle() const { return call_; }
 
  private:
   const tenon_call* call_;
+};
+
+// ---- calls that ask no types, or no modes either ----
+
+namespace detail {
+class DispatchDisabled {
+ public:
+  explicit DispatchDisabled(uint32_t what)
+      : previous_(host().dispatch_disable(host().dispatch_disabled() | what)) {}
+  ~DispatchDisabled() { host().dispatch_disable(previous_); }
+  DispatchDisabled(const DispatchDisabled&) = delete;
+  DispatchDisabled& operator=(const DispatchDisabled&) = delete;
+
+ private:
+  uint32_t previous_;
+};
+}  // namespace detail
+
+// As long as it lives, the ops that this thread calls, and those that they call, ask no operand
+// types: objects of a subclass of Tensor are plain tensors, and so are results made of them; other
+// types are refused where a Tensor is expected. Modes are asked. Scopes nest.
+//
+//   static Results tenon_function(const Call& call) {        // the handler of a parent type
+//     const DisableTenonFunctionSubclass off;
+//     return call.call_with([](const Tensor& tensor) { return tensor; });
+//   }
+class DisableTenonFunctionSubclass : detail::DispatchDisabled {
+ public:
+  DisableTenonFunctionSubclass() : DispatchDisabled(TENON_DISABLE_TYPES) {}
+};
+// The same, and no modes above autograd either, not even those that are entered in the scope.
+class DisableTenonFunction : detail::DispatchDisabled {
+ public:
+  DisableTenonFunction() : DispatchDisabled(TENON_DISABLE_TYPES | TENON_DISABLE_MODES) {}
 };
 
 namespace detail {

@@ -203,6 +203,21 @@ class Argument {
 };
 
 namespace detail {
+// What kind of value it is, as messages say it: "int", "list of Tensors".
+inline const char* kind_text(const tenon_value& value) {
+  constexpr const char* kinds[] = {"none",           "bool",         "int",
+                                   "float",          "dtype",        "str",
+                                   "Tensor",         "list of ints", "list of floats",
+                                   "list of bools",  "list of str",  "list of Tensors",
+                                   "tree",           "Module",       "NotImplementedType",
+                                   "list of Modules"};
+  static_assert(sizeof(kinds) / sizeof(*kinds) == TENON_VALUE_TAG_COUNT);
+  return value.tag < TENON_VALUE_TAG_COUNT ? kinds[value.tag] : "of an unknown kind";
+}
+[[noreturn]] inline void throw_kind(const char* what, const tenon_value& value,
+                                    const char* expected) {
+  throw TypeError(std::string(what) + " is " + kind_text(value) + ", not " + expected);
+}
 constexpr tenon_string string_of(std::string_view text) {
   return {text.data(), static_cast<int64_t>(text.size())};
 }
@@ -245,7 +260,7 @@ class Value {
                                             : std::string();
   }
   Scalar scalar() const {
-    if (!is_number()) throw TypeError("the value is not a number");
+    if (!is_number()) detail::throw_kind("the value", value_, "a number");
     return Scalar(value_);
   }
   inline Tensor tensor() const;

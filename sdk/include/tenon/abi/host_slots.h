@@ -443,6 +443,15 @@
   /* mode_enter with a module whose type has a tenon_function; it is kept until the mode is left.  \
    * TypeError for other modules. [this-thread] */                                                 \
   X(0, tenon_status, mode_enter_module,                                                            \
-    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))
+    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))              \
+  /* op_call by a typed wrapper, which passes its C++ default arguments as well: handlers and      \
+   * modes see as not given what equals its default, at the end or behind '*'. */                            \
+  X(0, tenon_status, op_call_filled,                                                               \
+    (const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,        \
+     tenon_error** error))                                                                         \
+  /* Replaces what calls of this thread do not ask, TENON_DISABLE_ bits; returns the previous      \
+   * bits. Calling thread only. */                                                                           \
+  X(0, uint32_t, dispatch_disable, (uint32_t what))                                                \
+  X(0, uint32_t, dispatch_disabled, (void))
 
 #endif

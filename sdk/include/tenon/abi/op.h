@@ -17,8 +17,8 @@ typedef struct tenon_op tenon_op;
 typedef struct tenon_context tenon_context;
 
 /* Computes the results of a call. `arguments` has one value for each schema parameter, defaults
- * filled in, borrowed. `results` has one slot for each schema return, to be given. `context` serves
- * the context_ slots. [any-thread] */
+ * filled in, borrowed. `results` has one slot for each schema return, to be given; the host checks
+ * each against the schema. `context` serves the context_ slots. [any-thread] */
 typedef tenon_status(TENON_CALL* tenon_run_function)(void* self, tenon_context* context,
                                                      const tenon_value* arguments,
                                                      tenon_value* results, tenon_error** error);
@@ -63,7 +63,9 @@ enum {
   /* How a Function is written, for listings. */
   TENON_OP_INSTANCE = 1 << 7, /* keyword-only parameters configure an instance */
   TENON_OP_SETUP = 1 << 8,    /* forward sees no context; a separate setup does */
-  TENON_OP_RESIDUAL = 1 << 9  /* forward returns what the rules get, beside its results */
+  TENON_OP_RESIDUAL = 1 << 9, /* forward returns what the rules get, beside its results */
+  /* A `Tensor(a)` result is a copy where no view is possible, as of reshape. */
+  TENON_OP_MAY_COPY = 1 << 10
 };
 
 /* A named value on a context: memory of the plugin that lives as long as the node, or until it is

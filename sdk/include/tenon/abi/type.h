@@ -22,13 +22,20 @@ typedef struct tenon_call {
    * its own signature for an override. */
   const tenon_value* arguments;
   int64_t argument_count;
-  /* The same as it would be written: so many leading arguments by position, then those by name that
-   * are not the default. For handlers and modes. */
+  /* The same as the caller wrote it, before conversions: `positional`, so many values by position,
+   * then those by name, a value that equals its default too. For handlers and modes. */
   int64_t positional_count;
   const tenon_string* keywords;
   const tenon_value* keyword_values;
   int64_t keyword_count;
+  const tenon_value* positional; /* null for an override */
 } tenon_call;
+
+/* What calls of a thread pass over, see dispatch_disable of the host. */
+enum {
+  TENON_DISABLE_TYPES = 1 << 0, /* operands' types: subclasses of Tensor are plain tensors */
+  TENON_DISABLE_MODES = 1 << 1  /* modes above autograd */
+};
 
 /* Answers a call: fills as many results as the op has (values of any kind), or puts
  * TENON_VALUE_NOT_IMPLEMENTED into the first to decline. [any-thread] */

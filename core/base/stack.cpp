@@ -1,0 +1,39 @@
+// The limits of the calling thread's stack.
+#include "core/base/stack.hpp"
+
+#include <algorithm>
+#include <pthread.h>
+
+namespace tenon::core {
+
+constinit thread_local uintptr_t stack_mark = UINTPTR_MAX;
+
+namespace {
+
+struct Stack {
+  uintptr_t lowest = 0;
+  size_t bytes = 0;
+
+  uintptr_t mark(size_t reserve) const { return lowest + std::min(reserve, bytes / 4); }
+};
+
+Stack own_stack() noexcept {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  void* lowest = nullptr;
+  size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &lowest, &bytes);
+  pthread_attr_destroy(&attributes);
+  return {reinterpret_cast<uintptr_t>(lowest), bytes};
+}
+
+}  // namespace
+
+bool stack_is_low(size_t reserve) noexcept {
+  static thread_local const Stack stack = own_stack();
+  stack_mark = stack.mark(kCallReserve);
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return here >= stack.lowest && here < stack.mark(reserve);
+}
+
+}  // namespace tenon::core
