@@ -184,7 +184,8 @@ SLOT(mode_count, 147);
 SLOT(op_explain, 150);
 SLOT(override_find, 153);
 SLOT(mode_enter_module, 159);
-SIZE(tenon_host, 16 + 8 * 160);
+SLOT(op_returns_tuple, 160);
+SIZE(tenon_host, 16 + 8 * 161);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -44,18 +44,20 @@ class ConfiguredOp {
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     const std::array<tenon_value, sizeof...(Arguments)> given{Argument(arguments).value()...};
+    op_.check_result<Result>();
     tenon_value results[detail::max_results];
-    constexpr auto count = static_cast<int64_t>(sizeof...(Arguments));
-    if (host().op_result_count(op_.handle()) != detail::FromResults<Result>::count)
-      throw TypeError(op_.name() + "() is called for another number of results than it has");
+    call_values(given.data(), static_cast<int64_t>(given.size()), results);
+    return detail::FromResults<Result>::make(results);
+  }
+  // `results` has as many slots as the op has results.
+  void call_values(const tenon_value* given, int64_t count, tenon_value* results) const {
     if (count == bound_->positional) {
       tenon_value all[32];
-      for (size_t i = 0; i < given.size(); ++i) all[i] = given[i];
+      for (int64_t i = 0; i < count; ++i) all[i] = given[i];
       for (size_t i = 0; i < bound_->values.size(); ++i)
-        all[given.size() + i] = bound_->values[i].get();
+        all[static_cast<size_t>(count) + i] = bound_->values[i].get();
       detail::check(host().op_call, op_.handle(), static_cast<const tenon_value*>(all),
-                    count + static_cast<int64_t>(bound_->values.size()),
-                    static_cast<tenon_value*>(results));
+                    count + static_cast<int64_t>(bound_->values.size()), results);
     } else {
       std::vector<tenon_string> names;
       std::vector<tenon_value> values;
@@ -63,11 +65,9 @@ class ConfiguredOp {
         names.push_back(detail::string_of(bound_->names[i]));
         values.push_back(bound_->values[i].get());
       }
-      detail::check(host().op_call_keywords, op_.handle(), given.data(), count, names.data(),
-                    values.data(), static_cast<int64_t>(names.size()),
-                    static_cast<tenon_value*>(results));
+      detail::check(host().op_call_keywords, op_.handle(), given, count, names.data(),
+                    values.data(), static_cast<int64_t>(names.size()), results);
     }
-    return detail::FromResults<Result>::make(results);
   }
 
   // In schema order, defaults filled in.
@@ -75,7 +75,7 @@ class ConfiguredOp {
   template <class T>
   T attribute(std::string_view name) const {
     for (size_t i = 0; i < bound_->names.size(); ++i) {
-      if (bound_->names[i] == name) return read<T>(bound_->values[i]);
+      if (bound_->names[i] == name) return bound_->values[i].to<T>();
     }
     throw ArgumentError(op_.name() + " has no attribute '" + std::string(name) + "'");
   }
@@ -86,15 +86,6 @@ class ConfiguredOp {
     std::vector<std::string> names;
     std::vector<Value> values;
   };
-  template <class T>
-  static T read(const Value& value) {
-    if constexpr (std::is_same_v<T, std::string>)
-      return value.text();
-    else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
-      return T(value.get().as.integers, value.get().as.integers + value.get().length);
-    else
-      return value.scalar().template to<T>();
-  }
   Op op_;
   std::shared_ptr<const Bound> bound_;
 };

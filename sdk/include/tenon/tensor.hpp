@@ -158,6 +158,84 @@ inline Argument::Argument(TensorList list)
 }
 inline Argument::Argument(const std::vector<Tensor>& list)
     : Argument(TensorList(list.data(), static_cast<int64_t>(list.size()))) {}
+namespace detail {
+
+[[noreturn]] __attribute__((cold, noinline)) inline void fail_value(const tenon_value& value,
+                                                                    const char* expected) {
+  Value text;
+  check(host().value_text, &value, text.slot());
+  throw TypeError("the value is " + text.text() + ", expected " + expected);
+}
+template <class T>
+struct ReadValue {
+  static_assert(std::is_arithmetic_v<T>, "no value of an op can be read as this type");
+  static T read(const Value& value) {
+    const tenon_value& held = value.get();
+    const bool fits =
+        value.is_number() && (std::is_floating_point_v<T> || !value.scalar().is_floating());
+    if (!fits) fail_value(held, std::is_floating_point_v<T> ? "a number" : "an int");
+    return value.scalar().template to<T>();
+  }
+};
+template <>
+struct ReadValue<Scalar> {
+  static Scalar read(const Value& value) {
+    if (!value.is_number()) fail_value(value.get(), "a number");
+    return value.scalar();
+  }
+};
+template <>
+struct ReadValue<Tensor> {
+  static Tensor read(const Value& value) { return value.tensor(); }
+};
+template <>
+struct ReadValue<std::string> {
+  static std::string read(const Value& value) {
+    if (value.get().tag != TENON_VALUE_STRING) fail_value(value.get(), "a string");
+    return value.text();
+  }
+};
+template <>
+struct ReadValue<DType> {
+  static DType read(const Value& value) {
+    if (value.is_none()) return DType::none;
+    if (value.get().tag != TENON_VALUE_DTYPE) fail_value(value.get(), "a dtype");
+    return static_cast<DType>(value.get().as.integer);
+  }
+};
+template <class T>
+struct ReadValue<std::optional<T>> {
+  static std::optional<T> read(const Value& value) {
+    return value.is_none() ? std::optional<T>() : ReadValue<T>::read(value);
+  }
+};
+template <class T>
+struct ReadValue<std::vector<T>> {
+  static std::vector<T> read(const Value& value) {
+    const tenon_value& held = value.get();
+    if constexpr (std::is_same_v<T, Tensor>) {
+      return value.tensors();
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      if (held.tag != TENON_VALUE_STRING_LIST) fail_value(held, "a list of strings");
+      return value.texts();
+    } else {
+      const auto copy = [&](const auto* from) { return std::vector<T>(from, from + held.length); };
+      if (held.tag == TENON_VALUE_BOOL_LIST) return copy(held.as.booleans);
+      if (held.tag == TENON_VALUE_INT_LIST && !std::is_same_v<T, bool>)
+        return copy(held.as.integers);
+      if (held.tag == TENON_VALUE_FLOAT_LIST && std::is_floating_point_v<T>)
+        return copy(held.as.numbers);
+      fail_value(held, "a list of numbers of this kind");
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+T Value::to() const {
+  return detail::ReadValue<T>::read(*this);
+}
 inline Tensor Value::tensor() const {
   if (!is_tensor() && !is_none()) throw TypeError("the value is not a tensor");
   return Tensor::borrow(value_.as.tensor);

@@ -438,6 +438,9 @@
   /* mode_enter with a module whose type has a tenon_function; it is kept until the mode is left.  \
    * TypeError for other modules. [this-thread] */                                                 \
   X(0, tenon_status, mode_enter_module,                                                            \
-    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))
+    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))              \
+  /* 1 where the schema writes the results in parentheses: "(Tensor y)" is a tuple of one,         \
+   * "Tensor" is not. [any-thread] */                                                                           \
+  X(0, int32_t, op_returns_tuple, (const tenon_op* op))
 
 #endif
