@@ -194,10 +194,8 @@ constexpr bool check_rules() {
   return fits;
 }
 
-// What a definition's own types show to be wrong is explained; nothing more is made of it then.
 template <class D>
-constexpr bool check_definition() {
-  if constexpr (!check_schema_text<D>()) return false;
+constexpr bool check_types() {
   bool fits = check_members<D>();
   TENON_REQUIRE(Has_element<D>::value != Has_forward<D>::value,
                 "an op has one of `element` and `forward`: you must implement forward");
@@ -222,6 +220,14 @@ constexpr bool check_definition() {
     fits = check_element<D>() && fits;
   }
   return check_rules<D>() && fits;
+}
+// What a definition's own types show to be wrong is explained; nothing more is made of it then.
+template <class D>
+constexpr bool check_definition() {
+  if constexpr (check_schema_text<D>())
+    return check_types<D>();
+  else
+    return false;
 }
 
 template <class D>

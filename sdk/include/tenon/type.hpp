@@ -647,17 +647,17 @@ tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
 template <class D>
 constexpr tenon_op_descriptor make_rules() {
   tenon_op_descriptor rules{};
-  if constexpr (!check_schema_text<D, false>() || !check_members<D>() || !check_rules<D>())
-    return rules;
-  rules.size = sizeof(tenon_op_descriptor);
-  rules.flags = flags_of<D>();
-  rules.schema = D::schema;
-  rules.differentiable = differentiable_of<D>();
-  rules.jvp_kind = static_cast<uint32_t>(jvp_kind_of<D>());
-  if constexpr (Has_backward<D>::value) rules.backward = run_rule<D, &D::backward>;
-  if constexpr (Has_vjp<D>::value) rules.vjp = run_rule<D, &D::vjp>;
-  if constexpr (jvp_kind_of<D>() == JvpKind::rule) rules.jvp = run_rule<D, &D::jvp>;
-  if constexpr (Has_saves<D>::value) rules.saves = D::saves;
+  if constexpr (check_schema_text<D>() && check_members<D>() && check_rules<D>()) {
+    rules.size = sizeof(tenon_op_descriptor);
+    rules.flags = flags_of<D>();
+    rules.schema = D::schema;
+    rules.differentiable = differentiable_of<D>();
+    rules.jvp_kind = static_cast<uint32_t>(jvp_kind_of<D>());
+    if constexpr (Has_backward<D>::value) rules.backward = run_rule<D, &D::backward>;
+    if constexpr (Has_vjp<D>::value) rules.vjp = run_rule<D, &D::vjp>;
+    if constexpr (jvp_kind_of<D>() == JvpKind::rule) rules.jvp = run_rule<D, &D::jvp>;
+    if constexpr (Has_saves<D>::value) rules.saves = D::saves;
+  }
   return rules;
 }
 template <class D>
