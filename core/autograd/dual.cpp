@@ -476,9 +476,11 @@ class Propagation {
       ++at;
     };
     for (uint32_t r = 0; r < implementation_.result_count; ++r) {
-      if (made[r].tag == TENON_VALUE_TENSOR) take(made[r].as.tensor);
-      for (uint32_t k = 0; made[r].tag == TENON_VALUE_TENSOR_LIST && k < made[r].length; ++k)
-        take(made[r].as.tensors[k]);
+      if (made[r].tag == TENON_VALUE_TENSOR_LIST) {
+        for (uint32_t k = 0; k < made[r].length; ++k) take(made[r].as.tensors[k]);
+      } else {
+        take(made[r].tag == TENON_VALUE_TENSOR ? made[r].as.tensor : nullptr);
+      }
       release_value(made[r]);
     }
   }

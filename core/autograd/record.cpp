@@ -47,12 +47,16 @@ void for_each_slot(const Implementation& implementation, const tenon_value* argu
   }
 }
 
-// The tensors of all results in order: a list counts as so many.
-void collect_results(const Implementation& implementation, tenon_value* results,
+// The places of all results in order, as gradients arrive: a list has as many as it has tensors,
+// what is not a tensor has `absent`, which is null.
+void collect_results(const Implementation& implementation, tenon_value* results, Tensor** absent,
                      std::vector<Tensor**>& places) {
   for (uint32_t r = 0; r < implementation.result_count; ++r) {
-    if (results[r].tag == TENON_VALUE_TENSOR) places.push_back(&results[r].as.tensor);
-    if (results[r].tag == TENON_VALUE_TENSOR_LIST) {
+    if (results[r].tag == TENON_VALUE_TENSOR) {
+      places.push_back(&results[r].as.tensor);
+    } else if (results[r].tag != TENON_VALUE_TENSOR_LIST) {
+      places.push_back(absent);
+    } else {
       auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
       for (uint32_t k = 0; k < results[r].length; ++k) places.push_back(&tensors[k]);
     }
@@ -315,7 +319,7 @@ class RecordedCall {
   }
 
   void finish() {
-    collect_results(implementation_, results_, places_);
+    collect_results(implementation_, results_, &absent_, places_);
     constant_.resize(places_.size());
     if (function_) adopt();
     for (Tensor** place : places_) {
@@ -649,6 +653,7 @@ class RecordedCall {
   std::vector<TensorRef> originals_;  // by parameter
   std::optional<DetachedInputs> detached_;
   std::unique_ptr<FunctionNotes> notes_;
+  Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor
   std::vector<Tensor**> places_;
   std::vector<bool> constant_;  // by place: marked as not differentiable
   std::vector<Tensor*> dirty_;

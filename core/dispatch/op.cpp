@@ -46,6 +46,17 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
                                                             : UINT8_MAX;
       if (item.index >= schema.returns.size())
         fail(schema, "saves names '" + std::string(part) + "', which is no result");
+      // Gradients arrive with a list as many as it has tensors: behind one the place varies.
+      for (size_t r = 0; r <= item.index; ++r) {
+        const SchemaType& type = schema.returns[r];
+        if (r == item.index && type.kind != TypeKind::tensor && type.kind != TypeKind::any)
+          fail(schema, "saves names '" + std::string(part) + "', which is not a tensor but '" +
+                           type_text(type) + "': keep it with set() in forward");
+        if (type.list && type.kind == TypeKind::tensor)
+          fail(schema, "saves names '" + std::string(part) + "', which is " +
+                           (r == item.index ? "" : "behind ") +
+                           "a list of tensors: keep it with save_for_backward in forward");
+      }
     } else {
       if (part.starts_with("shape(") && part.ends_with(")")) {
         item.kind = SavedItem::Kind::ShapeOnly;

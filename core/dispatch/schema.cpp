@@ -724,6 +724,7 @@ class Parser {
     }
     const size_t open = at_ - 1;
     if (take(')')) return;
+    schema_.returns_tuple = true;
     do {
       if (peek() == '\0') break;
       add_return();
@@ -770,7 +771,7 @@ class Parser {
     }
     text += ")";
     if (arrow) {
-      const bool bare = schema_.returns.size() == 1 && schema_.return_names[0].empty();
+      const bool bare = schema_.returns.size() == 1 && !schema_.returns_tuple;
       text += bare ? " -> " : " -> (";
       for (size_t i = 0; i < schema_.returns.size(); ++i) {
         if (i > 0) text += ", ";
@@ -836,7 +837,8 @@ std::string schema_difference(const Schema& a, std::string_view a_owner, const S
       types.push_back(type_text(schema.returns[i]) +
                       (schema.return_names[i].empty() ? "" : " " + schema.return_names[i]));
     }
-    return "'" + join(types, ", ") + "'";
+    return (schema.returns_tuple ? "'(" : "'") + join(types, ", ") +
+           (schema.returns_tuple ? ")'" : "'");
   };
   const auto differ = [&](const std::string& where, const std::string& of_a,
                           const std::string& of_b) {

@@ -59,6 +59,7 @@ struct Schema {
   std::vector<Parameter> parameters;
   std::vector<SchemaType> returns;
   std::vector<std::string> return_names;  // empty strings where unnamed
+  bool returns_tuple = false;             // written in parentheses: "(Tensor y)"
   int64_t positional_count = 0;           // parameters before '*'
   int64_t required_count = 0;             // leading positional parameters without a default
 

@@ -541,6 +541,10 @@ int64_t op_result_count(const tenon_op* op) {
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   return implementation == nullptr ? 0 : implementation->result_count;
 }
+int32_t op_returns_tuple(const tenon_op* op) {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
+}
 
 // ---- threads, randomness, log ----
 

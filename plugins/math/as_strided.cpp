@@ -80,7 +80,7 @@ struct AsStrided {
       "as_strided(Tensor(a) input, int[] size, int[] stride, int storage_offset=0) -> Tensor(a)";
   static constexpr auto doc =
       "A view with any shape and strides; storage_offset counts from the input's first element.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(Context& c, const Tensor& input, IntList size, IntList stride,
                         int64_t storage_offset) {
     check_layout("as_strided", size, stride);

@@ -9,7 +9,7 @@ namespace {
 struct Clone {
   static constexpr auto schema = "clone(Tensor input) -> Tensor";
   static constexpr auto doc = "A contiguous copy.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
     const Tensor result = empty_tensor(input.shape(), input.dtype());
     copy_elements(result, input);
@@ -23,7 +23,7 @@ struct Contiguous {
   static constexpr bool may_copy = true;
   static constexpr auto doc =
       "The input itself when its elements lie in row-major order, else a copy that does.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) { return contiguous_as(input, input.dtype()); }
   static Tensor backward(Context&, const Tensor& g) { return g; }
 };
@@ -34,7 +34,7 @@ struct To {
   static constexpr auto doc =
       "The elements converted to a dtype; the input itself when it has it already.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, DType dtype) {
     if (input.dtype() == dtype) return input;
     const Tensor result = empty_tensor(input.shape(), dtype);

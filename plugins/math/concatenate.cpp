@@ -21,7 +21,7 @@ struct Cat {
   static constexpr auto schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto doc = "Joins tensors along a dimension; their other sizes must agree.";
   static constexpr auto saves = "shape(tensors)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(TensorList tensors, int64_t dim) {
     if (tensors.empty()) throw ValueError("cat(): the list of tensors is empty");
     const Tensor* first = nullptr;
@@ -81,7 +81,7 @@ struct Cat {
 struct Stack {
   static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto doc = "Joins tensors of one shape along a new dimension.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(TensorList tensors, int64_t dim) {
     if (tensors.empty()) throw ValueError("stack(): the list of tensors is empty");
     const IntList own = tensors[0].shape();

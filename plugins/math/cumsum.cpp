@@ -41,7 +41,7 @@ struct Cumsum {
   static constexpr auto schema = "cumsum(Tensor input, int dim) -> Tensor";
   static constexpr auto doc =
       "The sum of each element and all before it along a dimension. Integers give i64.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t along = wrap_dimension("cumsum", dim, input.dim());
     const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : i64);

@@ -39,7 +39,7 @@ struct Expand {
   static constexpr auto doc =
       "A view that repeats dimensions of size 1, without copying; -1 keeps a size.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList size) {
     return expand_to("expand", input, size);
   }

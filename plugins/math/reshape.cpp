@@ -116,7 +116,7 @@ struct Reshape {
   static constexpr auto doc =
       "The elements in row-major order under another shape; a view where possible.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList shape) {
     return view_as("reshape", input, shape, true);
   }
@@ -128,7 +128,7 @@ struct View {
   static constexpr auto doc =
       "The same memory under another shape; an error where that needs a copy.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList shape) {
     return view_as("view", input, shape, false);
   }
@@ -141,7 +141,7 @@ struct Flatten {
   static constexpr bool may_copy = true;
   static constexpr auto doc = "Joins the dimensions from start_dim to end_dim into one.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t start_dim, int64_t end_dim) {
     const int64_t start = wrap_dimension("flatten", start_dim, input.dim());
     const int64_t end = wrap_dimension("flatten", end_dim, input.dim());

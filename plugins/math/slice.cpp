@@ -100,7 +100,7 @@ struct Slice {
   static constexpr auto doc =
       "A view of the indices start, start + step, ... before end, as Python slices.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim, std::optional<int64_t> start,
                         std::optional<int64_t> end, int64_t step) {
     return slice_view("slice", input, dim, start, end, step);
@@ -117,7 +117,7 @@ struct SliceBackward {
       "int step=1) -> "
       "Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the slice.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim,
                         std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
     const Tensor result = zeros_of(input_size, grad.dtype());
@@ -135,7 +135,7 @@ struct SliceScatter {
       "step=1) -> Tensor";
   static constexpr auto doc = "A copy of input with src in the place of a slice.";
   static constexpr auto saves = "shape(src)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim,
                         std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
     const Tensor result = copy_of(input);
@@ -160,7 +160,7 @@ struct Narrow {
       "narrow(Tensor(a) input, int dim, int start, int length) -> Tensor(a)";
   static constexpr auto doc = "A view of `length` indices from `start` on.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
     return narrow_view("narrow", input, dim, start, length);
   }
@@ -177,7 +177,7 @@ struct Select {
   static constexpr auto schema = "select(Tensor(a) input, int dim, int index) -> Tensor(a)";
   static constexpr auto doc = "A view of one index along a dimension, which disappears.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim, int64_t index) {
     return select_view("select", input, dim, index);
   }
@@ -190,7 +190,7 @@ struct SelectBackward {
   static constexpr auto schema =
       "select_backward(Tensor grad, int[] input_size, int dim, int index) -> Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the selected index.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim, int64_t index) {
     const Tensor result = zeros_of(input_size, grad.dtype());
     write_part("select_backward", select_view("select_backward", result, dim, index), grad);
@@ -207,7 +207,7 @@ struct SelectScatter {
   static constexpr auto doc =
       "A copy of input with src in the place of one index along a dimension.";
   static constexpr auto saves = "shape(src)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
     const Tensor result = copy_of(input);
     write_part("select_scatter", select_view("select_scatter", result, dim, index), src);

@@ -34,7 +34,7 @@ struct Split {
   static constexpr auto doc =
       "Views of consecutive parts: of one size, the last may be smaller, or of the sizes in a "
       "list.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static std::vector<Tensor> forward(const Tensor& input, IntList split_size, int64_t dim) {
     const int64_t at = dimension_of("split", input, dim);
     const int64_t size = input.shape()[at];
@@ -71,7 +71,7 @@ struct Chunk {
   static constexpr auto schema = "chunk(Tensor(a) input, int chunks, int dim=0) -> Tensor(a)[]";
   static constexpr auto doc =
       "Views of at most `chunks` consecutive parts of one size; the last may be smaller.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static std::vector<Tensor> forward(const Tensor& input, int64_t chunks, int64_t dim) {
     const int64_t at = dimension_of("chunk", input, dim);
     if (chunks < 1)
@@ -88,7 +88,7 @@ struct Unbind {
   static constexpr auto schema = "unbind(Tensor(a) input, int dim=0) -> Tensor(a)[]";
   static constexpr auto doc = "Views of every index along a dimension, which disappears.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static std::vector<Tensor> forward(const Tensor& input, int64_t dim) {
     const int64_t at = dimension_of("unbind", input, dim);
     Sizes shape(input.shape()), strides(input.strides());

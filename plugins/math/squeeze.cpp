@@ -10,7 +10,7 @@ struct Squeeze {
   static constexpr auto schema = "squeeze(Tensor(a) input, int? dim=None) -> Tensor(a)";
   static constexpr auto doc = "A view without the dimensions of size 1, or without one of them.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, std::optional<int64_t> dim) {
     const int64_t only = dim ? wrap_dimension("squeeze", *dim, input.dim()) : -1;
     Sizes shape, strides;
@@ -28,7 +28,7 @@ struct Unsqueeze {
   static constexpr auto schema = "unsqueeze(Tensor(a) input, int dim) -> Tensor(a)";
   static constexpr auto doc = "A view with a dimension of size 1 added in front of `dim`.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t rank = input.dim();
     if (dim < -rank - 1 || dim > rank) {

@@ -70,7 +70,7 @@ struct Sum {
   static constexpr auto doc =
       "The sum over the given dimensions, or over all. Integers and bools give i64.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
                         const Tensor& out) {
     return sum_or_mean("sum", input, dim, keepdim, dtype, out, false);
@@ -89,7 +89,7 @@ struct Mean {
   static constexpr auto doc =
       "The mean over the given dimensions, or over all. Integers and bools give f32.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim, DType dtype,
                         const Tensor& out) {
     return sum_or_mean("mean", input, dim, keepdim, dtype, out, true);
@@ -108,7 +108,7 @@ struct SumToSize {
   static constexpr auto doc =
       "Sums over the dimensions that broadcasting from `size` would have repeated.";
   static constexpr auto saves = "shape(input)";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList size) {
     const IntList shape = input.shape();
     const int64_t leading = shape.size() - size.size();

@@ -16,7 +16,7 @@ Tensor swap_dimensions(const Tensor& input, int64_t a, int64_t b) {
 struct Transpose {
   static constexpr auto schema = "transpose(Tensor(a) input, int dim0, int dim1) -> Tensor(a)";
   static constexpr auto doc = "A view with two dimensions swapped.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim0, int64_t dim1) {
     const int64_t a = wrap_dimension("transpose", dim0, input.dim());
     const int64_t b = wrap_dimension("transpose", dim1, input.dim());
@@ -32,7 +32,7 @@ struct T {
   static constexpr auto schema = "t(Tensor(a) input) -> Tensor(a)";
   static constexpr auto doc =
       "The transpose of a matrix, as a view; vectors and numbers as they are.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
     if (input.dim() > 2) {
       throw ValueError("t(): takes at most 2 dimensions, but the shape is " +
@@ -46,7 +46,7 @@ struct T {
 struct Permute {
   static constexpr auto schema = "permute(Tensor(a) input, int[] dims) -> Tensor(a)";
   static constexpr auto doc = "A view with the dimensions in another order.";
-  static constexpr auto jvp = linear;
+  static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList dims) {
     if (dims.size() != input.dim()) {
       throw ValueError("permute(): " + math::text(dims) + " names " + std::to_string(dims.size()) +

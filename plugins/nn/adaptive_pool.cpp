@@ -96,7 +96,7 @@ struct AdaptiveAvgPool1d {
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 1);
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 struct AdaptiveAvgPool2d {
@@ -110,7 +110,7 @@ struct AdaptiveAvgPool2d {
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 2);
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 struct AdaptiveAvgPool3d {
@@ -125,7 +125,7 @@ struct AdaptiveAvgPool3d {
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 3);
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 struct AdaptiveAvgPoolGrad {
@@ -183,7 +183,7 @@ struct AdaptiveAvgPoolGrad {
         return functional::adaptive_avg_pool3d(v, sizes);
     }
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 
  private:
   static IntList output_size(Context& c) {

@@ -73,7 +73,7 @@ struct AvgPool2d {
         g, c.tensor(0).shape(), c.argument<IntList>(1), c.argument<std::optional<IntList>>(2),
         c.argument<IntList>(3), c.argument<bool>(4), c.argument<bool>(5));
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 struct AvgPool2dGrad {
@@ -123,7 +123,7 @@ struct AvgPool2dGrad {
         v, c.argument<IntList>(2), c.argument<std::optional<IntList>>(3), c.argument<IntList>(4),
         c.argument<bool>(5), c.argument<bool>(6));
   }
-  static constexpr auto jvp = tenon::linear;
+  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 }  // namespace

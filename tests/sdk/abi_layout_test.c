@@ -187,7 +187,8 @@ SLOT(override_find, 153);
 SLOT(mode_enter_module, 159);
 SLOT(op_call_filled, 160);
 SLOT(dispatch_disable, 161);
-SIZE(tenon_host, 16 + 8 * 163);
+SLOT(op_returns_tuple, 163);
+SIZE(tenon_host, 16 + 8 * 164);
 
 /* ---- codes that are written into files and plugins ---- */
 

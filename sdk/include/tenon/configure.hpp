@@ -52,14 +52,15 @@ class ConfiguredOp {
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     const std::array<tenon_value, sizeof...(Arguments)> given{Argument(arguments).value()...};
+    op_.check_result<Result>();
     tenon_value results[detail::max_results];
-    constexpr auto count = static_cast<int64_t>(sizeof...(Arguments));
-    if (host().op_result_count(op_.handle()) != detail::FromResults<Result>::count)
-      throw TypeError(op_.name() + "() is called for another number of results than it has");
-    detail::check(host().op_call_keywords, op_.handle(), given.data(), count, bound_->given.data(),
-                  bound_->given_values.data(), static_cast<int64_t>(bound_->given.size()),
-                  static_cast<tenon_value*>(results));
+    call_values(given.data(), static_cast<int64_t>(given.size()), results);
     return detail::FromResults<Result>::make(op_.handle(), results);
+  }
+  // `results` has as many slots as the op has results.
+  void call_values(const tenon_value* given, int64_t count, tenon_value* results) const {
+    detail::check(host().op_call_keywords, op_.handle(), given, count, bound_->given.data(),
+                  bound_->given_values.data(), static_cast<int64_t>(bound_->given.size()), results);
   }
 
   // In schema order, defaults filled in.
@@ -67,7 +68,7 @@ class ConfiguredOp {
   template <class T>
   T attribute(std::string_view name) const {
     for (size_t i = 0; i < bound_->names.size(); ++i) {
-      if (bound_->names[i] == name) return read<T>(bound_->values[i]);
+      if (bound_->names[i] == name) return bound_->values[i].to<T>();
     }
     throw ArgumentError(op_.name() + " has no attribute '" + std::string(name) + "'");
   }
@@ -79,15 +80,6 @@ class ConfiguredOp {
     std::vector<tenon_string> given;  // those that were configured, as calls pass them
     std::vector<tenon_value> given_values;
   };
-  template <class T>
-  static T read(const Value& value) {
-    if constexpr (std::is_same_v<T, std::string>)
-      return value.text();
-    else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
-      return T(value.get().as.integers, value.get().as.integers + value.get().length);
-    else
-      return value.scalar().template to<T>();
-  }
   Op op_;
   std::shared_ptr<const Bound> bound_;
 };

@@ -19,7 +19,7 @@
 //   backward (or vjp) (Context&, const Tensor& gradient of each result...) -> one gradient for each
 //                    input slot: a Tensor, a std::tuple or std::array of them, or Gradients
 //   jvp              (Context&, const Tensor& tangent of each slot...) -> tangents of the results;
-//                    or one of tenon::pointwise, linear, multilinear
+//                    or one of JvpKind::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   not_overridable  the reason, for ops that must not be overridden
 //   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
@@ -38,9 +38,16 @@
 
 TENON_NAMESPACE_BEGIN
 
-enum class JvpKind : uint32_t {};
-inline constexpr JvpKind pointwise{TENON_JVP_POINTWISE}, linear{TENON_JVP_LINEAR},
-    multilinear{TENON_JVP_MULTILINEAR};
+enum class JvpKind : uint32_t {
+  undeclared = TENON_JVP_NONE,
+  rule = TENON_JVP_RULE,
+  pointwise = TENON_JVP_POINTWISE,
+  linear = TENON_JVP_LINEAR,
+  multilinear = TENON_JVP_MULTILINEAR
+};
+// Not `linear`, which is an op: tests/sdk/check_messages sees that no constant here has the name of
+// one.
+inline constexpr JvpKind pointwise = JvpKind::pointwise, multilinear = JvpKind::multilinear;
 
 namespace detail {
 
@@ -66,9 +73,9 @@ constexpr JvpKind jvp_kind_of() {
     if constexpr (std::is_same_v<decltype(&D::jvp), const JvpKind*>)
       return D::jvp;
     else
-      return JvpKind{TENON_JVP_RULE};
+      return JvpKind::rule;
   } else {
-    return JvpKind{TENON_JVP_NONE};
+    return JvpKind::undeclared;
   }
 }
 template <class D>
@@ -92,57 +99,141 @@ constexpr uint32_t flags_of() {
   return flags;
 }
 
-// The results of forward, without what it keeps.
-template <class Result>
-struct ResultOf {
-  using Type = Result;
-};
-template <class Output, class Residual>
-struct ResultOf<std::pair<Output, Residual>> {
-  using Type = Output;
-};
-
-// What a definition's own types tell to be wrong.
+// Of `element`: the types that its first dtype calls it with.
+template <class D, class T, size_t... I, size_t... P>
+constexpr bool element_takes(std::index_sequence<I...>, std::index_sequence<P...>) {
+  using First = std::conditional_t<PromotionOf<D>::value == TENON_PROMOTE_CONDITION, bool, T>;
+  return std::is_invocable_v<decltype(D::element), std::conditional_t<I == 0, First, T>...,
+                             std::conditional_t<(P >= 0), T, void>...>;
+}
 template <class D>
-constexpr void check_definition() {
-  static_assert(count_schema(D::schema).well_formed, "the schema has no closed parameter list");
-  static_assert(Has_element<D>::value != Has_forward<D>::value,
-                "an op has one of `element` and `forward`: you must implement forward");
-  static_assert(!(Has_backward<D>::value && Has_vjp<D>::value),
+constexpr bool check_element() {
+  bool fits = true;
+  constexpr SchemaCounts schema = count_schema(D::schema);
+  TENON_REQUIRE(schema.operands >= 1 && schema.operands <= 3,
+                "elementwise ops take one to three operands");
+  TENON_REQUIRE(schema.plain_parameters,
+                "what elementwise ops take beside operands is Scalar, int, float or bool");
+  TENON_REQUIRE(
+      schema.returns == 1 && base_type(schema.return_types[0]) == "Tensor" && !schema.list_returns,
+      "elementwise ops return one Tensor");
+  if constexpr (schema.operands >= 1 && schema.plain_parameters) {
+    constexpr int taken = schema.parameters - schema.has_out;
+    using First =
+        std::conditional_t<(DTypesOf<D>::value & floating_dtypes) != 0, double,
+                           std::conditional_t<DTypesOf<D>::value == bool_dtype, bool, int64_t>>;
+    constexpr bool callable = element_takes<D, First>(
+        std::make_index_sequence<static_cast<size_t>(schema.operands)>{},
+        std::make_index_sequence<static_cast<size_t>(taken - schema.operands)>{});
+    TENON_REQUIRE(callable || taken != 1, "1 argument, the schema's input, is what element takes");
+    TENON_REQUIRE(callable || taken != 2,
+                  "2 arguments, the schema's inputs, are what element takes");
+    TENON_REQUIRE(callable || taken != 3,
+                  "3 arguments, the schema's inputs, are what element takes");
+    TENON_REQUIRE(callable || taken != 4,
+                  "4 arguments, the schema's inputs, are what element takes");
+    TENON_REQUIRE(callable || taken < 5,
+                  "as many arguments as the schema has inputs are what element takes");
+  }
+  return fits;
+}
+
+// Members that say the same thing in different ways, or of which one would never be read.
+template <class D>
+constexpr bool check_members() {
+  bool fits = true;
+  constexpr bool rule = Has_backward<D>::value || Has_vjp<D>::value;
+  constexpr bool composite = Declares_composite<D>::value;
+  constexpr bool once = Declares_once_differentiable<D>::value,
+                 twice = Declares_twice_differentiable<D>::value;
+  TENON_REQUIRE(!(Has_backward<D>::value && Has_vjp<D>::value),
                 "both 'backward' and 'vjp' are given: they are the same rule, keep only one");
-  static_assert(!Has_parameters<D>::value,
+  TENON_REQUIRE(!(composite && rule),
+                "a composite op is differentiated through the ops that forward calls: drop "
+                "composite, or the backward");
+  TENON_REQUIRE(!(composite && Has_jvp<D>::value),
+                "a composite op is differentiated through the ops that forward calls: drop "
+                "composite, or the jvp");
+  TENON_REQUIRE(
+      !(composite && (Has_element<D>::value || Has_saves<D>::value || Has_setup_context<D>::value)),
+      "a composite op has a forward made of ops, without element, saves or setup_context");
+  TENON_REQUIRE(!(composite && (once || Declares_zero_gradient<D>::value ||
+                                Declares_clear_saved_tensors_on_access<D>::value)),
+                "composite contradicts once_differentiable, zero_gradient and "
+                "clear_saved_tensors_on_access: the ops that forward calls say how they are "
+                "differentiated");
+  TENON_REQUIRE(!(once && twice),
+                "once_differentiable and twice_differentiable contradict each other");
+  TENON_REQUIRE(!(rule && Declares_zero_gradient<D>::value),
+                "zero_gradient says that there is no gradient: drop it, or the backward");
+  TENON_REQUIRE(rule || composite || !(once || twice),
+                "once_differentiable and twice_differentiable speak of a backward, and there is "
+                "none");
+  TENON_REQUIRE(rule || !Declares_clear_saved_tensors_on_access<D>::value,
+                "clear_saved_tensors_on_access speaks of a backward, and there is none");
+  TENON_REQUIRE(jvp_kind_of<D>() == JvpKind::rule || !Declares_jvp_once_differentiable<D>::value,
+                "jvp_once_differentiable speaks of a jvp, and there is none");
+  TENON_REQUIRE(rule || jvp_kind_of<D>() != JvpKind::pointwise,
+                "jvp = pointwise is made from a backward, and there is none");
+  TENON_REQUIRE(rule || Has_jvp<D>::value || !Has_saves<D>::value,
+                "saves keeps tensors for a backward or a jvp, and there is neither");
+  TENON_REQUIRE(!Has_forward<D>::value ||
+                    (!Has_promotion<D>::value && !Has_dtypes<D>::value && !Has_costly<D>::value),
+                "promotion, dtypes and costly are about element: forward chooses by itself");
+  TENON_REQUIRE(Has_forward<D>::value || !Has_setup_context<D>::value,
+                "setup_context follows a forward, and there is none");
+  TENON_REQUIRE(!Has_parameters<D>::value,
                 "a Function holds no trainable parameters: state belongs to a Module, see "
                 "tenon/module.hpp");
-  static_assert(
-      !(Declares_once_differentiable<D>::value && Declares_twice_differentiable<D>::value),
-      "once_differentiable and twice_differentiable contradict each other");
+  return fits;
+}
+template <class D>
+constexpr bool check_rules() {
+  bool fits = true;
+  if constexpr (Has_backward<D>::value) fits = check_rule<D, &D::backward, true>() && fits;
+  if constexpr (Has_vjp<D>::value) fits = check_rule<D, &D::vjp, true>() && fits;
+  if constexpr (jvp_kind_of<D>() == JvpKind::rule) fits = check_rule<D, &D::jvp, false>() && fits;
+  return fits;
+}
+
+template <class D>
+constexpr bool check_types() {
+  bool fits = check_members<D>();
+  TENON_REQUIRE(Has_element<D>::value != Has_forward<D>::value,
+                "an op has one of `element` and `forward`: you must implement forward");
   if constexpr (Has_forward<D>::value) {
     using F = Form<D>;
-    static_assert(F::schema.parameters <= 32, "a schema has at most 32 parameters");
-    static_assert(!(F::with_context && Has_setup_context<D>::value),
+    TENON_REQUIRE(F::schema.parameters <= 32, "a schema has at most 32 parameters");
+    TENON_REQUIRE(!(F::with_context && Has_setup_context<D>::value),
                   "forward takes a Context& and setup_context is given as well: do the set-up in "
                   "one of them");
-    static_assert(!(F::residual && (F::with_context || Has_setup_context<D>::value)),
+    TENON_REQUIRE(!(F::residual && (F::with_context || Has_setup_context<D>::value)),
                   "forward returns a residual, so it takes no Context& and needs no set-up");
-    static_assert(F::Inputs::count == F::inputs,
+    TENON_REQUIRE(F::Inputs::count == F::inputs,
                   "forward must take exactly the schema's parameters (after the Context&, if any; "
                   "as a member of an instance, those before '*')");
-    static_assert(inputs_fit(F::schema, typename F::Inputs{},
+    TENON_REQUIRE(inputs_fit(F::schema, typename F::Inputs{},
                              std::make_index_sequence<static_cast<size_t>(
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),
                   "a parameter of forward has a type that the schema's does not arrive as; "
                   "sdk/README.md has the table");
-    static_assert(count_results<typename ResultOf<typename F::Result>::Type>() == F::schema.returns,
-                  "forward must return as many results as the schema: a std::tuple for several");
-    if constexpr (Has_backward<D>::value) check_rule<D, &D::backward, true>();
-    if constexpr (Has_vjp<D>::value) check_rule<D, &D::vjp, true>();
-    if constexpr (jvp_kind_of<D>() == JvpKind{TENON_JVP_RULE}) check_rule<D, &D::jvp, false>();
+    fits = check_results<D, typename F::Result>() && fits;
+  } else if constexpr (Has_element<D>::value) {
+    fits = check_element<D>() && fits;
   }
+  return check_rules<D>() && fits;
+}
+// What a definition's own types show to be wrong is explained; nothing more is made of it then.
+template <class D>
+constexpr bool check_definition() {
+  if constexpr (check_schema_text<D>())
+    return check_types<D>();
+  else
+    return false;
 }
 
 template <class D>
-constexpr tenon_op_descriptor make_op() {
-  check_definition<D>();
+constexpr tenon_op_descriptor describe_op() {
   tenon_op_descriptor op{};
   op.size = sizeof(tenon_op_descriptor);
   op.flags = flags_of<D>();
@@ -156,10 +247,17 @@ constexpr tenon_op_descriptor make_op() {
     op.run = run_forward<D>;
   if constexpr (Has_backward<D>::value) op.backward = run_rule<D, &D::backward>;
   if constexpr (Has_vjp<D>::value) op.vjp = run_rule<D, &D::vjp>;
-  if constexpr (jvp_kind_of<D>() == JvpKind{TENON_JVP_RULE}) op.jvp = run_rule<D, &D::jvp>;
+  if constexpr (jvp_kind_of<D>() == JvpKind::rule) op.jvp = run_rule<D, &D::jvp>;
   if constexpr (Has_saves<D>::value) op.saves = D::saves;
   if constexpr (Has_not_overridable<D>::value) op.not_overridable = D::not_overridable;
   return op;
+}
+template <class D>
+constexpr tenon_op_descriptor make_op() {
+  if constexpr (check_definition<D>())
+    return describe_op<D>();
+  else
+    return tenon_op_descriptor{};
 }
 
 template <class D>

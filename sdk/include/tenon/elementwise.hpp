@@ -209,11 +209,6 @@ struct Loops {
   using Inputs = std::make_index_sequence<static_cast<size_t>(counts.operands)>;
   using Parameters = std::make_index_sequence<static_cast<size_t>(
       counts.parameters - counts.operands - counts.has_out)>;
-  static_assert(counts.operands >= 1 && counts.operands <= 3,
-                "elementwise ops take one to three operands");
-  static_assert(counts.plain_parameters,
-                "what elementwise ops take beside operands is Scalar, int, float or bool");
-
   TENON_VECTORIZE static void baseline(char* const* data, const int64_t* strides, int64_t count,
                                        const tenon_value* parameters) {
     run_loop<Kernel, Out, T, First, whole>(baseline, data, strides, count, parameters, Inputs{},

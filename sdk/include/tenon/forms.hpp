@@ -155,6 +155,54 @@ constexpr bool inputs_fit(const SchemaCounts& schema, Types<P...>, std::index_se
   return (takes<P>(schema.types[I]) && ...);
 }
 
+// The results of forward, without what it keeps.
+template <class Result>
+struct ResultOf {
+  using Type = Result;
+};
+template <class Output, class Residual>
+struct ResultOf<std::pair<Output, Residual>> {
+  using Type = Output;
+};
+template <class Result>
+struct ResultsFit {
+  static constexpr bool fit(const SchemaCounts& schema) {
+    return gives<Result>(schema.return_types[0]);
+  }
+};
+template <>
+struct ResultsFit<void> {
+  static constexpr bool fit(const SchemaCounts&) { return true; }
+};
+template <class... Parts>
+struct ResultsFit<std::tuple<Parts...>> {
+  static constexpr bool fit(const SchemaCounts& schema) {
+    [[maybe_unused]] int i = 0;
+    return (gives<Parts>(schema.return_types[i++]) && ...);
+  }
+};
+// Whether forward returns what the schema says.
+template <class D, class Returned>
+constexpr bool check_results() {
+  bool fits = true;
+  using Result = std::remove_cv_t<std::remove_reference_t<typename ResultOf<Returned>::Type>>;
+  constexpr SchemaCounts schema = count_schema(D::schema);
+  TENON_REQUIRE(count_results<Result>() == schema.returns,
+                "forward must return as many results as the schema: a std::tuple for several");
+  if constexpr (count_results<Result>() == schema.returns) {
+    TENON_REQUIRE(schema.returns != 1 || !schema.tuple || IsTuple<Result>::value,
+                  "the schema's result is a tuple of one: forward returns a std::tuple<Tensor>, or "
+                  "the schema drops the parentheses");
+    TENON_REQUIRE(schema.returns != 1 || schema.tuple || !IsTuple<Result>::value,
+                  "the schema's result is not a tuple: forward returns it bare, or the schema puts "
+                  "it in parentheses");
+    TENON_REQUIRE(ResultsFit<Result>::fit(schema),
+                  "forward returns a type that is not the schema's result; sdk/README.md has the "
+                  "table");
+  }
+  return fits;
+}
+
 template <class D, class... P, size_t... I>
 void forward_into(Context& context, const tenon_value* arguments, tenon_value* results, Types<P...>,
                   std::index_sequence<I...>) {
@@ -294,40 +342,59 @@ tenon_status run_rule(void*, tenon_context* handle, tenon_tensor* const* given, 
   }
 }
 
-// What a rule's own type tells to be wrong.
+// Of definitions without a forward too: elementwise ops, and rules for another plugin's op.
+template <class D>
+constexpr bool is_instance() {
+  if constexpr (Has_forward<D>::value)
+    return Form<D>::instance;
+  else
+    return false;
+}
+template <class D>
+constexpr bool has_residual() {
+  if constexpr (Has_forward<D>::value)
+    return Form<D>::residual;
+  else
+    return false;
+}
+
+// Whether a rule's own type fits the schema.
 template <class D, auto Rule, bool Backward>
-constexpr void check_rule() {
+constexpr bool check_rule() {
+  bool fits = true;
   using R = Callable<decltype(Rule)>;
   using First = Tail<typename R::Parameters>;
-  constexpr SchemaCounts schema = Form<D>::schema;
+  constexpr SchemaCounts schema = count_schema(D::schema);
   constexpr int returned = returned_tensors<typename R::Result>();
   constexpr bool list = TakesList<typename First::Parameters>::value;
-  static_assert(!R::member || Form<D>::instance,
+  TENON_REQUIRE(!R::member || is_instance<D>(),
                 "a rule is a member of an instance, so forward has to be one as well");
-  if constexpr (Form<D>::residual) {
-    static_assert(
-        std::is_same_v<std::decay_t<typename First::Head>, typename Form<D>::Result::second_type>,
+  if constexpr (has_residual<D>()) {
+    TENON_REQUIRE(
+        (std::is_same_v<std::decay_t<typename First::Head>, typename Form<D>::Result::second_type>),
         "forward returns a residual, so the rule's first parameter is "
         "`const Residual&` of just that type");
   } else {
-    static_assert(std::is_same_v<typename First::Head, Context&>,
+    TENON_REQUIRE((std::is_same_v<typename First::Head, Context&>),
                   "the first parameter of a rule is Context&, or the residual that forward "
                   "returns beside its result");
   }
   if constexpr (Backward) {
-    static_assert(list || schema.list_returns || First::Parameters::count == schema.returns,
-                  "backward takes one gradient for each result of the schema, or a TensorList or "
-                  "OwnedGradients");
-    static_assert(returned < 0 || schema.list_operands || returned >= schema.slots,
+    TENON_REQUIRE(list || schema.list_returns || First::Parameters::count == schema.returns,
+                  "backward takes one gradient for each result of the schema (undefined for one "
+                  "that is not a tensor), or a TensorList or OwnedGradients");
+    TENON_REQUIRE(returned < 0 || schema.list_operands || returned >= schema.slots,
                   "backward returns fewer gradients than the schema has inputs: one for each "
                   "parameter up to the last tensor, Tensor() where there is none");
   } else {
-    static_assert(list || schema.list_operands || First::Parameters::count == schema.slots,
+    TENON_REQUIRE(list || schema.list_operands || First::Parameters::count == schema.slots,
                   "jvp takes one tangent for each parameter up to the last tensor, or a "
                   "TensorList");
-    static_assert(returned < 0 || schema.list_returns || returned == schema.returns,
-                  "jvp returns one tangent for each result of the schema");
+    TENON_REQUIRE(returned < 0 || schema.list_returns || returned == schema.returns,
+                  "jvp returns one tangent for each result of the schema, Tensor() for one that is "
+                  "not a tensor");
   }
+  return fits;
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 //   gradcheck([](const Tensor& x) { return x * x; }, {x});
 //   gradgradcheck([](const std::vector<Tensor>& in) { return mul(in[0], in[1]); }, {a, b});
 //   gradcheck(Op("add"), {a, b}, {.atol = 1e-4});   // designated initializers: C++20
+//   gradcheck(configure("my.scale", arg("by") = 2.0), {a});
 //
 // The function takes its inputs as tensors or as one vector, and returns a Tensor or a vector of
 // them. Inputs should be f64; those that require grad are checked, element by element. Not part of
@@ -16,8 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/configure.hpp"
 #include "tenon/gradcheck_report.hpp"
-#include "tenon/op.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -56,13 +57,16 @@ std::vector<Tensor> call_spread(F& function, const std::vector<Tensor>& inputs) 
 template <class F>
 CheckedFunction checked_function(F function) {
   return [function](const std::vector<Tensor>& inputs) mutable -> std::vector<Tensor> {
-    if constexpr (std::is_same_v<F, Op>) {
+    if constexpr (std::is_same_v<F, Op> || std::is_same_v<F, ConfiguredOp>) {
       std::vector<tenon_value> values;
       for (const Tensor& input : inputs) values.push_back(Argument(input).value());
-      const auto result_count = static_cast<size_t>(host().op_result_count(function.handle()));
-      std::vector<tenon_value> results(result_count == 0 ? 1 : result_count);
-      check(host().op_call, function.handle(), values.data(), static_cast<int64_t>(values.size()),
-            results.data());
+      const auto count = static_cast<int64_t>(values.size());
+      tenon_value results[max_results] = {};
+      if constexpr (std::is_same_v<F, Op>)
+        check(host().op_call, function.handle(), values.data(), count,
+              static_cast<tenon_value*>(results));
+      else
+        function.call_values(values.data(), count, results);
       std::vector<Tensor> tensors;
       for (const tenon_value& result : results) {
         Value value(result);
@@ -84,7 +88,14 @@ class GradientChecker : private GradcheckReport {
  public:
   GradientChecker(const char* name, const CheckedCall& call, const std::vector<Tensor>& inputs,
                   const GradcheckOptions& options, size_t grad_outputs = 0)
-      : GradcheckReport(name, call, inputs, options, grad_outputs) {}
+      : GradcheckReport(name, call, inputs, options, grad_outputs) {
+    // Forward mode alone asks for no history, and the op may have no backward. The second order
+    // differentiates inside of its function.
+    if (options.check_backward_ad || grad_outputs != 0) return;
+    for (Tensor& input : forward_inputs_) {
+      if (input.defined()) input = input.detach();
+    }
+  }
 
   bool run() {
     check_inputs();
@@ -104,8 +115,15 @@ class GradientChecker : private GradcheckReport {
                           "(): check_batched_grad is asked for, but ops have no batching rules; "
                           "leave it off");
     }
+    if (!options_.check_backward_ad && !options_.check_forward_ad) {
+      throw ArgumentError(std::string(name_) +
+                          "(): check_backward_ad and check_forward_ad are both off, so nothing "
+                          "would be checked: leave one of them on");
+    }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Tensor& input = inputs_[i];
+      require_data(input, "input " + std::to_string(i),
+                   "pass the tensors that it is made of, and make it inside of the function");
       if (!input.defined() || !is_floating(input.dtype()) || !input.requires_grad()) continue;
       checked_.push_back(i);
       for (int64_t d = 0; d < input.dim(); ++d) {
@@ -133,14 +151,18 @@ class GradientChecker : private GradcheckReport {
   }
 
   void check_all() {
-    std::vector<Tensor> outputs;
     {
       const EnableGrad scope;
-      outputs = function_(inputs_);
+      outputs_ = function_(forward_inputs_);
     }
+    const std::vector<Tensor>& outputs = outputs_;
     std::vector<size_t> differentiable;
+    const bool by_history = options_.check_backward_ad;
     for (size_t o = 0; o < outputs.size(); ++o) {
-      if (outputs[o].defined() && is_floating(outputs[o].dtype()) && outputs[o].requires_grad()) {
+      require_data(outputs[o], "output " + std::to_string(o),
+                   "return ensure_tensor() of it from the function");
+      if (outputs[o].defined() && is_floating(outputs[o].dtype()) &&
+          (!by_history || outputs[o].requires_grad())) {
         differentiable.push_back(o);
       }
     }
@@ -148,7 +170,7 @@ class GradientChecker : private GradcheckReport {
       try {
         check_directions(outputs, differentiable);
         if (options_.check_backward_ad && options_.check_undefined_grad && !differentiable.empty())
-          check_zero_gradients(outputs, differentiable);
+          check_absent_gradients(outputs, differentiable);
         return;
       } catch (const GradcheckFailure&) {  // the full form tells where
       }
@@ -171,7 +193,7 @@ class GradientChecker : private GradcheckReport {
     }
     if (options_.check_backward_ad) {
       for (const size_t o : differentiable) check_backward(outputs, o, numerical);
-      if (options_.check_undefined_grad) check_zero_gradients(outputs, differentiable);
+      if (options_.check_undefined_grad) check_absent_gradients(outputs, differentiable);
     }
     if (options_.check_forward_ad) check_forward(outputs, numerical);
   }
@@ -230,9 +252,9 @@ class GradientChecker : private GradcheckReport {
       }
       if (!options_.check_forward_ad) continue;
       const DualLevel level;
-      std::vector<Tensor> duals = inputs_;
-      duals[checked_[c]] = make_dual(input, tensor_of(u, input));
-      const std::vector<Tensor> results = function_(duals);
+      std::vector<Tensor> duals = forward_inputs_;
+      duals[checked_[c]] = make_dual(duals[checked_[c]], tensor_of(u, input));
+      const std::vector<Tensor> results = call(duals);
       for (size_t o = 0; o < outputs.size(); ++o) {
         if (v[o].empty()) continue;
         compare_numbers(numerical[o], product(values_of(unpack_dual(results[o]).tangent), v[o]), o,
@@ -343,21 +365,40 @@ class GradientChecker : private GradcheckReport {
         number_text(std::abs(a - b)) + ", more than nondet_tol (" +
         number_text(options_.nondet_tol) + ")"};
   }
-  void check_zero_gradients(const std::vector<Tensor>& outputs,
-                            const std::vector<size_t>& differentiable) const {
-    GradientOptions options;
-    options.retain_graph = options.allow_unused = true;
-    std::vector<Tensor> roots;
+  // Gradients of zero, and none at all, as a Function with set_materialize_grads(false) sees them.
+  void check_absent_gradients(const std::vector<Tensor>& outputs,
+                              const std::vector<size_t>& differentiable) const {
+    std::vector<Tensor> roots, unreached;
     for (const size_t o : differentiable) {
       roots.push_back(outputs[o]);
-      options.seeds.push_back(unit(outputs[o], -1));
+      unreached.push_back(without_gradient(outputs[o]));
     }
+    check_gives_zero("gradients of zero", roots);
+    try {
+      check_gives_zero("undefined gradients", unreached);
+    } catch (const Error& error) {
+      throw GradcheckFailure{
+          std::string("backward fails when its gradients are undefined, as they may be after "
+                      "set_materialize_grads(false): ") +
+          error.what()};
+    }
+  }
+  // A tensor through which no gradient goes back, although backward takes that way.
+  static Tensor without_gradient(const Tensor& output) {
+    static const Op clone("clone"), overwrite("copy_");
+    const EnableGrad scope;
+    return overwrite.call<Tensor>(clone.call<Tensor>(output), output.detach());
+  }
+  void check_gives_zero(const std::string& what, const std::vector<Tensor>& roots) const {
+    GradientOptions options;
+    options.retain_graph = options.allow_unused = true;
+    for (const Tensor& root : roots) options.seeds.push_back(unit(root, -1));
     const std::vector<Tensor> results = gradients(roots, checked_inputs(), options);
     for (size_t c = 0; c < checked_.size(); ++c) {
       for (const double value : values_of(results[c])) {
         if (value == 0 || std::isnan(value)) continue;
-        throw GradcheckFailure{"gradients of zero must give zero, but input " +
-                               std::to_string(checked_[c]) + " got " + number_text(value) +
+        throw GradcheckFailure{what + " must give zero, but input " + std::to_string(checked_[c]) +
+                               " got " + number_text(value) +
                                ": backward adds something of its own"};
       }
     }
@@ -368,9 +409,9 @@ class GradientChecker : private GradcheckReport {
       const Tensor& input = inputs_[checked_[c]];
       for (int64_t i = 0; i < input.numel(); ++i) {
         const DualLevel level;
-        std::vector<Tensor> duals = inputs_;
-        duals[checked_[c]] = make_dual(input, unit(input, i));
-        const std::vector<Tensor> results = function_(duals);
+        std::vector<Tensor> duals = forward_inputs_;
+        duals[checked_[c]] = make_dual(duals[checked_[c]], unit(input, i));
+        const std::vector<Tensor> results = call(duals);
         for (size_t o = 0; o < outputs.size(); ++o) {
           Jacobian& jacobian = analytical[c][o];
           if (jacobian.outputs == 0) continue;
@@ -385,6 +426,8 @@ class GradientChecker : private GradcheckReport {
       }
     }
   }
+
+  std::vector<Tensor> forward_inputs_ = inputs_;
 };
 
 template <class F>
@@ -393,6 +436,9 @@ CheckedCall checked_call(F function) {
   if constexpr (std::is_same_v<F, Op>) {
     call.name = function.name();
     call.code = "tenon::Op(\"" + call.name + "\")";
+  } else if constexpr (std::is_same_v<F, ConfiguredOp>) {
+    call.name = function.op().name();
+    call.code = "tenon::configure(\"" + call.name + "\", ...)";
   }
   call.function = checked_function(std::move(function));
   return call;

@@ -56,7 +56,39 @@ class GradcheckReport {
   }
   std::vector<Tensor> evaluate() const {
     const NoGrad scope;
-    return function_(inputs_);
+    return call(inputs_);
+  }
+  // Of every call the same number, shapes and dtypes as at first.
+  std::vector<Tensor> call(const std::vector<Tensor>& inputs) const {
+    std::vector<Tensor> outputs = function_(inputs);
+    if (outputs.size() != outputs_.size()) {
+      throw GradcheckFailure{"the function returned " + std::to_string(outputs_.size()) +
+                             " outputs at first and " + std::to_string(outputs.size()) +
+                             " when it was called again; it must return as many each time"};
+    }
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      const std::string first = kind_text(outputs_[o]), again = kind_text(outputs[o]);
+      if (first == again) continue;
+      throw GradcheckFailure{"output " + std::to_string(o) + " was " + first + " at first and " +
+                             again +
+                             " when the function was called again; it must have one shape "
+                             "and dtype"};
+    }
+    return outputs;
+  }
+  static std::string kind_text(const Tensor& tensor) {
+    if (!tensor.defined()) return "undefined";
+    std::string text = dtype_text(tensor.dtype()) + std::string("[");
+    for (int64_t d = 0; d < tensor.dim(); ++d)
+      text += (d == 0 ? "" : ", ") + std::to_string(tensor.shape()[d]);
+    return text + "]";
+  }
+  // Elements are changed and read one by one.
+  void require_data(const Tensor& tensor, const std::string& which, const char* remedy) const {
+    if (!tensor.defined() || (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) == 0) return;
+    throw ArgumentError(std::string(name_) + "(): " + which + " is of type " +
+                        host().type_name(tensor.view_record().type) +
+                        ", which has no elements of its own: " + remedy);
   }
   static std::vector<double> values_of(const Tensor& tensor) {
     return tensor.defined() ? tensor.to_vector<double>() : std::vector<double>();
@@ -225,6 +257,7 @@ class GradcheckReport {
 
   const char* name_;
   CheckedFunction function_;
+  std::vector<Tensor> outputs_;  // of the first call
   std::string code_;
   std::vector<Tensor> inputs_;
   size_t grad_outputs_;  // the last ones are gradients to start from

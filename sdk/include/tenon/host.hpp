@@ -23,13 +23,26 @@ TENON_NAMESPACE_BEGIN
 
 #ifdef TENON_PLUGIN_BUILD
 namespace detail {
-inline const tenon_host* plugin_host = nullptr;  // set by the entry, before anything else runs
+// Defined by TENON_PLUGIN. A program that includes <tenon/plugin.hpp> meets the name as a linker
+// error.
+struct PluginHost {
+  const tenon_host* host = nullptr;
+  bool entered = false;  // the host has called the entry: ops can be found
+};
+extern "C" __attribute__((visibility("hidden")))
+PluginHost tenon_programs_include_tenon_hpp_and_plugins_have_TENON_PLUGIN;
+inline PluginHost& plugin_host() noexcept {
+  return tenon_programs_include_tenon_hpp_and_plugins_have_TENON_PLUGIN;
 }
-inline const tenon_host& host() noexcept { return *detail::plugin_host; }
+// False while static objects of a plugin are made: ops are looked up at their first use then.
+inline bool host_entered() noexcept { return plugin_host().entered; }
+}  // namespace detail
+inline const tenon_host& host() noexcept { return *detail::plugin_host().host; }
 #else
 namespace detail {
 inline const tenon_host* const application_host = tenon_host_get();
-}
+constexpr bool host_entered() noexcept { return true; }
+}  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::application_host; }
 #endif
 

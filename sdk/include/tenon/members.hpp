@@ -8,6 +8,12 @@
 TENON_NAMESPACE_BEGIN
 namespace detail {
 
+// Inside a check of a definition, which begins with `bool fits = true` and returns it: what does
+// not fit is explained once, and nothing is made of it.
+#define TENON_REQUIRE(condition, message) \
+  static_assert(condition, message);      \
+  fits = fits && (condition)
+
 #define TENON_DETECT(name)                \
   template <class D, class = void>        \
   struct Has_##name : std::false_type {}; \
@@ -20,6 +26,9 @@ TENON_DETECT(backward)
 TENON_DETECT(vjp)
 TENON_DETECT(jvp)
 TENON_DETECT(saves)
+TENON_DETECT(promotion)
+TENON_DETECT(dtypes)
+TENON_DETECT(costly)
 TENON_DETECT(doc)
 TENON_DETECT(not_overridable)
 TENON_DETECT(samples)

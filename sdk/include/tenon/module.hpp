@@ -254,7 +254,7 @@ tenon_status run_module_as_mode(void*, void*, tenon_module* handle, const tenon_
 }
 template <class D>
 constexpr tenon_module_descriptor make_module() {
-  static_assert(count_schema(D::schema).well_formed, "the schema has no closed attribute list");
+  check_schema_text<D, false>();
   tenon_module_descriptor module{};
   module.size = sizeof(tenon_module_descriptor);
   module.schema = D::schema;

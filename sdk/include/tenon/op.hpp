@@ -15,37 +15,13 @@ TENON_NAMESPACE_BEGIN
 
 namespace detail {
 
-// A result as a C++ type: whether it can be read as one, and how it is taken.
-template <class Result>
-struct ResultAs {
-  static constexpr const char* expected = "a number";
-  static bool fits(const tenon_value& value) {
-    return value.tag >= TENON_VALUE_BOOL && value.tag <= TENON_VALUE_FLOAT;
-  }
-  static Result take(const tenon_value& value) { return Scalar(value).template to<Result>(); }
-};
-template <>
-struct ResultAs<Value> {
-  static constexpr const char* expected = "any value";
-  static bool fits(const tenon_value&) { return true; }
-  static Value take(const tenon_value& value) { return Value(value); }
-};
-template <>
-struct ResultAs<Tensor> {
-  static constexpr const char* expected = "Tensor";
-  static bool fits(const tenon_value& value) {
-    return value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_NONE;
-  }
-  static Tensor take(const tenon_value& value) {
-    return Tensor::take(value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr);
-  }
-};
-template <>
-struct ResultAs<std::vector<Tensor>> {
-  static constexpr const char* expected = "list of Tensors";
-  static bool fits(const tenon_value& value) { return value.tag == TENON_VALUE_TENSOR_LIST; }
-  static std::vector<Tensor> take(const tenon_value& value) { return Value(value).tensors(); }
-};
+// How many results an op has, and whether they are a tuple: of one result both exist.
+constexpr int64_t single_tuple = 1 + (int64_t{1} << 32);
+
+inline int64_t result_count(const tenon_op* op) {
+  const int64_t count = host().op_result_count(op);
+  return count == 1 && host().op_returns_tuple(op) != 0 ? single_tuple : count;
+}
 
 // An override, a handler or a mode has given a result of another kind than the caller reads.
 [[noreturn]] inline void throw_result_kind(const tenon_op* op, tenon_value* results, int64_t count,
@@ -62,10 +38,22 @@ struct ResultAs<std::vector<Tensor>> {
 template <class Result>
 struct FromResults {
   static constexpr int64_t count = 1;
-  static Result make(const tenon_op* op, tenon_value* results) {
-    if (__builtin_expect(!ResultAs<Result>::fits(results[0]), 0))
-      throw_result_kind(op, results, count, 0, ResultAs<Result>::expected);
-    return ResultAs<Result>::take(results[0]);
+  static Result make(const tenon_op* op, tenon_value* results) { return part(op, results, 1, 0); }
+  // One of `total` results; those before it are taken.
+  static Result part(const tenon_op* op, tenon_value* results, int64_t total, int64_t at) {
+    if constexpr (std::is_same_v<Result, Value>) {
+      return Value(std::exchange(results[at], tenon_value{}));
+    } else {
+      using Read = ReadValue<Result>;
+      if (__builtin_expect(!Read::fits(results[at]), 0))
+        throw_result_kind(op, results, total, at, Read::expected);
+      if constexpr (std::is_same_v<Result, Tensor>)
+        return Tensor::take(results[at].tag == TENON_VALUE_TENSOR
+                                ? std::exchange(results[at], tenon_value{}).as.tensor
+                                : nullptr);
+      else
+        return Read::read(Value(std::exchange(results[at], tenon_value{})));
+    }
   }
 };
 template <>
@@ -75,18 +63,14 @@ struct FromResults<void> {
 };
 template <class... Parts>
 struct FromResults<std::tuple<Parts...>> {
-  static constexpr int64_t count = sizeof...(Parts);
+  static constexpr int64_t count = sizeof...(Parts) == 1 ? single_tuple : sizeof...(Parts);
   static std::tuple<Parts...> make(const tenon_op* op, tenon_value* results) {
     return make(op, results, std::index_sequence_for<Parts...>{});
   }
   template <size_t... I>
   static std::tuple<Parts...> make(const tenon_op* op, tenon_value* results,
                                    std::index_sequence<I...>) {
-    const auto check_part = [&](int64_t at, bool fits, const char* expected) {
-      if (__builtin_expect(!fits, 0)) throw_result_kind(op, results, count, at, expected);
-    };
-    (check_part(I, ResultAs<Parts>::fits(results[I]), ResultAs<Parts>::expected), ...);
-    return std::tuple<Parts...>{ResultAs<Parts>::take(results[I])...};
+    return std::tuple<Parts...>{FromResults<Parts>::part(op, results, sizeof...(Parts), I)...};
   }
 };
 
@@ -114,17 +98,22 @@ inline Result call_values(const tenon_op* op, const std::array<tenon_value, Coun
 // A registered op. Cheap to copy; valid for the life of the process; any thread.
 class Op {
  public:
-  // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be.
+  // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be. A
+  // static object of a plugin, which is made before its entry has run, finds it at the first use.
   explicit Op(std::string_view name) {
-    detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
-    result_count_ = host().op_result_count(op_);
+    if (detail::host_entered())
+      find(name);
+    else
+      later_ = new std::string(name);  // as long as the plugin
   }
-  explicit Op(const tenon_op* handle)
-      : op_(handle), result_count_(host().op_result_count(handle)) {}
-  std::string name() const { return host().op_name(op_); }
-  const tenon_op* handle() const { return op_; }
-  bool operator==(const Op& other) const { return op_ == other.op_; }
-  bool operator!=(const Op& other) const { return op_ != other.op_; }
+  explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
+  std::string name() const { return host().op_name(handle()); }
+  const tenon_op* handle() const {
+    const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
+    return __builtin_expect(op == nullptr, 0) ? find_later() : op;
+  }
+  bool operator==(const Op& other) const { return handle() == other.handle(); }
+  bool operator!=(const Op& other) const { return handle() != other.handle(); }
 
   // Arguments in schema order, then keywords: op(a, b, arg("alpha") = 2).
   template <class... Arguments>
@@ -136,15 +125,13 @@ class Op {
   template <class Result, class... Arguments>
   Result call(const Arguments&... arguments) const {
     constexpr size_t keywords = (0 + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
-    if (__builtin_expect(result_count_ != detail::FromResults<Result>::count, 0)) {
-      throw TypeError(name() + "() has " + std::to_string(result_count_) +
-                      " results, and is called for " +
-                      std::to_string(detail::FromResults<Result>::count) +
-                      ": name a result type that fits, such as " + "std::tuple<Tensor, Tensor>");
-    }
+    if (__builtin_expect(
+            __atomic_load_n(&result_count_, __ATOMIC_ACQUIRE) != detail::FromResults<Result>::count,
+            0))
+      check_result<Result>();
     if constexpr (keywords == 0) {
       return detail::call_in_order<Result>(
-          host().op_call, op_,
+          host().op_call, handle(),
           std::array<tenon_value, sizeof...(Arguments)>{Argument(arguments).value()...});
     } else {
       constexpr size_t positional = sizeof...(Arguments) - keywords;
@@ -154,13 +141,49 @@ class Op {
       size_t v = 0, k = 0;
       (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
       tenon_value results[detail::max_results];
-      detail::check(host().op_call_keywords, op_, values.data(), static_cast<int64_t>(positional),
-                    names.data(), named.data(), static_cast<int64_t>(keywords), results);
-      return detail::FromResults<Result>::make(op_, results);
+      detail::check(host().op_call_keywords, handle(), values.data(),
+                    static_cast<int64_t>(positional), names.data(), named.data(),
+                    static_cast<int64_t>(keywords), results);
+      return detail::FromResults<Result>::make(handle(), results);
     }
   }
 
+  // Throws TypeError when a call does not give a `Result`.
+  template <class Result>
+  void check_result() const {
+    constexpr int64_t asked = detail::FromResults<Result>::count;
+    const int64_t has = detail::result_count(handle());
+    // A Value holds the one result of a tuple, too.
+    if (has != asked && !(std::is_same_v<Result, Value> && has == detail::single_tuple))
+      fail_result(has, asked);
+  }
+
  private:
+  void find(std::string_view name) {
+    detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
+    result_count_ = detail::result_count(op_);
+  }
+  __attribute__((cold, noinline)) const tenon_op* find_later() const {
+    if (later_ == nullptr) throw ArgumentError("the op handle is null");
+    const tenon_op* op = nullptr;
+    detail::check(host().op_find, later_->data(), static_cast<int64_t>(later_->size()), &op);
+    const int64_t count = detail::result_count(op);
+    __atomic_store_n(&op_, op, __ATOMIC_RELEASE);
+    __atomic_store_n(&result_count_, count, __ATOMIC_RELEASE);
+    return op;
+  }
+  [[noreturn]] __attribute__((cold, noinline)) void fail_result(int64_t has, int64_t asked) const {
+    const auto text = [](int64_t count) {
+      if (count == detail::single_tuple) return std::string("a tuple of 1 result");
+      return std::to_string(count) + (count == 1 ? " result" : " results");
+    };
+    throw TypeError(name() + "() has " + text(has) + ", and is called for " + text(asked) +
+                    ": name a result type that fits, such as " +
+                    (has == 1                      ? "Tensor"
+                     : has == detail::single_tuple ? "std::tuple<Tensor>"
+                     : has == 0                    ? "void"
+                                                   : "std::tuple<Tensor, Tensor>"));
+  }
   static void place(const Keyword& keyword, tenon_value*, size_t&, tenon_string* names,
                     tenon_value* named, size_t& k) {
     names[k] = {keyword.name.data(), static_cast<int64_t>(keyword.name.size())};
@@ -170,8 +193,9 @@ class Op {
                     tenon_value*, size_t&) {
     values[v++] = argument.value();
   }
-  const tenon_op* op_ = nullptr;
-  int64_t result_count_ = 0;
+  mutable const tenon_op* op_ = nullptr;
+  mutable int64_t result_count_ = -1;
+  const std::string* later_ = nullptr;  // the name, until the first use
 };
 
 TENON_NAMESPACE_END

@@ -1,11 +1,13 @@
 // Bound values as C++ parameters, and C++ results as given values.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <tuple>
 
 #include "tenon/context.hpp"
+#include "tenon/schema.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace detail {
@@ -66,7 +68,7 @@ constexpr bool takes(std::string_view type) {
   const bool optional = !type.empty() && type.back() == '?';
   const bool list = type.find('[') != std::string_view::npos;
   const bool either = type.find('|') != std::string_view::npos;
-  const std::string_view base = type.substr(0, type.find_first_of("([?|"));
+  const std::string_view base = base_type(type);
   if constexpr (std::is_same_v<T, Argument>)
     return true;
   else if constexpr (IsOptional<T>::value)
@@ -105,6 +107,133 @@ constexpr int count_results() {
     return 1;
 }
 
+// The element type of a list: of a vector, array or Span; void of anything else.
+template <class T>
+struct ElementOf {
+  using Type = void;
+};
+template <class T>
+struct ElementOf<std::vector<T>> {
+  using Type = T;
+};
+template <class T, size_t N>
+struct ElementOf<std::array<T, N>> {
+  using Type = T;
+};
+template <class T>
+struct ElementOf<Span<const T>> {
+  using Type = T;
+};
+template <class T>
+inline constexpr bool is_text = std::is_convertible_v<const T&, std::string_view>;
+
+// Whether a C++ result is what the schema type says: a value of another type would be read as one
+// of this.
+template <class R>
+constexpr bool gives(std::string_view type) {
+  using T = std::remove_cv_t<std::remove_reference_t<R>>;
+  using Element = typename ElementOf<T>::Type;
+  const bool list = type.find('[') != std::string_view::npos;
+  const std::string_view base = base_type(type);
+  if constexpr (std::is_same_v<T, Value> || std::is_same_v<T, Argument>) {
+    return true;
+  } else if (base == "any" && !std::is_void_v<T>) {
+    return true;
+  } else if constexpr (IsOptional<T>::value) {
+    return type.back() == '?' && gives<typename T::value_type>(type.substr(0, type.size() - 1));
+  } else if constexpr (!std::is_void_v<Element>) {
+    return list && gives<Element>(base);
+  } else {
+    if (list || std::is_void_v<T>) return false;
+    if constexpr (std::is_same_v<T, Tensor>)
+      return base == "Tensor";
+    else if constexpr (is_text<T>)
+      return base == "str";
+    else if constexpr (std::is_same_v<T, DType>)
+      return base == "dtype";
+    else if constexpr (std::is_same_v<T, Scalar>)
+      return base == "Scalar";
+    else if constexpr (std::is_same_v<T, bool>)
+      return base == "bool" || base == "Scalar";
+    else if constexpr (std::is_integral_v<T>)
+      return base == "int" || base == "Scalar";
+    else if constexpr (std::is_floating_point_v<T>)
+      return base == "float" || base == "Scalar";
+    else
+      return false;
+  }
+}
+
+// Results are given: lists and texts in memory of the host.
+inline void* allocate_result(int64_t bytes) {
+  void* memory = host().allocate(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+inline void give_text(std::string_view text, tenon_value* slot) {
+  check(host().string_create, text.data(), static_cast<int64_t>(text.size()), slot);
+}
+template <class List>
+void give_list(const List& list, tenon_value* slot) {
+  using T = typename ElementOf<List>::Type;
+  const auto count = static_cast<int64_t>(list.size());
+  const auto fill = [&](auto element, uint32_t tag, auto&& convert) {
+    using Stored = decltype(element);
+    void* memory = allocate_result(count * static_cast<int64_t>(sizeof(Stored)));
+    std::transform(list.begin(), list.end(), static_cast<Stored*>(memory), convert);
+    slot->as.pointer = memory;
+    slot->length = static_cast<uint32_t>(count);
+    slot->tag = tag;
+  };
+  if constexpr (std::is_same_v<T, Tensor>) {
+    fill(static_cast<tenon_tensor*>(nullptr), TENON_VALUE_TENSOR_LIST,
+         [](const Tensor& tensor) { return Tensor(tensor).give(); });
+  } else if constexpr (is_text<T>) {
+    Value texts;  // releases what is there when another text finds no memory
+    auto* strings = static_cast<tenon_string*>(
+        allocate_result(count * static_cast<int64_t>(sizeof(tenon_string))));
+    std::fill_n(strings, count, tenon_string{});
+    tenon_value& given = *texts.slot();
+    given.tag = TENON_VALUE_STRING_LIST;
+    given.length = static_cast<uint32_t>(count);
+    given.as.strings = strings;
+    for (const auto& item : list) {
+      tenon_value text{};
+      give_text(item, &text);
+      *strings++ = {text.as.string, text.length};
+    }
+    *slot = texts.give();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    fill(uint8_t{}, TENON_VALUE_BOOL_LIST, [](bool truth) -> uint8_t { return truth ? 1 : 0; });
+  } else if constexpr (std::is_integral_v<T>) {
+    fill(int64_t{}, TENON_VALUE_INT_LIST, [](T number) { return static_cast<int64_t>(number); });
+  } else {
+    static_assert(std::is_floating_point_v<T>, "no schema type is a list of these elements");
+    fill(double{}, TENON_VALUE_FLOAT_LIST, [](T number) { return static_cast<double>(number); });
+  }
+}
+// A copy of its own of what the value refers to.
+inline void give_copy(const tenon_value& value, tenon_value* slot) {
+  switch (value.tag) {
+    case TENON_VALUE_STRING:
+      return give_text(std::string_view(value.as.string, value.length), slot);
+    case TENON_VALUE_TENSOR:
+      host().tensor_retain(value.as.tensor);
+      break;
+    case TENON_VALUE_INT_LIST:
+      return give_list(IntList(value.as.integers, value.length), slot);
+    case TENON_VALUE_FLOAT_LIST:
+      return give_list(FloatList(value.as.numbers, value.length), slot);
+    case TENON_VALUE_TENSOR_LIST:
+      return give_list(TensorList(reinterpret_cast<const Tensor*>(value.as.tensors), value.length),
+                       slot);
+    default:
+      if (value.tag > TENON_VALUE_TENSOR)
+        throw TypeError("an Argument of this type cannot be a result: return a Value, or a vector");
+  }
+  *slot = value;
+}
+
 // Writes one C++ result into a result slot, giving it away.
 template <class R>
 void give_result(R&& result, tenon_value* slot) {
@@ -116,21 +245,16 @@ void give_result(R&& result, tenon_value* slot) {
       slot->tag = TENON_VALUE_TENSOR;
       slot->as.tensor = tensor.give();
     }
-  } else if constexpr (std::is_same_v<T, std::vector<Tensor>>) {
-    const auto count = static_cast<int64_t>(result.size());
-    void* memory = host().allocate(count == 0 ? 1 : count * static_cast<int64_t>(sizeof(void*)));
-    if (memory == nullptr) throw std::bad_alloc();
-    auto** tensors = static_cast<tenon_tensor**>(memory);
-    for (int64_t i = 0; i < count; ++i) tensors[i] = Tensor(result[static_cast<size_t>(i)]).give();
-    slot->tag = TENON_VALUE_TENSOR_LIST;
-    slot->length = static_cast<uint32_t>(count);
-    slot->as.tensors = tensors;
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    check(host().string_create, result.data(), static_cast<int64_t>(result.size()), slot);
+  } else if constexpr (IsOptional<T>::value) {
+    if (result) give_result(*std::forward<R>(result), slot);
+  } else if constexpr (!std::is_void_v<typename ElementOf<T>::Type>) {
+    give_list(result, slot);
+  } else if constexpr (is_text<T>) {
+    give_text(result, slot);
   } else if constexpr (std::is_same_v<T, Value>) {
     *slot = result.give();
   } else {
-    *slot = Argument(result).value();
+    give_copy(Argument(result).value(), slot);
   }
 }
 template <class R>
@@ -138,7 +262,7 @@ void give_results(R&& result, tenon_value* slots) {
   if constexpr (IsTuple<std::remove_cv_t<std::remove_reference_t<R>>>::value) {
     std::apply(
         [slots](auto&&... parts) {
-          size_t i = 0;
+          [[maybe_unused]] size_t i = 0;
           (give_result(std::forward<decltype(parts)>(parts), slots + i++), ...);
         },
         std::forward<R>(result));

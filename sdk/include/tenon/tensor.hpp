@@ -158,6 +158,101 @@ inline Argument::Argument(TensorList list)
 }
 inline Argument::Argument(const std::vector<Tensor>& list)
     : Argument(TensorList(list.data(), static_cast<int64_t>(list.size()))) {}
+namespace detail {
+
+// A value as a C++ type: whether it can be read as one, and how.
+template <class T>
+struct ReadValue {
+  static_assert(std::is_arithmetic_v<T>, "no value of an op can be read as this type");
+  static constexpr const char* expected = std::is_floating_point_v<T> ? "a number" : "an int";
+  static bool fits(const tenon_value& held) {
+    return held.tag >= TENON_VALUE_BOOL &&
+           held.tag <= (std::is_floating_point_v<T> ? TENON_VALUE_FLOAT : TENON_VALUE_INT);
+  }
+  static T read(const Value& value) { return Scalar(value.get()).template to<T>(); }
+};
+template <>
+struct ReadValue<Scalar> {
+  static constexpr const char* expected = "a number";
+  static bool fits(const tenon_value& held) {
+    return held.tag >= TENON_VALUE_BOOL && held.tag <= TENON_VALUE_FLOAT;
+  }
+  static Scalar read(const Value& value) { return value.scalar(); }
+};
+template <>
+struct ReadValue<Tensor> {
+  static constexpr const char* expected = "Tensor";
+  static bool fits(const tenon_value& held) {
+    return held.tag == TENON_VALUE_TENSOR || held.tag == TENON_VALUE_NONE;
+  }
+  static Tensor read(const Value& value) { return value.tensor(); }
+};
+template <>
+struct ReadValue<std::string> {
+  static constexpr const char* expected = "a string";
+  static bool fits(const tenon_value& held) { return held.tag == TENON_VALUE_STRING; }
+  static std::string read(const Value& value) { return value.text(); }
+};
+template <>
+struct ReadValue<DType> {
+  static constexpr const char* expected = "a dtype";
+  static bool fits(const tenon_value& held) {
+    return held.tag == TENON_VALUE_DTYPE || held.tag == TENON_VALUE_NONE;
+  }
+  static DType read(const Value& value) {
+    return value.is_none() ? DType::none : static_cast<DType>(value.get().as.integer);
+  }
+};
+template <class T>
+struct ReadValue<std::optional<T>> {
+  static constexpr const char* expected = ReadValue<T>::expected;
+  static bool fits(const tenon_value& held) {
+    return held.tag == TENON_VALUE_NONE || ReadValue<T>::fits(held);
+  }
+  static std::optional<T> read(const Value& value) {
+    return value.is_none() ? std::optional<T>() : ReadValue<T>::read(value);
+  }
+};
+template <>
+struct ReadValue<std::vector<Tensor>> {
+  static constexpr const char* expected = "list of Tensors";
+  static bool fits(const tenon_value& held) { return held.tag == TENON_VALUE_TENSOR_LIST; }
+  static std::vector<Tensor> read(const Value& value) { return value.tensors(); }
+};
+template <>
+struct ReadValue<std::vector<std::string>> {
+  static constexpr const char* expected = "a list of strings";
+  static bool fits(const tenon_value& held) { return held.tag == TENON_VALUE_STRING_LIST; }
+  static std::vector<std::string> read(const Value& value) { return value.texts(); }
+};
+template <class T>
+struct ReadValue<std::vector<T>> {
+  static_assert(std::is_arithmetic_v<T>, "no value of an op can be read as this type");
+  static constexpr const char* expected = std::is_same_v<T, bool>       ? "a list of bools"
+                                          : std::is_floating_point_v<T> ? "a list of numbers"
+                                                                        : "a list of ints";
+  static bool fits(const tenon_value& held) {
+    return held.tag == TENON_VALUE_BOOL_LIST ||
+           (held.tag == TENON_VALUE_INT_LIST && !std::is_same_v<T, bool>) ||
+           (held.tag == TENON_VALUE_FLOAT_LIST && std::is_floating_point_v<T>);
+  }
+  static std::vector<T> read(const Value& value) {
+    const tenon_value& held = value.get();
+    const auto copy = [&](const auto* from) { return std::vector<T>(from, from + held.length); };
+    if (held.tag == TENON_VALUE_BOOL_LIST) return copy(held.as.booleans);
+    if (held.tag == TENON_VALUE_INT_LIST) return copy(held.as.integers);
+    return copy(held.as.numbers);
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+T Value::to() const {
+  using Read = detail::ReadValue<T>;
+  if (!Read::fits(value_)) detail::throw_kind("the value", value_, Read::expected);
+  return Read::read(*this);
+}
 inline Tensor Value::tensor() const {
   if (!is_tensor() && !is_none()) detail::throw_kind("the value", value_, "Tensor");
   return Tensor::borrow(value_.as.tensor);

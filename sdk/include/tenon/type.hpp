@@ -697,19 +697,18 @@ tenon_status run_override(void*, const tenon_call* call, tenon_value* results,
 // Without a forward: rules for an op of another plugin.
 template <class D>
 constexpr tenon_op_descriptor make_rules() {
-  static_assert(count_schema(D::schema).well_formed, "the schema has no closed parameter list");
-  static_assert(!(Has_backward<D>::value && Has_vjp<D>::value),
-                "both 'backward' and 'vjp' are given: they are the same rule, keep only one");
   tenon_op_descriptor rules{};
-  rules.size = sizeof(tenon_op_descriptor);
-  rules.flags = flags_of<D>();
-  rules.schema = D::schema;
-  rules.differentiable = differentiable_of<D>();
-  rules.jvp_kind = static_cast<uint32_t>(jvp_kind_of<D>());
-  if constexpr (Has_backward<D>::value) rules.backward = run_rule<D, &D::backward>;
-  if constexpr (Has_vjp<D>::value) rules.vjp = run_rule<D, &D::vjp>;
-  if constexpr (jvp_kind_of<D>() == JvpKind{TENON_JVP_RULE}) rules.jvp = run_rule<D, &D::jvp>;
-  if constexpr (Has_saves<D>::value) rules.saves = D::saves;
+  if constexpr (check_schema_text<D>() && check_members<D>() && check_rules<D>()) {
+    rules.size = sizeof(tenon_op_descriptor);
+    rules.flags = flags_of<D>();
+    rules.schema = D::schema;
+    rules.differentiable = differentiable_of<D>();
+    rules.jvp_kind = static_cast<uint32_t>(jvp_kind_of<D>());
+    if constexpr (Has_backward<D>::value) rules.backward = run_rule<D, &D::backward>;
+    if constexpr (Has_vjp<D>::value) rules.vjp = run_rule<D, &D::vjp>;
+    if constexpr (jvp_kind_of<D>() == JvpKind::rule) rules.jvp = run_rule<D, &D::jvp>;
+    if constexpr (Has_saves<D>::value) rules.saves = D::saves;
+  }
   return rules;
 }
 template <class D>
@@ -727,7 +726,7 @@ template <class D>
 constexpr void check_override() {
   using S = OverrideSignature<decltype(&D::forward)>;
   constexpr SchemaCounts counts = count_schema(D::schema);
-  static_assert(counts.well_formed, "the schema has no closed parameter list");
+  check_schema_text<D, false>();
   static_assert(S::arity == static_cast<size_t>(counts.parameters),
                 "forward must take exactly the parameters of its own schema");
   static_assert(S::fits(counts),

@@ -265,6 +265,10 @@ class Value {
   }
   inline Tensor tensor() const;
   inline std::vector<Tensor> tensors() const;
+  // What it holds as int64_t, double, bool, Scalar, std::string, DType, Tensor, a std::vector or a
+  // std::optional of these. TypeError when it holds something else.
+  template <class T>
+  T to() const;
   std::vector<std::string> texts() const {
     std::vector<std::string> list;
     if (value_.tag != TENON_VALUE_STRING_LIST) return list;

@@ -257,6 +257,6 @@ TEST_SUITE("schema") {
     CHECK(difference("f(Tensor x) -> Tensor", "f() -> Tensor") ==
           "their schemas differ in parameter 1: 'Tensor x' of 'a', nothing of 'b'");
     CHECK(difference("f(Tensor x) -> Tensor", "f(Tensor x) -> (Tensor, int)") ==
-          "their schemas differ in what they return: 'Tensor' of 'a', 'Tensor, int' of 'b'");
+          "their schemas differ in what they return: 'Tensor' of 'a', '(Tensor, int)' of 'b'");
   }
 }

@@ -452,6 +452,9 @@
   /* Replaces what calls of this thread do not ask, TENON_DISABLE_ bits; returns the previous      \
    * bits. Calling thread only. */                                                                           \
   X(0, uint32_t, dispatch_disable, (uint32_t what))                                                \
-  X(0, uint32_t, dispatch_disabled, (void))
+  X(0, uint32_t, dispatch_disabled, (void))                                                        \
+  /* 1 where the schema writes the results in parentheses: "(Tensor y)" is a tuple of one,         \
+   * "Tensor" is not. [any-thread] */                                                                           \
+  X(0, int32_t, op_returns_tuple, (const tenon_op* op))
 
 #endif
