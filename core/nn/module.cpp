@@ -147,30 +147,22 @@ const ModuleType& ModuleTable::require(std::string_view name) const {
 
 // ---- attributes ----
 
+OwnedValues::~OwnedValues() {
+  for (tenon_value& value : values_) release_value(value);
+}
+
 void OwnedValues::add(const tenon_value& given) {
+  values_.reserve(values_.size() + 1);
   tenon_value value = given;
-  switch (value.tag) {
-    case TENON_VALUE_STRING:
-      texts_.push_back(std::make_unique<std::string>(value.as.string, value.length));
-      value.as.string = texts_.back()->data();
-      break;
-    case TENON_VALUE_INT_LIST:
-      integers_.push_back(std::make_unique<std::vector<int64_t>>(value.as.integers,
-                                                                 value.as.integers + value.length));
-      value.as.integers = integers_.back()->data();
-      break;
-    case TENON_VALUE_FLOAT_LIST:
-      numbers_.push_back(
-          std::make_unique<std::vector<double>>(value.as.numbers, value.as.numbers + value.length));
-      value.as.numbers = numbers_.back()->data();
-      break;
-    case TENON_VALUE_TENSOR:
-      tensors_.emplace_back(value.as.tensor);
-      break;
+  switch (given.tag) {
     case TENON_VALUE_TREE:
-      trees_.emplace_back(value.as.tree);
+      value.as.tree = Tree(given.as.tree).give();
+      break;
+    case TENON_VALUE_MODULE:
+      value.as.module->retain();
       break;
     default:
+      value = copy_value(given);
       break;
   }
   values_.push_back(value);

@@ -52,17 +52,16 @@ class ModuleTable {
 // Owned copies of attribute values.
 class OwnedValues {
  public:
+  OwnedValues() = default;
+  OwnedValues(const OwnedValues&) = delete;
+  OwnedValues& operator=(const OwnedValues&) = delete;
+  ~OwnedValues();
   void add(const tenon_value& value);
   const tenon_value* data() const { return values_.data(); }
   size_t size() const { return values_.size(); }
 
  private:
   std::vector<tenon_value> values_;
-  std::vector<std::unique_ptr<std::vector<int64_t>>> integers_;
-  std::vector<std::unique_ptr<std::vector<double>>> numbers_;
-  std::vector<std::unique_ptr<std::string>> texts_;
-  std::vector<TensorRef> tensors_;
-  std::vector<Tree> trees_;
 };
 
 class ModuleRef;

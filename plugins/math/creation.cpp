@@ -96,6 +96,7 @@ struct Eye {
   static Tensor forward(int64_t n, std::optional<int64_t> m, DType dtype, const Tensor&) {
     const int64_t size[] = {n, m.value_or(n)};
     const Tensor result = filled({size, 2}, 0, choose(dtype, f32));
+    if (result.numel() == 0) return result;  // its row may be as long as numbers go
     const int64_t length[] = {size[0] < size[1] ? size[0] : size[1]}, stride[] = {size[1] + 1};
     fill_elements(alias_tensor(result, {length, 1}, {stride, 1}, 0), 1);
     return result;

@@ -224,6 +224,39 @@ TEST_SUITE("sdk/module") {
     CHECK(has(bare.text(), "bias=False"));
   }
 
+  TEST_CASE("attributes of every kind are kept by the module") {
+    fx("seen");
+    tenon_module* handle = nullptr;
+    {
+      std::string text = "a word that is longer than strings keep in place";
+      const tenon_string words[] = {{text.data(), static_cast<int64_t>(text.size())}};
+      std::vector<uint8_t> flags = {1, 0, 1};
+      tenon_value values[3] = {};
+      values[0].tag = TENON_VALUE_STRING_LIST;
+      values[0].length = 1;
+      values[0].as.strings = words;
+      values[1].tag = TENON_VALUE_BOOL_LIST;
+      values[1].length = 3;
+      values[1].as.booleans = flags.data();
+      const Tensor tensor = row({1, 2});
+      tenon_tensor* const tensors[] = {tensor.handle()};
+      values[2].tag = TENON_VALUE_TENSOR_LIST;
+      values[2].length = 1;
+      values[2].as.tensors = tensors;
+      detail::check(host().module_create, "fx.Words", values, int64_t{3},
+                    static_cast<const tenon_string*>(nullptr),
+                    static_cast<const tenon_value*>(nullptr), int64_t{0}, &handle);
+      text.assign(text.size(), '-');
+      flags.assign(3, 0);
+    }
+    const Module module = Module::take(handle);
+    CHECK(has(module.text(),
+              "words=['a word that is longer than strings keep in place'], "
+              "flags=[True, False, True], tensors="));
+    CHECK(numbers(Tensor::borrow(host().module_attributes(handle)[2].as.tensors[0])) ==
+          Numbers{1, 2});
+  }
+
   TEST_CASE("a parameter that does not require grad is left as it is, and shares its memory") {
     Module module = module_of("fx.Bare");
     const Tensor mine = row({1, 2});

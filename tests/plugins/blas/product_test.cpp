@@ -222,6 +222,45 @@ TEST_SUITE("blas") {
     CHECK_THROWS_AS(tenon::zeros({}).matmul(tenon::zeros({2})), tenon::ValueError);
   }
 
+  TEST_CASE("products that are shared out agree with those of one thread, whatever the layout") {
+    const auto with_threads = [](int32_t count, const auto& compute) {
+      const int32_t before = tenon::thread_count();
+      tenon::set_thread_count(count);
+      const Tensor result = compute();
+      tenon::set_thread_count(before);
+      return result;
+    };
+    const auto check = [&](const auto& compute) {
+      const Tensor wanted = with_threads(1, compute);
+      for (const int32_t count : {2, 7})
+        CHECK((with_threads(count, compute) - wanted).abs().amax().item() < 1e-9);
+    };
+    for (const auto& [m, k, n] :
+         std::vector<std::array<int64_t, 3>>{{301, 120, 213}, {90, 150, 777}}) {
+      const Tensor a = numbers({m, k}, f64, 1), b = numbers({k, n}, f64, 2);
+      for (const auto& [a_name, left] : layouts(a)) {
+        for (const auto& [b_name, right] : layouts(b)) {
+          CAPTURE(a_name);
+          CAPTURE(b_name);
+          check([&, x = left, y = right] { return tenon::mm(x, y); });
+        }
+      }
+      for (const auto& [name, out] : layouts(tenon::zeros({m, n}, f64))) {
+        CAPTURE(name);
+        check([&, to = out] { return tenon::mm(a, b, to).clone(); });
+      }
+    }
+    const Tensor batch = numbers({5, 200, 100}, f64, 3);
+    check([&] { return tenon::bmm(batch, batch.transpose(1, 2)); });
+    const Tensor tall = numbers({3000, 1500}, f64, 4), x = numbers({1500}, f64, 5);
+    for (const auto& [name, matrix] : layouts(tall)) {
+      CAPTURE(name);
+      check([&, m = matrix] { return tenon::mv(m, x); });
+    }
+    const Tensor longer = numbers({3000000}, f64, 6);
+    check([&] { return tenon::dot(longer, longer); });
+  }
+
   TEST_CASE("integer products wrap") {
     const Tensor large = tenon::full({1, 2}, 2000000000, tenon::i32);
     const auto wanted = static_cast<int32_t>(2u * (2000000000u * 2000000000u));
