@@ -1,6 +1,7 @@
 // The gradient checker: what it accepts, what it finds, and how it says so.
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -11,6 +12,8 @@
 
 #include <tenon/gradcheck.hpp>
 #include <tenon/tenon.hpp>
+
+#include "tests/sdk/functions.hpp"
 
 namespace {
 
@@ -271,7 +274,7 @@ TEST_SUITE("gradcheck") {
     CHECK(contains(failure([&] { gradcheck(tangent, {x}, {.check_forward_ad = true}); }),
                    "Jacobian computed with forward mode mismatch for output 0 with respect to "
                    "input 0,"));
-    CHECK(gradcheck(adds, {x}, {.check_undefined_grad = false, .check_backward_ad = false}));
+    CHECK(gradcheck(square, {x}, {.check_forward_ad = true, .check_backward_ad = false}));
   }
 
   TEST_CASE("a backward that is not reentrant is told, within nondet_tol it passes") {
@@ -369,5 +372,106 @@ TEST_SUITE("gradcheck") {
                    "tenon::gradgradcheck(function, {\n      tenon::tensor({1, 2}, tenon::f64)"
                    ".requires_grad_()}, {}, {\n      tenon::tensor({1, -1}, "
                    "tenon::f64).requires_grad_()});"));
+  }
+
+  TEST_CASE("every call returns outputs like the first") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    const auto changing = [](auto later) {
+      auto calls = std::make_shared<int>(0);
+      return [later, calls](const Tensor& t) -> std::vector<Tensor> {
+        return (*calls)++ == 0 ? std::vector<Tensor>{t * t, t * 2} : later(t);
+      };
+    };
+    using List = std::vector<Tensor>;
+    for (const bool fast : {false, true}) {
+      for (const bool forward : {false, true}) {
+        const GradcheckOptions options{.check_forward_ad = forward, .fast_mode = fast};
+        CHECK(contains(failure([&] {
+                         gradcheck(changing([](const Tensor& t) { return List{t * t}; }), {x},
+                                   options);
+                       }),
+                       "the function returned 2 outputs at first and 1 when it was called again"));
+        CHECK(contains(
+            failure([&] {
+              gradcheck(changing([](const Tensor& t) { return List{t, t, t}; }), {x}, options);
+            }),
+            "returned 2 outputs at first and 3"));
+        CHECK(contains(failure([&] {
+                         gradcheck(changing([](const Tensor& t) {
+                                     return List{cat({t * t, t}), t * 2};
+                                   }),
+                                   {x}, options);
+                       }),
+                       "output 0 was f64[2] at first and f64[4] when"));
+        CHECK(contains(failure([&] {
+                         gradcheck(changing([](const Tensor& t) {
+                                     return List{t * t, (t * 2).to(f32)};
+                                   }),
+                                   {x}, options);
+                       }),
+                       "output 1 was f64[2] at first and f32[2] when"));
+      }
+    }
+    CHECK_FALSE(
+        gradcheck(changing([](const Tensor&) { return List{}; }), {x}, {.raise_exception = false}));
+  }
+
+  TEST_CASE("one of the modes has to be on") {
+    const Tensor x = tensor({1.0}, f64).requires_grad_();
+    CHECK_THROWS_WITH_AS(gradcheck([](const Tensor& t) { return t * t; }, {x},
+                                   {.raise_exception = false, .check_backward_ad = false}),
+                         doctest::Contains("check_backward_ad and check_forward_ad are both off"),
+                         ArgumentError);
+  }
+
+  TEST_CASE("forward mode alone passes inputs without history") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    for (const bool fast : {false, true}) {
+      const GradcheckOptions options{
+          .check_forward_ad = true, .check_backward_ad = false, .fast_mode = fast};
+      CHECK(gradcheck(
+          [](const Tensor& t) {
+            CHECK_FALSE(t.requires_grad());
+            return t * t;
+          },
+          {x}, options));
+      CHECK_FALSE(gradcheck(
+          [](const Tensor& t) { return t * unpack_dual(t).primal.detach(); }, {x},
+          {.raise_exception = false, .check_forward_ad = true, .check_backward_ad = false}));
+    }
+  }
+
+  TEST_CASE("backward meets undefined gradients") {
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    const auto unmaterialized = [](const Tensor& t) {
+      return functions::fixture("results.unmaterialized").call<Tensor>(t);
+    };
+    CHECK(contains(failure([&] { gradcheck(unmaterialized, {x}); }),
+                   "backward fails when its gradients are undefined"));
+    CHECK(gradcheck(unmaterialized, {x}, {.check_undefined_grad = false}));
+    CHECK(contains(failure([&] {
+                     gradcheck(
+                         [](const Tensor& t) {
+                           return functions::fixture("results.gives_ones").call<Tensor>(t);
+                         },
+                         {x});
+                   }),
+                   "undefined gradients must give zero, but input 0 got 1"));
+  }
+
+  TEST_CASE("configured ops are checked like ops") {
+    functions::fixture("styles.seen");
+    const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
+    CHECK(gradcheck(configure("styles.add_constant", arg("constant") = 3.0), {x}));
+    CHECK(gradgradcheck(configure("styles.add_constant", arg("constant") = 3.0), {x}));
+  }
+
+  TEST_CASE("inputs and outputs without elements are refused with the remedy") {
+    const Tensor x = tensor({2.0}, f64).requires_grad_();
+    const Tensor made = functions::tx("scalar").call<Tensor>(2, 3.0);
+    CHECK_THROWS_WITH_AS(gradcheck([](const Tensor& t) { return t; }, {made}),
+                         doctest::Contains("input 0 is of type"), ArgumentError);
+    CHECK_THROWS_WITH_AS(gradcheck([&](const Tensor&) { return made; }, {x}),
+                         doctest::Contains("output 0 is of type"), ArgumentError);
   }
 }

@@ -92,7 +92,7 @@ class GradientChecker : private GradcheckReport {
     // Forward mode alone asks for no history, and the op may have no backward. The second order
     // differentiates inside of its function.
     if (options.check_backward_ad || grad_outputs != 0) return;
-    for (Tensor& input : forward_inputs_) {
+    for (Tensor& input : given_) {
       if (input.defined()) input = input.detach();
     }
   }
@@ -153,7 +153,7 @@ class GradientChecker : private GradcheckReport {
   void check_all() {
     {
       const EnableGrad scope;
-      outputs_ = function_(forward_inputs_);
+      outputs_ = function_(given_);
     }
     const std::vector<Tensor>& outputs = outputs_;
     std::vector<size_t> differentiable;
@@ -252,7 +252,7 @@ class GradientChecker : private GradcheckReport {
       }
       if (!options_.check_forward_ad) continue;
       const DualLevel level;
-      std::vector<Tensor> duals = forward_inputs_;
+      std::vector<Tensor> duals = given_;
       duals[checked_[c]] = make_dual(duals[checked_[c]], tensor_of(u, input));
       const std::vector<Tensor> results = call(duals);
       for (size_t o = 0; o < outputs.size(); ++o) {
@@ -409,7 +409,7 @@ class GradientChecker : private GradcheckReport {
       const Tensor& input = inputs_[checked_[c]];
       for (int64_t i = 0; i < input.numel(); ++i) {
         const DualLevel level;
-        std::vector<Tensor> duals = forward_inputs_;
+        std::vector<Tensor> duals = given_;
         duals[checked_[c]] = make_dual(duals[checked_[c]], unit(input, i));
         const std::vector<Tensor> results = call(duals);
         for (size_t o = 0; o < outputs.size(); ++o) {
@@ -426,8 +426,6 @@ class GradientChecker : private GradcheckReport {
       }
     }
   }
-
-  std::vector<Tensor> forward_inputs_ = inputs_;
 };
 
 template <class F>

@@ -49,6 +49,7 @@ class GradcheckReport {
         function_(call.function),
         code_(call.code),
         inputs_(inputs),
+        given_(inputs),
         grad_outputs_(grad_outputs),
         options_(options) {
     for (const char c : options.name.empty() ? call.name : options.name)
@@ -56,7 +57,7 @@ class GradcheckReport {
   }
   std::vector<Tensor> evaluate() const {
     const NoGrad scope;
-    return call(inputs_);
+    return call(given_);
   }
   // Of every call the same number, shapes and dtypes as at first.
   std::vector<Tensor> call(const std::vector<Tensor>& inputs) const {
@@ -260,7 +261,8 @@ class GradcheckReport {
   std::vector<Tensor> outputs_;  // of the first call
   std::string code_;
   std::vector<Tensor> inputs_;
-  size_t grad_outputs_;  // the last ones are gradients to start from
+  std::vector<Tensor> given_;  // what the function is given: inputs_, or the same without history
+  size_t grad_outputs_;        // the last ones are gradients to start from
   GradcheckOptions options_;
   uint64_t seed_ = 14695981039346656037u;
   std::vector<size_t> checked_;  // inputs that require grad

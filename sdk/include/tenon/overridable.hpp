@@ -84,7 +84,7 @@ inline std::map<std::string, std::string> get_ignored_functions() {
 
 // ---- names ----
 
-// "nn.functional.relu": Op(resolve_name(op)) is the op again.
+// "nn.functional.gelu": Op(resolve_name(op)) is the op again.
 inline std::string resolve_name(const Op& op) { return op.name(); }
 // Whether it is a method of Tensor too, as x.add(y).
 inline bool is_tensor_method_or_property(const Op& op) {

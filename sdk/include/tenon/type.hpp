@@ -332,8 +332,8 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   Op op() const { return Op(call_->op); }
-  std::string name() const { return host().op_name(call_->op); }  // "nn.functional.relu"
-  std::string short_name() const {                                // "relu"
+  std::string name() const { return host().op_name(call_->op); }  // "nn.functional.gelu"
+  std::string short_name() const {                                // "gelu"
     const std::string full = name();
     const size_t dot = full.rfind('.');
     return dot == std::string::npos ? full : full.substr(dot + 1);
