@@ -7,6 +7,7 @@
 #include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -162,7 +163,9 @@ class CopySlicesNode final : public Node {
     std::vector<TensorRef> inner;
     std::vector<Tensor*> given(change_->outputs().size());
     given[output_] = slice.get();
-    change_->apply(given, inner, {call.create_graph, call.retain_graph, nullptr});
+    change_->apply(
+        given, inner,
+        {call.create_graph, call.retain_graph, nullptr, call.run, slot_, edges_[0].node});
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
     if (own) {
       const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true, 0};
@@ -230,6 +233,16 @@ bool sole_owner(const Tensor& tensor) {
          tensor.storage->references.load(std::memory_order_acquire) == 1;
 }
 
+// The gradient's history leads to the leaf that keeps it, most of the time.
+[[gnu::cold]] void warn_of_cycle() {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true, std::memory_order_relaxed)) return;
+  log(LogLevel::warning, "",
+      "backward() with create_graph=true leaves a reference cycle between a leaf and its .grad, "
+      "which keeps the graph alive: use gradients() instead, or reset .grad after use. Reported "
+      "once");
+}
+
 TensorRef cloned(Tensor* tensor) {
   static const tenon_op* const clone = core_op("clone");
   const tenon_value argument = tensor_value(tensor);
@@ -265,6 +278,7 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
     call_tensor(add_in_place, arguments);
     return;
   }
+  if (create_graph && next->node != nullptr && is_leaf(tensor)) warn_of_cycle();
   set_grad(tensor, next.get());
 }
 
@@ -323,11 +337,34 @@ void check_function_view(const Tensor& view) {
   throw error;
 }
 
+// A view that was made where nothing is recorded: its change would not reach the base's history,
+// nor the base's change its own.
+[[noreturn, gnu::cold]] void fail_unrecorded_view(const Tensor& view, const std::string& changed) {
+  const bool inference = view.view_origin == ViewOrigin::inference;
+  throw Error(
+      TENON_ERROR_INPLACE,
+      view.view_origin == ViewOrigin::recorded
+          ? "A view that does not require grad, of a base that does, " + changed +
+                ". Clone the view, or detach it"
+          : std::string("A view was created in ") + (inference ? "inference" : "no_grad") +
+                " mode and " + changed +
+                (inference ? " in normal mode" : " with grad mode enabled") +
+                ". This use is ambiguous: move both the view and the change into the mode, so that "
+                "the change is not recorded, or both out of it");
+}
+
+[[noreturn, gnu::cold]] void fail_leaf_view() {
+  throw Error(TENON_ERROR_INPLACE,
+              "a leaf tensor that requires grad is a view, and its base, or another view of its "
+              "base, was modified inplace by an operation that is recorded: the leaf's value is "
+              "computed now. Run the operation under no_grad, or make the leaf a clone");
+}
+
 }  // namespace
 
 void refresh_stale(Tensor& tensor) {
+  if (!tensor.older_than_base()) return;
   Tensor& base = *tensor.view_base;
-  if (base.node == nullptr || tensor.history_version() == tensor.version()) return;
   // Readers of one view may be the first to notice, all at once.
   static std::mutex refreshing;
   struct Old {
@@ -337,8 +374,11 @@ void refresh_stale(Tensor& tensor) {
     }
   } old;  // freed when the lock is
   const std::lock_guard lock(refreshing);
-  const bool own_leaf = tensor.node == nullptr && tensor.requires_grad();
-  if (own_leaf || tensor.history_version() == tensor.version()) return;
+  if (!tensor.older_than_base()) return;
+  if (!dtype_floating(tensor.view.dtype)) return;
+  if (tensor.node == nullptr && tensor.requires_grad()) fail_leaf_view();
+  if (tensor.view_origin != ViewOrigin::recorded)
+    fail_unrecorded_view(tensor, "its base, or another view of its base, was modified inplace");
   check_function_view(tensor);
   require_dense(base);
   if (tensor.node != nullptr) tensor.node->retain();
@@ -358,6 +398,7 @@ void set_history(Tensor& tensor, Node* node, uint32_t output) {
   if (tensor.node != nullptr) tensor.node->release();
   tensor.node = node;
   tensor.node_output = output;
+  if (tensor.view_origin != ViewOrigin::recorded) tensor.view_origin = ViewOrigin::recorded;
   if (!tensor.requires_grad()) {
     __atomic_store_n(&tensor.view.flags, tensor.view.flags | TENON_TENSOR_REQUIRES_GRAD,
                      __ATOMIC_RELAXED);
@@ -391,9 +432,10 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   again->release();
 }
 
-void check_inplace(const Tensor& tensor, const char* op) {
+void check_inplace(Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
+  refresh_history(tensor);
   // A dual of a leaf has the leaf's accumulator for its history, and its data.
   const bool accumulates =
       tensor.node != nullptr &&
@@ -405,12 +447,16 @@ void check_inplace(const Tensor& tensor, const char* op) {
                     "run it under no_grad, or on a clone");
   }
   if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
+  if (tensor.view_origin != ViewOrigin::recorded)
+    fail_unrecorded_view(tensor, "is being modified inplace");
   if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
     throw Error(TENON_ERROR_INPLACE, std::string(op) +
                                          "(): a view of a leaf tensor that requires grad is being "
                                          "used in an in-place operation; "
                                          "run it under no_grad, or on a clone");
   }
+  if (!tensor.requires_grad() && tensor.view_base->requires_grad())
+    fail_unrecorded_view(tensor, "is being modified inplace");
   check_function_view(tensor);
   require_dense(*tensor.view_base);
 }
@@ -418,6 +464,7 @@ void check_inplace(const Tensor& tensor, const char* op) {
 // ---- what the boundary offers ----
 
 void set_requires_grad(Tensor& tensor, bool requires_grad) {
+  refresh_history(tensor);
   if (requires_grad && !dtype_floating(tensor.view.dtype)) {
     throw Error(TENON_ERROR_RUNTIME,
                 std::string("only tensors of floating point dtype can require gradients, not ") +
