@@ -718,8 +718,9 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
                         "' in place and does not return it: forward mode has no way to its new "
                         "tangent");
       }
+      require_disjoint(*tensor, short_name(implementation).c_str());
       Tensor* tangent = tangent_of(*tensor);
-      if (tangent != nullptr && thread_state.grad_enabled)
+      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
         check_inplace(*tangent, short_name(implementation).c_str());
     }
   }

@@ -1,6 +1,8 @@
 // Leaves, accumulators, and histories across in-place changes and views.
 #include "core/autograd/history.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -51,6 +53,24 @@ void require_dense(const Tensor& base) {
                   ": make it contiguous() first");
 }
 
+// Whether two indices may lead to the same element; sure only of layouts that nest.
+bool may_overlap(Shape shape, Shape strides) {
+  size_t order[TENON_MAX_RANK];
+  size_t rank = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1) order[rank++] = d;
+  }
+  std::sort(order, order + rank,
+            [&](size_t a, size_t b) { return std::abs(strides[a]) < std::abs(strides[b]); });
+  int64_t covered = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t step = std::abs(strides[order[i]]);
+    if (step <= covered) return true;
+    covered += step * (shape[order[i]] - 1);
+  }
+  return false;
+}
+
 // A node with its edges and one output in its own block.
 template <class Derived>
 struct Trailing {
@@ -89,6 +109,10 @@ class ViewNode final : public Node {
       answer.emplace_back();
       return;
     }
+    if (may_overlap(geometry_.shape, geometry_.strides)) {
+      answer.push_back(add_in_place(*gradients[0]));
+      return;
+    }
     TensorRef zeros = make_empty(gradients[0]->view.dtype, base_shape_);
     fill(*zeros, int_value(0));
     static const tenon_op* const scatter = core_op("as_strided_scatter");
@@ -100,6 +124,33 @@ class ViewNode final : public Node {
   }
 
  private:
+  // Elements that share memory share its gradient.
+  TensorRef add_in_place(Tensor& gradient) const {
+    static const tenon_op* const index_add = core_op("index_add");
+    static const tenon_op* const reshape = core_op("reshape");
+    int64_t base_count = 1;
+    for (const int64_t size : base_shape_.operator Shape()) base_count *= size;
+    const TensorRef zeros = make_empty(gradient.view.dtype, {&base_count, 1});
+    fill(*zeros, int_value(0));
+    const int64_t count = gradient.view.count;
+    const TensorRef positions = make_empty(TENON_I64, {&count, 1});
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t place = geometry_.offset;
+      for (int64_t d = geometry_.shape.rank - 1, rest = i; d >= 0; --d) {
+        place += rest % geometry_.shape.values[d] * geometry_.strides.values[d];
+        rest /= geometry_.shape.values[d];
+      }
+      static_cast<int64_t*>(positions->view.data)[i] = place;
+    }
+    const tenon_value row_arguments[] = {tensor_value(&gradient), int_list_value({&count, 1})};
+    const TensorRef row = call_tensor(reshape, row_arguments);
+    const tenon_value arguments[] = {tensor_value(zeros.get()), int_value(0),
+                                     tensor_value(positions.get()), tensor_value(row.get())};
+    const TensorRef whole = call_tensor(index_add, arguments);
+    const tenon_value shape_arguments[] = {tensor_value(whole.get()),
+                                           int_list_value(base_shape_.operator Shape())};
+    return call_tensor(reshape, shape_arguments);
+  }
   explicit ViewNode(uint32_t bytes) : Node(next_sequence(), bytes) {}
   Geometry geometry_;
   Sizes base_shape_;
@@ -432,10 +483,20 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   again->release();
 }
 
+void require_disjoint(const Tensor& tensor, const char* op) {
+  if (tensor.contiguous() || !may_overlap(tensor.shape(), tensor.strides())) return;
+  throw Error(TENON_ERROR_INPLACE,
+              std::string(op) + "(): a tensor of shape " + shape_text(tensor.shape()) +
+                  " and strides " + shape_text(tensor.strides()) +
+                  " is being modified inplace, and more than one of its elements may be in one "
+                  "place of memory: clone it first");
+}
+
 void check_inplace(Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
   refresh_history(tensor);
+  require_disjoint(tensor, op);
   // A dual of a leaf has the leaf's accumulator for its history, and its data.
   const bool accumulates =
       tensor.node != nullptr &&

@@ -90,6 +90,15 @@ inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 // of them, views made where nothing was recorded, and views of bases that are not dense.
 void check_inplace(Tensor& tensor, const char* op);
 
+// Whether a change of the tensor in place changes what requires grad.
+inline bool has_history(const Tensor& tensor) {
+  return tensor.requires_grad() ||
+         (tensor.view_base != nullptr && tensor.view_base->requires_grad());
+}
+// Throws when two elements of the tensor may be one in memory: a change of it has no derivative
+// that its elements tell.
+void require_disjoint(const Tensor& tensor, const char* op);
+
 // ---- what the boundary offers ----
 void set_requires_grad(Tensor& tensor, bool requires_grad);
 TensorRef grad_of(Tensor& tensor);

@@ -139,12 +139,6 @@ bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
 }
 
-// Whether a change of the tensor in place changes what requires grad.
-bool has_history(const Tensor& tensor) {
-  return tensor.requires_grad() ||
-         (tensor.view_base != nullptr && tensor.view_base->requires_grad());
-}
-
 [[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "[" + implementation.schema.name +

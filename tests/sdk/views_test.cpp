@@ -142,7 +142,15 @@ class Program {
     const auto size = static_cast<int64_t>(from.at.size());
     Alias made = from;
     made.constant = from.constant || unrecorded;
-    switch (pick(0, 4)) {
+    switch (pick(0, 5)) {
+      case 5: {
+        text += " overlap";
+        if (size < 2) return;
+        in_mode([&] { made.real = from.real.view({1, size}).slice(1, 0, 1).expand({2, 1}); });
+        in_mode([&] { made.real = made.real.view({2}); });
+        made.at = {from.at[0], from.at[0]};
+        break;
+      }
       case 0: {
         text += " same";
         in_mode([&] { made.real = apply("same", from.real); });
@@ -330,6 +338,31 @@ TEST_SUITE("sdk/views") {
     own.requires_grad_();
     flat.mul_(x);
     CHECK(has(refusal([&] { own * 2; }).text, "the leaf's value is computed now"));
+  }
+
+  TEST_CASE("views whose elements share memory share its gradient, and are not changed") {
+    const Tensor x = leaf({1, 2, 3});
+    Tensor y = x * 1;
+    Tensor wide = y.slice(0, 0, 1).expand({3}), windows = y.as_strided({2, 2}, {1, 1});
+    CHECK(has(refused_change(y, [&] { wide.mul_(2); }), "more than one of its elements"));
+    CHECK(has(refused_change(y, [&] { windows.mul_(2); }), "mul_(): a tensor of shape [2, 2]"));
+    y.mul_(2);
+    const Tensor g = gradients({sum(wide) + sum(windows * windows)}, {x}, recorded())[0];
+    CHECK(numbers(g) == Numbers{14, 32, 24});
+    CHECK(numbers(gradients({sum(g)}, {x})[0]) == Numbers{8, 16, 8});
+    const DualLevel level;
+    const Tensor dual = make_dual(row({1, 2, 3}), row({1, 1, 1}));
+    CHECK(has(refusal([&] {
+                dual.as_strided({2, 2}, {1, 1}).mul_(2);
+              }).text,
+              "more than one of its elements"));
+    Tensor unrecorded;
+    {
+      const NoGrad off;
+      unrecorded = dual.slice(0, 0, 2);
+    }
+    unrecorded.mul_(2);
+    CHECK(numbers(unpack_dual(dual).tangent) == Numbers{2, 2, 1});
   }
 
   TEST_CASE("an op without gradient that changes a tensor ends its history") {
