@@ -325,7 +325,8 @@ class Run final : public EngineRun {
     if (run) {
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
-      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data(), this};
+      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data(),
+                              accumulate_all_ ? nullptr : this};
       if (thread_state.anomaly != 0) [[unlikely]] {
         watched_ = &node;
         apply_watched(node, gradients, answer_, call, thread_state.anomaly > 1);
