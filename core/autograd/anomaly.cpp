@@ -9,7 +9,9 @@
 #include <execinfo.h>
 #include <memory>
 
+#include "core/autograd/engine.hpp"
 #include "core/base/error.hpp"
+#include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core {
@@ -49,32 +51,28 @@ bool holds_nan(Tensor& tensor) {
                                           : false;
 }
 
-Error told(const Node& node, Error error) {
-  error.message += "\n  Its forward call: " + origin_text(node) + ".";
-  return error;
+std::shared_ptr<const CallOrigin> origin_of(const Node& node) {
+  const NodeExtra* extra = node.extra_if_any();
+  if (extra != nullptr && extra->origin != nullptr) return extra->origin;
+  auto unknown = std::make_shared<CallOrigin>();
+  unknown->node = node.name();
+  unknown->implementation = node.implementation();
+  return unknown;
 }
 
-}  // namespace
-
-void remember_origin(Node& node) {
-  auto origin = std::make_unique<CallOrigin>();
-  origin->count = backtrace(origin->frames, CallOrigin::kFrames);
-  node.extra().origin = std::move(origin);
-}
-
-std::string origin_text(const Node& node) {
-  std::string text = std::string("the engine's own ") + node.name();
-  if (const Implementation* implementation = node.implementation()) {
+// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)".
+std::string origin_text(const CallOrigin& origin) {
+  std::string text = std::string("the engine's own ") + origin.node;
+  if (const Implementation* implementation = origin.implementation) {
     text = "op '" + implementation->schema.name + "' of plugin '" + implementation->provider + "'";
   }
-  const NodeExtra* extra = node.extra_if_any();
-  if (extra == nullptr || extra->origin == nullptr)
+  if (origin.count < 0)
     return text + " (where is not known: anomaly mode was off when it was recorded)";
   Dl_info own{};
   dladdr(reinterpret_cast<const void*>(&remember_origin), &own);
   int told_frames = 0;
-  for (int i = 0; i < extra->origin->count && told_frames < kToldFrames; ++i) {
-    auto* address = static_cast<char*>(extra->origin->frames[i]) - 1;  // inside the call
+  for (int i = 0; i < origin.count && told_frames < kToldFrames; ++i) {
+    auto* address = static_cast<char*>(origin.frames[i]) - 1;  // inside the call
     Dl_info place{};
     if (dladdr(address, &place) == 0 || place.dli_fbase == own.dli_fbase) continue;
     const std::string symbol =
@@ -90,6 +88,29 @@ std::string origin_text(const Node& node) {
             hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_fbase))) + ")";
   }
   return told_frames == 0 ? text + ", called from within the runtime" : text;
+}
+
+Error told(const Node& node, Error error) {
+  const std::shared_ptr<const CallOrigin> origin = origin_of(node);
+  error.message += "\n  Its forward call: " + origin_text(*origin) + ".";
+  for (const CallOrigin* parent = origin->parent.get(); parent != nullptr;
+       parent = parent->parent.get()) {
+    error.message += std::string("\n  That calculation was induced by '") + parent->node +
+                     "'; its forward call: " + origin_text(*parent) + ".";
+  }
+  return error;
+}
+
+}  // namespace
+
+void remember_origin(Node& node) {
+  auto origin = std::make_shared<CallOrigin>();
+  origin->node = node.name();
+  origin->implementation = node.implementation();
+  origin->count = backtrace(origin->frames, CallOrigin::kFrames);
+  if (thread_state.run != nullptr && thread_state.run->watched() != nullptr)
+    origin->parent = origin_of(*thread_state.run->watched());
+  node.extra().origin = std::move(origin);
 }
 
 void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,

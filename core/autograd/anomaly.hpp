@@ -1,23 +1,25 @@
 // Anomaly mode: nodes that remember where their call was made, and gradients searched for nan.
 #pragma once
 
+#include <memory>
 #include <span>
-#include <string>
 
 #include "core/autograd/node.hpp"
 
 namespace tenon::core {
 
-// The calls on the stack when a node was recorded, the innermost first; named only when asked.
+// What a node was recorded for, and the calls on the stack then, the innermost first; named only
+// when asked.
 struct CallOrigin {
   static constexpr int kFrames = 24;
+  const char* node = nullptr;
+  const Implementation* implementation = nullptr;  // null for nodes of the engine itself
   void* frames[kFrames];
-  int count = 0;
+  int count = -1;                            // -1: it was recorded without anomaly mode
+  std::shared_ptr<const CallOrigin> parent;  // of the node whose backward recorded this one
 };
 
 void remember_origin(Node& node);
-// "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)".
-std::string origin_text(const Node& node);
 
 // node.apply, telling of what goes wrong in it where its forward call was made. With
 // `search`, a gradient that holds a nan is an error. Throws.

@@ -189,12 +189,21 @@ class Propagation {
     compute();
     for (size_t i = 0; i < answer_.size(); ++i) {
       Tensor* result = *call_.results[i];
-      if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
+      const bool differentiable =
+          result != nullptr && dtype_floating(result->view.dtype) && !call_.constant[i];
+      if (!differentiable) {
+        if (answer_[i] && implementation_.descriptor.jvp_kind == TENON_JVP_RULE)
+          fail_constant(result, i);
+        answer_[i] = {};
+        if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
+      }
       if (answer_[i]) check_fit(*answer_[i], *result, i);
       if (is_operand(result))
         change(*result, i);
       else if (answer_[i])
         give(*result, i);
+      else if (!differentiable && tangent_of(*result) != nullptr)  // that of its base
+        attach(*result, zeros_in_layout(*result));
     }
   }
 
@@ -494,6 +503,28 @@ class Propagation {
                     " " + shape_text(result.shape()));
   }
 
+  [[noreturn, gnu::cold]] void fail_constant(const Tensor* result, size_t index) const {
+    const std::string what = result == nullptr ? "is undefined"
+                             : call_.constant[index]
+                                 ? "is marked as not differentiable"
+                                 : std::string("has dtype ") + dtype_text(result->view.dtype) +
+                                       ", and only floating-point outputs have tangents";
+    throw Error(TENON_ERROR_RUNTIME, "the jvp of op '" + implementation_.schema.name +
+                                         "' of plugin '" + implementation_.provider +
+                                         "' returned a tangent at index " + std::to_string(index) +
+                                         ", but that output " + what +
+                                         ": return an undefined tensor there");
+  }
+
+  // Whether `tangent` is to the operand's tangent what `result` is to the operand.
+  static bool same_part(const Tensor& tangent, const Slot& slot, const Tensor& result) {
+    const auto bytes = [](const Tensor& part, const Tensor& whole) {
+      return static_cast<const char*>(part.view.data) - static_cast<const char*>(whole.view.data);
+    };
+    return slot.operand->view.dtype == result.view.dtype && same_layout(tangent, result) &&
+           bytes(tangent, *slot.tangent) == bytes(result, *slot.operand);
+  }
+
   // A result that the call made.
   void give(Tensor& result, size_t index) {
     bool view = false;
@@ -502,7 +533,8 @@ class Propagation {
       if (!share_memory(slot.operand, &result)) continue;
       view = true;
       if (slot.tangent) dual = &slot;
-      if (share_memory(slot.tangent.get(), answer_[index].get())) {
+      if (share_memory(slot.tangent.get(), answer_[index].get()) &&
+          (result.view.count == 0 || same_part(*answer_[index], slot, result))) {
         attach(result, answer_[index]);
         return;
       }
@@ -512,7 +544,7 @@ class Propagation {
     } else if (dual != nullptr) {
       throw Error(TENON_ERROR_RUNTIME,
                   "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
-                      implementation_.provider + "' returned a tangent of its own at index " +
+                      implementation_.provider + "' returned another tangent at index " +
                       std::to_string(index) + ", but the result is a view of '" +
                       implementation_.schema.parameters[dual->parameter].name +
                       "': it has to be the same view of that one's tangent");
@@ -698,8 +730,9 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
                         "' in place and does not return it: forward mode has no way to its new "
                         "tangent");
       }
+      require_disjoint(*tensor, short_name(implementation).c_str());
       Tensor* tangent = tangent_of(*tensor);
-      if (tangent != nullptr && thread_state.grad_enabled)
+      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
         check_inplace(*tangent, short_name(implementation).c_str());
     }
   }

@@ -164,6 +164,7 @@ class Run final : public EngineRun {
     if (id_ == 0) id_ = run_counter.fetch_add(1, std::memory_order_relaxed);
     return id_;
   }
+  const Node* watched() override { return watched_; }
   bool reaches(const Node& node) override {
     const Visit* visit = map_.find(&node, visits_);
     return visit != nullptr && visit->needed;
@@ -301,7 +302,11 @@ class Run final : public EngineRun {
     for (const Tensor* gradient : gradients) any |= gradient != nullptr;
     NodeExtra* const extra = node.extra_if_any();
     if (extra != nullptr) [[unlikely]] {
-      if (any) run_tensor_hooks(*extra, node, gradients);
+      if (visits_[index].needed) {
+        run_tensor_hooks(*extra, node, gradients);
+        any = false;  // a hook may give what has not come
+        for (const Tensor* gradient : gradients) any |= gradient != nullptr;
+      }
       keep_retained(*extra, gradients);
     }
     if (node.sequence() == kAccumulatorSequence) {
@@ -320,11 +325,15 @@ class Run final : public EngineRun {
     if (run) {
       if (extra != nullptr) [[unlikely]]
         run_hooks_before(*extra, node, gradients);
-      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data()};
-      if (thread_state.anomaly != 0) [[unlikely]]
+      const BackwardCall call{options_.create_graph, options_.retain_graph, gradients.data(),
+                              accumulate_all_ ? nullptr : this};
+      if (thread_state.anomaly != 0) [[unlikely]] {
+        watched_ = &node;
         apply_watched(node, gradients, answer_, call, thread_state.anomaly > 1);
-      else
+        watched_ = nullptr;
+      } else {
         node.apply(gradients, answer_, call);
+      }
       if (extra != nullptr) [[unlikely]]
         run_hooks_after(*extra, node, answer_, gradients);
     }
@@ -373,8 +382,8 @@ class Run final : public EngineRun {
     const TensorRef kept(extra->has(TENON_HOOK_NODE_AFTER) ? gradient : nullptr);
     Tensor* const shown = kept.get();
     accumulate(visit);
-    run_hooks_after(*extra, *visit.node, answer_, {&shown, 1});
     run_post_accumulate_hooks(*extra, static_cast<Accumulator*>(visit.node)->leaf());
+    run_hooks_after(*extra, *visit.node, answer_, {&shown, 1});
   }
 
   bool leads_on(uint32_t index) {
@@ -416,11 +425,13 @@ class Run final : public EngineRun {
   std::vector<Undo> retained_;  // what to put back when the run fails
   uint32_t first_leaf_ = 0;
   int64_t id_ = 0;
+  const Node* watched_ = nullptr;
 };
 
-TensorRef make_zeros(const Tensor& like) {
+TensorRef make_zeros(const Tensor& like, bool requires_grad) {
   TensorRef zeros = make_empty(like.view.dtype, like.shape());
   fill(*zeros, int_value(0));
+  if (requires_grad) set_requires_grad(*zeros, true);
   return zeros;
 }
 
@@ -482,7 +493,7 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
     results.push_back(run.take_capture(i));
     if (results.back() || unused == Unused::Null) continue;
     if (unused == Unused::Zeros) {
-      results.back() = make_zeros(*inputs[i]);
+      results.back() = make_zeros(*inputs[i], options.create_graph);
       continue;
     }
     throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +

@@ -39,6 +39,8 @@ class EngineRun {
   virtual int64_t id() = 0;
   // Whether it goes through the node.
   virtual bool reaches(const Node& node) = 0;
+  // The node that anomaly mode watches at the moment, if any.
+  virtual const Node* watched() = 0;
 
  protected:
   ~EngineRun() = default;

@@ -1,6 +1,8 @@
 // Leaves, accumulators, and histories across in-place changes and views.
 #include "core/autograd/history.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -51,6 +54,24 @@ void require_dense(const Tensor& base) {
                   ": make it contiguous() first");
 }
 
+// Whether two indices may lead to the same element; sure only of layouts that nest.
+bool may_overlap(Shape shape, Shape strides) {
+  size_t order[TENON_MAX_RANK];
+  size_t rank = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1) order[rank++] = d;
+  }
+  std::sort(order, order + rank,
+            [&](size_t a, size_t b) { return std::abs(strides[a]) < std::abs(strides[b]); });
+  int64_t covered = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t step = std::abs(strides[order[i]]);
+    if (step <= covered) return true;
+    covered += step * (shape[order[i]] - 1);
+  }
+  return false;
+}
+
 // A node with its edges and one output in its own block.
 template <class Derived>
 struct Trailing {
@@ -89,6 +110,10 @@ class ViewNode final : public Node {
       answer.emplace_back();
       return;
     }
+    if (may_overlap(geometry_.shape, geometry_.strides)) {
+      answer.push_back(add_in_place(*gradients[0]));
+      return;
+    }
     TensorRef zeros = make_empty(gradients[0]->view.dtype, base_shape_);
     fill(*zeros, int_value(0));
     static const tenon_op* const scatter = core_op("as_strided_scatter");
@@ -100,6 +125,33 @@ class ViewNode final : public Node {
   }
 
  private:
+  // Elements that share memory share its gradient.
+  TensorRef add_in_place(Tensor& gradient) const {
+    static const tenon_op* const index_add = core_op("index_add");
+    static const tenon_op* const reshape = core_op("reshape");
+    int64_t base_count = 1;
+    for (const int64_t size : base_shape_.operator Shape()) base_count *= size;
+    const TensorRef zeros = make_empty(gradient.view.dtype, {&base_count, 1});
+    fill(*zeros, int_value(0));
+    const int64_t count = gradient.view.count;
+    const TensorRef positions = make_empty(TENON_I64, {&count, 1});
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t place = geometry_.offset;
+      for (int64_t d = geometry_.shape.rank - 1, rest = i; d >= 0; --d) {
+        place += rest % geometry_.shape.values[d] * geometry_.strides.values[d];
+        rest /= geometry_.shape.values[d];
+      }
+      static_cast<int64_t*>(positions->view.data)[i] = place;
+    }
+    const tenon_value row_arguments[] = {tensor_value(&gradient), int_list_value({&count, 1})};
+    const TensorRef row = call_tensor(reshape, row_arguments);
+    const tenon_value arguments[] = {tensor_value(zeros.get()), int_value(0),
+                                     tensor_value(positions.get()), tensor_value(row.get())};
+    const TensorRef whole = call_tensor(index_add, arguments);
+    const tenon_value shape_arguments[] = {tensor_value(whole.get()),
+                                           int_list_value(base_shape_.operator Shape())};
+    return call_tensor(reshape, shape_arguments);
+  }
   explicit ViewNode(uint32_t bytes) : Node(next_sequence(), bytes) {}
   Geometry geometry_;
   Sizes base_shape_;
@@ -163,7 +215,9 @@ class CopySlicesNode final : public Node {
     std::vector<TensorRef> inner;
     std::vector<Tensor*> given(change_->outputs().size());
     given[output_] = slice.get();
-    change_->apply(given, inner, {call.create_graph, call.retain_graph, nullptr});
+    change_->apply(
+        given, inner,
+        {call.create_graph, call.retain_graph, nullptr, call.run, slot_, edges_[0].node});
     TensorRef own = slot_ < inner.size() ? inner[slot_] : TensorRef();
     if (own) {
       const OutputInfo part{slice->view.shape, slice->view.dtype, slice->view.rank, true, 0};
@@ -231,6 +285,16 @@ bool sole_owner(const Tensor& tensor) {
          tensor.storage->references.load(std::memory_order_acquire) == 1;
 }
 
+// The gradient's history leads to the leaf that keeps it, most of the time.
+[[gnu::cold]] void warn_of_cycle() {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true, std::memory_order_relaxed)) return;
+  log(LogLevel::warning, "",
+      "backward() with create_graph=true leaves a reference cycle between a leaf and its .grad, "
+      "which keeps the graph alive: use gradients() instead, or reset .grad after use. Reported "
+      "once");
+}
+
 TensorRef cloned(Tensor* tensor) {
   static const tenon_op* const clone = core_op("clone");
   const tenon_value argument = tensor_value(tensor);
@@ -266,6 +330,7 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
     call_tensor(add_in_place, arguments);
     return;
   }
+  if (create_graph && next->node != nullptr && is_leaf(tensor)) warn_of_cycle();
   set_grad(tensor, next.get());
 }
 
@@ -324,11 +389,34 @@ void check_function_view(const Tensor& view) {
   throw error;
 }
 
+// A view that was made where nothing is recorded: its change would not reach the base's history,
+// nor the base's change its own.
+[[noreturn, gnu::cold]] void fail_unrecorded_view(const Tensor& view, const std::string& changed) {
+  const bool inference = view.view_origin == ViewOrigin::inference;
+  throw Error(
+      TENON_ERROR_INPLACE,
+      view.view_origin == ViewOrigin::recorded
+          ? "A view that does not require grad, of a base that does, " + changed +
+                ". Clone the view, or detach it"
+          : std::string("A view was created in ") + (inference ? "inference" : "no_grad") +
+                " mode and " + changed +
+                (inference ? " in normal mode" : " with grad mode enabled") +
+                ". This use is ambiguous: move both the view and the change into the mode, so that "
+                "the change is not recorded, or both out of it");
+}
+
+[[noreturn, gnu::cold]] void fail_leaf_view() {
+  throw Error(TENON_ERROR_INPLACE,
+              "a leaf tensor that requires grad is a view, and its base, or another view of its "
+              "base, was modified inplace by an operation that is recorded: the leaf's value is "
+              "computed now. Run the operation under no_grad, or make the leaf a clone");
+}
+
 }  // namespace
 
 void refresh_stale(Tensor& tensor) {
+  if (!tensor.older_than_base()) return;
   Tensor& base = *tensor.view_base;
-  if (base.node == nullptr || tensor.history_version() == tensor.version()) return;
   // Readers of one view may be the first to notice, all at once.
   static std::mutex refreshing;
   struct Old {
@@ -338,8 +426,11 @@ void refresh_stale(Tensor& tensor) {
     }
   } old;  // freed when the lock is
   const std::lock_guard lock(refreshing);
-  const bool own_leaf = tensor.node == nullptr && tensor.requires_grad();
-  if (own_leaf || tensor.history_version() == tensor.version()) return;
+  if (!tensor.older_than_base()) return;
+  if (!dtype_floating(tensor.view.dtype)) return;
+  if (tensor.node == nullptr && tensor.requires_grad()) fail_leaf_view();
+  if (tensor.view_origin != ViewOrigin::recorded)
+    fail_unrecorded_view(tensor, "its base, or another view of its base, was modified inplace");
   check_function_view(tensor);
   require_dense(base);
   if (tensor.node != nullptr) tensor.node->retain();
@@ -359,6 +450,7 @@ void set_history(Tensor& tensor, Node* node, uint32_t output) {
   if (tensor.node != nullptr) tensor.node->release();
   tensor.node = node;
   tensor.node_output = output;
+  if (tensor.view_origin != ViewOrigin::recorded) tensor.view_origin = ViewOrigin::recorded;
   if (!tensor.requires_grad()) {
     __atomic_store_n(&tensor.view.flags, tensor.view.flags | TENON_TENSOR_REQUIRES_GRAD,
                      __ATOMIC_RELAXED);
@@ -392,9 +484,20 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   again->release();
 }
 
-void check_inplace(const Tensor& tensor, const char* op) {
+void require_disjoint(const Tensor& tensor, const char* op) {
+  if (tensor.contiguous() || !may_overlap(tensor.shape(), tensor.strides())) return;
+  throw Error(TENON_ERROR_INPLACE,
+              std::string(op) + "(): a tensor of shape " + shape_text(tensor.shape()) +
+                  " and strides " + shape_text(tensor.strides()) +
+                  " is being modified inplace, and more than one of its elements may be in one "
+                  "place of memory: clone it first");
+}
+
+void check_inplace(Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
     throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
+  refresh_history(tensor);
+  require_disjoint(tensor, op);
   // A dual of a leaf has the leaf's accumulator for its history, and its data.
   const bool accumulates =
       tensor.node != nullptr &&
@@ -406,12 +509,16 @@ void check_inplace(const Tensor& tensor, const char* op) {
                     "run it under no_grad, or on a clone");
   }
   if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
+  if (tensor.view_origin != ViewOrigin::recorded)
+    fail_unrecorded_view(tensor, "is being modified inplace");
   if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
     throw Error(TENON_ERROR_INPLACE, std::string(op) +
                                          "(): a view of a leaf tensor that requires grad is being "
                                          "used in an in-place operation; "
                                          "run it under no_grad, or on a clone");
   }
+  if (!tensor.requires_grad() && tensor.view_base->requires_grad())
+    fail_unrecorded_view(tensor, "is being modified inplace");
   check_function_view(tensor);
   require_dense(*tensor.view_base);
 }
@@ -419,6 +526,7 @@ void check_inplace(const Tensor& tensor, const char* op) {
 // ---- what the boundary offers ----
 
 void set_requires_grad(Tensor& tensor, bool requires_grad) {
+  refresh_history(tensor);
   if (requires_grad && !dtype_floating(tensor.view.dtype)) {
     throw Error(TENON_ERROR_RUNTIME,
                 std::string("only tensors of floating point dtype can require gradients, not ") +

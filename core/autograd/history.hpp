@@ -74,7 +74,8 @@ inline TensorMeta* meta_if_any(const Tensor& tensor) {
 }
 
 // A view whose base was changed in place gets a history that reads it out of the base again. Due
-// before a call reads or changes the tensor, and before its gradient is asked for.
+// before a call reads or changes the tensor, and before its gradient is asked for. Throws where
+// that history would not be the view's own: of views made in no_grad, leaves, views of Functions.
 void refresh_stale(Tensor& tensor);
 inline void refresh_history(Tensor& tensor) {
   if (tensor.view_base != nullptr) refresh_stale(tensor);
@@ -91,8 +92,17 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot);
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 
 // Throws when an in-place change of the tensor cannot be recorded: leaves that require grad, views
-// of them, and views of bases that are not dense.
-void check_inplace(const Tensor& tensor, const char* op);
+// of them, views made where nothing was recorded, and views of bases that are not dense.
+void check_inplace(Tensor& tensor, const char* op);
+
+// Whether a change of the tensor in place changes what requires grad.
+inline bool has_history(const Tensor& tensor) {
+  return tensor.requires_grad() ||
+         (tensor.view_base != nullptr && tensor.view_base->requires_grad());
+}
+// Throws when two elements of the tensor may be one in memory: a change of it has no derivative
+// that its elements tell.
+void require_disjoint(const Tensor& tensor, const char* op);
 
 // ---- what the boundary offers ----
 void set_requires_grad(Tensor& tensor, bool requires_grad);

@@ -228,7 +228,7 @@ void run_tensor_hooks(NodeExtra& extra, Node& node, std::span<Tensor*> gradients
   const std::vector<NodeExtra::Hook> hooks = extra.hooks(TENON_HOOK_TENSOR);
   for (size_t i = 0; i < hooks.size(); ++i) {
     Tensor*& gradient = gradients[hooks[i].output];
-    if (gone(hooks[i]) || gradient == nullptr) continue;
+    if (gone(hooks[i])) continue;
     Replacements replacements(1);
     call(*hooks[i].body, {&gradient, 1}, {}, replacements);
     if (replacements[0] == nullptr) continue;

@@ -81,7 +81,7 @@ class NodeExtra {
   // The node is dying: nothing of it is kept any more.
   void clear() noexcept;
 
-  std::unique_ptr<CallOrigin> origin;  // set before the node is shared
+  std::shared_ptr<const CallOrigin> origin;  // set before the node is shared
 
  private:
   ~NodeExtra();

@@ -9,6 +9,7 @@
 
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/dual.hpp"
+#include "core/autograd/engine.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/live.hpp"
@@ -199,7 +200,14 @@ void OpNode::free_saved() {
   notes_.reset();
 }
 
+void OpNode::set_notes(std::unique_ptr<FunctionNotes> notes) {
+  notes_ = std::move(notes);
+  const tenon_attribute* attribute = notes_->attributes.first();
+  for (; attribute != nullptr; attribute = attribute->next) holds_ |= attribute->tensor_count > 0;
+}
+
 void OpNode::release_saved() {
+  if (!holds_) return;  // there is nothing to free, and it can run again
   // The last running rule frees instead.
   if (uses_.fetch_or(kReleased, std::memory_order_acq_rel) == 0) free_saved();
 }
@@ -278,6 +286,7 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
       fail_inference_saved();
     saved.version = tensor->version();
     saved.state = SavedTensor::kPresent;
+    holds_ |= kind != SavedTensor::Kind::ShapeOnly;
     const bool own =
         kind == SavedTensor::Kind::Result || kind == SavedTensor::Kind::ListedOwnResult;
     if (kind == SavedTensor::Kind::ShapeOnly) {
@@ -505,7 +514,10 @@ class BackwardRule final : public RuleState {
     return nullptr;
   }
   bool needs_gradient(int64_t slot) override {
-    return slot >= 0 && slot < node_.edge_count_ && node_.edges_[slot].node != nullptr;
+    if (slot < 0 || slot >= node_.edge_count_) return false;
+    const Node* to =
+        static_cast<size_t>(slot) == call_.rebased_slot ? call_.rebased : node_.edges_[slot].node;
+    return to != nullptr && (call_.run == nullptr || call_.run->reaches(*to));
   }
   int64_t slot_count() override { return node_.edge_count_; }
   int64_t saved_count() override {
@@ -643,6 +655,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
                    BackwardCall call) {
   const Use use(*this);
   if (!use.begun()) fail_released(name());
+  if ((implementation_->flags & TENON_OP_ZERO_GRADIENT) != 0) return answer.resize(edge_count_);
   Tensor* few[8];
   std::vector<Tensor*> many;
   Tensor** incoming = few;

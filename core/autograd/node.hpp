@@ -42,11 +42,16 @@ struct NodeReport {
   int64_t attribute_bytes = 0;   // those tensors included
 };
 
+class EngineRun;
 // How a node is run.
 struct BackwardCall {
   bool create_graph = false;
   bool retain_graph = false;
   Tensor** owned = nullptr;  // the gradients once more, where a node may take them, leaving null
+  EngineRun* run = nullptr;  // whose gradients are asked for; null: all of them
+  // Where the change of a view is run for its base: the edge that leads to the base's history now.
+  size_t rebased_slot = SIZE_MAX;
+  const Node* rebased = nullptr;
 };
 
 // One block of memory: the object, then edges, outputs and what the kind of node adds. Released
@@ -155,7 +160,7 @@ class OpNode final : public Node {
   void set_edge(size_t slot, Edge edge) { edges_[slot] = edge; }
   void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
   void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
-  void set_notes(std::unique_ptr<FunctionNotes> notes) { notes_ = std::move(notes); }
+  void set_notes(std::unique_ptr<FunctionNotes> notes);
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
@@ -183,6 +188,7 @@ class OpNode final : public Node {
   uint16_t saved_capacity_ = 0;
   uint16_t argument_count_ = 0;
   bool counted_ = false;           // among the live nodes that are tracked
+  bool holds_ = false;             // tensors, which a run without retain_graph frees
   std::atomic<uint32_t> uses_{0};  // running rules, and whether the saved tensors are released
 };
 

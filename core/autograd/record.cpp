@@ -166,18 +166,28 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   if (!implementation.mutates) return;
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
-  const auto check = [&](const Tensor* tensor) {
+  const auto check = [&](Tensor* tensor, uint32_t parameter) {
     if (tensor == nullptr) return;
     check_inplace(*tensor, name_of(implementation).c_str());
     // Told before the data has changed.
-    if (!formula && !constant && differentiable_dtype(tensor)) fail_not_implemented(implementation);
+    if (!differentiable_dtype(tensor)) return;
+    if (!formula && !constant) fail_not_implemented(implementation);
+    const std::vector<int32_t>& aliases = implementation.result_alias;
+    if (has_history(*tensor) && std::find(aliases.begin(), aliases.end(),
+                                          static_cast<int32_t>(parameter)) == aliases.end()) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  name_of(implementation) + "(): changes '" +
+                      implementation.schema.parameters[parameter].name +
+                      "' in place, which requires grad, and does not return it: its new history "
+                      "would be lost. Run it under no_grad, or on a detached clone");
+    }
   };
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor);
+    if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor, i);
     for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
          ++k)
-      check(arguments[i].as.tensors[k]);
+      check(arguments[i].as.tensors[k], i);
   }
 }
 
@@ -246,7 +256,9 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     }
     if (run_status != TENON_OK) return;
     ran = true;
-    if (results[0].tag != TENON_VALUE_TENSOR || !differentiable_dtype(results[0].as.tensor)) return;
+    if (needing == 0 || results[0].tag != TENON_VALUE_TENSOR ||
+        !differentiable_dtype(results[0].as.tensor))
+      return;
     separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
     const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
@@ -294,8 +306,11 @@ class RecordedCall {
     if (recording_) check_recordable(implementation_, arguments_);
     if (dual_) check_dual(implementation_, arguments_);
     if (recording_) {
-      for_each_slot(implementation_, arguments_, [](size_t, Tensor* tensor, uint32_t) {
-        if (tensor != nullptr) refresh_history(*tensor);
+      recording_ = false;
+      for_each_slot(implementation_, arguments_, [&](size_t, Tensor* tensor, uint32_t) {
+        if (tensor == nullptr) return;
+        refresh_history(*tensor);
+        recording_ |= tensor->requires_grad();
       });
     }
     if (implementation_.mutates && (recording_ || dual_)) keep_originals();
@@ -338,10 +353,12 @@ class RecordedCall {
       } else {
         fail_not_implemented(implementation_);
       }
+    } else if (recording_ && replaces_history()) {
+      record(node);
     }
     // After recording, so that a tangent can be differentiated through the results that it reads.
     if (dual_) {
-      propagate_tangents({implementation_, arguments_, originals_, places_, notes, saved,
+      propagate_tangents({implementation_, arguments_, originals_, places_, constant_, notes, saved,
                           node ? node->get() : nullptr});
     }
   }
@@ -424,7 +441,7 @@ class RecordedCall {
     for (TensorRef& tensor : notes_->dirty) {
       detached_->restore(tensor);
       check_dirty(tensor.get());
-      if (recording_) check_inplace(*tensor, name_of(implementation_).c_str());
+      if (records()) check_inplace(*tensor, name_of(implementation_).c_str());
       note_change(implementation_, *tensor);
       dirty_.push_back(tensor.get());
       if ((recording_ || dual_) &&
@@ -521,6 +538,17 @@ class RecordedCall {
       if (!constant_[i] && differentiable_dtype(*places_[i])) return true;
     }
     return false;
+  }
+
+  // What is constant from here on must not keep the history that it had.
+  bool replaces_history() {
+    bool replaces = false;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      constant_[i] = constant_[i] || !differentiable_dtype(*places_[i]) || !changed(*places_[i]) ||
+                     !has_history(**places_[i]);
+      replaces |= !constant_[i];
+    }
+    return replaces;
   }
 
   // A Function without a backward works forward; whoever asks for its gradient is told.

@@ -171,7 +171,10 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     if (dual && !tensor->has_flag(TENON_TENSOR_HAS_TANGENT)) {
       throw Error(TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, level.id, handler, "jvp"));
     }
-    if (!recording || tensor->requires_grad()) return;
+    // Changed without being recorded, a computed operand has the history of its old value.
+    const bool outdated = tensor->node != nullptr && changed(tensor) &&
+                          tensor->history_version() != tensor->version();
+    if (!recording || (tensor->requires_grad() && !outdated)) return;
     if (edges.empty()) {
       each_operand(implementation, frame.bound, [&](Tensor* operand) {
         if (operand->requires_grad()) edges.push_back(gradient_edge(*operand));
@@ -179,7 +182,8 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     }
     if (!changed(tensor)) {
       tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();
-    } else if (Tensor* base = tensor->view_base; base != nullptr && !base->requires_grad()) {
+    } else if (Tensor* base = tensor->view_base;
+               base != nullptr && (outdated ? base->node != nullptr : !base->requires_grad())) {
       put_refusal(base);
     }
     put_refusal(tensor);

@@ -22,6 +22,11 @@ void set_view_base(Tensor& view, Tensor& input) noexcept {
   if (view.view_base != nullptr) view.view_base->release();
   view.view_base = base;
   view.view_version = view.version();
+  // Recording replaces it, also where it has switched grad mode off for the kernel.
+  view.view_origin = input.view_origin != ViewOrigin::recorded ? input.view_origin
+                     : thread_state.inference                  ? ViewOrigin::inference
+                     : thread_state.grad_enabled               ? ViewOrigin::recorded
+                                                               : ViewOrigin::no_grad;
   view.view.flags |= TENON_TENSOR_VIEW;
 }
 
@@ -415,19 +420,23 @@ const ForbiddenChange* forbidden_change(const Implementation& implementation,
   return nullptr;
 }
 
-// A view without history whose base has got one: it has to be read out of the base again.
-bool has_stale_view(const Implementation& implementation, const tenon_value* arguments) {
-  const auto stale = [](const Tensor* tensor) {
-    // Another thread may have brought it up to date since its flags were gathered.
-    return tensor != nullptr && tensor->view_base != nullptr &&
-           tensor->view_base->node != nullptr &&
-           (tensor->history_version() != tensor->version() || tensor->requires_grad());
-  };
-  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
+// A view without history whose base has one: reading it may mean reading it out of the base again,
+// and changing it changes the base.
+bool concerns_base(const Implementation& implementation, const tenon_value* arguments) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     const tenon_value& value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR && stale(value.as.tensor)) return true;
+    const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
+                         static_cast<int32_t>(i) == implementation.out_parameter ||
+                         (implementation.flags & TENON_OP_FUNCTION) != 0;  // may mark it dirty
+    const auto concerns = [&](const Tensor* tensor) {
+      if (tensor == nullptr || tensor->view_base == nullptr) return false;
+      // Another thread may have brought it up to date since its flags were gathered.
+      return tensor->older_than_base() || tensor->requires_grad() ||
+             (written && tensor->view_base->requires_grad());
+    };
+    if (value.tag == TENON_VALUE_TENSOR && concerns(value.as.tensor)) return true;
     for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
-      if (stale(value.as.tensors[k])) return true;
+      if (concerns(value.as.tensors[k])) return true;
     }
   }
   return false;
@@ -453,7 +462,7 @@ bool has_dual_base(const Implementation& implementation, const tenon_value* argu
                                                       const tenon_value* arguments,
                                                       uint32_t& flags) {
   if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
-      records() && has_stale_view(implementation, arguments)) {
+      records() && concerns_base(implementation, arguments)) {
     flags |= TENON_TENSOR_REQUIRES_GRAD;
   }
   if (thread_state.dual_level != 0 &&

@@ -160,6 +160,11 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     fail(schema, "has a backward but is not declared differentiable by formula");
   if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr)
     fail(schema, "declares a jvp rule but has none");
+  if (descriptor.jvp_kind != TENON_JVP_NONE &&
+      descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE)
+    fail(schema,
+         "is composite and has a jvp, which would never run: tangents go through the ops that it "
+         "calls; remove the jvp, or give it a backward and a jvp instead of composite");
 
   implementation.self = descriptor.self;
   implementation.run = descriptor.run;

@@ -32,6 +32,9 @@ struct AutogradMeta {
 
 inline constexpr int64_t kInlineRank = 5;
 
+// Which mode a view was made in: one made where nothing is recorded has no history of its own.
+enum class ViewOrigin : uint8_t { recorded, no_grad, inference };
+
 // What a tensor type keeps with its tensors; shared by all that are derived from one.
 struct Payload {
   std::atomic<int32_t> references{1};
@@ -73,6 +76,7 @@ struct tenon_tensor {
   tenon::core::AutogradMeta* meta = nullptr;  // owned
   tenon_tensor* view_base = nullptr;          // owned; the tensor that an op made this a view of
   uint32_t view_version = 0;  // of the storage when `node` was made: history is older otherwise
+  tenon::core::ViewOrigin view_origin = tenon::core::ViewOrigin::recorded;
   tenon::core::TensorExtension* extension = nullptr;  // owned
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
 
@@ -98,6 +102,11 @@ struct tenon_tensor {
   bool requires_grad() const { return has_flag(TENON_TENSOR_REQUIRES_GRAD); }
   uint32_t version() const {
     return storage == nullptr ? 0 : storage->version.load(std::memory_order_relaxed);
+  }
+  // Whether it is a view whose base got a history after the view did: by a change in place.
+  bool older_than_base() const {
+    return view_base != nullptr && view_base->node != nullptr &&
+           static_cast<int32_t>(view_base->history_version() - history_version()) > 0;
   }
 
  private:

@@ -36,6 +36,23 @@ TEST_SUITE("sdk/anomaly") {
     CHECK(refused.provider == "math");
   }
 
+  TEST_CASE("a double backward names the call whose backward recorded the failing one, too") {
+    for (const bool known : {true, false}) {
+      const Tensor x = leaf({0, 1});
+      Tensor root;
+      if (!known) root = sqrt(x);
+      const AnomalyMode watch;
+      if (known) root = sqrt(x);
+      const Tensor slope = gradients({sum(root)}, {x}, recorded())[0];
+      const Refusal refused = refusal([&] { sum(slope * row({0, 1})).backward(); });
+      CHECK(refused.text.rfind("Function 'DivBackward0' returned nan values", 0) == 0);
+      CHECK(has(refused.text, "Its forward call: op 'div' of plugin 'math', called from "));
+      CHECK(has(refused.text,
+                "was induced by 'SqrtBackward0'; its forward call: op 'sqrt' of plugin 'math'"));
+      CHECK(has(refused.text, known ? "tenon_sdk_tests" : "anomaly mode was off when it"));
+    }
+  }
+
   TEST_CASE("what was recorded outside of the mode says so") {
     CHECK(has(masked_division(false).text, "anomaly mode was off when it was recorded"));
   }

@@ -2,6 +2,7 @@
 // threads.
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -399,6 +400,61 @@ TEST_SUITE("sdk/autograd") {
     CHECK(numbers(g[1]) == Numbers{0, 0});
     CHECK(g[1].dtype() == f32);
     CHECK(g[1].sizes() == std::vector<int64_t>{1, 2});
+  }
+
+  TEST_CASE("zeros for unused inputs require grad where the gradients do") {
+    const Tensor x = leaf({1, 2}), unused = leaf({1});
+    GradientOptions zeros = recorded();
+    zeros.materialize_grads = true;
+    const std::vector<Tensor> g = gradients({sum(x * x)}, {x, unused}, zeros);
+    CHECK(g[0].requires_grad());
+    CHECK(g[1].requires_grad());
+    CHECK(g[1].is_leaf());
+    zeros.create_graph = false;
+    CHECK_FALSE(gradients({sum(x * x)}, {x, unused}, zeros)[1].requires_grad());
+  }
+
+  // In a process of its own, where nothing has been reported yet.
+  TEST_CASE("a gradient that keeps its leaf's graph alive is warned of once") {
+    if (std::getenv("TENON_TEST_CYCLE") != nullptr) {
+      const Tensor x = leaf({1, 2});
+      (x * 2).backward(row({1, 1}), false, true);  // a constant keeps nothing
+      gradients({sum(x * x)}, {x}, recorded());
+      for (int i = 0; i < 2; ++i) {
+        Tensor(x).set_grad({});
+        std::fputs("backward\n", stderr);
+        sum(x * x).backward({}, false, true);
+      }
+      Tensor(x).set_grad({});
+      return;
+    }
+    const std::string command = "TENON_TEST_CYCLE=1 " +
+                                std::filesystem::read_symlink("/proc/self/exe").string() +
+                                " --test-case='a gradient that keeps its leaf*' 2>&1";
+    std::string text;
+    FILE* output = popen(command.c_str(), "r");
+    for (int c = std::fgetc(output); c != EOF; c = std::fgetc(output)) text += static_cast<char>(c);
+    CHECK(pclose(output) == 0);
+    const size_t first = text.find("leaves a reference cycle");
+    CHECK(first != std::string::npos);
+    CHECK(first > text.find("backward\n"));
+    CHECK(text.find("leaves a reference cycle", first + 1) == std::string::npos);
+  }
+
+  TEST_CASE("a graph that keeps no tensor runs as often as it is asked to") {
+    const Tensor x = leaf({1, 2}), y = leaf({3, 4});
+    Tensor kept = x * 1;
+    kept.slice(0, 0, 1).add_(y.slice(0, 0, 1));
+    for (const Tensor& r : {sum(x + y), sum(x.slice(0, 0, 1) - y), sum(neg(x).view({2, 1}))}) {
+      r.backward();
+      r.backward();
+    }
+    CHECK(numbers(x.grad()) == Numbers{4, 0});
+    const Tensor attribute = sum(apply("attribute", x));
+    for (int i = 0; i < 2; ++i) CHECK(numbers(gradients({attribute}, {x})[0]) == Numbers{3, 3});
+    const Tensor saved = sum(x * y);
+    saved.backward();
+    CHECK(refusal([&] { saved.backward(); }).kind == TENON_ERROR_GRAPH);
   }
 
   TEST_CASE("an error in the middle of a backward leaves every .grad as it was") {

@@ -231,6 +231,23 @@ TEST_SUITE("sdk/dual") {
     CHECK(refused.op == "fx.few_tangents");
   }
 
+  TEST_CASE("a tangent of a constant, or of another part of the base, is refused") {
+    const DualLevel level;
+    const Tensor dual = make_dual(row({1, 2, 3, 4}), row({5, 6, 7, 8}));
+    const auto tangents = [&](const char* wrong) {
+      return fx("tangents").call<std::tuple<Tensor, Tensor, Tensor>>(dual, wrong);
+    };
+    const auto [part, constant, positive] = tangents("");
+    CHECK(numbers(unpack_dual(part).tangent) == Numbers{5, 6});
+    CHECK_FALSE(unpack_dual(constant).tangent.defined());
+    CHECK_FALSE(unpack_dual(positive).tangent.defined());
+    const auto refused = [&](const char* wrong) { return refusal([&] { tangents(wrong); }).text; };
+    CHECK(has(refused("constant"), "tangent at index 1, but that output is marked as not"));
+    CHECK(has(refused("integer"), "tangent at index 2, but that output has dtype bool"));
+    for (const char* wrong : {"part", "stride"})
+      CHECK(has(refused(wrong), "it has to be the same view of that one's tangent"));
+  }
+
   TEST_CASE("large tangents are computed in blocks, to the same bits") {
     const int64_t count = 70001;  // the last block is not full
     const Tensor a = arange(count, none, 1, f64) / 1000 + 1, b = a.square(), t = a.sin();

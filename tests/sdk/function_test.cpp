@@ -188,6 +188,30 @@ TEST_SUITE("sdk/function") {
     CHECK_FALSE(x.grad().defined());
   }
 
+  TEST_CASE("backward is told which gradients are asked for") {
+    const Tensor x = leaf({1, 2, 3}), y = leaf({4, 5, 6});
+    const auto asked = [&](const Tensor& result, const std::vector<Tensor>& inputs) {
+      gradients({sum(result)}, inputs);
+      return seen();
+    };
+    CHECK(asked(apply("needs", x * 1, y), {x, y}) == "xy");
+    CHECK(asked(apply("needs", x * 1, y), {x}) == "x");
+    CHECK(asked(apply("needs", x, y * 2), {y}) == "y");
+    const std::vector<Tensor> only = {y};
+    backward({sum(apply("needs", x, y))}, {}, &only);
+    CHECK(seen() == "y");
+    sum(apply("needs", x, y.detach())).backward();
+    CHECK(seen() == "x");
+    // A view that is changed in place: its history is its base's.
+    for (const bool first : {true, false}) {
+      const Tensor base = x * 1;
+      apply("needs", base.slice(0, 0, 2), y.slice(0, 0, 2));
+      CHECK(numbers(gradients({sum(base)}, {first ? x : y})[0]) ==
+            (first ? Numbers{1, 1, 1} : Numbers{1, 1, 0}));
+      CHECK(seen() == (first ? "x" : "y"));
+    }
+  }
+
   TEST_CASE("AG-54 a dirty input is the result itself") {
     const Tensor x = leaf({1, 2}), h = x * 1;
     const int64_t version = h.version();

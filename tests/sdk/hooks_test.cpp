@@ -69,7 +69,7 @@ TEST_SUITE("sdk/hooks") {
     CHECK(runs == 0);
   }
 
-  TEST_CASE("hooks run in the order tensor, retained, captured, pre, node, post, accumulated") {
+  TEST_CASE("hooks run in the order tensor, retained, captured, pre, node, accumulated, post") {
     Order order;
     const Tensor x = leaf({1, 2});
     Tensor y = x * 3;
@@ -112,7 +112,7 @@ TEST_SUITE("sdk/hooks") {
         });
     sum(y).backward();
     CHECK(order ==
-          Order{"first", "second", "pre", "post", "leaf", "leaf pre", "leaf post", "accumulated"});
+          Order{"first", "second", "pre", "post", "leaf", "leaf pre", "accumulated", "leaf post"});
   }
 
   TEST_CASE("what is asked for is the gradient after the hooks, and only tensor hooks run for it") {
@@ -272,6 +272,43 @@ TEST_SUITE("sdk/hooks") {
     // Refused registrations as well.
     refusal([&] { row({1}).register_hook([held](const Tensor&) {}); });
     CHECK(held.use_count() == 1);
+  }
+
+  TEST_CASE("a tensor hook runs for a gradient that has not come, and may give one") {
+    const Tensor x = leaf({1, 2});
+    const auto [first, second] = fx("two_outputs").call<std::tuple<Tensor, Tensor>>(x, false);
+    int undefined = 0;
+    second.register_hook([&](const Tensor& gradient) {
+      undefined += gradient.defined() ? 0 : 1;
+      return row({3, 4});
+    });
+    CHECK(numbers(gradients({sum(first)}, {x})[0]) == Numbers{6, 8});
+    CHECK(undefined == 1);
+    // Where no gradient comes at all, and not where none is asked for.
+    const Tensor y = leaf({1, 2}), z = leaf({1, 2});
+    int runs = 0;
+    y.register_hook([&](const Tensor& gradient) { runs += gradient.defined() ? 10 : 1; });
+    const Tensor product = apply("no_gradient", y) + z;
+    sum(product).backward({}, true);
+    CHECK(runs == 1);
+    CHECK_FALSE(y.grad().defined());
+    gradients({sum(product)}, {z});
+    CHECK(runs == 1);
+  }
+
+  TEST_CASE("multi-grad hooks wait for what never comes, or pass it over") {
+    const Tensor x = leaf({1}), y = leaf({1});
+    int all = 0, any = 0;
+    register_multi_grad_hook({x, y}, [&](const std::vector<Tensor>& gradients) {
+      all += gradients[1].defined() && !gradients[0].defined() ? 1 : 100;
+    });
+    register_multi_grad_hook(
+        {x, y},
+        [&](const std::vector<Tensor>& gradients) { any += gradients[1].defined() ? 1 : 100; },
+        MultiHookMode::any);
+    sum(y * 2 + apply("no_gradient", x)).backward();
+    CHECK(all == 1);
+    CHECK(any == 1);
   }
 
   TEST_CASE("a multi-grad hook runs once for each backward") {

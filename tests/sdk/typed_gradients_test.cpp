@@ -235,6 +235,11 @@ TEST_SUITE("sdk/typed_gradients") {
       CHECK(changed.requires_grad());
       CHECK(has(refusal([&] { sum(changed).backward(); }).text, "handler of Forgetful"));
     }
+    // One that has a history already must not keep it.
+    const Tensor computed = w * 1, y = make_one("Forgetful", computed);
+    Op("mul_")(y, 3);
+    for (const Tensor& changed : {y, computed})
+      CHECK(has(refusal([&] { sum(changed).backward(); }).text, "handler of Forgetful"));
   }
 
   TEST_CASE("a result that the rule of an override marks as a constant is one") {

@@ -158,8 +158,8 @@ class Context {
   bool create_graph() const { return (options() & TENON_BACKWARD_CREATE_GRAPH) != 0; }
 
   // ---- in every phase ----
-  // One per input slot: parameters in order, a tensor list as many as it has tensors. The same in
-  // forward and backward.
+  // One per input slot: parameters in order, a tensor list as many as it has tensors. In forward
+  // whether the input requires grad; in backward whether this run asks for its gradient.
   bool needs_input_grad(int64_t slot) const {
     return host().context_needs_gradient(context_, slot) != 0;
   }

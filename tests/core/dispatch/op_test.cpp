@@ -78,6 +78,9 @@ TEST_SUITE("dispatch/op") {
     op.differentiable = 0;
     op.jvp_kind = TENON_JVP_RULE;
     CHECK(has(refused(op), "declares a jvp rule but has none"));
+    op.jvp_kind = TENON_JVP_LINEAR;
+    op.differentiable = TENON_DIFFERENTIABLE_COMPOSITE;
+    CHECK(has(refused(op), "is composite and has a jvp, which would never run"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "y")), "'y', which is no parameter"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "x for y")),
               "'y', which is no parameter"));
