@@ -113,7 +113,7 @@ class DetachedInputs {
     for (const Pair& pair : pairs_) {
       if (pair.original == tensor) return pair.alias.get();
     }
-    pairs_.push_back({make_detached(*tensor), tensor});
+    pairs_.push_back({core::detach(*tensor), tensor});
     return pairs_.back().alias.get();
   }
   tenon_value values_[kMaxParameters];
@@ -244,6 +244,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     if (results[0].tag != TENON_VALUE_TENSOR || !differentiable_dtype(results[0].as.tensor)) return;
     separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
+    if (result->typed()) detach_components(*result);
     const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
                                       implementation.saves.size()));
     node->set_tensor_slots(tensors);
@@ -316,8 +317,9 @@ class RecordedCall {
     constant_.resize(places_.size());
     if (function_) adopt();
     for (Tensor** place : places_) {
-      if (*place != nullptr && !changed(*place))
-        separate_from_inputs(implementation_, arguments_, place);
+      if (*place == nullptr || changed(*place)) continue;
+      separate_from_inputs(implementation_, arguments_, place);
+      if (recording_ && (*place)->typed()) detach_components(**place);
     }
     FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
@@ -673,7 +675,8 @@ tenon_status call_recorded(const Implementation& implementation, const tenon_val
     RecordedCall call(implementation, arguments, results, recording, dual);
     call.prepare();
     run_status = call.run(error);
-    if (run_status != TENON_OK) return;
+    // An override that declines has answered nothing that could be recorded.
+    if (run_status != TENON_OK || results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return;
     ran = true;
     call.finish();
   });

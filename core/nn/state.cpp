@@ -37,7 +37,7 @@ std::string key_list(const std::vector<std::string>& keys) {
 void save_module(tenon_module& module, const std::string& path) {
   StoredTensors state;
   collect(module, "", state);
-  save_tensors(path, state.tensors, state.types);
+  save_tensors(path, state.tensors, state.metadata);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {
@@ -56,6 +56,15 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
           "size mismatch for " + own.name + ": copying a param with shape " +
           shape_text(saved->tensor->shape()) + " from checkpoint, the shape in current model is " +
           shape_text(own.tensor->shape()) + ".");
+    }
+  }
+  // A plain file says nothing of types; one that does must mean the same ones.
+  for (const auto& [key, type] : stored.metadata) {
+    const std::string name = key.substr(key.find(" of ") + 4);
+    const std::string saved = stored_type(file, name);
+    if (!saved.empty() && saved != type) {
+      report.mismatched.push_back("type mismatch for " + name + ": it is a " + saved +
+                                  " in checkpoint, the type in current model is " + type + ".");
     }
   }
   for (const NamedTensor& saved : file.tensors) {

@@ -100,8 +100,8 @@ struct ResultOf<std::pair<Output, Residual>> {
   using Type = Output;
 };
 
-// What a definition's own types tell to be wrong.
-template <class D>
+// What a definition's own types tell to be wrong. Overrides may decline.
+template <class D, bool Override = false>
 constexpr void check_definition() {
   static_assert(count_schema(D::schema).well_formed, "the schema has no closed parameter list");
   static_assert(Has_element<D>::value != Has_forward<D>::value,
@@ -130,17 +130,19 @@ constexpr void check_definition() {
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),
                   "a parameter of forward has a type that the schema's does not arrive as; "
                   "sdk/README.md has the table");
-    static_assert(count_results<typename ResultOf<typename F::Result>::Type>() == F::schema.returns,
-                  "forward must return as many results as the schema: a std::tuple for several");
+    using Output = typename ResultOf<typename F::Result>::Type;
+    static_assert(
+        (Override && MayDecline<Output>::value) || count_results<Output>() == F::schema.returns,
+        "forward must return as many results as the schema: a std::tuple for several");
     if constexpr (Has_backward<D>::value) check_rule<D, &D::backward, true>();
     if constexpr (Has_vjp<D>::value) check_rule<D, &D::vjp, true>();
     if constexpr (jvp_kind_of<D>() == JvpKind{TENON_JVP_RULE}) check_rule<D, &D::jvp, false>();
   }
 }
 
-template <class D>
+template <class D, bool Override = false>
 constexpr tenon_op_descriptor make_op() {
-  check_definition<D>();
+  check_definition<D, Override>();
   tenon_op_descriptor op{};
   op.size = sizeof(tenon_op_descriptor);
   op.flags = flags_of<D>();

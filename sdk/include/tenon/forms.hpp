@@ -150,6 +150,24 @@ struct ResidualOf<std::tuple<T...>> {
 
 // ---- forward ----
 
+// What forward may return to decline: Results, which type.hpp defines, in overrides.
+template <class R>
+struct MayDecline : std::false_type {};
+template <class D, class R>
+void give_forward(R&& result, tenon_value* results) {
+  if constexpr (MayDecline<std::decay_t<R>>::value)
+    result.give(results, Form<D>::schema.returns == 0 ? 1 : Form<D>::schema.returns);
+  else
+    give_results(std::forward<R>(result), results);
+}
+template <class R>
+bool declined(const R& result) {
+  if constexpr (MayDecline<R>::value)
+    return result.declined();
+  else
+    return (void)result, false;
+}
+
 template <class... P, size_t... I>
 constexpr bool inputs_fit(const SchemaCounts& schema, Types<P...>, std::index_sequence<I...>) {
   return (takes<P>(schema.types[I]) && ...);
@@ -164,21 +182,23 @@ void forward_into(Context& context, const tenon_value* arguments, tenon_value* r
     if constexpr (std::is_void_v<typename F::Result>)
       invoke<D, function>(arguments, context, from_value<P>(arguments[I])...);
     else
-      give_results(invoke<D, function>(arguments, context, from_value<P>(arguments[I])...),
-                   results);
+      give_forward<D>(invoke<D, function>(arguments, context, from_value<P>(arguments[I])...),
+                      results);
   } else if constexpr (Has_setup_context<D>::value) {
     auto result = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
-    invoke<D, &D::setup_context>(arguments, context, from_value<P>(arguments[I])...,
-                                 std::as_const(result));
-    give_results(std::move(result), results);
+    if (!declined(result)) {
+      invoke<D, &D::setup_context>(arguments, context, from_value<P>(arguments[I])...,
+                                   std::as_const(result));
+    }
+    give_forward<D>(std::move(result), results);
   } else if constexpr (F::residual) {
     auto made = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
-    keep_residual(context, std::move(made.second));
-    give_results(std::move(made.first), results);
+    if (!declined(made.first)) keep_residual(context, std::move(made.second));
+    give_forward<D>(std::move(made.first), results);
   } else if constexpr (std::is_void_v<typename F::Result>) {
     invoke<D, function>(arguments, from_value<P>(arguments[I])...);
   } else {
-    give_results(invoke<D, function>(arguments, from_value<P>(arguments[I])...), results);
+    give_forward<D>(invoke<D, function>(arguments, from_value<P>(arguments[I])...), results);
   }
 }
 

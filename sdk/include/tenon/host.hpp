@@ -24,12 +24,14 @@ TENON_NAMESPACE_BEGIN
 #ifdef TENON_PLUGIN_BUILD
 namespace detail {
 inline const tenon_host* plugin_host = nullptr;  // set by the entry, before anything else runs
-}
+inline const char* binary_id = nullptr;          // the plugin's
+}  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::plugin_host; }
 #else
 namespace detail {
 inline const tenon_host* const application_host = tenon_host_get();
-}
+inline constexpr const char* binary_id = nullptr;
+}  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::application_host; }
 #endif
 

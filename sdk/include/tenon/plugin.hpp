@@ -59,6 +59,7 @@ inline tenon_status enter(const tenon_host* host, const tenon_plugin* table,
     return host->error_set(error, TENON_ERROR_PLUGIN, text, sizeof(text) - 1);
   }
   plugin_host = host;
+  binary_id = table->id;
   *plugin = table;
   return TENON_OK;
 }
@@ -78,13 +79,14 @@ TENON_NAMESPACE_END
 //   #define DIAGONAL(type, override) type(Diagonal) override(AddDiagonals)
 //
 // TENON_PLUGIN_WITH takes flags and an init function `tenon_status (const tenon_tree* options,
-// tenon_error**)` (or nullptr).
+// tenon_error**)`; TENON_PLUGIN_FULL takes everything: both lists, flags, init, and a shutdown
+// function `void ()`. 0 and nullptr stand for what there is not.
 #define TENON_PLUGIN(name, version_text, LIST) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, 0, nullptr)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, 0, nullptr, nullptr)
 #define TENON_PLUGIN_TYPES(name, version_text, LIST, TYPES) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, 0, nullptr)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, 0, nullptr, nullptr)
 #define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function, nullptr)
 #define TENON_NOTHING(first, second)
 
 #define TENON_DECLARE_OP(Definition) \
@@ -104,43 +106,44 @@ TENON_NAMESPACE_END
 #define TENON_LIST_MODULE(Definition) &tenon_module_##Definition,
 #define TENON_LIST_NOTHING(Definition)
 
-#define TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, plugin_flags, init_function) \
-  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                           \
-  TYPES(TENON_DECLARE_TYPE, TENON_DECLARE_OVERRIDE)                                      \
-  namespace {                                                                            \
-  struct tenon_plugin_##name {                                                           \
-    static constexpr auto id = #name;                                                    \
-    static constexpr auto version = version_text;                                        \
-  };                                                                                     \
-  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                         \
-      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                  \
-  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {                 \
-      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                              \
-  constexpr const tenon_type_descriptor* tenon_types_of_##name[] = {                     \
-      TYPES(TENON_LIST_TYPE, TENON_LIST_NOTHING) nullptr};                               \
-  constexpr const tenon_override_descriptor* tenon_overrides_of_##name[] = {             \
-      TYPES(TENON_LIST_NOTHING, TENON_LIST_OVERRIDE) nullptr};                           \
-  constexpr tenon_plugin tenon_table_of_##name = {                                       \
-      sizeof(tenon_plugin),                                                              \
-      plugin_flags,                                                                      \
-      TENON_ABI_MAJOR,                                                                   \
-      TENON_TARGET_MINOR,                                                                \
-      #name,                                                                             \
-      version_text,                                                                      \
-      tenon_ops_of_##name,                                                               \
-      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                   \
-      tenon_modules_of_##name,                                                           \
-      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                               \
-      init_function,                                                                     \
-      nullptr,                                                                           \
-      tenon_types_of_##name,                                                             \
-      sizeof(tenon_types_of_##name) / sizeof(void*) - 1,                                 \
-      tenon_overrides_of_##name,                                                         \
-      sizeof(tenon_overrides_of_##name) / sizeof(void*) - 1};                            \
-  }                                                                                      \
-  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                     \
-      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>();   \
-  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                               \
-      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {        \
-    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);          \
+#define TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, plugin_flags, init_function, \
+                          shutdown_function)                                            \
+  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                          \
+  TYPES(TENON_DECLARE_TYPE, TENON_DECLARE_OVERRIDE)                                     \
+  namespace {                                                                           \
+  struct tenon_plugin_##name {                                                          \
+    static constexpr auto id = #name;                                                   \
+    static constexpr auto version = version_text;                                       \
+  };                                                                                    \
+  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                        \
+      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                 \
+  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {                \
+      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                             \
+  constexpr const tenon_type_descriptor* tenon_types_of_##name[] = {                    \
+      TYPES(TENON_LIST_TYPE, TENON_LIST_NOTHING) nullptr};                              \
+  constexpr const tenon_override_descriptor* tenon_overrides_of_##name[] = {            \
+      TYPES(TENON_LIST_NOTHING, TENON_LIST_OVERRIDE) nullptr};                          \
+  constexpr tenon_plugin tenon_table_of_##name = {                                      \
+      sizeof(tenon_plugin),                                                             \
+      plugin_flags,                                                                     \
+      TENON_ABI_MAJOR,                                                                  \
+      TENON_TARGET_MINOR,                                                               \
+      #name,                                                                            \
+      version_text,                                                                     \
+      tenon_ops_of_##name,                                                              \
+      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                  \
+      tenon_modules_of_##name,                                                          \
+      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                              \
+      init_function,                                                                    \
+      shutdown_function,                                                                \
+      tenon_types_of_##name,                                                            \
+      sizeof(tenon_types_of_##name) / sizeof(void*) - 1,                                \
+      tenon_overrides_of_##name,                                                        \
+      sizeof(tenon_overrides_of_##name) / sizeof(void*) - 1};                           \
+  }                                                                                     \
+  TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                    \
+      ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>();  \
+  extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                              \
+      const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {       \
+    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);         \
   }

@@ -438,6 +438,11 @@
   /* mode_enter with a module whose type has a tenon_function; it is kept until the mode is left.  \
    * TypeError for other modules. [this-thread] */                                                 \
   X(0, tenon_status, mode_enter_module,                                                            \
-    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))
+    (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))              \
+  /* ---- tensor types, continued ---- */                                                          \
+  /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
+   * type has another layout of them. A layout of size 0 reads nothing and fits. */                         \
+  X(0, tenon_status, type_find_layout,                                                             \
+    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
 
 #endif
