@@ -125,8 +125,9 @@ TEST_SUITE("sdk/components") {
       CHECK(gradient(w * 3, x) == Numbers{6, 6});
       CHECK(gradient(cat({w, w}, 0), x) == Numbers{4, 4});
       CHECK(gradient(sin(w), x)[0] == doctest::Approx(2 * std::cos(2.0)));
-      const Tensor nested = make_one(type, make_one("Boxed", x * x));
+      const Tensor nested = tenon::make<Boxed>(make_one(type, x * x));
       CHECK(nested.requires_grad());
+      CHECK(!as<Boxed>(nested.detach()).data.requires_grad());
     }
   }
 
@@ -239,7 +240,7 @@ TEST_SUITE("sdk/components") {
   TEST_CASE("a file restores tensors of other types, or refuses to keep them") {
     TemporaryFile file;
     const Tensor labelled = make_one("Labelled", row({1, 2}), {}, "a \"label\"");
-    const Tensor nested = make_one("Boxed", make_one("Product", row({1, 2}), row({3, 4})));
+    const Tensor nested = tenon::make<Boxed>(make_one("Product", row({1, 2}), row({3, 4})));
     const Tensor child = make_one("Shifted", row({5}));
     const Tensor scaled = make_one("Scaled", row({5, 6}), row({7}));
     save_tensors(
