@@ -651,8 +651,14 @@ Tensor* tangent_of(Tensor& tensor) {
   return attached(tensor);
 }
 
+void carry_tangent(Tensor& tensor, Tensor& tangent) {
+  attach(tensor,
+         same_layout(tangent, tensor) ? TensorRef(&tangent) : copy_in_layout(tangent, tensor));
+}
+
 TensorRef without_tangent(Tensor& tensor) {
   TensorRef plain = make_detached(tensor);
+  drop_component_tangents(*plain);
   if (tensor.requires_grad()) {
     const Edge edge = gradient_edge(tensor);
     set_history(*plain, edge.node, edge.output);
@@ -664,6 +670,7 @@ TensorRef without_tangent(Tensor& tensor) {
 TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   if (thread_state.dual_level == 0)
     throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
+  refresh_history(primal);
   if (!dtype_floating(primal.view.dtype) || !dtype_floating(tangent.view.dtype)) {
     throw Error(TENON_ERROR_TYPE,
                 std::string("make_dual: primal and tangent must be floating point, not ") +
@@ -683,8 +690,7 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
     throw Error(TENON_ERROR_RUNTIME,
                 "make_dual: the tangent carries a tangent of this level itself");
   TensorRef dual = without_tangent(primal);
-  attach(*dual,
-         same_layout(tangent, primal) ? TensorRef(&tangent) : copy_in_layout(tangent, primal));
+  carry_tangent(*dual, tangent);
   return dual;
 }
 

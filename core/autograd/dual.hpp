@@ -22,6 +22,8 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent);
 // The tangent at the present level; null when there is none. That of a view is the same view of its
 // base's, made when it is first asked for.
 Tensor* tangent_of(Tensor& tensor);
+// Makes it the tensor's own tangent, in the tensor's layout.
+void carry_tangent(Tensor& tensor, Tensor& tangent);
 // Another handle on the tensor's data and history that carries no tangent.
 TensorRef without_tangent(Tensor& tensor);
 

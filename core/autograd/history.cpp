@@ -14,6 +14,7 @@
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/types.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
@@ -507,6 +508,12 @@ void check_inplace(Tensor& tensor, const char* op) {
                 std::string(op) +
                     "(): a leaf tensor that requires grad is being used in an in-place operation; "
                     "run it under no_grad, or on a clone");
+  }
+  if (tensor.typed() && component_owner(tensor) != nullptr && has_held_history(tensor)) {
+    throw Error(TENON_ERROR_INPLACE,
+                std::string(op) +
+                    "(): its components have a history, which does not see that the whole is "
+                    "changed in place; change the components by ops, or return a new object");
   }
   if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
   if (tensor.view_origin != ViewOrigin::recorded)

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/autograd/component_history.hpp"
 #include "core/autograd/node.hpp"
 #include "core/tensor/tensor.hpp"
 
@@ -79,6 +80,7 @@ inline TensorMeta* meta_if_any(const Tensor& tensor) {
 void refresh_stale(Tensor& tensor);
 inline void refresh_history(Tensor& tensor) {
   if (tensor.view_base != nullptr) refresh_stale(tensor);
+  if (tensor.typed()) refresh_components(tensor);
 }
 // Where gradients of the tensor go, with a reference to the node for the caller; {} when it
 // requires none.

@@ -284,7 +284,7 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
     if (tensor->has_flag(TENON_TENSOR_INFERENCE) && kind != SavedTensor::Kind::ShapeOnly)
         [[unlikely]]
       fail_inference_saved();
-    saved.version = tensor->version();
+    saved.version = version_of(*tensor);
     saved.state = SavedTensor::kPresent;
     holds_ |= kind != SavedTensor::Kind::ShapeOnly;
     const bool own =
@@ -316,7 +316,10 @@ bool own_result(const SavedTensor& saved) {
 
 [[noreturn, gnu::cold]] void fail_changed(const SavedTensor& saved, const Node& node) {
   const Tensor& tensor = *saved.tensor;
-  const tenon_op* writer = tensor.storage->last_writer.load(std::memory_order_relaxed);
+  const Tensor& changed = last_changed(tensor);
+  const tenon_op* writer = changed.storage == nullptr
+                               ? nullptr
+                               : changed.storage->last_writer.load(std::memory_order_relaxed);
   std::string origin;
   if (own_result(saved)) {
     origin = ", which is output " + std::to_string(saved.index) + " of " + node.name() + ",";
@@ -328,7 +331,7 @@ bool own_result(const SavedTensor& saved) {
       "one of the variables needed for gradient computation has been modified by an inplace "
       "operation: [" +
       std::string(dtype_text(tensor.view.dtype)) + " " + shape_text(tensor.shape()) + "]" + origin +
-      " is at version " + std::to_string(tensor.version()) + "; expected version " +
+      " is at version " + std::to_string(version_of(tensor)) + "; expected version " +
       std::to_string(saved.version) + " instead, to compute the gradients of " + node.name() + ".";
   if (writer != nullptr) {
     const Implementation* by = writer->implementation.load();
@@ -624,7 +627,7 @@ class BackwardRule final : public RuleState {
     const bool packed = saved.packs();
     if (packed) [[unlikely]] {
       tensor = hold(unpack_saved(*saved.packed, node_.name()));
-    } else if (tensor->version() != saved.version) {
+    } else if (version_of(*tensor) != saved.version) {
       fail_changed(saved, node_);
     }
     if (!create_graph_) return tensor;

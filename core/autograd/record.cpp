@@ -117,7 +117,7 @@ class DetachedInputs {
     for (const Pair& pair : pairs_) {
       if (pair.original == tensor) return pair.alias.get();
     }
-    pairs_.push_back({make_detached(*tensor), tensor});
+    pairs_.push_back({core::detach(*tensor), tensor});
     return pairs_.back().alias.get();
   }
   tenon_value values_[kMaxParameters];
@@ -261,6 +261,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
       return;
     separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
+    if (result->typed()) detach_components(*result);
     const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
                                       implementation.saves.size()));
     node->set_tensor_slots(tensors);
@@ -338,8 +339,9 @@ class RecordedCall {
     constant_.resize(places_.size());
     if (function_) adopt();
     for (Tensor** place : places_) {
-      if (*place != nullptr && !changed(*place))
-        separate_from_inputs(implementation_, arguments_, place);
+      if (*place == nullptr || changed(*place)) continue;
+      separate_from_inputs(implementation_, arguments_, place);
+      if (recording_ && (*place)->typed()) detach_components(**place);
     }
     FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
@@ -711,7 +713,8 @@ tenon_status call_recorded(const Implementation& implementation, const tenon_val
     RecordedCall call(implementation, arguments, results, recording, dual, written);
     call.prepare();
     run_status = call.run(error);
-    if (run_status != TENON_OK) return;
+    // An override that declines has answered nothing that could be recorded.
+    if (run_status != TENON_OK || results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return;
     ran = true;
     call.finish();
   });

@@ -1,8 +1,11 @@
 // Histories and gradients of tensors that have another type than Tensor.
 #include "core/autograd/typed.hpp"
 
+#include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
@@ -91,28 +94,58 @@ TensorRef own_handle(TensorRef tensor) {
                                                                  : make_detached(*tensor);
 }
 
-// Who answered an op for a type, for the refusal that stands in a history.
-std::string answerer_text(const Implementation& implementation, uint32_t type, bool handler) {
-  const TensorType& level = TypeTable::process().at(type);
-  if (handler) return "handler of " + level.name + " (plugin '" + level.provider + "')";
-  for (const Override* entry : TypeTable::process().overrides(implementation.schema.name)) {
-    if (entry->for_type(level))
-      return "override " + entry->key() + " (plugin '" + entry->provider + "')";
+// Overrides whose results were refused, by the number that an error node keeps of them.
+class RefusedOverrides {
+ public:
+  static RefusedOverrides& process() {
+    static auto* const list = new RefusedOverrides;
+    return *list;
   }
-  return "override of '" + implementation.schema.name + "' for " + level.name;
-}
-std::string lost_text(const Implementation& implementation, uint32_t type, bool handler,
-                      const char* rule) {
-  return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " +
-         answerer_text(implementation, type, handler) +
-         " gave a tensor that does not tell what it was computed from; give the override a "
+  uint32_t number_of(const Override& entry) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find(entries_.begin(), entries_.end(), &entry);
+    if (found == entries_.end()) {
+      entries_.push_back(&entry);
+      return static_cast<uint32_t>(entries_.size() - 1);
+    }
+    return static_cast<uint32_t>(found - entries_.begin());
+  }
+  const Override& at(uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    return *entries_[number];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<const Override*> entries_;
+};
+
+std::string lost_text(const Implementation& implementation, const std::string& answerer,
+                      const std::string& provider, const char* rule) {
+  return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " + answerer +
+         " (plugin '" + provider +
+         "') gave a tensor that does not tell what it was computed from; give the override a "
          "backward, compute its result by ops, or call it under no_grad";
 }
-Error lost_by_override(const Implementation& implementation, uint32_t type) {
-  return {TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, type, false, "backward")};
+Error lost_by_override(const Implementation& implementation, uint32_t number) {
+  const Override& entry = RefusedOverrides::process().at(number);
+  return {TENON_ERROR_NOT_IMPLEMENTED,
+          lost_text(implementation, "override " + entry.key(), entry.provider, "backward")};
 }
 Error lost_by_handler(const Implementation& implementation, uint32_t type) {
-  return {TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, type, true, "backward")};
+  const TensorType& level = TypeTable::process().at(type);
+  return {TENON_ERROR_NOT_IMPLEMENTED,
+          lost_text(implementation, "handler of " + level.name, level.provider, "backward")};
+}
+
+// To the tensor's history, and to those of components that it cannot show.
+void add_edges(Tensor& tensor, std::vector<Edge>& edges) {
+  if (tensor.requires_grad()) edges.push_back(gradient_edge(tensor));
+  const TensorType* owner = component_owner(tensor);
+  for (int64_t i = 0; owner != nullptr && i < owner->descriptor.component_count; ++i) {
+    Tensor* component = owner->component(*tensor.payload(), i);
+    if (component != nullptr && !has_held_history(tensor)) add_edges(*component, edges);
+  }
 }
 
 }  // namespace
@@ -125,14 +158,59 @@ TensorRef connect_tangent(TensorRef result, Tensor& from) {
 }
 
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
-  if (!from.requires_grad() || !records() || result->requires_grad() ||
-      !dtype_floating(result->view.dtype))
-    return result;
+  if (result->typed()) connect_components(*result);
+  if (from.typed() && !result->requires_grad()) connect_components(from);
+  if (!from.requires_grad() || !records() || !dtype_floating(result->view.dtype)) return result;
+  if (result->requires_grad()) {
+    // What `from` holds has the same history; any other is not that of `from`.
+    if (!from.typed() || has_held_history(from)) return result;
+    if (is_leaf(from)) {
+      const TensorType& type = TypeTable::process().at(from.view.type);
+      throw Error(TENON_ERROR_RUNTIME,
+                  "a " + type.name +
+                      " requires grad as a leaf, and so does the Tensor that it converts to: a "
+                      "gradient belongs to one of them; call requires_grad_ on one of them only");
+    }
+    result = detach(*result);
+  }
   result = own_handle(std::move(result));
   ConversionNode* node = ConversionNode::create(name, from, *result);
   set_history(*result, node, 0);
   node->release();
   return result;
+}
+
+TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& type) {
+  const bool same = result->storage == from.storage && result->view.data == from.view.data &&
+                    std::equal(result->strides().begin(), result->strides().end(),
+                               from.strides().begin(), from.strides().end());
+  if (same)
+    return connect_tangent(connect_conversion(std::move(result), from, kToTensorNode), from);
+  const auto lost = [&](const char* what) {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                "to_tensor of " + type.name + " (plugin '" + type.provider +
+                    "') gave a tensor without the " + what +
+                    " of what it converts; compute it by ops, or call it under no_grad");
+  };
+  if (!dtype_floating(result->view.dtype)) return result;
+  if (from.requires_grad() && records() && !result->requires_grad()) lost("history");
+  if (tangent_of(from) != nullptr && tangent_of(*result) == nullptr) lost("tangent");
+  return result;
+}
+
+void refuse_hidden_history(const CallFrame& frame, const Override& entry) {
+  const bool recording = (frame.hidden & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
+  if (!recording &&
+      ((frame.hidden & TENON_TENSOR_HAS_TANGENT) == 0 || thread_state.dual_level == 0))
+    return;
+  throw Error(
+      TENON_ERROR_NOT_IMPLEMENTED,
+      "override " + entry.key() + " (plugin '" + entry.provider +
+          "') has a backward, and an operand's component " +
+          (recording ? "requires grad" : "carries a tangent") +
+          " that no rule of the operand's type leads to: a gradient of a subclass of Tensor "
+          "is that of its data alone, and one of integers does not exist; compute the "
+          "result by ops without a backward, or detach the component");
 }
 
 void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool handler,
@@ -141,8 +219,10 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
   if (implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE ||
       (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0)
     return;
-  const bool recording = (frame.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
-  const bool dual = (frame.flags & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
+  const uint32_t carried = frame.flags | frame.hidden;
+  const bool recording = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
+  const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
+  const Override* const entry = handler ? nullptr : frame.turn->line[frame.place].entry;
   struct Edges : std::vector<Edge> {
     ~Edges() {
       for (const Edge& edge : *this) edge.node->release();
@@ -160,25 +240,29 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
-    ErrorNode* node =
-        ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override, level.id,
-                          edges, {&tensor, 1});
+    ErrorNode* node = ErrorNode::create(
+        implementation, handler ? lost_by_handler : lost_by_override,
+        handler ? level.id : RefusedOverrides::process().number_of(*entry), edges, {&tensor, 1});
     set_history(*tensor, node, 0);
     node->release();
   };
   const auto refuse = [&](Tensor*& tensor) {
     if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) return;
-    if (dual && !tensor->has_flag(TENON_TENSOR_HAS_TANGENT)) {
-      throw Error(TENON_ERROR_NOT_IMPLEMENTED, lost_text(implementation, level.id, handler, "jvp"));
+    const uint32_t held = tensor->typed() ? refresh_components(*tensor) : 0;
+    const uint32_t shown = tensor->flags() | held;
+    if (dual && (shown & TENON_TENSOR_HAS_TANGENT) == 0) {
+      const std::string who = handler ? "handler of " + level.name : "override " + entry->key();
+      throw Error(
+          TENON_ERROR_NOT_IMPLEMENTED,
+          lost_text(implementation, who, handler ? level.provider : entry->provider, "jvp"));
     }
     // Changed without being recorded, a computed operand has the history of its old value.
     const bool outdated = tensor->node != nullptr && changed(tensor) &&
                           tensor->history_version() != tensor->version();
-    if (!recording || (tensor->requires_grad() && !outdated)) return;
+    if (!recording || ((shown & TENON_TENSOR_REQUIRES_GRAD) != 0 && !outdated)) return;
     if (edges.empty()) {
-      each_operand(implementation, frame.bound, [&](Tensor* operand) {
-        if (operand->requires_grad()) edges.push_back(gradient_edge(*operand));
-      });
+      each_operand(implementation, frame.bound,
+                   [&](Tensor* operand) { add_edges(*operand, edges); });
     }
     if (!changed(tensor)) {
       tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();

@@ -222,6 +222,15 @@ std::vector<uint32_t> asked_types(const Implementation& implementation,
   return asked;
 }
 
+Carried gather_carried(const Implementation& implementation, const tenon_value* arguments) {
+  Carried carried;
+  each_operand(implementation, arguments, [&](Tensor* tensor) {
+    if (tensor->payload() != nullptr) carried.hidden |= refresh_components(*tensor);
+    carried.flags |= tensor->flags();
+  });
+  return carried;
+}
+
 namespace {
 
 // An operand of a type that ops do not know, where a Tensor is wanted.
@@ -278,12 +287,6 @@ bool sound(const Implementation& implementation, const tenon_value* results) {
     if (object || value.length > 0) return false;
   }
   return true;
-}
-
-uint32_t operand_flags(const Implementation& implementation, const tenon_value* arguments) {
-  uint32_t flags = 0;
-  each_operand(implementation, arguments, [&](const Tensor* tensor) { flags |= tensor->flags(); });
-  return flags;
 }
 
 // The operands that have a payload of that type.
@@ -524,6 +527,10 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
       call.op = implementation.op;
       call.arguments = own;
       call.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
+      if (frame.hidden != 0 && entry.rules != nullptr) [[unlikely]]
+        status = guarded(error, [&] { refuse_hidden_history(frame, entry); });
+    }
+    if (status == TENON_OK) {
       status = entry.rules != nullptr
                    ? call_untyped(*entry.rules, own, results,
                                   frame.flags & ~uint32_t{TENON_TENSOR_TYPED}, error, nullptr)
@@ -537,8 +544,8 @@ tenon_status ask(CallFrame& frame, tenon_value* results, tenon_error** error) {
     if (status == TENON_OK) status = type.handler(type.self, &call, results, error);
   }
   if (status == TENON_OK && sound(implementation, results)) [[likely]] {
-    if ((frame.flags & (TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT)) == 0 ||
-        declined(results)) [[likely]]
+    constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+    if (((frame.flags | frame.hidden) & kTracked) == 0 || declined(results)) [[likely]]
       return TENON_OK;
     // What is recorded as an op has the history that it says, a constant's none.
     if (answerer.entry != nullptr && answerer.entry->rules != nullptr) return TENON_OK;
@@ -588,7 +595,7 @@ void check_changed_through(const Implementation& implementation, const Tensor& o
   if (type.is_tensor) return;
   const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
                       plain.storage->references.load() == 1;
-  if (!copied && (!operand.requires_grad() || !records())) return;
+  if (!copied && (!operand.requires_grad() || !records() || has_held_history(operand))) return;
   throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
               std::string(implementation.schema.short_name()) + "(): it would change a " +
                   type.name +
@@ -652,6 +659,16 @@ void run_fallback(const TensorType& type, const CallFrame& frame, tenon_value* r
   if (rule == nullptr) return;
   const auto rewrap = [&](Tensor*& tensor) {
     if (tensor == nullptr || tensor->typed()) return;
+    // What was changed in place comes back as the operand that holds it.
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
+                           static_cast<int32_t>(i) == implementation.out_parameter;
+      if (!written || arguments[i].tag != TENON_VALUE_TENSOR || converted[i].as.tensor != tensor)
+        continue;
+      tensor->release();
+      tensor = TensorRef(arguments[i].as.tensor).give();
+      return;
+    }
     const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));
     TensorRef wrapped;
     if (rule->descriptor.from_tensor != nullptr) {
@@ -666,7 +683,7 @@ void run_fallback(const TensorType& type, const CallFrame& frame, tenon_value* r
       wrapped = replace_component(type, *plain,
                                   payload_operands(*type.payload_owner, implementation, arguments));
     }
-    tensor = connect_conversion(std::move(wrapped), *plain, "FromTensorBackward0").give();
+    tensor = connect_conversion(std::move(wrapped), *plain, kFromTensorNode).give();
   };
   try {
     for (uint32_t r = 0; r < implementation.result_count; ++r) {
@@ -713,7 +730,7 @@ void check_plain(const Implementation& implementation, const tenon_value* argume
 namespace {
 
 tenon_status run_plan(const Plan& plan, const Implementation& implementation,
-                      const tenon_value* arguments, tenon_value* results, uint32_t flags,
+                      const tenon_value* arguments, tenon_value* results, Carried carried,
                       tenon_error** error, const AsWritten* written) {
   if (plan.refused != nullptr || plan.turns.empty()) [[unlikely]] {
     return guarded(error, [&] { check_plan(plan, implementation, arguments); });
@@ -728,7 +745,8 @@ tenon_status run_plan(const Plan& plan, const Implementation& implementation,
       frame.plan = &plan;
       frame.turn = &turn;
       frame.place = static_cast<size_t>(place);
-      frame.flags = flags;
+      frame.flags = carried.flags;
+      frame.hidden = carried.hidden;
       const tenon_status status = ask_telling(frame, results, error);
       if (status != TENON_OK || !declined(results)) return status;
     }
@@ -865,11 +883,13 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
   tenon_value answer{};  // of an op without results: whether somebody did
   if (implementation.result_count == 0) results = &answer;
   const Plan* plan = nullptr;
+  Carried carried;
   tenon_status status = guarded(error, [&] {
+    carried = gather_carried(implementation, arguments);
     plan = &PlanCache::process().find(implementation, gather_types(implementation, arguments));
   });
   if (status == TENON_OK)
-    status = run_plan(*plan, implementation, arguments, results, flags, error, written);
+    status = run_plan(*plan, implementation, arguments, results, carried, error, written);
   return status;
 }
 
@@ -907,7 +927,9 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   frame.written = &written;
   frame.plan = &plan;
   frame.turn = &plan.turns.front();
-  frame.flags = operand_flags(*implementation, bound.values);
+  const Carried carried = gather_carried(*implementation, bound.values);
+  frame.flags = carried.flags;
+  frame.hidden = carried.hidden;
   while (frame.turn->line[frame.place].entry != &entry) ++frame.place;
   tenon_error* error = nullptr;
   const tenon_status status = ask(frame, results, &error);
@@ -955,9 +977,12 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
     results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
     return TENON_OK;
   }
+  Carried carried{running.flags, running.hidden};
   if (arguments != nullptr) {
-    const tenon_status status =
-        guarded(error, [&] { check_given(*running.implementation, arguments); });
+    const tenon_status status = guarded(error, [&] {
+      check_given(*running.implementation, arguments);
+      carried = gather_carried(*running.implementation, arguments);
+    });
     if (status != TENON_OK) return status;
   }
   const Rewritten written(running, arguments == nullptr ? running.bound : arguments);
@@ -968,18 +993,15 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
   frame.plan = running.plan;
   frame.turn = &turn;
   frame.place = next;
-  frame.flags =
-      arguments == nullptr ? running.flags : operand_flags(*running.implementation, arguments);
+  frame.flags = carried.flags;
+  frame.hidden = carried.hidden;
   return ask_telling(frame, results, error);
 }
 
 TensorRef to_plain(Tensor& tensor) {
   if (!tensor.typed()) return TensorRef(&tensor);
   const TensorType& type = TypeTable::process().at(tensor.view.type);
-  const TensorType* rule = &type;
-  while (rule != nullptr && rule->descriptor.to_tensor == nullptr && !rule->keeps_one_tensor())
-    rule = rule->parent;
-  if (rule != nullptr) {
+  if (const TensorType* rule = type.converter()) {
     TensorRef result;
     if (rule->descriptor.to_tensor != nullptr) {
       Tensor* given = nullptr;
@@ -1000,9 +1022,8 @@ TensorRef to_plain(Tensor& tensor) {
                                         shape_text(result->shape()) + " for one of shape " +
                                         shape_text(tensor.shape()));
     }
-    if (rule->is_tensor) return result;
-    return connect_tangent(connect_conversion(std::move(result), tensor, "ToTensorBackward0"),
-                           tensor);
+    if (rule->is_tensor) return connect_same_data(std::move(result), tensor, *rule);
+    return connect_tangent(connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
   }
   if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
   TensorRef plain = share_with_history(tensor);

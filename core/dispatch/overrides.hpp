@@ -70,6 +70,12 @@ OperandTypes gather_types(const Implementation& implementation, const tenon_valu
 // Those of them that a call asks, by id.
 std::vector<uint32_t> asked_types(const Implementation& implementation,
                                   const tenon_value* arguments);
+// What the operands carry, once typed ones are up to date with their components. Throws.
+struct Carried {
+  uint32_t flags = 0;
+  uint32_t hidden = 0;  // by components only
+};
+Carried gather_carried(const Implementation& implementation, const tenon_value* arguments);
 // Whether a call of it asks types at all, now.
 bool asks_types(const Implementation& implementation);
 // Refuses, with a TypeError, operands that nobody can be asked about; and those of a call that asks
@@ -93,6 +99,7 @@ struct CallFrame {
   const Turn* turn = nullptr;        // null: a mode
   size_t place = 0;                  // in the turn's line
   uint32_t flags = 0;                // of the operands
+  uint32_t hidden = 0;               // what only components of theirs carry
   tenon_context* context = nullptr;  // of a mode below autograd
   const CallFrame* outer = nullptr;
   int depth = 0;
@@ -165,10 +172,6 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
 // [A, B]
 std::string type_list(std::span<const uint32_t> types);
 
-struct PayloadRelease {
-  void operator()(Payload* payload) const { payload->release(); }
-};
-using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
 // A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
 // merging makes of all. Null when the rule needs a function that the type does not have.
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands);
@@ -182,8 +185,22 @@ TensorRef share_with_history(Tensor& tensor);
 // What a conversion made of `from`: gradients go on to `from` where the result has no history of
 // its own. `name` is that of the node, and lives forever.
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
+// Their names: pointers to them are compared.
+inline constexpr char kToTensorNode[] = "ToTensorBackward0";
+inline constexpr char kFromTensorNode[] = "FromTensorBackward0";
 // And the tangent of `from`, made plain, where the result has none of its own.
 TensorRef connect_tangent(TensorRef result, Tensor& from);
+// What a child of Tensor made of itself: passes gradients on where it is the same data, else
+// refuses a result that has lost history or tangent.
+TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& type);
+// Brings a typed tensor's history and tangent up to date with its components; returns what these
+// carry and it cannot show.
+uint32_t refresh_components(Tensor& tensor);
+// Whether its history is only that of what it holds, so that this can be used directly.
+bool has_held_history(const Tensor& tensor);
+// Before a call that is recorded by the rules of an override: refuses histories that the rules do
+// not reach.
+void refuse_hidden_history(const CallFrame& frame, const Override& entry);
 // After an override or handler of `level` has answered a call that needs gradients: a result
 // without a history gets one that refuses, so that nobody takes it for a constant. Throws for
 // tangents.

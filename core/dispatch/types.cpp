@@ -120,12 +120,24 @@ Tensor*& TensorType::component(Payload& payload, int64_t index) const {
                                     descriptor.components[index] + "' is");
 }
 
+const TensorType* TensorType::converter() const {
+  const TensorType* type = this;
+  while (type != nullptr && type->descriptor.to_tensor == nullptr && !type->keeps_one_tensor())
+    type = type->parent;
+  return type;
+}
+
+const TensorType* component_owner(const Tensor& tensor) {
+  const Payload* payload = tensor.payload();
+  if (payload == nullptr) return nullptr;
+  const TensorType& owner = TypeTable::process().at(payload->owner);
+  return owner.descriptor.component_count > 0 ? &owner : nullptr;
+}
+
 bool TensorType::has_gradients() const {
   const TensorType* type = this;
-  while (type != nullptr && type->descriptor.project_gradient == nullptr &&
-         type->descriptor.to_tensor == nullptr && !type->keeps_one_tensor())
-    type = type->parent;
-  return type != nullptr || is_tensor;
+  while (type != nullptr && type->descriptor.project_gradient == nullptr) type = type->parent;
+  return type != nullptr || is_tensor || converter() != nullptr;
 }
 
 bool TensorType::dispatches() const {
@@ -235,6 +247,56 @@ const TensorType& TypeTable::require(std::string_view name) const {
   throw Error(TENON_ERROR_VALUE, "no tensor type is named " + quote(name));
 }
 
+namespace {
+
+struct ComponentPlace {
+  std::string name;
+  int64_t offset;
+  bool operator==(const ComponentPlace& other) const = default;
+};
+std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
+                        const std::vector<ComponentPlace>& components) {
+  std::string text = std::to_string(bytes) + " bytes";
+  if (alignment != 0) text += " aligned to " + std::to_string(alignment);
+  if (fingerprint != 0) text += ", members of fingerprint " + std::to_string(fingerprint);
+  std::vector<std::string> places;
+  for (const ComponentPlace& place : components)
+    places.push_back(place.name + " at " + std::to_string(place.offset));
+  return text + (places.empty() ? "" : ", components " + join(places, ", "));
+}
+
+}  // namespace
+
+void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout& layout) const {
+  const tenon_type_descriptor& own = type.descriptor;
+  if (layout.payload_size == 0) return;  // the caller reads none
+  std::vector<ComponentPlace> theirs, ours;
+  for (int64_t i = 0; i < layout.component_count; ++i)
+    theirs.push_back({layout.components[i], layout.component_offsets[i]});
+  if (own.payload_size > 0) {
+    const PayloadRef probe(make_payload(type.id, own.payload_size));
+    for (int64_t i = 0; i < own.component_count; ++i) {
+      const auto* place = reinterpret_cast<const char*>(own.component(probe->data(), i));
+      ours.push_back({own.components[i],
+                      place == nullptr ? -1 : place - static_cast<const char*>(probe->data())});
+    }
+  }
+  const auto differ = [](int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; };
+  if (own.payload_size == layout.payload_size &&
+      !differ(own.payload_alignment, layout.payload_alignment) &&
+      !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
+    return;
+  const std::string user =
+      layout.user == nullptr ? "the application" : "plugin '" + std::string(layout.user) + "'";
+  throw Error(
+      TENON_ERROR_TYPE,
+      "type " + type.name + " has two layouts: in plugin '" + type.provider + "' " +
+          layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours) +
+          "; in " + user + " " +
+          layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs) +
+          "; build both with the same definition of its struct");
+}
+
 void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
   finder_ = std::move(finder);
 }
@@ -327,6 +389,10 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
           descriptor.payload_size == 0))) {
       throw Error(TENON_ERROR_VALUE,
                   what + ": it has component tensors, but no payload, names or way to reach them");
+    }
+    if ((descriptor.attributes == nullptr) != (descriptor.restore == nullptr)) {
+      throw Error(TENON_ERROR_VALUE,
+                  what + ": it has only one of attributes and restore; set both or neither");
     }
     for (int64_t i = 0; i < descriptor.component_count; ++i) {
       if (descriptor.components[i] == nullptr)

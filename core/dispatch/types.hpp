@@ -58,10 +58,20 @@ struct TensorType {
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
   // Where a payload of this type keeps one of its tensors. Throws when the plugin does not say.
   Tensor*& component(Payload& payload, int64_t index) const;
+  // The nearest in its line that says how to convert to Tensor; null when none does.
+  const TensorType* converter() const;
   bool has_gradients() const;  // whether tensors of it may require grad
   // Whether calls ask it at all; others are to ops what any foreign object is.
   bool dispatches() const;
 };
+
+struct PayloadRelease {
+  void operator()(Payload* payload) const { payload->release(); }
+};
+using PayloadRef = std::unique_ptr<Payload, PayloadRelease>;
+
+// The type whose component tensors the tensor's payload has; null when it has none.
+const TensorType* component_owner(const Tensor& tensor);
 
 // An implementation of one op for a set of types.
 struct Override {
@@ -119,6 +129,8 @@ class TypeTable {
   const TensorType& checked(uint32_t id) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const TensorType& require(std::string_view name) const;
+  // Throws TypeError when payloads of the type have another layout.
+  void check_layout(const TensorType& type, const tenon_payload_layout& layout) const;
   void set_finder(std::function<void(std::string_view name)> finder);
   // Before a type's objects meet ops: has the overrides that other plugins bring for it and its
   // ancestors loaded, which another thread may be doing just now.

@@ -43,7 +43,7 @@ std::string key_list(const std::vector<std::string>& keys) {
 
 void save_module(tenon_module& module, const std::string& path) {
   const StoredTensors state = collect(module);
-  save_tensors(path, state.tensors, state.types);
+  save_tensors(path, state.tensors, state.metadata);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {
@@ -71,6 +71,15 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
   }
   std::unordered_set<std::string_view> known;
   for (const NamedTensor& own : state) known.insert(own.name);
+  // A plain file says nothing of types; one that does must mean the same ones.
+  for (const auto& [key, type] : stored.metadata) {
+    const std::string name = key.substr(key.find(" of ") + 4);
+    const std::string saved = stored_type(file, name);
+    if (!saved.empty() && saved != type) {
+      report.mismatched.push_back("type mismatch for " + name + ": it is a " + saved +
+                                  " in checkpoint, the type in current model is " + type + ".");
+    }
+  }
   for (const NamedTensor& saved : file.tensors) {
     if (!known.contains(saved.name)) report.unexpected.push_back(saved.name);
   }

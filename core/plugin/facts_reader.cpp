@@ -196,6 +196,18 @@ void FactsCollector::add_type(const tenon_tree& object) {
       refuse("\"handler\" of its fact \"type\" is not true or false", "make it one");
     type.handler = handler->as_bool();
   }
+  if (const tenon_tree* payload = object.find("payload")) {
+    const auto part = [&](int64_t index) {
+      const tenon_tree* number = payload->at(index);
+      return number->is_int() && number->as_int() >= 0 ? number->as_int() : int64_t{-1};
+    };
+    if (payload->is_array() && payload->size() == 3) type.payload = {part(0), part(1), part(2)};
+    if (!payload->is_array() || payload->size() != 3 ||
+        std::count(type.payload.begin(), type.payload.end(), -1) != 0) {
+      refuse("\"payload\" of its fact \"type\" is not [size, alignment, fingerprint]",
+             "write three integers");
+    }
+  }
   facts_.types.push_back(std::move(type));
 }
 

@@ -1,6 +1,7 @@
 // What a plugin declares, read from its file without running any of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,7 @@ struct TypeFacts {
   int64_t flags = 0;
   int64_t fallback = 0;
   int64_t metadata = 0;
+  std::array<int64_t, 3> payload{};  // size, alignment, fingerprint; zeros: not declared
   bool handler = false;
 
   std::string_view name() const { return type; }

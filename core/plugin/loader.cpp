@@ -450,6 +450,16 @@ void Load::compare_items(const tenon_plugin& plugin) const {
                               std::to_string(type.metadata));
           differences.compare(name, "handler", facts.handler ? "yes" : "no",
                               type.handler != nullptr ? "yes" : "no");
+          if (facts.payload == std::array<int64_t, 3>{}) return;  // plain C
+          const auto layout = [](int64_t bytes, int64_t alignment, int64_t fingerprint) {
+            return std::to_string(bytes) + " bytes aligned to " + std::to_string(alignment) +
+                   ", fingerprint " + std::to_string(fingerprint);
+          };
+          const bool told = type.size >= sizeof(tenon_type_descriptor);
+          differences.compare(name, "payload",
+                              layout(facts.payload[0], facts.payload[1], facts.payload[2]),
+                              layout(type.payload_size, told ? type.payload_alignment : 0,
+                                     told ? int64_t{type.payload_fingerprint} : 0));
         });
   match("override ", facts_.overrides, overrides, differences,
         [&](const OverrideFacts& facts, const tenon_override_descriptor& entry) {
@@ -461,7 +471,8 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   if (text.empty()) return;
   fail(PluginStage::Register, "it registers other than it declares: " + text,
        "name in TENON_PLUGIN's list, and in that of types and overrides which TENON_PLUGIN_TYPES "
-       "takes, what TENON_OP, TENON_TYPE and the like have declared, and nothing else");
+       "and TENON_PLUGIN_FULL take, what TENON_OP, TENON_TYPE and the like have declared, and "
+       "nothing else");
 }
 
 void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {

@@ -347,6 +347,51 @@ void PluginManager::build_index() {
 
 // ---- who provides what ----
 
+namespace {
+
+// What tells two schemas of one item apart, as part of a message; "" when they are the same.
+std::string schema_difference_text(std::string_view a, const std::string& a_provider,
+                                   std::string_view b, const std::string& b_provider) {
+  try {
+    return schema_difference(parse_schema(a), a_provider, parse_schema(b), b_provider);
+  } catch (const Error&) {  // loading the plugin will say what is wrong with it
+    return "";
+  }
+}
+
+std::string schema_of(const PluginFacts& facts, ItemKind kind, std::string_view name) {
+  const auto find = [&](const auto& items) {
+    for (const auto& item : items) {
+      if (item.name() == name) return item.schema;
+    }
+    return std::string();
+  };
+  return kind == ItemKind::Op       ? find(facts.ops)
+         : kind == ItemKind::Module ? find(facts.modules)
+                                    : std::string();
+}
+
+// Whether two plugins mean different things by one name, so that being asked for by name does not
+// rank them: who names a plugin may not know that it takes another's name.
+bool redefines(const PluginFacts& a, const PluginFacts& b, ItemKind kind, std::string_view name) {
+  if (kind != ItemKind::Type) {
+    const std::string schema = schema_of(a, kind, name);
+    const std::string other = schema_of(b, kind, name);
+    return schema != other && !schema_difference_text(schema, a.id, other, b.id).empty();
+  }
+  const auto find = [&](const PluginFacts& facts) {
+    return std::find_if(facts.types.begin(), facts.types.end(),
+                        [&](const TypeFacts& type) { return type.name() == name; });
+  };
+  const auto mine = find(a), theirs = find(b);
+  return mine->parent != theirs->parent || mine->payload != theirs->payload;
+}
+bool redefines(const OverrideFacts& a, const OverrideFacts& b) {
+  return a.accepts != b.accepts || !schema_difference_text(a.schema, "a", b.schema, "b").empty();
+}
+
+}  // namespace
+
 std::vector<const PluginManager::Record*> PluginManager::best_providers(ItemKind kind,
                                                                         std::string_view name,
                                                                         std::string* reason) const {
@@ -371,9 +416,18 @@ std::vector<const PluginManager::Record*> PluginManager::best_providers(ItemKind
     if (const Record* record = policies_->by_place(named, reason)) return {record};
   }
   if (!named.empty()) {
-    if (named.size() == 1 && candidates.size() > 1 && reason != nullptr)
+    // Above those that provide the same, not above those whose name it takes for something else.
+    std::vector<const Record*> rivals = named;
+    for (const Record* other : sound) {
+      if (std::find(named.begin(), named.end(), other) == named.end() &&
+          std::any_of(named.begin(), named.end(), [&](const Record* record) {
+            return redefines(*record->found.facts, *other->found.facts, kind, name);
+          }))
+        rivals.push_back(other);
+    }
+    if (rivals.size() == 1 && candidates.size() > 1 && reason != nullptr)
       *reason = "asked for by name";
-    return named;
+    return rivals;
   }
   if (!sound.empty()) return sound;
   return {candidates.begin(), candidates.end()};
@@ -428,32 +482,6 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
   say(ranked_by);
   return ProviderStanding::Chosen;
 }
-
-namespace {
-
-// What tells two schemas of one item apart, as part of a message; "" when they are the same.
-std::string schema_difference_text(std::string_view a, const std::string& a_provider,
-                                   std::string_view b, const std::string& b_provider) {
-  try {
-    return schema_difference(parse_schema(a), a_provider, parse_schema(b), b_provider);
-  } catch (const Error&) {  // loading the plugin will say what is wrong with it
-    return "";
-  }
-}
-
-std::string schema_of(const PluginFacts& facts, ItemKind kind, std::string_view name) {
-  const auto find = [&](const auto& items) {
-    for (const auto& item : items) {
-      if (item.name() == name) return item.schema;
-    }
-    return std::string();
-  };
-  return kind == ItemKind::Op       ? find(facts.ops)
-         : kind == ItemKind::Module ? find(facts.modules)
-                                    : std::string();
-}
-
-}  // namespace
 
 // For plugins that are asked for by name: all of it that cannot be used because of another plugin.
 std::optional<PluginFailure> PluginManager::conflict(const Record& record) const {
@@ -531,8 +559,21 @@ const PluginManager::Record* PluginManager::ranked(const RuleTarget& target,
   for (const Record* record : candidates) {
     if (record->named || record->configured) named.push_back(record);
   }
-  if (named.size() == 1) return named.front();
-  return policies_->by_place(named);
+  if (named.size() == candidates.size()) return policies_->by_place(named);
+  if (named.size() != 1) return nullptr;
+  const auto entry_of = [&](const Record& record) {
+    const auto& entries = record.found.facts->overrides;
+    return std::find_if(entries.begin(), entries.end(),
+                        [&](const OverrideFacts& entry) { return entry.key == target.key; });
+  };
+  const auto own = entry_of(*named.front());
+  for (const Record* record : candidates) {
+    const auto other = entry_of(*record);
+    if (own != named.front()->found.facts->overrides.end() &&
+        other != record->found.facts->overrides.end() && redefines(*own, *other))
+      return nullptr;
+  }
+  return named.front();
 }
 
 // ---- loading ----

@@ -79,6 +79,8 @@ class Explanation {
     const bool bound = passes(refusal, [&] {
       flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
                          bound_);
+      if ((flags_ & TENON_TENSOR_TYPED) != 0)
+        flags_ |= gather_carried(implementation_, bound_.values).flags;
     });
     if (bound) {
       put_arguments();

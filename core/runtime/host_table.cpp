@@ -62,7 +62,9 @@ void require_not_null(const T* pointer, const char* what) {
 // Of the tensor types unrelated to Tensor there are only shape and dtype.
 void require_data(const Tensor* tensor, const char* what) {
   require_not_null(tensor, what);
-  if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
+  if (!tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
+  if (!tensor->typed())
+    throw Error(TENON_ERROR_TYPE, std::string(what) + " has a shape but no data");
   throw Error(TENON_ERROR_TYPE, std::string(what) + " must be Tensor, not " +
                                     TypeTable::process().at(tensor->view.type).name +
                                     ", which has no data of its own; convert it first");
@@ -197,9 +199,11 @@ tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
     if (!tensor->typed()) {
+      require_data(tensor, "the tensor");
       *result = item(*tensor);
       return;
     }
+    const GradModeGuard reading(false);
     const TensorRef plain = to_plain(*const_cast<Tensor*>(tensor));
     *result = item(*plain);
   });
@@ -236,6 +240,7 @@ tenon_status tensor_set_requires_grad(tenon_tensor* tensor, int32_t requires_gra
                                       tenon_error** error) {
   return guarded(error, [&] {
     require_gradients(tensor);
+    refresh_history(*tensor);
     set_requires_grad(*tensor, requires_grad != 0);
   });
 }
@@ -264,7 +269,7 @@ tenon_status tensor_retain_grad(tenon_tensor* tensor, tenon_error** error) {
 tenon_status tensor_detach(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(tensor, "the tensor");
-    *result = make_detached(*tensor).give();
+    *result = detach(*tensor).give();
   });
 }
 tenon_status saved_hooks_push(const tenon_saved_hooks* hooks, tenon_error** error) {
@@ -334,6 +339,7 @@ tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor
                          tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(dual, "the tensor");
+    refresh_history(*dual);
     TensorRef carried(tangent_of(*dual));
     *primal = (carried ? without_tangent(*dual) : TensorRef(dual)).give();
     *tangent = carried.give();
@@ -797,16 +803,18 @@ tenon_status tensors_save(const char* path, const tenon_string* names, tenon_ten
     StoredTensors list;
     for (int64_t i = 0; i < count; ++i) {
       require_not_null(tensors[i], "a tensor to save");
-      list.add(std::string(names[i].data, static_cast<size_t>(names[i].length)),
-               TensorRef(tensors[i]));
+      list.add_whole(std::string(names[i].data, static_cast<size_t>(names[i].length)),
+                     TensorRef(tensors[i]));
     }
-    save_tensors(path, list.tensors, list.types);
+    save_tensors(path, list.tensors, list.metadata);
   });
 }
 tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
                           tenon_error** error) {
   return guarded(error, [&] {
     TensorFile file = load_tensors(path);
+    plugin_manager();
+    restore_types(file);
     std::vector<std::string> texts;
     std::vector<TensorRef> list;
     for (NamedTensor& entry : file.tensors) {
@@ -828,6 +836,17 @@ tenon_status type_find(const char* name, uint32_t* type, tenon_error** error) {
     require_not_null(name, "the name of the type");
     plugin_manager();
     *type = TypeTable::process().require(name).id;
+  });
+}
+tenon_status type_find_layout(const char* name, const tenon_payload_layout* layout, uint32_t* type,
+                              tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(name, "the name of the type");
+    require_not_null(layout, "the layout of the type");
+    plugin_manager();
+    const TensorType& found = TypeTable::process().require(name);
+    TypeTable::process().check_layout(found, *layout);
+    *type = found.id;
   });
 }
 const char* type_name(uint32_t type) {

@@ -136,12 +136,16 @@ AT(tenon_call, keywords, 56);
 AT(tenon_call, keyword_count, 72);
 AT(tenon_call, positional, 80);
 
-SIZE(tenon_type_descriptor, 144);
+SIZE(tenon_type_descriptor, 176);
 AT(tenon_type_descriptor, name, 8);
 AT(tenon_type_descriptor, fallback, 32);
 AT(tenon_type_descriptor, payload_size, 40);
 AT(tenon_type_descriptor, handler, 56);
 AT(tenon_type_descriptor, from_tensor, 96);
+AT(tenon_type_descriptor, payload_alignment, 144);
+AT(tenon_type_descriptor, attributes, 160);
+SIZE(tenon_payload_layout, 64);
+AT(tenon_payload_layout, user, 56);
 
 SIZE(tenon_override_descriptor, 64);
 AT(tenon_override_descriptor, schema, 8);
@@ -188,7 +192,8 @@ SLOT(mode_enter_module, 159);
 SLOT(op_call_filled, 160);
 SLOT(dispatch_disable, 161);
 SLOT(op_returns_tuple, 163);
-SIZE(tenon_host, 16 + 8 * 164);
+SLOT(type_find_layout, 164);
+SIZE(tenon_host, 16 + 8 * 165);
 
 /* ---- codes that are written into files and plugins ---- */
 

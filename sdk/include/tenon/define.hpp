@@ -196,7 +196,7 @@ constexpr bool check_rules() {
   return fits;
 }
 
-template <class D>
+template <class D, bool Override>
 constexpr bool check_types() {
   bool fits = check_members<D>();
   TENON_REQUIRE(Has_element<D>::value != Has_forward<D>::value,
@@ -217,17 +217,18 @@ constexpr bool check_types() {
                                  F::Inputs::count < F::inputs ? F::Inputs::count : F::inputs)>{}),
                   "a parameter of forward has a type that the schema's does not arrive as; "
                   "sdk/README.md has the table");
-    fits = check_results<D, typename F::Result>() && fits;
+    fits = check_results<D, typename F::Result, Override>() && fits;
   } else if constexpr (Has_element<D>::value) {
     fits = check_element<D>() && fits;
   }
   return check_rules<D>() && fits;
 }
 // What a definition's own types show to be wrong is explained; nothing more is made of it then.
-template <class D>
+// Overrides may decline.
+template <class D, bool Override = false>
 constexpr bool check_definition() {
   if constexpr (check_schema_text<D>())
-    return check_types<D>();
+    return check_types<D, Override>();
   else
     return false;
 }
@@ -252,9 +253,9 @@ constexpr tenon_op_descriptor describe_op() {
   if constexpr (Has_not_overridable<D>::value) op.not_overridable = D::not_overridable;
   return op;
 }
-template <class D>
+template <class D, bool Override = false>
 constexpr tenon_op_descriptor make_op() {
-  if constexpr (check_definition<D>())
+  if constexpr (check_definition<D, Override>())
     return describe_op<D>();
   else
     return tenon_op_descriptor{};

@@ -150,6 +150,24 @@ struct ResidualOf<std::tuple<T...>> {
 
 // ---- forward ----
 
+// What forward may return to decline: Results, which type.hpp defines, in overrides.
+template <class R>
+struct MayDecline : std::false_type {};
+template <class D, class R>
+void give_forward(R&& result, tenon_value* results) {
+  if constexpr (MayDecline<std::decay_t<R>>::value)
+    result.give(results, Form<D>::schema.returns == 0 ? 1 : Form<D>::schema.returns);
+  else
+    give_results(std::forward<R>(result), results);
+}
+template <class R>
+bool declined(const R& result) {
+  if constexpr (MayDecline<R>::value)
+    return result.declined();
+  else
+    return (void)result, false;
+}
+
 template <class... P, size_t... I>
 constexpr bool inputs_fit(const SchemaCounts& schema, Types<P...>, std::index_sequence<I...>) {
   return (takes<P>(schema.types[I]) && ...);
@@ -182,23 +200,27 @@ struct ResultsFit<std::tuple<Parts...>> {
   }
 };
 // Whether forward returns what the schema says.
-template <class D, class Returned>
+template <class D, class Returned, bool Override>
 constexpr bool check_results() {
   bool fits = true;
   using Result = std::remove_cv_t<std::remove_reference_t<typename ResultOf<Returned>::Type>>;
-  constexpr SchemaCounts schema = count_schema(D::schema);
-  TENON_REQUIRE(count_results<Result>() == schema.returns,
-                "forward must return as many results as the schema: a std::tuple for several");
-  if constexpr (count_results<Result>() == schema.returns) {
-    TENON_REQUIRE(schema.returns != 1 || !schema.tuple || IsTuple<Result>::value,
-                  "the schema's result is a tuple of one: forward returns a std::tuple<Tensor>, or "
-                  "the schema drops the parentheses");
-    TENON_REQUIRE(schema.returns != 1 || schema.tuple || !IsTuple<Result>::value,
-                  "the schema's result is not a tuple: forward returns it bare, or the schema puts "
-                  "it in parentheses");
-    TENON_REQUIRE(ResultsFit<Result>::fit(schema),
-                  "forward returns a type that is not the schema's result; sdk/README.md has the "
-                  "table");
+  if constexpr (!(Override && MayDecline<Result>::value)) {
+    constexpr SchemaCounts schema = count_schema(D::schema);
+    TENON_REQUIRE(count_results<Result>() == schema.returns,
+                  "forward must return as many results as the schema: a std::tuple for several");
+    if constexpr (count_results<Result>() == schema.returns) {
+      TENON_REQUIRE(
+          schema.returns != 1 || !schema.tuple || IsTuple<Result>::value,
+          "the schema's result is a tuple of one: forward returns a std::tuple<Tensor>, or "
+          "the schema drops the parentheses");
+      TENON_REQUIRE(
+          schema.returns != 1 || schema.tuple || !IsTuple<Result>::value,
+          "the schema's result is not a tuple: forward returns it bare, or the schema puts "
+          "it in parentheses");
+      TENON_REQUIRE(ResultsFit<Result>::fit(schema),
+                    "forward returns a type that is not the schema's result; sdk/README.md has the "
+                    "table");
+    }
   }
   return fits;
 }
@@ -212,21 +234,23 @@ void forward_into(Context& context, const tenon_value* arguments, tenon_value* r
     if constexpr (std::is_void_v<typename F::Result>)
       invoke<D, function>(arguments, context, from_value<P>(arguments[I])...);
     else
-      give_results(invoke<D, function>(arguments, context, from_value<P>(arguments[I])...),
-                   results);
+      give_forward<D>(invoke<D, function>(arguments, context, from_value<P>(arguments[I])...),
+                      results);
   } else if constexpr (Has_setup_context<D>::value) {
     auto result = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
-    invoke<D, &D::setup_context>(arguments, context, from_value<P>(arguments[I])...,
-                                 std::as_const(result));
-    give_results(std::move(result), results);
+    if (!declined(result)) {
+      invoke<D, &D::setup_context>(arguments, context, from_value<P>(arguments[I])...,
+                                   std::as_const(result));
+    }
+    give_forward<D>(std::move(result), results);
   } else if constexpr (F::residual) {
     auto made = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
-    keep_residual(context, std::move(made.second));
-    give_results(std::move(made.first), results);
+    if (!declined(made.first)) keep_residual(context, std::move(made.second));
+    give_forward<D>(std::move(made.first), results);
   } else if constexpr (std::is_void_v<typename F::Result>) {
     invoke<D, function>(arguments, from_value<P>(arguments[I])...);
   } else {
-    give_results(invoke<D, function>(arguments, from_value<P>(arguments[I])...), results);
+    give_forward<D>(invoke<D, function>(arguments, from_value<P>(arguments[I])...), results);
   }
 }
 

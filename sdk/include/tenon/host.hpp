@@ -27,7 +27,8 @@ namespace detail {
 // error.
 struct PluginHost {
   const tenon_host* host = nullptr;
-  bool entered = false;  // the host has called the entry: ops can be found
+  bool entered = false;      // the host has called the entry: ops can be found
+  const char* id = nullptr;  // the plugin's
 };
 extern "C" __attribute__((visibility("hidden")))
 PluginHost tenon_programs_include_tenon_hpp_and_plugins_have_TENON_PLUGIN;
@@ -36,12 +37,14 @@ inline PluginHost& plugin_host() noexcept {
 }
 // False while static objects of a plugin are made: ops are looked up at their first use then.
 inline bool host_entered() noexcept { return plugin_host().entered; }
+inline const char* binary_id() noexcept { return plugin_host().id; }
 }  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::plugin_host().host; }
 #else
 namespace detail {
 inline const tenon_host* const application_host = tenon_host_get();
 constexpr bool host_entered() noexcept { return true; }
+constexpr const char* binary_id() noexcept { return nullptr; }
 }  // namespace detail
 inline const tenon_host& host() noexcept { return *detail::application_host; }
 #endif

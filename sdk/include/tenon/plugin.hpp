@@ -89,7 +89,7 @@ inline tenon_status enter(const tenon_host* host, const tenon_plugin* table,
     constexpr char text[] = "the host's boundary is older than the one this plugin was built for";
     return host->error_set(error, TENON_ERROR_PLUGIN, text, sizeof(text) - 1);
   }
-  plugin_host() = {host, true};
+  plugin_host() = {host, true, table->id};
   *plugin = table;
   return TENON_OK;
 }
@@ -109,13 +109,14 @@ TENON_NAMESPACE_END
 //   #define DIAGONAL(type, override) type(Diagonal) override(AddDiagonals)
 //
 // TENON_PLUGIN_WITH takes flags and an init function `tenon_status (const tenon_tree* options,
-// tenon_error**)` (or nullptr).
+// tenon_error**)`; TENON_PLUGIN_FULL takes everything: both lists, flags, init, and a shutdown
+// function `void ()`. 0 and nullptr stand for what there is not.
 #define TENON_PLUGIN(name, version_text, LIST) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, 0, nullptr)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, 0, nullptr, nullptr)
 #define TENON_PLUGIN_TYPES(name, version_text, LIST, TYPES) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, 0, nullptr)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, 0, nullptr, nullptr)
 #define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function) \
-  TENON_PLUGIN_TABLE(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function)
+  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function, nullptr)
 #define TENON_NOTHING(first, second)
 
 #define TENON_DECLARE_OP(Definition) \
@@ -135,7 +136,8 @@ TENON_NAMESPACE_END
 #define TENON_LIST_MODULE(Definition) &tenon_module_##Definition,
 #define TENON_LIST_NOTHING(Definition)
 
-#define TENON_PLUGIN_TABLE(name, version_text, LIST, TYPES, plugin_flags, init_function)        \
+#define TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, plugin_flags, init_function,         \
+                          shutdown_function)                                                    \
   LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                                  \
   TYPES(TENON_DECLARE_TYPE, TENON_DECLARE_OVERRIDE)                                             \
   namespace {                                                                                   \
@@ -163,7 +165,7 @@ TENON_NAMESPACE_END
       tenon_modules_of_##name,                                                                  \
       sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                                      \
       init_function,                                                                            \
-      nullptr,                                                                                  \
+      shutdown_function,                                                                        \
       tenon_types_of_##name,                                                                    \
       sizeof(tenon_types_of_##name) / sizeof(void*) - 1,                                        \
       tenon_overrides_of_##name,                                                                \

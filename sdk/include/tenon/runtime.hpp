@@ -52,7 +52,9 @@ inline Module create_module(const Tree& tree) {
   return Module::take(module);
 }
 
-// safetensors files. Saving replaces the file as a whole or leaves the old one.
+// safetensors files. Saving replaces the file as a whole or leaves the old one. A tensor of another
+// type is stored as its components and made again by load_tensors, which loads its plugin;
+// TypeError where its type has no components or attributes that tell all of it.
 inline void save_tensors(const std::string& path,
                          const std::vector<std::pair<std::string, Tensor>>& tensors) {
   std::vector<tenon_string> names;

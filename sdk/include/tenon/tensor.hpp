@@ -63,8 +63,9 @@ class Tensor {
   bool is_contiguous() const { return (view_record().flags & TENON_TENSOR_CONTIGUOUS) != 0; }
   bool requires_grad() const {
     const uint32_t flags = view_record().flags;
-    if ((flags & (TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_VIEW)) == TENON_TENSOR_VIEW)
-      return host().tensor_requires_grad(handle_) != 0;  // its base may have been changed
+    // The base of a view may have been changed, and so may the components of a typed tensor.
+    if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_TYPED)) != 0)
+      return host().tensor_requires_grad(handle_) != 0;
     return (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
   }
   // Made in inference mode: cannot be saved for a backward.
@@ -81,7 +82,8 @@ class Tensor {
   }
 
   // ---- elements ----
-  // First element; T must be the dtype's type. Strides apply. TypeError otherwise.
+  // First element; T must be the dtype's type. Strides apply. TypeError otherwise, and for tensor
+  // types that have no data.
   template <class T>
   T* data() const {
     using Element = std::remove_const_t<T>;
@@ -89,6 +91,7 @@ class Tensor {
       throw TypeError(std::string("data of a ") + dtype_text(dtype()) + " tensor asked for as " +
                       dtype_text(dtype_of<Element>()));
     }
+    if ((view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0) fail_no_data();
     return static_cast<T*>(view_record().data);
   }
   // The single element of a one-element tensor.
@@ -144,6 +147,10 @@ class Tensor {
 #include "tenon/ops_methods.inc"
 
  private:
+  [[noreturn, gnu::cold, gnu::noinline]] void fail_no_data() const {
+    throw TypeError(std::string("a ") + host().type_name(view_record().type) +
+                    " has a shape but no data of its own; convert it with ensure_tensor first");
+  }
   tenon_tensor* handle_;
 };
 static_assert(sizeof(Tensor) == sizeof(tenon_tensor*), "lists of Tensor are lists of handles");

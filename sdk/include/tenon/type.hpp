@@ -22,7 +22,9 @@
 //   parent           "Tensor" or another type; without it the type is unrelated to Tensor: it has
 //                    shape and dtype, and no data. A payload begins with that of the parent (derive
 //                    from it), or is empty: then the parent's is used
-//   shape(), dtype   of objects unrelated to Tensor; dtype: static constexpr tenon::DType
+//   shape(), dtype   of objects unrelated to Tensor; dtype: a static constexpr tenon::DType, a
+//                    function dtype() or a member; without it that to which the components are
+//                    promoted
 //   text()           the text form; static text(const Tensor& self) where it needs the data
 //   to_tensor()      the conversion to a plain Tensor, or static to_tensor(const Tensor& self)
 //   from_tensor      static, (const Tensor& plain, const Tensor& like) -> Tensor: the way back;
@@ -33,8 +35,12 @@
 //                    handler or from a component carry
 //   merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
 //   components       static constexpr tenon::Component<T> components[] = {{"data", &T::data}}: the
-//                    tensors of a payload, by which it is saved. A type unrelated to Tensor that
-//                    has one needs neither shape nor conversions
+//                    tensors of a payload, by which it is saved, and whose history is that of an
+//                    object unrelated to Tensor: declare all of them. A type unrelated to Tensor
+//                    that has one needs neither shape nor conversions
+//   attributes()     the payload but its components as text, and static T from_attributes(
+//                    std::string_view text): by these load_tensors restores an object that has
+//                    other members than components
 //   project_gradient static, (const Tensor& gradient) -> Tensor: what a gradient of any type is for
 //                    a tensor of this type; without it gradients stay what they are
 //   partial          true: covers some ops on purpose
@@ -43,10 +49,11 @@
 // "A, B": a call has an operand of each), accepts (what else operands may be, default "Tensor";
 // "*": anything), doc, and forward: a function of the own signature's parameters, before which it
 // may take a `const Call&`. It answers by what it returns, of any kind, or declines by returning
-// Results(not_implemented). With a `backward` it is defined, recorded and differentiated as an op
-// is (define.hpp); without one its result's history is that of the ops that it was computed by.
-// Without a forward, and with types = "Tensor", it gives an op of any plugin another backward, jvp
-// or both; what it lacks stays the op's own, and a jvp declared `pointwise` follows the backward.
+// Results(not_implemented); a forward that may decline returns Results. With a `backward` it is
+// defined, recorded and differentiated as an op is (define.hpp); without one its result's history
+// is that of the ops that it was computed by. Without a forward, and with types = "Tensor", it
+// gives an op of any plugin another backward, jvp or both; what it lacks stays the op's own, and a
+// jvp declared `pointwise` follows the backward.
 #pragma once
 
 #include <array>
@@ -58,6 +65,7 @@
 #include <vector>
 
 #include "tenon/define.hpp"
+#include "tenon/payload_layout.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -139,6 +147,11 @@ class Results {
   int64_t count_ = 1;
 };
 
+namespace detail {
+template <>
+struct MayDecline<Results> : std::true_type {};
+}  // namespace detail
+
 // ---- text ----
 
 // As it is printed: None, 0.4, tensor(1.), ScalarTensor(N=5, value=2).
@@ -203,6 +216,8 @@ TENON_DETECT(tenon_function)
 TENON_DETECT(merge)
 TENON_DETECT(components)
 TENON_DETECT(project_gradient)
+TENON_DETECT(attributes)
+TENON_DETECT(from_attributes)
 TENON_DETECT(partial)
 TENON_DETECT(never_operand)
 TENON_DETECT(accepts)
@@ -229,21 +244,59 @@ struct TypeHas_metadata<D, std::void_t<decltype(&D::metadata)>>
 };
 
 template <class T>
-uint32_t type_id() {
-  static const uint32_t id = [] {
-    uint32_t found = 0;
-    check(host().type_find, T::name, &found);
-    return found;
-  }();
-  return id;
-}
-
-template <class T>
 constexpr int64_t component_count() {
   if constexpr (TypeHas_components<T>::value)
     return static_cast<int64_t>(std::size(T::components));
   else
     return 0;
+}
+
+// A Tensor is its handle and nothing else, so a payload's tensors are reached as handles.
+template <class T>
+tenon_tensor** component_place(void* payload, int64_t index) {
+  static_assert(sizeof(Tensor) == sizeof(tenon_tensor*), "a Tensor is one handle");
+  return reinterpret_cast<tenon_tensor**>(
+      &(static_cast<T*>(payload)->*(T::components[index].member)));
+}
+template <class T, size_t... I>
+constexpr std::array<const char*, sizeof...(I)> component_names(std::index_sequence<I...>) {
+  return {T::components[I].name...};
+}
+template <class T>
+struct ComponentNames {
+  static constexpr auto value =
+      component_names<T>(std::make_index_sequence<static_cast<size_t>(component_count<T>())>{});
+};
+
+// Found by name, with the layout that this binary reads its payloads by.
+template <class T>
+uint32_t type_id() {
+  static const uint32_t id = [] {
+    constexpr auto count = static_cast<size_t>(component_count<T>());
+    tenon_payload_layout layout{};
+    layout.size = sizeof(layout);
+    layout.user = binary_id();
+    int64_t offsets[count + 1] = {};
+    if constexpr (!std::is_empty_v<T>) {
+      layout.fingerprint = payload_fingerprint<T>();
+      layout.payload_size = sizeof(T);
+      layout.payload_alignment = alignof(T);
+      layout.component_count = static_cast<int64_t>(count);
+      alignas(T) unsigned char memory[sizeof(T)];
+      for (size_t i = 0; i < count; ++i) {
+        if constexpr (count > 0)
+          offsets[i] = reinterpret_cast<unsigned char*>(
+                           component_place<T>(memory, static_cast<int64_t>(i))) -
+                       memory;
+      }
+      if constexpr (count > 0) layout.components = ComponentNames<T>::value.data();
+      layout.component_offsets = offsets;
+    }
+    uint32_t found = 0;
+    check(host().type_find_layout, T::name, &layout, &found);
+    return found;
+  }();
+  return id;
 }
 
 template <class T>
@@ -253,6 +306,35 @@ T* payload_of(const tenon_tensor* tensor) {
     return &nothing;
   } else {
     return static_cast<T*>(host().typed_payload(tensor));
+  }
+}
+
+// What the type says, as a constant, a function or a member of the payload; else that to which its
+// components are promoted, f32 where there are none.
+template <class T>
+DType dtype_of_payload(const T& payload) {
+  if constexpr (TypeHas_dtype<T>::value) {
+    using Said = decltype(&T::dtype);
+    if constexpr (std::is_member_function_pointer_v<Said>)
+      return payload.dtype();
+    else if constexpr (std::is_member_object_pointer_v<Said>)
+      return payload.*(&T::dtype);
+    else
+      return T::dtype;
+  } else {
+    DType dtype = DType::none;
+    if constexpr (component_count<T>() > 0) {
+      for (const auto& component : T::components) {
+        const Tensor& tensor = payload.*(component.member);
+        if (!tensor.defined()) continue;
+        dtype =
+            dtype == DType::none
+                ? tensor.dtype()
+                : static_cast<DType>(host().promote_dtypes(
+                      static_cast<tenon_dtype>(dtype), static_cast<tenon_dtype>(tensor.dtype())));
+      }
+    }
+    return dtype == DType::none ? f32 : dtype;
   }
 }
 
@@ -284,8 +366,7 @@ template <class T, class... Arguments>
 Tensor make(Arguments&&... arguments) {
   static_assert(std::is_nothrow_move_constructible_v<T>, "payloads move without fail");
   T payload{std::forward<Arguments>(arguments)...};
-  tenon_dtype dtype = TENON_F32;
-  if constexpr (detail::TypeHas_dtype<T>::value) dtype = static_cast<tenon_dtype>(T::dtype);
+  const tenon_dtype dtype = static_cast<tenon_dtype>(detail::dtype_of_payload(payload));
   void* memory = nullptr;
   void** const place =
       std::is_empty_v<T> ? nullptr : &memory;  // null: the parent's payload, if any
@@ -298,9 +379,8 @@ Tensor make(Arguments&&... arguments) {
     const Tensor& component = payload.*(T::components[0].member);
     if (!component.defined()) throw ValueError(std::string(T::name) + " needs its tensor");
     const auto shape = component.shape();
-    detail::check(host().typed_create, detail::type_id<T>(),
-                  static_cast<tenon_dtype>(component.dtype()), shape.size(), shape.data(), place,
-                  &result);
+    detail::check(host().typed_create, detail::type_id<T>(), dtype, shape.size(), shape.data(),
+                  place, &result);
   } else {
     detail::check(host().typed_create, detail::type_id<T>(), dtype, int64_t{0},
                   static_cast<const int64_t*>(nullptr), place, &result);
@@ -581,26 +661,22 @@ tenon_status run_project_gradient(void*, tenon_tensor* gradient, tenon_tensor** 
   return guarded(error,
                  [&] { *result = Tensor(T::project_gradient(Tensor::borrow(gradient))).give(); });
 }
-// A Tensor is its handle and nothing else, so a payload's tensors are reached as handles.
-template <class T>
-tenon_tensor** component_place(void* payload, int64_t index) {
-  static_assert(sizeof(Tensor) == sizeof(tenon_tensor*), "a Tensor is one handle");
-  return reinterpret_cast<tenon_tensor**>(
-      &(static_cast<T*>(payload)->*(T::components[index].member)));
-}
 template <class T>
 tenon_status copy_payload(void*, const void* payload, void* copy, tenon_error** error) {
   return guarded(error, [&] { ::new (copy) T(*static_cast<const T*>(payload)); });
 }
-template <class T, size_t... I>
-constexpr std::array<const char*, sizeof...(I)> component_names(std::index_sequence<I...>) {
-  return {T::components[I].name...};
+template <class T>
+tenon_status run_attributes(void*, const void* payload, tenon_value* text, tenon_error** error) {
+  return guarded(
+      error, [&] { give_result(std::string(static_cast<const T*>(payload)->attributes()), text); });
 }
 template <class T>
-struct ComponentNames {
-  static constexpr auto value =
-      component_names<T>(std::make_index_sequence<static_cast<size_t>(component_count<T>())>{});
-};
+tenon_status run_restore(void*, const char* text, int64_t length, void* payload,
+                         tenon_error** error) {
+  return guarded(error, [&] {
+    ::new (payload) T(T::from_attributes(std::string_view(text, static_cast<size_t>(length))));
+  });
+}
 
 template <class T>
 constexpr tenon_type_descriptor make_type() {
@@ -615,10 +691,18 @@ constexpr tenon_type_descriptor make_type() {
   if constexpr (!std::is_empty_v<T>) {
     static_assert(alignof(T) <= 64, "payloads are aligned to 64 bytes at most");
     type.payload_size = sizeof(T);
+    type.payload_alignment = alignof(T);
+    type.payload_fingerprint = payload_fingerprint<T>();
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = destroy_payload<T>;
     if constexpr (TypeHas_merge<T>::value || std::is_default_constructible_v<T>)
       type.merge = run_merge<T>;
     if constexpr (std::is_copy_constructible_v<T>) type.copy = copy_payload<T>;
+    static_assert(TypeHas_attributes<T>::value == TypeHas_from_attributes<T>::value,
+                  "attributes() and from_attributes are one the inverse of the other: give both");
+    if constexpr (TypeHas_from_attributes<T>::value) {
+      type.attributes = run_attributes<T>;
+      type.restore = run_restore<T>;
+    }
   }
   if constexpr (TypeHas_components<T>::value) {
     type.components = ComponentNames<T>::value.data();
@@ -650,7 +734,17 @@ struct TypeFact {
     writer.number(fallback_of<T>());
     writer.raw(",\"metadata\":");
     writer.number(metadata_of<T>());
-    writer.raw(TypeHas_tenon_function<T>::value ? ",\"handler\":true}}" : ",\"handler\":false}}");
+    writer.raw(TypeHas_tenon_function<T>::value ? ",\"handler\":true" : ",\"handler\":false");
+    if constexpr (!std::is_empty_v<T>) {
+      writer.raw(",\"payload\":[");
+      writer.number(sizeof(T));
+      writer.put(',');
+      writer.number(alignof(T));
+      writer.put(',');
+      writer.number(payload_fingerprint<T>());
+      writer.put(']');
+    }
+    writer.raw("}}");
   }
 };
 
@@ -715,7 +809,7 @@ template <class D>
 struct OverrideRules {
   static constexpr tenon_op_descriptor make() {
     if constexpr (Has_forward<D>::value)
-      return make_op<D>();
+      return make_op<D, true>();
     else
       return make_rules<D>();
   }

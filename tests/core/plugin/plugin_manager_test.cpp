@@ -326,6 +326,26 @@ TEST_SUITE("plugin manager") {
     CHECK(world.state("plain") == PluginState::Indexed);
   }
 
+  TEST_CASE("rivals: being named does not rank what gives a name another meaning") {
+    World world;
+    world.folder.add("plain");
+    const PluginFailure failure = failure_of([&] { world.manager->load(fixture("other_schema")); });
+    CHECK(failure.stage == PluginStage::Register);
+    CHECK(contains(failure.problem,
+                   "op 'plain.add_one' would have two providers: nothing ranks it above or below "
+                   "'plain' ("));
+    CHECK(contains(failure.problem, "their schemas differ in parameter 2: "));
+    CHECK(world.registrar.names.empty());
+    // A policy that names it changes nothing, one that prefers it does.
+    PluginPolicy named = rules({}, {});
+    named.plugins = listed({"other_schema"});
+    world.folder.add("other_schema");
+    CHECK(world.manager->check(named).size() == 1);
+    world.manager->apply(rules({{"plain.add_one", "other_schema"}}, {}));
+    CHECK(world.manager->ensure_op("plain.add_one"));
+    CHECK(world.has("other_schema:plain.add_one"));
+  }
+
   TEST_CASE("rivals: one that comes late cannot replace what is registered") {
     World world;
     world.folder.add("plain");

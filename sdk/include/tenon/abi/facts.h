@@ -14,7 +14,8 @@
  *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...","flags":n,
  *     "samples":"[{...}]"}}
  *   {"module":{"schema","doc","samples"}}
- *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false}}
+ *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false,
+ *     "payload":[size,alignment,fingerprint]}}
  *   {"override":{"schema","doc","types","accepts"}}
  */
 #ifndef TENON_ABI_FACTS_H

@@ -455,6 +455,11 @@
   X(0, uint32_t, dispatch_disabled, (void))                                                        \
   /* 1 where the schema writes the results in parentheses: "(Tensor y)" is a tuple of one,         \
    * "Tensor" is not. [any-thread] */                                                                           \
-  X(0, int32_t, op_returns_tuple, (const tenon_op* op))
+  X(0, int32_t, op_returns_tuple, (const tenon_op* op))                                           \
+  /* ---- tensor types, continued ---- */                                                          \
+  /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
+   * type has another layout of them. A layout of size 0 reads nothing and fits. */                         \
+  X(0, tenon_status, type_find_layout,                                                             \
+    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
 
 #endif

@@ -112,7 +112,29 @@ typedef struct tenon_type_descriptor {
   tenon_tensor**(TENON_CALL* component)(void* payload, int64_t index);
   /* Constructs a payload like another. */
   tenon_status(TENON_CALL* copy)(void* self, const void* payload, void* copy, tenon_error** error);
+  /* What other binaries that use the type must agree on; 0: not known. */
+  int64_t payload_alignment;
+  uint32_t payload_fingerprint;
+  uint32_t reserved;
+  /* What of a payload is not in its components, as text for a file, given as a string; and a
+   * payload from such a text, its components null. Both null: there is nothing else. */
+  tenon_status(TENON_CALL* attributes)(void* self, const void* payload, tenon_value* text,
+                                       tenon_error** error);
+  tenon_status(TENON_CALL* restore)(void* self, const char* text, int64_t length, void* payload,
+                                    tenon_error** error);
 } tenon_type_descriptor;
+
+/* The payload of a type as one binary knows it. Growable: begins with its size. */
+typedef struct tenon_payload_layout {
+  uint32_t size;
+  uint32_t fingerprint;
+  int64_t payload_size;
+  int64_t payload_alignment;
+  const char* const* components;
+  const int64_t* component_offsets;
+  int64_t component_count;
+  const char* user; /* whose layout it is: a plugin's id; null: the application */
+} tenon_payload_layout;
 
 /* An implementation of one op for a set of types. Growable: begins with its size; lives as long as
  * the plugin is loaded. */
