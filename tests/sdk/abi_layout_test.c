@@ -144,8 +144,8 @@ AT(tenon_type_descriptor, handler, 56);
 AT(tenon_type_descriptor, from_tensor, 96);
 AT(tenon_type_descriptor, payload_alignment, 144);
 AT(tenon_type_descriptor, attributes, 160);
-SIZE(tenon_payload_layout, 64);
-AT(tenon_payload_layout, user, 56);
+SIZE(tenon_payload_layout, 56);
+AT(tenon_payload_layout, user, 48);
 
 SIZE(tenon_override_descriptor, 64);
 AT(tenon_override_descriptor, schema, 8);

@@ -458,7 +458,7 @@
   X(0, int32_t, op_returns_tuple, (const tenon_op* op))                                           \
   /* ---- tensor types, continued ---- */                                                          \
   /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
-   * type has another layout of them. A layout of size 0 reads nothing and fits. */                         \
+   * type has another layout of them. A layout of size 0 reads nothing and fits. */                \
   X(0, tenon_status, type_find_layout,                                                             \
     (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
 
