@@ -87,8 +87,8 @@ TEST_SUITE("sdk/op") {
   TEST_CASE("a call for the wrong number of results is refused, not written beyond its room") {
     const Tensor x = row({1, 3, 2});
     CHECK(has(refusal([&] { Op("max").call<Tensor>(x, 0); }).text, "2 results"));
-    CHECK(
-        has(refusal([&] { Op("add").call<std::tuple<Tensor, Tensor>>(x, x); }).text, "1 results"));
+    CHECK(has(refusal([&] { Op("add").call<std::tuple<Tensor, Tensor>>(x, x); }).text,
+              "has 1 result,"));
     const auto [values, indices] = Op("max").call<std::tuple<Tensor, Tensor>>(x, 0);
     CHECK(values.item() == 3);
     CHECK(indices.item<int64_t>() == 1);
