@@ -330,6 +330,25 @@ TEST_SUITE("sdk/mode") {
     CHECK(count.calls().empty());
   }
 
+  TEST_CASE("an op that calls itself without end is an error, in modes and recorded too") {
+    load_plugin(TENON_FIXTURES "/modes.so");
+    const Op endless("modes.endless");
+    const auto check = [&](const Tensor& x) {
+      const Refusal refused = refusal([&] { endless(x); });
+      CHECK(refused.kind == TENON_ERROR_RUNTIME);
+      CHECK(refused.op != "");
+      CHECK(has(refused.text, "endless recursion"));
+      CHECK(has(refused.text, "modes.endless -> modes.endless"));
+    };
+    check(row({1}));
+    check(leaf({1}));
+    check(tx("make").call<Tensor>("S2", row({1})));
+    CountMode count;
+    const ModeScope scope(count, Level::below_autograd);
+    check(row({1}));
+    CHECK(neg(row({1})).item() == -1);
+  }
+
   TEST_CASE("a recursion that goes through a mode is stopped as well") {
     class Late : public Mode {  // takes no part the first time
      public:
