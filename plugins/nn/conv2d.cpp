@@ -95,9 +95,9 @@ struct Geometry {
     shape.push(c);
     return shape;
   }
-  // Samples for one thread: at least some millions of multiplications.
+  // Samples that are worth a thread: a million multiplications, some 50 microseconds.
   int64_t grain() const {
-    return 1 + 4194304 / std::max<int64_t>(1, depth() * positions() * features);
+    return 1 + 1048576 / std::max<int64_t>(1, depth() * positions() * features);
   }
 
   void check_output(const Tensor& grad_output) const {
