@@ -9,6 +9,8 @@
 #include <mutex>
 #include <omp.h>
 
+#include "core/base/environment.hpp"
+
 #if defined(__SANITIZE_THREAD__)
 #define TENON_TSAN 1
 #elif defined(__has_feature)
@@ -36,7 +38,7 @@ void depart(void*) {}
 constexpr int32_t kMostThreads = 1024;
 
 int32_t default_count() noexcept {
-  if (const char* text = std::getenv("TENON_NUM_THREADS"); text != nullptr && *text != '\0') {
+  if (const char* text = environment("TENON_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     errno = 0;
     const long count = std::strtol(text, &end, 10);
