@@ -72,9 +72,9 @@ const std::vector<Member>& members() {
         R"({"path": "pipe", "format": "csv"})",
         R"({"path": "pipe", "format": "npy", "labels": "y.npy"})",
         R"({"path": ".", "format": "csv"})",
-        R"({"path": "blobs.csv", "label_column": -5})",
+
         R"({"path": "blobs.csv", "label_column": -6})",
-        R"({"path": "blobs.csv", "shape": [2, 2]})",
+
         R"({"path": "blobs.csv", "shape": [4]})",
         R"({"path": "blobs.csv", "shape": [0]})",
         R"({"path": "x.npy", "labels": "y.npy"})",
