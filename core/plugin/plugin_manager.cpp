@@ -1013,6 +1013,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     failures.push_back(std::move(failure));
   };
   std::vector<std::string> left_out;
+  std::vector<std::pair<std::string, std::string>> listed;  // path, name
   const auto is_missing = [&](const std::string& id) {
     return std::find(left_out.begin(), left_out.end(), id) != left_out.end();
   };
@@ -1020,6 +1021,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     if (plugin.mode == LoadMode::Never) {
       const Record* record =
           is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
+      if (record != nullptr) listed.emplace_back(record->found.path, plugin.name);
       if (record != nullptr && record->settled()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",
@@ -1038,6 +1040,22 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       refuse(error.failure);
       continue;
     }
+    if (const std::string& id = record->id();
+        !plugin.id.empty() && !id.empty() && id != plugin.id) {
+      refuse(make_failure(PluginStage::Find, plugin.id, record->found.path,
+                          "the file at this path is plugin " + quote(id),
+                          "correct `name` or `path`, or leave one of them out"));
+      continue;
+    }
+    if (std::any_of(listed.begin(), listed.end(), [&](const auto& one) {
+          return one.first == record->found.path && one.second != plugin.name;
+        })) {
+      refuse(make_failure(PluginStage::Find, record->id(), record->found.path,
+                          "the config lists it twice, by its id and by its path",
+                          "remove one of the entries"));
+      continue;
+    }
+    listed.emplace_back(record->found.path, plugin.name);
     if (record->state == PluginState::Failed) {
       refuse(*record->failure);
       continue;

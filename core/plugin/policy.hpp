@@ -29,6 +29,7 @@ struct PluginPolicy {
     std::string version;   // a VersionRange; empty: any
     std::string sha256;    // of the file; empty: any
     Tree options;          // handed to its init; may be empty
+    std::string id{};      // that a plugin named by its path must have; empty: any
     bool required = true;  // false: it may be missing
     bool glue = false;     // may override the ops of others for the types of others
   };

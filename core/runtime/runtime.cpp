@@ -177,6 +177,7 @@ PluginPolicy policy_of(const tenon_tree& config) {
     for (const tenon_tree& entry : plugins->children()) {
       PluginPolicy::Plugin plugin;
       plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
+      if (plugin.name != text(entry, "name")) plugin.id = text(entry, "name");
       const std::string mode = text(entry, "load");
       plugin.mode = mode == "eager"   ? LoadMode::Eager
                     : mode == "never" ? LoadMode::Never

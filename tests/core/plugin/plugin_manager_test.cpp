@@ -533,6 +533,22 @@ TEST_SUITE("plugin manager") {
     CHECK(failure_of([&] { second.manager->apply(version); }).stage == PluginStage::Version);
   }
 
+  TEST_CASE("policy: a name beside a path is checked, and no plugin is listed by both") {
+    World world;
+    const std::string path = world.folder.add("plain");
+    PluginPolicy both = policy_with({path, LoadMode::Lazy, "", "", {}});
+    both.plugins[0].id = "other";
+    CHECK(failure_of([&] { world.manager->apply(both); }).problem ==
+          "the file at this path is plugin 'plain'");
+    both.plugins[0].id = "plain";
+    world.manager->apply(both);
+    World second;
+    PluginPolicy twice;
+    twice.plugins = listed({second.folder.add("plain"), "plain"});
+    CHECK(failure_of([&] { second.manager->apply(twice); }).problem ==
+          "the config lists it twice, by its id and by its path");
+  }
+
   TEST_CASE("without autoload of folders only plugins that are named are used") {
     World world(false);
     const std::string path = world.folder.add("plain");
