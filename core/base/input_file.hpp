@@ -6,8 +6,8 @@
 
 namespace tenon::core {
 
-// A named pipe would block its reader until somebody writes, a device might never end: both are
-// refused. Failures are Error(IO): "cannot read WHAT 'PATH': reason". [calling-thread]
+// A named pipe would block its reader until another process writes, a device might never end: both
+// are refused. Failures are Error(IO): "cannot read WHAT 'PATH': reason". [calling-thread]
 class InputFile {
  public:
   // `what` is "" or a noun with a blank behind it, like "the config ".

@@ -280,7 +280,7 @@ TEST_SUITE("check") {
   TEST_CASE("files of a check are out of the reach of other users") {
     const Workspace folder;
     folder.write("victim", "old");
-    // Whoever knew the name could have the checker write through a link of theirs.
+    // A user who knew the name could have the checker write through a link of theirs.
     const Outcome outcome =
         run_program_in(folder.path(), "check nn --op Linear --in-process",
                        "TMPDIR='" + folder.path().string() +
