@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/autograd/node.hpp"
+#include "core/base/environment.hpp"
 
 namespace tenon::core {
 
@@ -32,7 +33,7 @@ void print_at_exit() {
 }
 
 const bool asked_at_start = [] {
-  if (std::getenv("TENON_LIVE") == nullptr) return false;
+  if (environment("TENON_LIVE") == nullptr) return false;
   std::atexit(print_at_exit);
   live_tracked.store(true);
   return true;

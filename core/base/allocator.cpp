@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 
 namespace tenon::core {
@@ -215,7 +216,7 @@ struct KeptBlock {
 class LargeStore {
  public:
   LargeStore() {
-    if (const char* text = std::getenv("TENON_CACHE_LIMIT"); text != nullptr && *text != '\0') {
+    if (const char* text = environment("TENON_CACHE_LIMIT"); text != nullptr && *text != '\0') {
       char* end = nullptr;
       errno = 0;
       const long long limit = std::strtoll(text, &end, 10);

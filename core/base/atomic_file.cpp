@@ -2,14 +2,17 @@
 #include "core/base/atomic_file.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
+#include <random>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
@@ -27,43 +30,111 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Where a link, or a chain of them, leads; the last name need not exist.
-std::string follow_links(std::string path) {
-  for (int i = 0; i < kMostLinks; ++i) {
-    char target[4096];
-    const ssize_t length = readlink(path.c_str(), target, sizeof(target));
-    if (length < 0 || length == static_cast<ssize_t>(sizeof(target))) return path;
-    const std::string step(target, static_cast<size_t>(length));
-    path = step.starts_with('/') ? step : folder_of(path) + "/" + step;
-  }
-  return path;
+// Where a link leads; empty when it is not one.
+std::string link_target(const std::string& path) {
+  char target[4096];
+  const ssize_t length = readlink(path.c_str(), target, sizeof(target));
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof(target))) return {};
+  const std::string step(target, static_cast<size_t>(length));
+  return step.starts_with('/') ? step : folder_of(path) + "/" + step;
 }
 
-std::string temporary_name(const std::string& target) {
-  static std::atomic<uint64_t> counter{0};
-  return folder_of(target) + "/.tenon-" + std::to_string(getpid()) + "-" +
-         std::to_string(counter.fetch_add(1)) + ".tmp";
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// A link that another user left in a folder that is not his may point anywhere: writing through it
+// would overwrite a file of his choice. Links of the folder's owner, of root and of this user are
+// followed.
+bool is_foreign_link(const std::string& path) {
+  struct stat link {};
+  struct stat folder {};
+  if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return false;
+  if (link.st_uid == geteuid() || link.st_uid == 0) return false;
+  return stat(folder_of(path).c_str(), &folder) != 0 || folder.st_uid != link.st_uid;
+}
+
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char letter : text)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
+  return hash;
+}
+
+std::string hexadecimal(uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+// What the names of all temporaries of a target begin with.
+std::string temporary_prefix(const std::string& target) {
+  return ".tenon-" + hexadecimal(hash_of(name_of(target))) + "-";
+}
+
+uint64_t random_number() {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+    number = std::random_device{}() | uint64_t{std::random_device{}()} << 32;
+  return number;
+}
+
+// Temporaries that a killed writer left. Writers that are alive hold a lock on theirs.
+void remove_stale(const std::string& target) {
+  const std::string prefix = temporary_prefix(target);
+  DIR* const folder = opendir(folder_of(target).c_str());
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder)) {
+    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
+    const int file = openat(dirfd(folder), entry->d_name,
+                            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) continue;
+    struct stat status {};
+    const bool own =
+        fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    if (own && flock(file, LOCK_EX | LOCK_NB) == 0) unlinkat(dirfd(folder), entry->d_name, 0);
+    close(file);
+  }
+  closedir(folder);
+}
+
+// Creates and locks a temporary for the target. -1: errno says why not.
+int create_temporary(const std::string& target, std::string* path) {
+  for (;;) {
+    *path =
+        folder_of(target) + "/" + temporary_prefix(target) + hexadecimal(random_number()) + ".tmp";
+    const int file = open(path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) return file;
+    // File systems without locks have no stale files removed, either.
+    static_cast<void>(flock(file, LOCK_EX));
+    struct stat status {};
+    if (fstat(file, &status) == 0 && status.st_nlink > 0) return file;
+    close(file);  // another writer took it for a stale one before it was locked
+  }
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follow_links(path_)) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   if (path_.empty()) fail("the path is empty", 0);
   struct stat old {};
-  const bool exists = stat(target_.c_str(), &old) == 0;
+  const bool exists = stat(path_.c_str(), &old) == 0;
   if (exists && S_ISDIR(old.st_mode)) fail("it is a folder", 0);
+  target_ = path_;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const std::string next = link_target(target_);
+    if (next.empty()) break;
+    if (is_foreign_link(target_)) fail("it is a symbolic link that another user made", 0);
+    target_ = next;
+  }
   if (exists && !S_ISREG(old.st_mode)) {
-    descriptor_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (descriptor_ < 0) fail("cannot open", errno);
     return;
   }
   if (exists && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
     fail("cannot replace it", errno);
-  do {
-    temporary_ = temporary_name(target_);
-    descriptor_ = open(temporary_.c_str(), kFlags, 0666);
-  } while (descriptor_ < 0 && errno == EEXIST);
+  remove_stale(target_);
+  descriptor_ = create_temporary(target_, &temporary_);
   if (descriptor_ < 0) {
     const int code = errno;
     temporary_.clear();
@@ -78,8 +149,8 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(follo
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) close(descriptor_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 void AtomicFile::write(const void* data, int64_t bytes) {
@@ -96,10 +167,12 @@ void AtomicFile::write(const void* data, int64_t bytes) {
 
 void AtomicFile::commit() {
   if (!temporary_.empty() && fsync(descriptor_) != 0) fail("while writing", errno);
+  // Before it is closed: with its lock gone another writer would take it for a stale one.
+  if (!temporary_.empty() && rename(temporary_.c_str(), target_.c_str()) != 0)
+    fail("cannot replace it", errno);
+  const bool replaced = !std::exchange(temporary_, {}).empty();
   if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail("while writing", errno);
-  if (temporary_.empty()) return;
-  if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot replace it", errno);
-  temporary_.clear();
+  if (!replaced) return;
   // The name is only lasting once the folder is; not every file system can do this.
   const int folder = open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {

@@ -7,10 +7,11 @@
 
 namespace tenon::core {
 
-// Write, then commit; without commit the old file stays and the temporary goes. A symbolic link is
-// followed, an existing file keeps its permissions, and one that may not be written is refused.
-// What is no regular file (a pipe, /dev/stdout) is written to directly. Failures are Error(IO) that
-// name the path and the reason.
+// Write, then commit; without commit the old file stays and the temporary goes. Temporaries that a
+// killed process left for the same target are removed. A symbolic link is followed unless another
+// user made it in a folder that is not theirs; an existing file keeps its permissions, and one that
+// may not be written is refused. What is not a regular file (a pipe, /dev/stdout) is written to
+// directly. Failures are Error(IO) that name the path and the reason.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "core/base/text.hpp"
+
 namespace tenon::core {
 
 const char* error_kind_text(tenon_status kind) noexcept {
@@ -31,6 +33,8 @@ tenon_status set(tenon_error** slot, Error error) noexcept {
   if (slot == nullptr) return kind;
   tenon_error* old = *slot;
   try {
+    // Keys, names and paths in it come from files that others wrote; it may go to a terminal.
+    error.message = printable(error.message);
     *slot = new tenon_error{std::move(error)};
   } catch (...) {
     *slot = &out_of_memory();

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,9 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include "core/base/environment.hpp"
+#include "core/base/text.hpp"
+
 namespace tenon::core {
 
 namespace {
@@ -21,7 +23,7 @@ constexpr std::array<std::string_view, 6> kLevelNames = {"trace",   "debug", "in
                                                          "warning", "error", "off"};
 
 LogLevel first_level() noexcept {
-  const char* text = std::getenv("TENON_LOG");
+  const char* text = environment("TENON_LOG");
   return text == nullptr ? LogLevel::warning : parse_log_level(text).value_or(LogLevel::warning);
 }
 
@@ -105,7 +107,7 @@ void set_log_level(LogLevel level) noexcept {
 void log(LogLevel level, std::string_view source, std::string_view message) noexcept {
   if (level < LogLevel::trace || level >= LogLevel::off || !log_enabled(level)) return;
   try {
-    loggers().write(level, source.empty() ? std::string_view("tenon") : source, message);
+    loggers().write(level, source.empty() ? std::string_view("tenon") : source, printable(message));
   } catch (...) {
   }
 }

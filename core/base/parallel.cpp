@@ -15,6 +15,8 @@
 #include <sched.h>
 #include <string_view>
 
+#include "core/base/environment.hpp"
+
 namespace tenon::core {
 
 namespace {
@@ -24,7 +26,7 @@ constexpr int32_t kMostThreads = 1024;
 // The count that an environment variable begins with; 0 when it has none. OMP_NUM_THREADS may go on
 // with counts for nested loops.
 int32_t count_from(const char* variable, std::string_view ends) noexcept {
-  const char* text = std::getenv(variable);
+  const char* text = environment(variable);
   if (text == nullptr || *text == '\0') return 0;
   char* end = nullptr;
   errno = 0;

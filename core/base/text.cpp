@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 
 namespace tenon::core {
 
@@ -64,8 +66,57 @@ std::string join(std::span<const std::string> words, std::string_view separator)
   return join_texts(words, separator);
 }
 
+bool needs_escape(std::string_view character) noexcept {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return lead < 0x20 || lead == 0x7F;
+  const unsigned second = character.size() > 1 ? byte(1) : 0;
+  if (lead == 0xC2) return second < 0xA0;   // C1
+  if (lead == 0xD8) return second == 0x9C;  // U+061C, the Arabic letter mark
+  if (lead != 0xE2 || character.size() < 3) return false;
+  const unsigned third = byte(2);
+  if (second == 0x80)  // U+200E and U+200F; U+2028 to U+202E
+    return third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE);
+  return second == 0x81 && third >= 0xA6 && third <= 0xA9;  // U+2066 to U+2069
+}
+
+namespace {
+
+void append_escape(std::string& out, std::string_view character) {
+  char text[8];
+  const auto byte = [&](size_t i) { return static_cast<unsigned>(character[i]) & 0xFFU; };
+  if (character.size() == 1) {
+    std::snprintf(text, sizeof text, "\\x%02x", byte(0));
+  } else {
+    const unsigned code = character.size() == 2 ? (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU)
+                                                : (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 |
+                                                      (byte(2) & 0x3FU);
+    std::snprintf(text, sizeof text, "\\u%04x", code);
+  }
+  out += text;
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text, std::string_view keep) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = character_length(text.substr(i));
+    const std::string_view character = text.substr(i, std::max<size_t>(length, 1));
+    if ((length == 0 || needs_escape(character)) && keep.find(text[i]) == keep.npos) {
+      append_escape(out, character);
+    } else {
+      out += character;
+    }
+    i += character.size();
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) { return escaped(text, "\n\t"); }
+
 std::string quote(std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
   size_t shown = text.size();
   if (shown > kQuotedBytes) {
     shown = kQuotedBytes;
@@ -77,7 +128,7 @@ std::string quote(std::string_view text) {
     const auto byte = static_cast<unsigned char>(letter);
     const size_t length = byte < 0x80 ? 1 : character_length(text.substr(i, shown - i));
     if (length > 1) {
-      quoted += text.substr(i, length);
+      quoted += escaped(text.substr(i, length));
       i += length - 1;
     } else if (letter == '\'' || letter == '\\') {
       quoted += '\\';
@@ -87,9 +138,7 @@ std::string quote(std::string_view text) {
     } else if (letter == '\t') {
       quoted += "\\t";
     } else if (byte < 0x20 || byte >= 0x7F) {
-      quoted += "\\x";
-      quoted += digits[byte >> 4];
-      quoted += digits[byte & 15];
+      append_escape(quoted, text.substr(i, 1));
     } else {
       quoted += letter;
     }
@@ -220,6 +269,12 @@ int64_t character_count(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    // Most text is ASCII.
+    for (uint64_t block = 0; text.size() >= sizeof block; text.remove_prefix(sizeof block)) {
+      std::memcpy(&block, text.data(), sizeof block);
+      if ((block & 0x8080808080808080U) != 0) break;
+    }
+    if (text.empty()) break;
     const size_t length = character_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
@@ -245,6 +300,15 @@ std::string caret_lines(std::string_view source, size_t offset) {
       const auto byte = static_cast<unsigned char>(letter);
       if (byte < 0x20 || byte == 0x7F) letter = ' ';
       if (byte >= 0x80 && !readable) letter = '?';
+    }
+    // One column stays one column, so that the caret points where it should.
+    for (size_t i = 0; i < part->size(); ++i) {
+      const size_t length =
+          std::max<size_t>(character_length(std::string_view(*part).substr(i)), 1);
+      if (length > 1 && needs_escape(std::string_view(*part).substr(i, length)))
+        part->replace(i, length, "?");
+      else
+        i += length - 1;
     }
   }
   if (begin > 0 && source[begin - 1] != '\n') before.insert(0, "...");

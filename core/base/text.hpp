@@ -16,6 +16,15 @@ using Words = std::vector<std::string_view>;
 std::string join(std::span<const std::string_view> words, std::string_view separator);
 std::string join(std::span<const std::string> words, std::string_view separator);
 
+// Text as a terminal may show it: control characters (C0, DEL, C1), those that change the direction
+// or the line of what follows, and bytes that are not UTF-8 are written as \x1b or \u202e; those in
+// `keep` stay.
+std::string escaped(std::string_view text, std::string_view keep = "");
+// The same for a text of several lines: a message, a log line.
+std::string printable(std::string_view text);
+// Whether `escaped` writes this character (at the front of well-formed UTF-8) in another way.
+bool needs_escape(std::string_view character) noexcept;
+
 // 'text' in single quotes; quotes, backslashes and control characters escaped, long text cut.
 std::string quote(std::string_view text);
 // "'a', 'b' and 'c'"; Python's own messages put a comma before the last word of three.

@@ -43,7 +43,7 @@ constexpr uint32_t kLargeObject = 16;
 [[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view wanted) {
   std::string where = place_text(node.source(), node.place());
   if (!where.empty()) where += ": ";
-  const std::string pointer = pointer_of(node);
+  const std::string pointer = escaped(pointer_of(node));
   throw Error(TENON_ERROR_VALUE, where + (pointer.empty() ? "" : pointer + ": ") + "found " +
                                      std::string(kind_text(node.kind())) + ", wanted " +
                                      std::string(wanted));
@@ -72,11 +72,11 @@ std::string_view kind_text(TreeKind kind) {
 }
 
 std::string place_text(std::string_view source, TreePlace place) {
-  if (place.line == 0) return std::string(source);
+  if (place.line == 0) return escaped(source);
   const std::string line = std::to_string(place.line);
   const std::string column = std::to_string(place.column);
   if (source.empty()) return "line " + line + ", column " + column;
-  return std::string(source) + ":" + line + ":" + column;
+  return escaped(source) + ":" + line + ":" + column;
 }
 
 std::string pointer_step(std::string_view pointer, std::string_view key) {
@@ -717,7 +717,13 @@ void write_string(std::string_view text, std::string& out) {
         ++length;
       }
       const std::string_view character = text.substr(i, length);
-      out += is_utf8(character) ? character : std::string_view("\xEF\xBF\xBD");
+      if (!is_utf8(character)) {
+        out += "\xEF\xBF\xBD";
+      } else if (needs_escape(character)) {
+        out += escaped(character);  // \u202e, as JSON writes it
+      } else {
+        out += character;
+      }
       i += length;
       continue;
     }
@@ -739,7 +745,7 @@ void write_string(std::string_view text, std::string& out) {
         out += "\\r";
         break;
       default:
-        if (byte < 0x20) {
+        if (byte < 0x20 || byte == 0x7F) {
           out += "\\u00";
           out += digits[byte >> 4];
           out += digits[byte & 15];
@@ -880,9 +886,10 @@ const tenon_tree& tenon_tree::get(std::string_view key) const {
   if (kind_ != TreeKind::Object) tenon::core::wrong_kind(*this, "an object");
   std::string where = tenon::core::place_text(source(), place_);
   if (!where.empty()) where += ": ";
-  throw tenon::core::Error(TENON_ERROR_VALUE,
-                           where + tenon::core::pointer_step(tenon::core::pointer_of(*this), key) +
-                               ": there is no such member");
+  throw tenon::core::Error(
+      TENON_ERROR_VALUE,
+      where + tenon::core::escaped(tenon::core::pointer_step(tenon::core::pointer_of(*this), key)) +
+          ": there is no such member");
 }
 
 std::string_view tenon_tree::key() const noexcept {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #endif
 
 #include "core/base/allocator.hpp"
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
@@ -44,7 +44,7 @@ uint32_t find_isa() {
     best = TENON_ISA_V4;
   }
 #endif
-  if (const char* wanted = std::getenv("TENON_ISA")) {
+  if (const char* wanted = environment("TENON_ISA")) {
     if (std::strcmp(wanted, "baseline") == 0) best = TENON_ISA_BASELINE;
     if (std::strcmp(wanted, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
   }

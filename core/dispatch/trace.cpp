@@ -2,10 +2,10 @@
 #include "core/dispatch/trace.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -25,7 +25,7 @@ struct ProcessTrace {
   std::mutex mutex;
 
   ProcessTrace() {
-    const char* format = std::getenv("TENON_TRACE");
+    const char* format = environment("TENON_TRACE");
     const std::string_view wanted = format == nullptr ? "" : format;
     if (wanted.empty()) return;
     if (wanted != "text" && wanted != "json") {
@@ -42,7 +42,7 @@ struct ProcessTrace {
       std::fputc('\n', trace.file);
       std::fflush(trace.file);
     };
-    const char* path = std::getenv("TENON_TRACE_FILE");
+    const char* path = environment("TENON_TRACE_FILE");
     if (path == nullptr || *path == '\0') return;
     if (std::FILE* opened = std::fopen(path, "ae")) {
       file = opened;

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/config_table.hpp"
 #include "core/plugin/version_range.hpp"
@@ -138,7 +139,7 @@ class Reader {
       const Fault& fault = faults_[i];
       if (i > 0) text += "\n";
       text += place_text(file_, fault.place) + ": " +
-              (fault.pointer.empty() ? "the config" : fault.pointer) + ": " + fault.what;
+              (fault.pointer.empty() ? "the config" : escaped(fault.pointer)) + ": " + fault.what;
     }
     if (faults_.size() > kFaultsShown) {
       text += "\n... and " + std::to_string(faults_.size() - kFaultsShown) + " more";
@@ -496,35 +497,42 @@ class Reader {
   bool in_default_ = false;
 };
 
+// One byte more than the limit says that there is too much.
 std::string read_file(const std::string& path, size_t limit) {
-  const auto fail = [&](int code) {
-    throw Error(TENON_ERROR_IO,
-                "cannot read the config " + quote(path) + ": " + std::strerror(code));
-  };
-  const auto close = [](std::FILE* stream) { std::fclose(stream); };
-  const std::unique_ptr<std::FILE, decltype(close)> stream(std::fopen(path.c_str(), "rb"), close);
-  if (!stream) fail(errno);
+  const InputFile file(path, "the config ");
+  std::string text(std::min(limit + 1, static_cast<size_t>(file.size())), '\0');
+  file.read_at(text.data(), static_cast<int64_t>(text.size()), 0);
+  return text;
+}
+
+std::string read_standard_input(size_t limit) {
   std::string text;
   char block[16384];
   while (text.size() <= limit) {
-    const size_t read = std::fread(block, 1, sizeof block, stream.get());
-    text.append(block, read);
-    if (read < sizeof block) break;
+    const ssize_t count = ::read(STDIN_FILENO, block, sizeof block);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0)
+      throw Error(TENON_ERROR_IO, std::string("cannot read the config from standard input: ") +
+                                      std::strerror(errno));
+    if (count == 0) break;
+    text.append(block, static_cast<size_t>(count));
   }
-  if (std::ferror(stream.get()) != 0) fail(errno);
   return text;
 }
 
 }  // namespace
 
 Tree read_config(const std::string& path, const ConfigOptions& options) {
-  const std::string text = read_file(path, options.max_bytes);
+  const bool standard_input = path == "-";
+  const std::string text =
+      standard_input ? read_standard_input(options.max_bytes) : read_file(path, options.max_bytes);
   std::error_code code;
   const files::path whole = files::absolute(path, code);
   if (code)
     throw Error(TENON_ERROR_IO,
                 "cannot find the folder of the config " + quote(path) + ": " + code.message());
-  return parse_config(text, path, whole.parent_path().string(), options);
+  return parse_config(text, standard_input ? "standard input" : path, whole.parent_path().string(),
+                      options);
 }
 
 Tree parse_config(std::string_view text, const std::string& file, const std::string& folder,

@@ -62,7 +62,8 @@ struct ConfigOptions {
 // (relative ones start at the config's folder). Nodes keep their places for later messages. Runs no
 // plugin code.
 //
-// Throws IOError when the file cannot be read; else ConfigError, whose message is
+// "-" is standard input, with paths relative to the current folder. Throws IOError when the file
+// cannot be read or is not a regular file; else ConfigError, whose message is
 //   FILE:LINE:COLUMN: /json/pointer: what was found, wanted what (did you mean 'x'?)
 // for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
 // order, for several. Text that is not JSON is a single fault.

@@ -317,6 +317,10 @@ constexpr ConfigKey kRootKeys[] = {
      .meaning = "whether plugins are refused that register what is only warned of otherwise: "
                 "ambiguous overrides, overrides of ops of others for types of others",
      .forms = kBool},
+    {.name = "autoload",
+     .meaning = "whether plugins in folders are used without being named in \"plugins\"; true when "
+                "left out",
+     .forms = kBool},
     {.name = "seed",
      .meaning =
          "start of the random numbers; the same seed and number of threads give the same run",

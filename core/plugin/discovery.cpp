@@ -2,15 +2,13 @@
 #include "core/plugin/discovery.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
-#include <sys/auxv.h>
-
+#include "core/base/environment.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -18,7 +16,7 @@ namespace tenon::core {
 namespace {
 
 std::optional<std::string> environment_variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = environment(name);
   if (value == nullptr) return std::nullopt;
   return value;
 }
@@ -84,6 +82,8 @@ const char* plugin_origin_text(PluginOrigin origin) noexcept {
   switch (origin) {
     case PluginOrigin::Path:
       return "path";
+    case PluginOrigin::Added:
+      return "plugin path";
     case PluginOrigin::Config:
       return "config";
     case PluginOrigin::Environment:
@@ -98,11 +98,12 @@ const char* plugin_origin_text(PluginOrigin origin) noexcept {
 
 SearchEnvironment SearchEnvironment::of_process() {
   SearchEnvironment environment;
-  environment.elevated = ::getauxval(AT_SECURE) != 0;
   environment.plugin_path = environment_variable("TENON_PLUGIN_PATH");
   environment.data_home = environment_variable("XDG_DATA_HOME");
   environment.home = environment_variable("HOME");
   environment.prefer = environment_variable("TENON_PREFER");
+  const std::string autoload = environment_variable("TENON_PLUGIN_AUTOLOAD").value_or("");
+  environment.autoload = autoload.empty() || says_yes(autoload);
   environment.install_folder = install_folder_of_library();
   return environment;
 }
@@ -126,26 +127,25 @@ std::string absolute_path(const std::string& path) {
 }
 
 std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
-                                         const SearchEnvironment& environment) {
+                                         const SearchEnvironment& environment,
+                                         std::span<const std::string> added) {
   std::vector<SearchFolder> folders;
-  const std::string elevated =
-      environment.elevated ? "ignored: this process has elevated rights" : "";
-  const auto add = [&](const std::string& path, PluginOrigin origin, const std::string& skipped) {
+  const auto add = [&](const std::string& path, PluginOrigin origin) {
     std::string folder = absolute_path(path);
-    const bool known = std::any_of(folders.begin(), folders.end(), [&](const SearchFolder& other) {
-      return other.path == folder && other.skipped.empty();
-    });
-    if (!known) folders.push_back({std::move(folder), origin, skipped, 0});
+    const bool known = std::any_of(folders.begin(), folders.end(),
+                                   [&](const SearchFolder& other) { return other.path == folder; });
+    if (!known) folders.push_back({std::move(folder), origin, "", 0});
   };
 
-  for (const std::string& path : configured) add(path, PluginOrigin::Config, "");
+  for (const std::string& path : added) add(path, PluginOrigin::Added);
+  for (const std::string& path : configured) add(path, PluginOrigin::Config);
   if (environment.plugin_path) {
     std::string_view rest = *environment.plugin_path;
     while (!rest.empty()) {
       const size_t colon = rest.find(':');
       // Elsewhere an empty entry means the current folder; here only its name does.
       if (colon != 0) {
-        add(std::string(rest.substr(0, colon)), PluginOrigin::Environment, elevated);
+        add(std::string(rest.substr(0, colon)), PluginOrigin::Environment);
       }
       rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
     }
@@ -154,12 +154,12 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
     return path && path->starts_with('/');
   };
   if (is_absolute(environment.data_home)) {
-    add(*environment.data_home + "/tenon/plugins", PluginOrigin::User, elevated);
+    add(*environment.data_home + "/tenon/plugins", PluginOrigin::User);
   } else if (is_absolute(environment.home)) {
-    add(*environment.home + "/.local/share/tenon/plugins", PluginOrigin::User, elevated);
+    add(*environment.home + "/.local/share/tenon/plugins", PluginOrigin::User);
   }
   if (!environment.install_folder.empty()) {
-    add(environment.install_folder, PluginOrigin::Install, "");
+    add(environment.install_folder, PluginOrigin::Install);
   }
   return folders;
 }
@@ -173,7 +173,6 @@ Discovery discover_plugins(std::span<const std::string> files, std::vector<Searc
     discovery.plugins.push_back(read_plugin(absolute_path(file), PluginOrigin::Path, known_paths));
   }
   for (SearchFolder& folder : folders) {
-    if (!folder.skipped.empty()) continue;
     for (std::string& file : plugin_files(folder)) {
       discovery.plugins.push_back(read_plugin(std::move(file), folder.origin, known_paths));
     }

@@ -13,19 +13,21 @@
 namespace tenon::core {
 
 // In the order of precedence.
-enum class PluginOrigin { Path, Config, Environment, User, Install };
+// Added: a folder of add_search_path (add_plugin_path, --plugin-path).
+enum class PluginOrigin { Path, Added, Config, Environment, User, Install };
 
 const char* plugin_origin_text(PluginOrigin origin) noexcept;
 
 // What of the process decides which plugins are used; tests make their own.
 struct SearchEnvironment {
-  bool elevated = false;  // runs with more rights than its user: his folders are not trusted
   std::optional<std::string> plugin_path;  // TENON_PLUGIN_PATH
   std::optional<std::string> data_home;    // XDG_DATA_HOME
   std::optional<std::string> home;         // HOME
   std::string install_folder;
   std::optional<std::string> prefer;  // TENON_PREFER: rules that go before those of configs
+  bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
 
+  // Of a program with elevated rights only the install folder: its user is not trusted.
   static SearchEnvironment of_process();
 };
 
@@ -53,10 +55,11 @@ struct Discovery {
 // "looked in: '/a' (no such folder), '/b' (3 plugin files)"
 std::string searched_text(std::span<const SearchFolder> folders);
 
-// `configured` come first, in their order; then TENON_PLUGIN_PATH, the user's folder, the install
-// folder. The current folder is among them only where one of these names it.
+// `added` come first, then `configured`, each in their order; then TENON_PLUGIN_PATH, the user's
+// folder, the install folder. The current folder is among them only where one of these names it.
 std::vector<SearchFolder> search_folders(std::span<const std::string> configured,
-                                         const SearchEnvironment& environment);
+                                         const SearchEnvironment& environment,
+                                         std::span<const std::string> added = {});
 
 // Reads the facts of `files` (named one by one, before all folders) and of every *.so in the
 // folders, not in folders below. Runs no plugin code. The first file with an id wins; a file that

@@ -243,16 +243,20 @@ PluginManager::~PluginManager() = default;
 
 void PluginManager::scan() {
   std::vector<std::string> files = policies_->files;
-  std::vector<std::string> configured = policies_->folders;
+  std::vector<std::string> configured;
   for (const PluginPolicy& policy : policies_->list) {
     configured.insert(configured.end(), policy.search_paths.begin(), policy.search_paths.end());
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
-      if (is_plugin_path(plugin.name)) files.push_back(plugin.name);
+      if (!is_plugin_path(plugin.name)) continue;
+      std::error_code fault;
+      if (plugin.required || std::filesystem::exists(plugin.name, fault))
+        files.push_back(plugin.name);
     }
   }
   std::vector<const FoundPlugin*> known;
   for (const auto& record : records_) known.push_back(&record->found);
-  Discovery discovery = discover_plugins(files, search_folders(configured, environment_), known);
+  Discovery discovery =
+      discover_plugins(files, search_folders(configured, environment_, policies_->folders), known);
   folders_ = std::move(discovery.folders);
 
   // What has run stays, whatever the folders say now; it stands for its id.
@@ -317,6 +321,12 @@ void PluginManager::judge(Record& record) const {
   if (entry.plugin != nullptr && entry.plugin->mode == LoadMode::Never) {
     record.state = PluginState::Disabled;
     record.reason = "disabled by " + entry.policy->source;
+    return;
+  }
+  if (entry.plugin == nullptr && !record.named && record.found.origin != PluginOrigin::Path &&
+      is_autoload_off()) {
+    record.state = PluginState::Disabled;
+    record.reason = "loading from folders is switched off, and no config names it";
     return;
   }
   const PluginFacts& facts = *record.found.facts;
@@ -684,6 +694,23 @@ PluginManager::Record& PluginManager::loadable(const std::string& id_or_path,
                                     : loadable_id(id_or_path, asked_by);
 }
 
+bool PluginManager::is_autoload_off() const {
+  return !environment_.autoload ||
+         std::any_of(policies_->list.begin(), policies_->list.end(),
+                     [](const PluginPolicy& policy) { return !policy.autoload; });
+}
+
+bool PluginManager::is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by) {
+  if (plugin.required) return false;
+  if (is_plugin_path(plugin.name)) return find_path(plugin.name) == nullptr;
+  try {
+    loadable_id(plugin.name, asked_by);
+    return false;
+  } catch (const PluginError& error) {
+    return error.failure.stage == PluginStage::Find;
+  }
+}
+
 // Files that a policy names are known after a scan.
 PluginManager::Record& PluginManager::policy_record(const PluginPolicy::Plugin& plugin,
                                                     const std::string& asked_by) {
@@ -987,6 +1014,11 @@ bool PluginManager::is_glue(const std::string& id) {
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
   Lock lock(mutex_);
   Record& record = loadable(id_or_path, asked_by);
+  if (record.state == PluginState::Disabled && !record.named && is_autoload_off()) {
+    record.named = true;
+    judge(record);
+    record.named = record.state != PluginState::Disabled;
+  }
   if (record.state != PluginState::Failed && record.state != PluginState::Disabled) {
     const bool was_named = std::exchange(record.named, true);
     if (auto failure = conflict(record)) {
@@ -1021,15 +1053,25 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     failure.asked_by = policy.source;
     failures.push_back(std::move(failure));
   };
+  std::vector<std::string> left_out;
+  std::vector<std::pair<std::string, std::string>> listed;  // path, name
+  const auto is_missing = [&](const std::string& id) {
+    return std::find(left_out.begin(), left_out.end(), id) != left_out.end();
+  };
   for (const PluginPolicy::Plugin& plugin : adopted.plugins) {
     if (plugin.mode == LoadMode::Never) {
       const Record* record =
           is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
+      if (record != nullptr) listed.emplace_back(record->found.path, plugin.name);
       if (record != nullptr && record->settled()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",
                             "apply the config before anything of the plugin is used"));
       }
+      continue;
+    }
+    if (is_left_out(plugin, policy.source)) {
+      left_out.push_back(plugin.name);
       continue;
     }
     Record* record = nullptr;
@@ -1039,6 +1081,22 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       refuse(error.failure);
       continue;
     }
+    if (const std::string& id = record->id();
+        !plugin.id.empty() && !id.empty() && id != plugin.id) {
+      refuse(make_failure(PluginStage::Find, plugin.id, record->found.path,
+                          "the file at this path is plugin " + quote(id),
+                          "correct `name` or `path`, or leave one of them out"));
+      continue;
+    }
+    if (std::any_of(listed.begin(), listed.end(), [&](const auto& one) {
+          return one.first == record->found.path && one.second != plugin.name;
+        })) {
+      refuse(make_failure(PluginStage::Find, record->id(), record->found.path,
+                          "the config lists it twice, by its id and by its path",
+                          "remove one of the entries"));
+      continue;
+    }
+    listed.emplace_back(record->found.path, plugin.name);
     if (record->state == PluginState::Failed) {
       refuse(*record->failure);
       continue;
@@ -1075,7 +1133,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   };
   const auto check_matches = [&](const PluginPolicy::Rule& rule, const char* list) {
     std::vector<std::string_view> names;
-    if (matched(rule, names)) return;
+    if (is_missing(rule.plugin) || matched(rule, names)) return;
     refuse(make_failure(
         PluginStage::Find, "", "",
         std::string(list) + ": " + quote(rule.pattern) + " matches no " +
@@ -1099,7 +1157,9 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   for (const PluginPolicy::Rule& rule : adopted.prefer) {
     const bool known = std::any_of(records_.begin(), records_.end(),
                                    [&](const auto& record) { return record->id() == rule.plugin; });
-    if (!known) {
+    if (is_missing(rule.plugin)) {
+      continue;
+    } else if (!known) {
       refuse(make_failure(PluginStage::Find, rule.plugin, "",
                           "it is preferred for " + quote(rule.pattern) +
                               " but no plugin has this id; " + searched_text(folders_),
@@ -1159,7 +1219,7 @@ void PluginManager::apply(const PluginPolicy& policy) {
     registrar_.configure(type.name, type.settings);
   lock.lock();
   for (const PluginPolicy::Plugin& plugin : plugins) {
-    if (plugin.mode != LoadMode::Eager) continue;
+    if (plugin.mode != LoadMode::Eager || is_left_out(plugin, policy.source)) continue;
     ensure_loaded(lock, policy_record(plugin, policy.source), policy.source);
   }
 }

@@ -171,6 +171,10 @@ class PluginManager {
   Record& loadable_file(const std::string& path, const std::string& asked_by);
   Record& loadable_id(const std::string& id, const std::string& asked_by);
   Record& same_plugin(Record& shadowed, const std::string& asked_by) const;
+  // Whether nothing but a policy's list or a load by name may use what is found in folders.
+  bool is_autoload_off() const;
+  // Whether a policy does not require the plugin, and it is missing.
+  bool is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   void retry(Record& record) const;
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);

@@ -26,10 +26,12 @@ struct PluginPolicy {
   struct Plugin {
     std::string name;  // id or path
     LoadMode mode = LoadMode::Lazy;
-    std::string version;  // a VersionRange; empty: any
-    std::string sha256;   // of the file; empty: any
-    Tree options;         // handed to its init; may be empty
-    bool glue = false;    // may override the ops of others for the types of others
+    std::string version;   // a VersionRange; empty: any
+    std::string sha256;    // of the file; empty: any
+    Tree options;          // handed to its init; may be empty
+    std::string id{};      // that a plugin named by its path must have; empty: any
+    bool required = true;  // false: it may be missing
+    bool glue = false;     // may override the ops of others for the types of others
   };
   struct Rule {
     std::string pattern;
@@ -48,7 +50,8 @@ struct PluginPolicy {
   std::vector<Rule> disable;
   DuplicateRule duplicates = DuplicateRule::Error;
   std::vector<Type> types;
-  bool strict = false;  // what would be a warning of what plugins register is an error
+  bool autoload = true;  // false: of folders only plugins that are named or loaded by name are used
+  bool strict = false;   // what would be a warning of what plugins register is an error
 };
 
 // What a rule is held against: an op, module or type; or an override of an op, whose key is

@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
 #include <vector>
 
-#include "core/base/error.hpp"
+#include "core/base/input_file.hpp"
 
 namespace tenon::core {
 
@@ -101,21 +98,14 @@ std::string sha256_text(std::string_view bytes) {
 }
 
 std::string sha256_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) {
-    throw Error(TENON_ERROR_IO, "cannot open '" + path + "': " + std::strerror(errno));
-  }
+  const InputFile file(path);
   Sha256 hash;
   std::vector<char> buffer(size_t{1} << 18);
-  ssize_t count = 0;
-  do {
-    count = ::read(file, buffer.data(), buffer.size());
-    if (count > 0) hash.update(buffer.data(), static_cast<size_t>(count));
-  } while (count > 0 || (count < 0 && errno == EINTR));
-  const int reason = errno;
-  ::close(file);
-  if (count < 0) {
-    throw Error(TENON_ERROR_IO, "cannot read '" + path + "': " + std::strerror(reason));
+  for (int64_t at = 0; at < file.size();) {
+    const int64_t count = std::min(file.size() - at, static_cast<int64_t>(buffer.size()));
+    file.read_at(buffer.data(), count, at);
+    hash.update(buffer.data(), static_cast<size_t>(count));
+    at += count;
   }
   return hash.finish();
 }

@@ -12,7 +12,7 @@
 // - declarations: {id, version, path, ops, modules}, all that one plugin declares, named by id or
 //   path, with parameters and samples
 // - modules: [{name, signature, schema, provider, mode, doc}]
-// - module: one of them
+// - module: one of them, with providers as for an op
 // - types, type, coverage (of the type `name`): see describe_types.hpp
 // - why (`name`: an op and types of operands): see explain.hpp
 // - live: [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
@@ -73,6 +73,18 @@ std::string standing_of(ItemKind kind, std::string_view name, const std::string&
     if (provider.plugin == plugin) return provider_standing_text(provider.standing);
   }
   return provider_standing_text(ProviderStanding::Failed);
+}
+
+void put_providers(TreeBuilder& tree, ItemKind kind, std::string_view name) {
+  tree.key("providers").begin_array();
+  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+    tree.begin_object()
+        .member("plugin", provider.plugin)
+        .member("standing", provider_standing_text(provider.standing));
+    if (!provider.reason.empty()) tree.member("reason", provider.reason);
+    tree.end_object();
+  }
+  tree.end_array();
 }
 
 // Everything that is declared by plugins which stand, sorted by name, then plugin.
@@ -434,16 +446,8 @@ Tree describe(std::string_view what, std::string_view name) {
     const std::string reason = ignored_reason(op);
     tree.member("overridable", reason.empty());
     if (!reason.empty()) tree.member("reason", reason);
-    tree.key("providers").begin_array();
-    for (const ProviderListing& provider :
-         plugin_manager().providers(ItemKind::Op, op.schema->name)) {
-      tree.begin_object()
-          .member("plugin", provider.plugin)
-          .member("standing", provider_standing_text(provider.standing));
-      if (!provider.reason.empty()) tree.member("reason", provider.reason);
-      tree.end_object();
-    }
-    tree.end_array().end_object();
+    put_providers(tree, ItemKind::Op, op.schema->name);
+    tree.end_object();
   } else if (what == "ignored") {
     tree.begin_array();
     for (const DeclaredOp& op : inventory.standing_ops()) {
@@ -471,6 +475,7 @@ Tree describe(std::string_view what, std::string_view name) {
                          [](const DeclaredModule& declared) { return declared.facts->name(); })];
     tree.begin_object();
     put_module(tree, module);
+    put_providers(tree, ItemKind::Module, module.facts->name());
     tree.end_object();
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +

@@ -522,11 +522,7 @@ class Explanation {
 class ByTypes {
  public:
   explicit ByTypes(std::string_view text) {
-    for (size_t i = 0; i < text.size();) {
-      const size_t end = std::min(text.find(' ', i), text.size());
-      if (end > i) words_.emplace_back(text.substr(i, end - i));
-      i = end + 1;
-    }
+    split(text);
     if (words_.empty())
       throw Error(TENON_ERROR_ARGUMENT,
                   "to explain a call takes an op and the types of its operands");
@@ -576,6 +572,24 @@ class ByTypes {
   }
 
  private:
+  // At blanks that are not in single quotes; a backslash takes away the meaning of what follows.
+  void split(std::string_view text) {
+    bool inside = false, open = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+      const char letter = text[i];
+      if (letter == ' ' && !inside) {
+        open = false;
+        continue;
+      }
+      if (!std::exchange(open, true)) words_.emplace_back();
+      if (letter == '\\' && i + 1 < text.size())
+        words_.back() += text[++i];
+      else
+        words_.back() += letter;
+      if (letter == '\'') inside = !inside;
+    }
+  }
+
   static bool is_operand(const Parameter& parameter) {
     return parameter.type.kind == TypeKind::tensor ||
            parameter.type.kind == TypeKind::tensor_or_scalar ||

@@ -193,7 +193,12 @@ PluginPolicy policy_of(const tenon_tree& config) {
     const tenon_tree* found = node.find(key);
     return found != nullptr && found->is_bool() && found->as_bool();
   };
+  const auto is_false = [](const tenon_tree& node, std::string_view key) {
+    const tenon_tree* found = node.find(key);
+    return found != nullptr && found->is_bool() && !found->as_bool();
+  };
   policy.strict = truth(config, "strict");
+  policy.autoload = !is_false(config, "autoload");
   if (const tenon_tree* paths = config.find("search_paths")) {
     for (const tenon_tree& path : paths->children())
       policy.search_paths.emplace_back(path.as_string());
@@ -202,6 +207,7 @@ PluginPolicy policy_of(const tenon_tree& config) {
     for (const tenon_tree& entry : plugins->children()) {
       PluginPolicy::Plugin plugin;
       plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
+      if (plugin.name != text(entry, "name")) plugin.id = text(entry, "name");
       const std::string mode = text(entry, "load");
       plugin.mode = mode == "eager"   ? LoadMode::Eager
                     : mode == "never" ? LoadMode::Never
@@ -209,6 +215,7 @@ PluginPolicy policy_of(const tenon_tree& config) {
       plugin.version = text(entry, "version");
       plugin.sha256 = text(entry, "sha256");
       if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
+      plugin.required = !is_false(entry, "require");
       plugin.glue = truth(entry, "glue");
       policy.plugins.push_back(std::move(plugin));
     }

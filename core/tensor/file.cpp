@@ -3,19 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <system_error>
-#include <unistd.h>
 #include <unordered_set>
-
-#include <sys/stat.h>
 
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
+#include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -28,29 +21,6 @@ namespace {
 
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMostHeader = 100'000'000;  // the reference reader's own bound
-constexpr size_t kMostAtOnce = size_t{1} << 30;
-constexpr std::string_view kMetadataKey = "__metadata__";
-
-struct FileDtype {
-  std::string_view text;
-  tenon_dtype dtype;
-};
-constexpr FileDtype kFileDtypes[] = {{"BOOL", TENON_BOOL}, {"U8", TENON_U8},   {"I8", TENON_I8},
-                                     {"I16", TENON_I16},   {"I32", TENON_I32}, {"I64", TENON_I64},
-                                     {"F32", TENON_F32},   {"F64", TENON_F64}};
-
-std::string_view file_dtype(tenon_dtype dtype) {
-  for (const FileDtype& entry : kFileDtypes) {
-    if (entry.dtype == dtype) return entry.text;
-  }
-  return "";
-}
-
-[[noreturn]] void io_error(const std::string& path, int code) {
-  throw Error(TENON_ERROR_IO,
-              "cannot read '" + path + "': " + std::generic_category().message(code));
-}
-
 // ---- writing ----
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
@@ -124,7 +94,7 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
     if (json.size() > 1) json += ',';
     append_string(json, entry->name);
     json += ":{\"dtype\":\"";
-    json += file_dtype(entry->tensor->view.dtype);
+    json += dtype_file_text(entry->tensor->view.dtype);
     json += "\",\"shape\":[";
     for (size_t i = 0; i < entry->tensor->view.rank; ++i) {
       if (i != 0) json += ',';
@@ -141,230 +111,42 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
 
 // ---- reading ----
 
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (descriptor_ >= 0) close(descriptor_);
+[[noreturn]] void fail(const std::string& path, const std::string& fault) {
+  throw Error(TENON_ERROR_VALUE, quote(path) + " is not a valid tensor file: " + fault);
+}
+
+std::string read_header(const InputFile& file, const std::string& path) {
+  if (file.size() < kLengthBytes) {
+    fail(path, "header too small: the file has " + std::to_string(file.size()) +
+                   " bytes, its length field alone takes 8");
   }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-struct Entry {
-  const tenon_tree* node;
-  tenon_dtype dtype;
-  Sizes shape;
-  int64_t begin;
-  int64_t end;
-
-  std::string_view name() const { return node->key(); }
-};
-
-class Reader {
- public:
-  explicit Reader(const std::string& path)
-      : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (file_.get() < 0) io_error(path_, errno);
-    struct stat status {};
-    if (fstat(file_.get(), &status) != 0) io_error(path_, errno);
-    if (S_ISDIR(status.st_mode)) io_error(path_, EISDIR);
-    if (!S_ISREG(status.st_mode))
-      throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it is no regular file");
-    file_bytes_ = status.st_size;
+  uint64_t length = 0;
+  file.read_at(&length, kLengthBytes, 0);
+  if (length > static_cast<uint64_t>(kMostHeader)) {
+    fail(path, "header too large: " + std::to_string(length) + " bytes, at most " +
+                   std::to_string(kMostHeader) + " are read");
   }
-
-  TensorFile read() {
-    TensorFile result;
-    result.path = path_;
-    const int64_t header_bytes = read_length();
-    const int64_t data_start = kLengthBytes + header_bytes;
-    const Tree header = read_header(header_bytes);
-    const std::vector<Entry> entries = read_entries(*header, &result.metadata);
-    check_ranges(entries, file_bytes_ - data_start);
-    for (const Entry& entry : entries) {
-      TensorRef tensor = make_empty(entry.dtype, entry.shape);
-      read_at(tensor->view.data, entry.end - entry.begin, data_start + entry.begin);
-      result.tensors.push_back({std::string(entry.name()), std::move(tensor)});
-    }
-    return result;
+  const auto bytes = static_cast<int64_t>(length);
+  if (bytes > file.size() - kLengthBytes) {
+    fail(path, "invalid header length: " + std::to_string(length) +
+                   " bytes, but the file has only " + std::to_string(file.size() - kLengthBytes) +
+                   " after the length field");
   }
+  std::string text(length, '\0');
+  file.read_at(text.data(), bytes, kLengthBytes);
+  return text;
+}
 
- private:
-  [[noreturn]] void fail(const std::string& fault) const {
-    throw Error(TENON_ERROR_VALUE, "'" + path_ + "' is no valid tensor file: " + fault);
-  }
-  [[noreturn]] void fail(std::string_view what, const tenon_tree& node,
-                         const std::string& fault) const {
-    fail(std::string(what) + " of tensor " + quote(node.key()) + ": " + fault);
-  }
-
-  void read_at(void* to, int64_t bytes, int64_t offset) const {
-    char* next = static_cast<char*>(to);
-    while (bytes > 0) {
-      const ssize_t got =
-          pread(file_.get(), next, std::min(static_cast<size_t>(bytes), kMostAtOnce), offset);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) io_error(path_, errno);
-      if (got == 0)
-        throw Error(TENON_ERROR_IO, "cannot read '" + path_ + "': it became shorter meanwhile");
-      next += got;
-      offset += got;
-      bytes -= got;
-    }
-  }
-
-  int64_t read_length() const {
-    if (file_bytes_ < kLengthBytes) {
-      fail("header too small: the file has " + std::to_string(file_bytes_) +
-           " bytes, its length field alone takes 8");
-    }
-    uint64_t length = 0;
-    read_at(&length, kLengthBytes, 0);
-    if (length > static_cast<uint64_t>(kMostHeader)) {
-      fail("header too large: " + std::to_string(length) + " bytes, at most " +
-           std::to_string(kMostHeader) + " are read");
-    }
-    const auto bytes = static_cast<int64_t>(length);
-    if (bytes > file_bytes_ - kLengthBytes) {
-      fail("invalid header length: " + std::to_string(length) + " bytes, but the file has only " +
-           std::to_string(file_bytes_ - kLengthBytes) + " after the length field");
-    }
-    return bytes;
-  }
-
-  Tree read_header(int64_t bytes) const {
-    std::string text(static_cast<size_t>(bytes), '\0');
-    read_at(text.data(), bytes, kLengthBytes);
-    if (!is_utf8(text)) fail("invalid header: it is invalid UTF-8");
-    Tree header;
-    try {
-      TreeOptions options;
-      options.max_bytes = static_cast<size_t>(kMostHeader);
-      options.max_depth = 8;
-      header = parse_tree(text, options);
-    } catch (const Error& error) {
-      if (error.kind != TENON_ERROR_VALUE) throw;
-      fail("invalid header: invalid JSON: " + error.message);
-    }
-    if (!header->is_object())
-      fail("invalid header: an object is wanted, it is " + std::string(kind_text(header->kind())));
-    if (!text.starts_with('{')) fail("invalid header: it does not begin with '{'");
+FileHeader parse_header(std::string_view text, int64_t data_bytes, const std::string& path) {
+  try {
+    FileHeader header(text);
+    header.check_ranges(data_bytes);
     return header;
+  } catch (const Error& error) {
+    if (error.kind != TENON_ERROR_VALUE) throw;
+    fail(path, error.message);
   }
-
-  const tenon_tree& field(const tenon_tree& node, std::string_view name) const {
-    const tenon_tree* found = node.find(name);
-    if (found == nullptr)
-      fail("invalid header", node, "the field '" + std::string(name) + "' is missing");
-    return *found;
-  }
-
-  int64_t natural(const tenon_tree& node, const tenon_tree& number) const {
-    if (!number.is_int() || number.as_int() < 0) {
-      fail("invalid header", node, "sizes and offsets are whole numbers from 0 on");
-    }
-    return number.as_int();
-  }
-
-  Entry read_entry(const tenon_tree& node) const {
-    if (!node.is_object())
-      fail("invalid header", node,
-           "an object is wanted, it is " + std::string(kind_text(node.kind())));
-    Entry entry{.node = &node, .dtype = TENON_DTYPE_NONE, .shape = {}, .begin = 0, .end = 0};
-    const tenon_tree& dtype = field(node, "dtype");
-    if (!dtype.is_string()) fail("invalid header", node, "the dtype is no string");
-    for (const FileDtype& known : kFileDtypes) {
-      if (dtype.as_string() == known.text) entry.dtype = known.dtype;
-    }
-    if (entry.dtype == TENON_DTYPE_NONE) {
-      fail("invalid header", node,
-           "dtype " + quote(dtype.as_string()) +
-               " cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64");
-    }
-    const tenon_tree& shape = field(node, "shape");
-    if (!shape.is_array()) fail("invalid header", node, "the shape is no list");
-    if (shape.size() > TENON_MAX_RANK) {
-      fail("invalid info", node,
-           std::to_string(shape.size()) + " dimensions, at most " + std::to_string(TENON_MAX_RANK) +
-               " are possible");
-    }
-    for (const tenon_tree& size : shape.children())
-      entry.shape.values[entry.shape.rank++] = natural(node, size);
-    const tenon_tree& range = field(node, "data_offsets");
-    if (!range.is_array() || range.size() != 2)
-      fail("invalid header", node, "data_offsets is no pair");
-    entry.begin = natural(node, *range.at(0));
-    entry.end = natural(node, *range.at(1));
-    return entry;
-  }
-
-  void read_metadata(const tenon_tree& node, FileMetadata* metadata) const {
-    if (!node.is_object()) fail("invalid header: __metadata__ is no object");
-    for (const tenon_tree& member : node.children()) {
-      if (!member.is_string()) {
-        fail("invalid header: the metadata " + quote(member.key()) + " is no string");
-      }
-      metadata->emplace_back(member.key(), member.as_string());
-    }
-  }
-
-  // In the order of their data.
-  std::vector<Entry> read_entries(const tenon_tree& header, FileMetadata* metadata) const {
-    std::vector<Entry> entries;
-    entries.reserve(static_cast<size_t>(header.size()));
-    for (const tenon_tree& member : header.children()) {
-      if (member.key() == kMetadataKey) {
-        read_metadata(member, metadata);
-      } else {
-        entries.push_back(read_entry(member));
-      }
-    }
-    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
-    return entries;
-  }
-
-  // The ranges must cover the data without gap or overlap, and fit their shapes.
-  void check_ranges(const std::vector<Entry>& entries, int64_t held) const {
-    int64_t next = 0;
-    for (const Entry& entry : entries) {
-      if (entry.begin != next || entry.end < entry.begin) {
-        fail("invalid offset", *entry.node,
-             "its data is at [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) +
-                 "], the data before it ends at " + std::to_string(next));
-      }
-      int64_t count = 0;
-      int64_t bytes = 0;
-      try {
-        count = element_count(entry.shape);
-      } catch (const Error& error) {
-        fail("invalid info", *entry.node, error.message);
-      }
-      if (__builtin_mul_overflow(count, dtype_bytes(entry.dtype), &bytes) ||
-          bytes != entry.end - entry.begin) {
-        fail("invalid info", *entry.node,
-             std::string(file_dtype(entry.dtype)) + " of shape " + shape_text(entry.shape) +
-                 " does not take the " + std::to_string(entry.end - entry.begin) +
-                 " bytes of its range");
-      }
-      next = entry.end;
-    }
-    if (next != held) {
-      fail("incomplete buffer: the header describes " + std::to_string(next) +
-           " bytes of data, the file has " + std::to_string(held));
-    }
-  }
-
-  const std::string& path_;
-  Descriptor file_;
-  int64_t file_bytes_ = 0;
-};
+}
 
 }  // namespace
 
@@ -407,6 +189,21 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
   file.commit();
 }
 
-TensorFile load_tensors(const std::string& path) { return Reader(path).read(); }
+TensorFile load_tensors(const std::string& path) {
+  const InputFile file(path);
+  const std::string text = read_header(file, path);
+  const auto data_start = kLengthBytes + static_cast<int64_t>(text.size());
+  const FileHeader header = parse_header(text, file.size() - data_start, path);
+  TensorFile result;
+  result.path = path;
+  result.metadata = header.metadata();
+  for (size_t i = 0; i < header.size(); ++i) {
+    FileHeader::Tensor entry = header.tensor(i);
+    TensorRef tensor = make_empty(entry.dtype, entry.shape);
+    file.read_at(tensor->view.data, entry.end - entry.begin, data_start + entry.begin);
+    result.tensors.push_back({std::move(entry.name), std::move(tensor)});
+  }
+  return result;
+}
 
 }  // namespace tenon::core

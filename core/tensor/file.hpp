@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "core/tensor/file_header.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -16,8 +16,6 @@ struct NamedTensor {
   std::string name;
   TensorRef tensor;
 };
-
-using FileMetadata = std::vector<std::pair<std::string, std::string>>;
 
 struct TensorFile {
   std::string path;

@@ -9,9 +9,8 @@
 
 #include <sys/stat.h>
 
+#include <tenon/file_fault.hpp>
 #include <tenon/plugin.hpp>
-
-#include "fault.hpp"
 
 namespace data {
 
@@ -20,7 +19,8 @@ class File {
   explicit File(std::string_view path) : path_(path) {
     if (path_.empty() || path_.find('\0') != std::string::npos)
       throw tenon::IOError("the path of the file is empty or broken");
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    // Without O_NONBLOCK opening a pipe would wait for its writer.
+    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0) refuse(std::strerror(errno));
     struct stat facts {};
     if (fstat(descriptor_, &facts) != 0) fail(std::strerror(errno));
@@ -55,7 +55,7 @@ class File {
     throw tenon::IOError("cannot read '" + path_ + "': " + reason);
   }
   // digits.csv:17: 64 columns where 65 were read before
-  [[noreturn]] void refuse(const Fault& fault) const {
+  [[noreturn]] void refuse(const tenon::data::Fault& fault) const {
     const std::string text =
         path_ + (fault.where().empty() ? "" : ":" + fault.where()) + ": " + fault.what();
     if (fault.truncated()) throw tenon::IOError(text);

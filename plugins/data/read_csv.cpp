@@ -1,5 +1,6 @@
 // data.read_csv: a table of numbers from a text file.
-#include "csv.hpp"
+#include <tenon/csv.hpp>
+
 #include "file.hpp"
 
 namespace {
@@ -22,11 +23,11 @@ struct ReadCsv {
     std::string text(static_cast<size_t>(file.size()), '\0');
     file.read(text.data(), 0, file.size());
     try {
-      const data::CsvTable table = data::parse_csv(text, delimiter[0], header);
+      const tenon::data::CsvTable table = tenon::data::parse_csv(text, delimiter[0], header);
       Tensor result = tenon::empty_tensor({table.rows, table.columns});
       std::memcpy(result.data<float>(), table.values.data(), table.values.size() * sizeof(float));
       return result;
-    } catch (const data::Fault& fault) {
+    } catch (const tenon::data::Fault& fault) {
       file.refuse(fault);
     }
   }

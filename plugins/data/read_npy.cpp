@@ -2,28 +2,29 @@
 #include <algorithm>
 #include <array>
 
+#include <tenon/npy.hpp>
+
 #include "file.hpp"
-#include "npy.hpp"
 
 namespace {
 
 using tenon::Tensor;
 
-tenon::DType dtype_of(data::NpyType type) {
+tenon::DType dtype_of(tenon::data::NpyType type) {
   switch (type) {
-    case data::NpyType::boolean:
+    case tenon::data::NpyType::boolean:
       return tenon::boolean;
-    case data::NpyType::u8:
+    case tenon::data::NpyType::u8:
       return tenon::u8;
-    case data::NpyType::i8:
+    case tenon::data::NpyType::i8:
       return tenon::i8;
-    case data::NpyType::i16:
+    case tenon::data::NpyType::i16:
       return tenon::i16;
-    case data::NpyType::i32:
+    case tenon::data::NpyType::i32:
       return tenon::i32;
-    case data::NpyType::i64:
+    case tenon::data::NpyType::i64:
       return tenon::i64;
-    case data::NpyType::f32:
+    case tenon::data::NpyType::f32:
       return tenon::f32;
     default:
       return tenon::f64;
@@ -38,26 +39,24 @@ struct ReadNpy {
 
   static Tensor forward(std::string_view path) {
     const data::File file(path);
-    std::string head(
-        static_cast<size_t>(std::min(file.size(), data::kNpyPreamble + data::kNpyMostHeader)),
-        '\0');
+    std::string head(static_cast<size_t>(std::min(file.size(), tenon::data::kNpyHead)), '\0');
     file.read(head.data(), 0, static_cast<int64_t>(head.size()));
     try {
-      return read(file, data::parse_npy(head, file.size()));
-    } catch (const data::Fault& fault) {
+      return read(file, tenon::data::parse_npy(head, file.size()));
+    } catch (const tenon::data::Fault& fault) {
       file.refuse(fault);
     }
   }
 
  private:
-  static Tensor read(const data::File& file, const data::NpyLayout& layout) {
+  static Tensor read(const data::File& file, const tenon::data::NpyLayout& layout) {
     const auto rank = static_cast<int64_t>(layout.shape.size());
     std::vector<int64_t> stored = layout.shape;
     if (layout.fortran_order) std::reverse(stored.begin(), stored.end());
     Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank), dtype_of(layout.type));
     auto* bytes = static_cast<char*>(result.view_record().data);
     if (layout.bytes > 0) file.read(bytes, layout.offset, layout.bytes);
-    if (layout.type == data::NpyType::boolean) {
+    if (layout.type == tenon::data::NpyType::boolean) {
       for (int64_t i = 0; i < layout.bytes; ++i) bytes[i] = bytes[i] != 0;
     }
     if (!layout.fortran_order || rank < 2) return result;

@@ -1,32 +1,31 @@
 // data.write_npy: a tensor into a .npy file.
 #include <string>
 
+#include <tenon/npy.hpp>
 #include <tenon/plugin.hpp>
-
-#include "npy.hpp"
 
 namespace {
 
 using tenon::Tensor;
 
-data::NpyType type_of(tenon::DType dtype) {
+tenon::data::NpyType type_of(tenon::DType dtype) {
   switch (dtype) {
     case tenon::boolean:
-      return data::NpyType::boolean;
+      return tenon::data::NpyType::boolean;
     case tenon::u8:
-      return data::NpyType::u8;
+      return tenon::data::NpyType::u8;
     case tenon::i8:
-      return data::NpyType::i8;
+      return tenon::data::NpyType::i8;
     case tenon::i16:
-      return data::NpyType::i16;
+      return tenon::data::NpyType::i16;
     case tenon::i32:
-      return data::NpyType::i32;
+      return tenon::data::NpyType::i32;
     case tenon::i64:
-      return data::NpyType::i64;
+      return tenon::data::NpyType::i64;
     case tenon::f32:
-      return data::NpyType::f32;
+      return tenon::data::NpyType::f32;
     default:
-      return data::NpyType::f64;
+      return tenon::data::NpyType::f64;
   }
 }
 
@@ -37,7 +36,8 @@ struct WriteNpy {
 
   static void forward(std::string_view path, const Tensor& input) {
     const Tensor whole = tenon::contiguous_as(input, input.dtype());
-    std::string file = data::npy_header(type_of(input.dtype()), input.shape().data(), input.dim());
+    std::string file =
+        tenon::data::npy_header(type_of(input.dtype()), input.shape().data(), input.dim());
     if (whole.numel() > 0) {
       file.append(static_cast<const char*>(whole.view_record().data),
                   static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype())));

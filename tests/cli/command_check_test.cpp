@@ -276,4 +276,18 @@ TEST_SUITE("check") {
       CHECK_MESSAGE(outcome.code == 0, outcome.out);
     }
   }
+
+  TEST_CASE("files of a check are out of the reach of other users") {
+    const Workspace folder;
+    folder.write("victim", "old");
+    // A user who knew the name could have the checker write through a link of theirs.
+    const Outcome outcome =
+        run_program_in(folder.path(), "check nn --op Linear --in-process",
+                       "TMPDIR='" + folder.path().string() +
+                           "' sh -c 'ln -s victim tenon-check-$$.safetensors; exec \"$0\" \"$@\"'");
+    CHECK(outcome.code == 0);
+    CHECK(folder.read("victim") == "old");
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      CHECK_FALSE(entry.is_directory());
+  }
 }

@@ -60,7 +60,8 @@ TEST_SUITE("plan") {
               "  faults.json: /loss/options/smoothing: nn.functional.cross_entropy has no argument "
               "'smoothing'; "
               "it takes weight, ignore_index, reduction, label_smoothing\n"
-              "  faults.json: /output/weights: there is no folder '" +
+              "  faults.json: /output/weights: cannot write '" +
+              folder.path("nowhere/weights.safetensors").string() + "': there is no folder '" +
               folder.path("nowhere").string() + "'\n");
     const Outcome json = run_program_in(folder.path(), "plan faults.json --json");
     CHECK(json.code == 1);
@@ -103,7 +104,7 @@ TEST_SUITE("plan") {
     const Workspace folder;
     folder.write("gone.json", R"({"schema_version": 1, "data": {"path": "gone.csv"}})");
     CHECK(contains(run_program_in(folder.path(), "plan gone.json").error,
-                   "/data/path: there is no file"));
+                   "gone.csv': No such file or directory"));
   }
 
   TEST_CASE("F-307 a plan says what is ranked, switched off, and how types are treated") {

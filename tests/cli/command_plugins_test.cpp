@@ -31,6 +31,34 @@ TEST_SUITE("plugins") {
     const Outcome outcome = run_program("--plugin-path " + folder.path().string() + " plugins");
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.out, folder.path("plain.so").string()));
+    const tenon::Tree plugins =
+        run_program("--plugin-path " + folder.path().string() + " plugins --json").json();
+    for (int64_t i = 0; i < plugins.size(); ++i)
+      CHECK(plugins[i]["origin"].text() ==
+            (plugins[i]["id"].text() == "plain" ? "plugin path" : "install"));
+  }
+
+  TEST_CASE("loading from folders can be switched off, and what is named is used all the same") {
+    for (const bool by_flag : {true, false}) {
+      const auto run = [&](const std::string& arguments) {
+        return by_flag ? run_program("--no-autoload " + arguments)
+                       : run_program(arguments, "TENON_PLUGIN_AUTOLOAD=0");
+      };
+      const tenon::Tree plugins = run("plugins --json").json();
+      CHECK(plugins.size() == 4);
+      for (int64_t i = 0; i < plugins.size(); ++i) {
+        CHECK(plugins[i]["state"].text() == "disabled");
+        CHECK(contains(plugins[i]["reason"].text(), "loading from folders is switched off"));
+      }
+      CHECK(contains(run("why add Tensor Tensor").error, "loading from folders is switched off"));
+      CHECK(run("check math --op exp").code == 0);
+    }
+    const Workspace folder;
+    folder.write("c.json", R"({"schema_version": 1, "autoload": false, "plugins": ["math"]})");
+    CHECK(contains(run_program_in(folder.path(), "why add Tensor Tensor --config c.json").out,
+                   "plugin math"));
+    CHECK(contains(run_program_in(folder.path(), "why mm Tensor Tensor --config c.json").error,
+                   "loading from folders is switched off"));
   }
 
   TEST_CASE("a refused plugin is listed with its reason, and the exit code says so") {

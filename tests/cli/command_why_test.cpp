@@ -197,4 +197,17 @@ TEST_SUITE("why") {
     CHECK(contains(wrong.error, "TENON_TRACE is text or json, not 'xml'"));
     CHECK(run_program_in(folder.path(), run).error.empty());
   }
+
+  TEST_CASE("an operand is one word, whatever blanks and quotes it has") {
+    for (const char* operand :
+         {"\"reduction='a b'\"", "\"reduction=a b\"", "\"reduction='a\\\\ b'\""}) {
+      CAPTURE(operand);
+      const tenon::Tree why = run_program("why nn.functional.mse_loss Tensor Tensor " +
+                                          std::string(operand) + " --json")
+                                  .json();
+      CHECK(why["arguments"].size() == 3);
+      CHECK(why["arguments"][2]["name"].text() == "reduction");
+      CHECK(contains(why["arguments"][2]["value"].text(), " b"));
+    }
+  }
 }

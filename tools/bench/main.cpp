@@ -7,7 +7,7 @@
 int main(int argc, char** argv) {
   try {
     // One thread unless the environment says otherwise: ratios are of single threads.
-    if (std::getenv("TENON_NUM_THREADS") == nullptr) tenon::set_thread_count(1);
+    if (secure_getenv("TENON_NUM_THREADS") == nullptr) tenon::set_thread_count(1);
     tenon::load_plugin(BENCH_PLUGIN);
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

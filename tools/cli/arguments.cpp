@@ -187,6 +187,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   worker.app->add_option("--memory", worker.options->memory);
   worker.app->add_option("--check", worker.options->options);
   worker.app->add_option("--seed", worker.options->seed);
+  worker.app->add_option("--folder", worker.options->folder)->required();
   return check.options;
 }
 
@@ -352,6 +353,8 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->take_all()
       ->allow_extra_args(false)
       ->check(check_folder);
+  program.add_flag("--no-autoload", invocation.no_autoload,
+                   "Of plugins in folders use only those that are named, by a config or a command");
   program.add_option("--threads", invocation.threads, "Threads to compute with")
       ->type_name("N")
       ->check(whole_number(1, 1024));
@@ -392,6 +395,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   }
   run->threads = invocation.threads;
   check->plugin_paths = invocation.plugin_paths;
+  check->no_autoload = invocation.no_autoload;
   if (!invocation.command) throw UsageError("no command was given; see `" + help + "`");
   return invocation;
 }

@@ -48,6 +48,8 @@ struct CheckSettings {
 };
 
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
-void check_module(const CheckedModule& module, uint64_t seed, CheckListener& listener);
+// `folder` is for files of its own.
+void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
+                  CheckListener& listener);
 
 }  // namespace cli

@@ -1,8 +1,4 @@
 // Checks of one module: it is made, called, saved and loaded, and its parameters get gradients.
-#include <cstdlib>
-#include <filesystem>
-#include <unistd.h>
-
 #include <tenon/autograd.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -25,24 +21,6 @@ CheckedModule checked_module(const tenon::Tree& declaration) {
 }
 
 namespace {
-
-// A file of this process, gone at its end.
-class ScratchFile {
- public:
-  ScratchFile()
-      : path_(std::filesystem::temp_directory_path() /
-              ("tenon-check-" + std::to_string(getpid()) + ".safetensors")) {}
-  ~ScratchFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-  std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 Module create(const CheckedModule& module, const Sample& sample, uint64_t seed) {
   tenon::seed_generator(seed);
@@ -77,7 +55,8 @@ Tensor call(const Module& module, const Tensor& input) {
 
 }  // namespace
 
-void check_module(const CheckedModule& module, uint64_t seed, CheckListener& listener) {
+void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
+                  CheckListener& listener) {
   if (module.mode) return listener.skip("it is a mode: what it does depends on what is called");
   const auto find = [&](const std::string& kind, const std::string& stage,
                         const std::string& message, const Sample& sample) {
@@ -148,12 +127,12 @@ void check_module(const CheckedModule& module, uint64_t seed, CheckListener& lis
         }
       }
       listener.stage("state");
-      const ScratchFile file;
+      const std::string file = folder + "/state.safetensors";
       made.eval();
       const Tensor expected = call(made, input).detach();
-      made.save(file.path());
+      made.save(file);
       Module other = create(module, sample, seed + 1);
-      other.load(file.path());
+      other.load(file);
       other.eval();
       if (call(other, input).detach().to_vector<double>() != expected.to_vector<double>())
         find("state", "state",

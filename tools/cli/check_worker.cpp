@@ -99,7 +99,7 @@ void check_targets_here(const WorkerOptions& options,
     if (targets[i].kind == "op")
       check_op(checked_op(targets[i].declaration), {options.seed, options.options}, speaker);
     else
-      check_module(checked_module(targets[i].declaration), options.seed, speaker);
+      check_module(checked_module(targets[i].declaration), options.seed, options.folder, speaker);
     speaker.item("done", index);
   }
   say(R"({"at":"end"})");

@@ -11,6 +11,7 @@
 #include "check_sample.hpp"
 #include "check_worker.hpp"
 #include "commands.hpp"
+#include "files.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
 
@@ -19,16 +20,6 @@ namespace cli {
 namespace {
 
 using tenon::Tree;
-
-// What comes from the child is as foreign as the plugin in it.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += (byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t' ? c : '?';
-  }
-  return out;
-}
 
 class Progress {
  public:
@@ -41,7 +32,8 @@ class Progress {
     const std::string line =
         "checking " + std::to_string(index + 1) + "/" + std::to_string(count_) + "  " + name;
     const int width = terminal_width(stderr);
-    std::fprintf(stderr, "\r\033[K%s", leading(line, width > 1 ? width - 1 : 79).c_str());
+    std::fputs("\r\033[K", stderr);
+    print(stderr, leading(line, width > 1 ? width - 1 : 79));
     std::fflush(stderr);
     drawn_ = true;
   }
@@ -92,7 +84,7 @@ class Collector {
     if (at == "done" && running_ && answer["item"].integer(-1) == next_) {
       finish_item();
     } else if (at == "stage") {
-      stage_ = printable(answer["name"].text());
+      stage_ = escaped(answer["name"].text());
       if (running_ &&
           std::find(item.stages.begin(), item.stages.end(), stage_) == item.stages.end())
         item.stages.push_back(stage_);
@@ -102,11 +94,11 @@ class Collector {
     } else if (at == "finding") {
       add(answer);
     } else if (at == "note") {
-      const std::string text = printable(answer["text"].text());
+      const std::string text = escaped(answer["text"].text());
       if (std::find(item.notes.begin(), item.notes.end(), text) == item.notes.end())
         item.notes.push_back(text);
     } else if (at == "skip") {
-      item.skipped = printable(answer["reason"].text());
+      item.skipped = escaped(answer["reason"].text());
     } else if (at == "samples") {
       item.samples = answer["count"].integer();
     } else if (at == "end") {
@@ -120,7 +112,7 @@ class Collector {
   // What the end of a child means; true when another one shall go on behind the item.
   bool conclude(const ChildEnd& end) {
     const std::string output =
-        end.output.empty() ? "" : "\nit had printed:\n" + printable(end.output);
+        end.output.empty() ? "" : "\nit had printed:\n" + escaped(end.output);
     std::string kind, message;
     if (end.timed_out) {
       kind = "timeout";
@@ -152,8 +144,8 @@ class Collector {
   void add(const Tree& answer) {
     const std::string kind = answer["kind"].text();
     if (remedy_of(kind).empty()) return protocol("a finding of an unknown kind");
-    current().findings.push_back({kind, printable(answer["stage"].text()),
-                                  printable(answer["message"].text()),
+    current().findings.push_back({kind, escaped(answer["stage"].text()),
+                                  escaped(answer["message"].text()),
                                   normal_json(answer["sample"].text())});
   }
   static std::string normal_json(const std::string& text) {
@@ -192,8 +184,10 @@ class Collector {
   bool ended_ = false;
 };
 
-std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first) {
+std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t first,
+                                          const std::string& folder) {
   std::vector<std::string> list;
+  if (options.no_autoload) list.push_back("--no-autoload");
   for (const std::string& path : options.plugin_paths) {
     list.push_back("--plugin-path");
     list.push_back(path);
@@ -201,7 +195,8 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
   for (const std::string& word :
        {std::string("--threads"), std::string("1"), std::string("check-worker"), options.plugin,
         std::string("--first"), std::to_string(first), std::string("--memory"),
-        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed)}) {
+        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed),
+        std::string("--folder"), folder}) {
     list.push_back(word);
   }
   if (!options.options.empty()) {
@@ -236,17 +231,19 @@ int check_plugin(const CheckOptions& asked) {
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
   Collector collector(options, targets, report);
+  const PrivateFolder folder;
   if (options.in_process) {
     WorkerOptions here;
     here.plugin = options.plugin;
     here.item = options.item;
     here.seed = options.seed;
     here.options = options.options;
+    here.folder = folder.path();
     check_targets_here(here, [&](const std::string& line) { collector.receive(line); });
   } else {
     for (bool more = true; more;) {
       const ChildEnd end =
-          run_child(worker_arguments(options, collector.next()), options.timeout,
+          run_child(worker_arguments(options, collector.next(), folder.path()), options.timeout,
                     [&](const std::string& line) { return collector.receive(line); });
       more = collector.conclude(end);
     }

@@ -1,11 +1,11 @@
 // tenon plan: what a run of a config would do, told without running any plugin code.
 #include <algorithm>
-#include <filesystem>
 
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
 #include "dataset.hpp"
+#include "files.hpp"
 #include "json.hpp"
 #include "schema_text.hpp"
 #include "table.hpp"
@@ -57,23 +57,24 @@ class Plan {
   explicit Plan(const std::string& path) : path_(path), config_(tenon::read_config(path)) {
     tenon::apply_config(without_eager_loads(config_));
     plugins_ = tenon::describe("plugins");
-    modules_ = tenon::describe("modules");
     plan_config_plugins();
     if (config_["data"].defined()) plan_data();
     if (config_["model"].defined()) plan_module(config_["model"], "/model", "model", 0);
     if (config_["loss"].defined()) plan_loss();
     if (config_["optimizer"].defined()) {
-      use_op("optim." + config_["optimizer"]["type"].text() + "_step_", "/optimizer/type",
-             "optimizer");
+      use_ops({"optim." + config_["optimizer"]["type"].text() + "_step_"}, "/optimizer/type",
+              "optimizer");
     }
     if (config_["training"].defined()) {
-      for (const char* op : {"index_select", "randperm", "narrow"})
-        use_op(op, "/training", "training");
+      use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"}, "/training",
+              "training");
     }
     plan_output();
   }
 
   const std::vector<std::string>& faults() const { return faults_; }
+  // What a run needs and the config does not have, "\"data\", no \"model\""; empty: nothing.
+  std::string missing() const { return missing_keys(config_, true); }
   void print_text() const;
   std::string json() const;
 
@@ -81,7 +82,10 @@ class Plan {
   void fault(const std::string& text) { faults_.push_back(path_ + ": " + text); }
   PlannedPlugin& plugin_row(const Tree& plugin);
   void use_plugin(const std::string& id, const std::string& purpose);
-  Tree use_op(const std::string& name, const std::string& place, const std::string& purpose);
+  Tree use_item(const char* kind, const std::string& name, const std::string& place,
+                const std::string& purpose);
+  void use_ops(const std::vector<std::string>& ops, const std::string& place,
+               const std::string& purpose);
   void plan_config_plugins();
   void plan_data();
   void plan_module(const Tree& node, const std::string& place, const std::string& name, int depth);
@@ -90,7 +94,7 @@ class Plan {
   Table settings() const;
 
   std::string path_;
-  Tree config_, plugins_, modules_;
+  Tree config_, plugins_;
   std::vector<PlannedPlugin> rows_;
   std::vector<Layer> layers_;
   DataOutline data_;
@@ -127,11 +131,13 @@ void Plan::plan_config_plugins() {
   const Tree entries = config_["plugins"];
   for (int64_t i = 0; i < entries.size(); ++i) {
     const std::string name = entries[i]["name"].text(), path = entries[i]["path"].text();
+    bool known = false;
     for (int64_t p = 0; p < plugins_.size(); ++p) {
       const std::string state = plugins_[p]["state"].text();
       const bool named = path.empty() ? plugins_[p]["id"].text() == name && state != "shadowed"
                                       : plugins_[p]["path"].text() == path;
       if (!named) continue;
+      known = true;
       PlannedPlugin& row = plugin_row(plugins_[p]);
       row.load = entries[i]["load"].text("lazy");
       row.purposes.emplace_back("config");
@@ -139,41 +145,50 @@ void Plan::plan_config_plugins() {
         fault("/plugins/" + std::to_string(i) + ": " + plugins_[p]["reason"].text());
       break;
     }
+    // It is not required, or the config would have been refused.
+    if (!known) rows_.push_back({name.empty() ? "-" : name, "-", "missing", path, "-", {"config"}});
   }
 }
 
-// The op's listing, after noting who would provide it; undefined, with a fault, when nobody does.
-Tree Plan::use_op(const std::string& name, const std::string& place, const std::string& purpose) {
-  Tree op;
+// The listing of an op or module, after noting which plugin would provide it; undefined, with a
+// fault, when none would.
+Tree Plan::use_item(const char* kind, const std::string& name, const std::string& place,
+                    const std::string& purpose) {
+  Tree item;
   try {
-    op = tenon::describe("op", name);
+    item = tenon::describe(kind, name);
   } catch (const tenon::Error& error) {
     fault(place + ": " + error.what());
     return {};
   }
-  if (op["name"].text() != name) {
-    fault(place + ": '" + name + "' must be given by its full name, '" + op["name"].text() + "'");
+  if (item["name"].text() != name) {
+    fault(place + ": '" + name + "' must be given by its full name, '" + item["name"].text() + "'");
     return {};
   }
-  const Tree providers = op["providers"];
+  const Tree providers = item["providers"];
   std::string refusals;
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     if (standing == "chosen") {
       use_plugin(providers[i]["plugin"].text(), purpose);
-      return op;
+      return item;
     }
     const std::string reason = providers[i]["reason"].text();
     refusals += (refusals.empty() ? "" : "; ") + providers[i]["plugin"].text() + " is " + standing +
                 (reason.empty() ? "" : " (" + reason + ")");
   }
-  fault(place + ": no plugin can provide op '" + name + "': " + refusals);
+  fault(place + ": no plugin can provide " + kind + " '" + name + "': " + refusals);
   return {};
+}
+
+void Plan::use_ops(const std::vector<std::string>& ops, const std::string& place,
+                   const std::string& purpose) {
+  for (const std::string& op : ops) use_item("op", op, place, purpose);
 }
 
 void Plan::plan_data() {
   const Tree data = config_["data"];
-  use_op(data["format"].text() == "npy" ? "data.read_npy" : "data.read_csv", "/data", "data");
+  use_ops(dataset_ops(data, config_["split"]), "/data", "data");
   data_ = outline_data(data);
   for (const std::string& text : data_.faults) fault(text);
 }
@@ -188,23 +203,19 @@ void Plan::plan_module(const Tree& node, const std::string& place, const std::st
     if (node.key(i) == "type" || node.key(i) == "layers") continue;
     layer.attributes += (layer.attributes.empty() ? "" : ", ") + node.key(i) + "=" + node[i].json();
   }
-  std::vector<std::string> known;
-  Tree found;
-  for (int64_t i = 0; i < modules_.size(); ++i) {
-    known.push_back(modules_[i]["name"].text());
-    if (known.back() == layer.type && !found.defined()) found = modules_[i];
-  }
-  if (found.defined()) {
+  layer.plugin = "-";
+  if (const Tree found = use_item("module", layer.type, place + "/type", "model");
+      found.defined()) {
     layer.plugin = found["provider"].text();
-    use_plugin(layer.plugin, "model");
+    for (int64_t i = 0; i < found["providers"].size(); ++i) {
+      if (found["providers"][i]["standing"].text() == "chosen")
+        layer.plugin = found["providers"][i]["plugin"].text();
+    }
     const std::vector<SchemaParameter> parameters = schema_parameters(found["schema"].text());
     for (const std::string& text :
          argument_faults(node, place, layer.type, parameters, 0, {"type", "layers"})) {
       fault(text);
     }
-  } else {
-    layer.plugin = "-";
-    fault(place + "/type: no module is named '" + layer.type + "'" + suggestion(layer.type, known));
   }
   layers_.push_back(std::move(layer));
   const Tree layers = node["layers"];
@@ -217,9 +228,18 @@ void Plan::plan_module(const Tree& node, const std::string& place, const std::st
 
 void Plan::plan_loss() {
   const Tree loss = config_["loss"];
-  const Tree op = use_op(loss["op"].text(), "/loss/op", "loss");
+  const Tree op = use_item("op", loss["op"].text(), "/loss/op", "loss");
   if (!op.defined()) return;
   const std::vector<SchemaParameter> parameters = schema_parameters(op["schema"].text());
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string what = i == 0 ? "the output" : "the target";
+    if (i >= parameters.size())
+      fault("/loss/op: " + op["name"].text() + " takes no argument for " + what);
+    else if (parameters[i].type.find("Tensor") == std::string::npos ||
+             parameters[i].type.find('[') != std::string::npos)
+      fault("/loss/op: " + op["name"].text() + " takes '" + parameters[i].type + " " +
+            parameters[i].name + "' in the place of " + what);
+  }
   for (const std::string& text :
        argument_faults(loss["options"], "/loss/options", op["name"].text(), parameters, 2, {})) {
     fault(text);
@@ -229,10 +249,8 @@ void Plan::plan_loss() {
 void Plan::plan_output() {
   const Tree output = config_["output"];
   for (int64_t i = 0; i < output.size(); ++i) {
-    const std::filesystem::path folder = std::filesystem::path(output[i].text()).parent_path();
-    if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-      fault("/output/" + output.key(i) + ": there is no folder '" + folder.string() + "'");
-    }
+    const std::string text = output_fault(output[i].text());
+    if (!text.empty()) fault("/output/" + output.key(i) + ": " + text);
   }
 }
 
@@ -377,6 +395,7 @@ std::string Plan::json() const {
   for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
     if (config_[key].defined()) object.raw(key, config_[key].json());
   }
+  object.truth("runs", faults_.empty() && missing().empty());
   object.put("seed", config_["seed"].integer()).raw("faults", faults.text());
   return object.text();
 }
@@ -391,7 +410,9 @@ int plan_config(const PlanOptions& options) {
   }
   plan.print_text();
   if (plan.faults().empty()) {
-    print("\n" + paint(stdout, Style::green, "no faults found") + "\n");
+    const std::string missing = plan.missing();
+    print("\n" + paint(stdout, Style::green, "no faults found") +
+          (missing.empty() ? "" : ", and nothing to run: the config has no " + missing) + "\n");
     return kFine;
   }
   std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");

@@ -2,12 +2,12 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <unistd.h>
 
 #include <tenon/tenon.hpp>
 
 #include "commands.hpp"
 #include "dataset.hpp"
+#include "files.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "progress.hpp"
@@ -51,31 +51,14 @@ double seconds_since(Clock::time_point start) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
-// Told before hours of training, not after them.
 void check_writable(const std::string& path) {
   if (path.empty()) return;
-  std::string folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (!std::filesystem::is_directory(folder)) {
-    throw tenon::IOError("cannot write '" + path + "': there is no folder '" + folder + "'");
-  }
-  if (access(folder.c_str(), W_OK) != 0) {
-    throw tenon::IOError("cannot write '" + path + "': the folder '" + folder + "' is read-only");
-  }
-  if (std::filesystem::is_directory(path)) {
-    throw tenon::IOError("cannot write '" + path + "': it is a folder");
-  }
+  if (const std::string fault = output_fault(path); !fault.empty()) throw tenon::IOError(fault);
 }
 
-void require(const Tree& config, const std::string& path, std::vector<std::string> keys) {
-  std::vector<std::string> missing;
-  for (const std::string& key : keys) {
-    if (!config[key].defined()) missing.push_back("\"" + key + "\"");
-  }
-  if (!missing.empty()) {
-    throw tenon::ConfigError(path + ": there is nothing to run: the config has no " +
-                             join(missing, ", no "));
-  }
+void require_keys(const Tree& config, const std::string& path, bool training) {
+  if (const std::string missing = missing_keys(config, training); !missing.empty())
+    throw tenon::ConfigError(path + ": there is nothing to run: the config has no " + missing);
 }
 
 struct Result {
@@ -193,11 +176,7 @@ int run_config(const RunOptions& options) {
   if (!training && (!options.plot.empty() || options.epochs)) {
     throw UsageError("--plot and --epochs are about training; --evaluate does not train");
   }
-  if (training) {
-    require(config, options.config, {"data", "model", "loss", "optimizer", "training"});
-  } else {
-    require(config, options.config, {"data", "model"});
-  }
+  require_keys(config, options.config, training);
 
   Result result;
   result.config = options.config;

@@ -1,11 +1,11 @@
 // tenon types and tenon coverage: the types that stand in for Tensor, and what they handle.
-#include <fstream>
 #include <map>
 #include <utility>
 
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "files.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -37,10 +37,7 @@ namespace {
 
 // What was covered when the baseline was written, and is missing now.
 std::vector<std::string> lost_since(const std::string& file, const Tree& coverage) {
-  std::ifstream stream(file);
-  if (!stream) throw tenon::ValueError("cannot read the baseline '" + file + "'");
-  const Tree before = Tree::parse(
-      std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()));
+  const Tree before = Tree::parse(read_file(file));
   if (before["type"].text() != coverage["type"].text()) {
     throw tenon::ValueError("the baseline '" + file + "' is not one of '" +
                             coverage["type"].text() + "': write it with `tenon coverage " +

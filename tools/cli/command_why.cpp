@@ -24,12 +24,22 @@ std::string painted(const std::string& text) {
   return result;
 }
 
+// A word that `describe` reads as one, whatever is in it.
+std::string one_word(const std::string& word) {
+  std::string out;
+  for (const char letter : word) {
+    if (letter == ' ' || letter == '\\' || letter == '\'') out += '\\';
+    out += letter;
+  }
+  return out;
+}
+
 }  // namespace
 
 int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  std::string call = options.op;
-  for (const std::string& operand : options.operands) call += " " + operand;
+  std::string call = one_word(options.op);
+  for (const std::string& operand : options.operands) call += " " + one_word(operand);
   const tenon::Tree why = tenon::describe("why", call);
   if (options.json)
     print_json(why);

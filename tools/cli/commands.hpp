@@ -69,6 +69,7 @@ struct CheckOptions {
   std::string plugin;  // id or path
   std::string item;    // only this op or module
   std::vector<std::string> plugin_paths;
+  bool no_autoload = false;
   double timeout = 30;    // seconds for each item
   int64_t memory = 4096;  // MiB
   uint64_t seed = 0;

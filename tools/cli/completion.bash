@@ -30,9 +30,9 @@ _tenon() {
   local words=''
   if [[ -z $command ]]; then
     words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new version'
-    words+=' --help --version --plugin-path --threads'
+    words+=' --help --version --plugin-path --no-autoload --threads'
   elif [[ $word == -* ]]; then
-    words='--help --plugin-path --threads'
+    words='--help --plugin-path --no-autoload --threads'
     case $command in
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <numeric>
 
+#include <tenon/csv.hpp>
+#include <tenon/npy.hpp>
 #include <tenon/ops.hpp>
 
+#include "files.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -19,55 +20,22 @@ namespace {
 using tenon::Tensor;
 using tenon::Tree;
 
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  if (starts_with(line, "\xef\xbb\xbf")) line.erase(0, 3);
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  return line;
-}
-
-std::vector<std::string> split_cells(const std::string& line) {
-  std::vector<std::string> cells;
-  std::string cell;
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.push_back(std::move(cell));
-      cell.clear();
-    } else {
-      cell += c;
-    }
-  }
-  cells.push_back(std::move(cell));
-  for (std::string& text : cells) {
-    const size_t begin = text.find_first_not_of(" \t");
-    text = begin == std::string::npos
-               ? ""
-               : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-  }
-  return cells;
-}
-
-// The position of the label column among `columns`.
-int64_t find_label_column(const Tree& data, int64_t columns) {
+// The position of the label column; `names` is asked for where a name is given.
+template <class Names>
+int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
   const std::string path = data["path"].text();
   const Tree column = data["label_column"];
   if (column.is_text()) {
-    if (!data["header"].truth()) {
-      throw tenon::ConfigError(
-          "/data/label_column: '" + column.text() +
-          "' is a name, but the file has no row of names; set \"header\": true "
-          "or give the column's number");
-    }
-    const std::vector<std::string> names = split_cells(first_line(path));
+    const std::vector<std::string> names = names_of();
     const auto found = std::find(names.begin(), names.end(), column.text());
     if (found == names.end()) {
       throw tenon::ConfigError("/data/label_column: '" + path + "' has no column '" +
                                column.text() + "'" + suggestion(column.text(), names));
+    }
+    if (static_cast<int64_t>(names.size()) != columns) {
+      throw tenon::ConfigError("/data/label_column: the header of '" + path + "' names " +
+                               counted(static_cast<int64_t>(names.size()), "column") +
+                               ", but its rows have " + grouped(columns));
     }
     return found - names.begin();
   }
@@ -86,7 +54,12 @@ std::vector<int64_t> sample_shape(const Tree& data) {
   return shape;
 }
 
-void check_sample_shape(const Tree& data, int64_t features) {
+void check_samples(const Tree& data, int64_t count, int64_t features) {
+  if (count < 1)
+    throw tenon::ConfigError("/data/path: '" + data["path"].text() + "' has no samples");
+  if (features < 1)
+    throw tenon::ConfigError("/data/path: the samples of '" + data["path"].text() +
+                             "' have no numbers beside their labels");
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
   const int64_t wanted =
@@ -98,23 +71,29 @@ void check_sample_shape(const Tree& data, int64_t features) {
   }
 }
 
+void check_labels(const Tree& data, const std::vector<int64_t>& inputs,
+                  const std::vector<int64_t>& labels) {
+  const auto count = [](const std::vector<int64_t>& shape) {
+    return shape.empty() ? int64_t{0} : shape[0];
+  };
+  if (!inputs.empty() && !labels.empty() && inputs[0] == labels[0]) return;
+  throw tenon::ConfigError("/data/labels: '" + data["labels"].text() + "' has " +
+                           counted(count(labels), "label") + ", but '" + data["path"].text() +
+                           "' has " + counted(count(inputs), "sample"));
+}
+
 Samples read_samples(const Tree& data) {
   const std::string path = data["path"].text();
   Samples samples;
   if (data["format"].text() == "npy") {
     samples.inputs = tenon::contiguous_as(tenon::data::read_npy(path), tenon::f32);
     samples.labels = tenon::data::read_npy(data["labels"].text());
-    if (samples.inputs.dim() < 1 || samples.labels.dim() < 1 ||
-        samples.inputs.size(0) != samples.labels.size(0)) {
-      throw tenon::ValueError(
-          "'" + path + "' and '" + data["labels"].text() + "' hold different numbers of samples: " +
-          std::to_string(samples.inputs.dim() < 1 ? 0 : samples.inputs.size(0)) + " and " +
-          std::to_string(samples.labels.dim() < 1 ? 0 : samples.labels.size(0)));
-    }
+    check_labels(data, samples.inputs.sizes(), samples.labels.sizes());
   } else {
     const Tensor table = tenon::data::read_csv(path, data["header"].truth());
     const int64_t columns = table.size(1);
-    const int64_t label = find_label_column(data, columns);
+    const int64_t label = find_label_column(
+        data, columns, [&] { return tenon::data::parse_csv_header(read_file(path)); });
     std::vector<int64_t> rest;
     for (int64_t c = 0; c < columns; ++c) {
       if (c != label) rest.push_back(c);
@@ -123,8 +102,7 @@ Samples read_samples(const Tree& data) {
     samples.inputs = tenon::index_select(table, 1, tenon::from_range(rest.begin(), rest.end()));
   }
   const int64_t count = samples.inputs.size(0);
-  if (count == 0) throw tenon::ValueError("'" + path + "' holds no samples");
-  check_sample_shape(data, samples.inputs.numel() / count);
+  check_samples(data, count, count == 0 ? 0 : samples.inputs.numel() / count);
   if (const double scale = data["scale"].number(1); scale != 1) {
     samples.inputs = tenon::mul(samples.inputs, scale);
   }
@@ -135,50 +113,25 @@ Samples read_samples(const Tree& data) {
   return samples;
 }
 
-// ---- outlines ----
-
-struct NpyOutline {
-  std::vector<int64_t> shape;
-  bool fine = false;
-};
-
-// The shape in the header: ... 'shape': (1797, 64), ...
-NpyOutline outline_npy(const std::string& path) {
-  NpyOutline outline;
-  std::ifstream file(path, std::ios::binary);
-  std::string head(4096, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<size_t>(file.gcount()));
-  const size_t shape = head.find("'shape': (");
-  if (!starts_with(head, "\x93NUMPY") || shape == std::string::npos) return outline;
-  const std::string list = head.substr(shape + 10, head.find(')', shape) - shape - 10);
-  for (const std::string& cell : split_cells(list)) {
-    if (!cell.empty()) outline.shape.push_back(std::atoll(cell.c_str()));
-  }
-  outline.fine = true;
-  return outline;
-}
-
-int64_t count_rows(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> block(size_t{1} << 16);
-  int64_t rows = 0;
-  bool blank = true;
-  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
-    for (std::streamsize i = 0; i < file.gcount(); ++i) {
-      const char c = block[static_cast<size_t>(i)];
-      if (c == '\n') {
-        rows += blank ? 0 : 1;
-        blank = true;
-      } else if (c != '\r' && c != ' ') {
-        blank = false;
-      }
-    }
-  }
-  return rows + (blank ? 0 : 1);
-}
-
 }  // namespace
+
+std::string missing_keys(const Tree& config, bool training) {
+  std::vector<std::string> missing;
+  std::vector<std::string> keys = {"data", "model"};
+  if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
+  for (const std::string& key : keys) {
+    if (!config[key].defined()) missing.push_back("\"" + key + "\"");
+  }
+  return join(missing, ", no ");
+}
+
+std::vector<std::string> dataset_ops(const Tree& data, const Tree& split) {
+  std::vector<std::string> ops = {"index_select", "narrow", "reshape"};
+  ops.emplace_back(data["format"].text() == "npy" ? "data.read_npy" : "data.read_csv");
+  ops.emplace_back(split["shuffle"].truth(true) ? "randperm" : "arange");
+  if (data["scale"].number(1) != 1) ops.emplace_back("mul");
+  return ops;
+}
 
 int64_t test_count(const Tree& split, int64_t count) {
   const double part = split["test"].number(0.2);
@@ -202,48 +155,49 @@ Dataset load_dataset(const Tree& data, const Tree& split) {
   return dataset;
 }
 
+namespace {
+
+int64_t product(const std::vector<int64_t>& sizes, size_t first) {
+  return std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(first), sizes.end(),
+                         int64_t{1}, std::multiplies<>());
+}
+
+std::vector<int64_t> npy_shape(const std::string& path) {
+  return tenon::data::parse_npy(read_file(path, tenon::data::kNpyHead), file_length(path)).shape;
+}
+
+}  // namespace
+
+// By the parsers of the plugin `data`, which reads the file in a run.
 DataOutline outline_data(const Tree& data) {
   DataOutline outline;
-  const std::string path = data["path"].text();
-  const auto readable = [&](const std::string& file, const char* key) {
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) {
-      outline.faults.push_back("/data/" + std::string(key) + ": there is no file '" + file + "'");
-    } else if (!std::filesystem::is_regular_file(file, error) || !std::ifstream(file)) {
-      outline.faults.push_back("/data/" + std::string(key) + ": '" + file + "' cannot be read");
-    } else {
-      outline.bytes += static_cast<int64_t>(std::filesystem::file_size(file, error));
-      return true;
-    }
-    return false;
-  };
-  if (!readable(path, "path")) return outline;
+  std::string key = "/data/path";
+  std::string path = data["path"].text();
   try {
     if (data["format"].text() == "npy") {
-      const NpyOutline inputs = outline_npy(path);
-      if (!inputs.fine || inputs.shape.empty()) {
-        outline.faults.push_back("/data/path: '" + path + "' is not a .npy file of samples");
-        return outline;
-      }
-      outline.samples = inputs.shape[0];
-      outline.features = std::accumulate(inputs.shape.begin() + 1, inputs.shape.end(), int64_t{1},
-                                         std::multiplies<>());
-      if (!readable(data["labels"].text(), "labels")) return outline;
-      const NpyOutline labels = outline_npy(data["labels"].text());
-      if (!labels.fine || labels.shape.empty() || labels.shape[0] != outline.samples) {
-        outline.faults.push_back("/data/labels: '" + data["labels"].text() + "' does not hold " +
-                                 grouped(outline.samples) + " labels");
-      }
+      outline.bytes = file_length(path);
+      const std::vector<int64_t> inputs = npy_shape(path);
+      key = "/data/labels";
+      path = data["labels"].text();
+      outline.bytes += file_length(path);
+      check_labels(data, inputs, npy_shape(path));
+      outline.samples = inputs[0];
+      outline.features = product(inputs, 1);
     } else {
-      const bool header = data["header"].truth();
-      outline.samples = count_rows(path) - (header ? 1 : 0);
-      const auto columns = static_cast<int64_t>(split_cells(first_line(path)).size());
-      outline.features = columns - 1;
-      outline.label_column = find_label_column(data, columns);
+      const std::string text = read_file(path);
+      outline.bytes = static_cast<int64_t>(text.size());
+      const tenon::data::CsvTable table = tenon::data::parse_csv(text, ',', data["header"].truth());
+      outline.samples = table.rows;
+      outline.features = table.columns - 1;
+      outline.label_column = find_label_column(data, table.columns, [&] { return table.names; });
     }
-    if (outline.samples < 1)
-      outline.faults.push_back("/data/path: '" + path + "' holds no samples");
-    check_sample_shape(data, outline.features);
+    check_samples(data, outline.samples, outline.features);
+  } catch (const tenon::data::Fault& fault) {
+    outline.faults.push_back(key + ": " + path +
+                             (fault.where().empty() ? "" : ":" + fault.where()) + ": " +
+                             fault.what());
+  } catch (const tenon::IOError& error) {
+    outline.faults.push_back(key + ": " + error.what());
   } catch (const tenon::Error& error) {
     outline.faults.emplace_back(error.what());
   }

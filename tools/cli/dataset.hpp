@@ -20,6 +20,12 @@ struct Dataset {
   Samples train, test;
 };
 
+// The keys that a config needs to be run, and has not: "\"data\", no \"model\"".
+std::string missing_keys(const tenon::Tree& config, bool training);
+
+// The ops that `load_dataset` calls.
+std::vector<std::string> dataset_ops(const tenon::Tree& data, const tenon::Tree& split);
+
 // Reads, scales, shapes and divides. Draws from the process's generator where it shuffles.
 Dataset load_dataset(const tenon::Tree& data, const tenon::Tree& split);
 

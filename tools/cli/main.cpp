@@ -17,7 +17,7 @@ void print_error(const std::string& kind, const std::string& message) {
                            (kind.empty() ? "" : cli::paint(stderr, cli::Style::red, kind) + ": ") +
                            message + "\n";
   std::fflush(stdout);
-  std::fputs(text.c_str(), stderr);
+  cli::print(stderr, text);
 }
 
 const char* kind_text(tenon_status kind) {
@@ -35,6 +35,7 @@ const char* kind_text(tenon_status kind) {
 int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
+  if (invocation.no_autoload) tenon::apply_config(tenon::Tree::parse(R"({"autoload": false})"));
   // The first one named is the first one searched.
   for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend();
        ++path) {

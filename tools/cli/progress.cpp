@@ -17,8 +17,10 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr int64_t kShortestBar = 10, kLongestBar = 30;
 constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are told
 
-void write_error(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
+// What is on the line goes.
+void redraw(const std::string& line) {
+  std::fputs("\r\033[K", stderr);
+  print(stderr, line);
   std::fflush(stderr);
 }
 
@@ -66,7 +68,7 @@ void Progress::epoch_done(const Epoch& epoch) {
   if (epoch.test) accuracy_.store(epoch.test->accuracy().value_or(-1), std::memory_order_relaxed);
   const int64_t every = (epochs_ + kPlainLines - 1) / kPlainLines;
   const bool told = epoch.number == 1 || epoch.number == epochs_ || epoch.number % every == 0;
-  if (plain_ && told) write_error(epoch_line(epoch, epochs_) + "\n");
+  if (plain_ && told) print(stderr, epoch_line(epoch, epochs_) + "\n");
 }
 
 void Progress::finish() {
@@ -77,7 +79,7 @@ void Progress::finish() {
   }
   changed_.notify_one();
   thread_.join();
-  write_error("\r\033[K");
+  redraw("");
 }
 
 void Progress::draw_until_finished() {
@@ -85,7 +87,7 @@ void Progress::draw_until_finished() {
   // Short trainings end before anything is worth drawing.
   while (!changed_.wait_for(lock, kPause, [this] { return finished_; })) {
     lock.unlock();
-    write_error("\r" + line() + "\033[K");
+    redraw(line());
     lock.lock();
   }
 }

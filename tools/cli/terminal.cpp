@@ -2,13 +2,21 @@
 #include "terminal.hpp"
 
 #include <cstdlib>
+#include <string>
 #include <unistd.h>
 
 #include <sys/ioctl.h>
 
+#include "text.hpp"
+
 namespace cli {
 
 namespace {
+
+// Styles travel through texts as bytes that no UTF-8 text has, so that nothing that is printed can
+// take their place.
+constexpr unsigned char kFirstMark = 0xF8;
+constexpr char kEndMark = '\xFF';
 
 const char* code_of(Style style) {
   switch (style) {
@@ -30,7 +38,7 @@ const char* code_of(Style style) {
 }
 
 std::string_view environment(const char* name) {
-  const char* text = std::getenv(name);
+  const char* text = secure_getenv(name);  // a program with elevated rights trusts no environment
   return text == nullptr ? "" : text;
 }
 
@@ -45,7 +53,8 @@ bool is_terminal(FILE* stream) { return isatty(fileno(stream)) != 0; }
 
 std::string paint(FILE* stream, Style style, std::string_view text) {
   if (style == Style::plain || text.empty() || !has_colour(stream)) return std::string(text);
-  return code_of(style) + std::string(text) + "\033[0m";
+  std::string marked(1, static_cast<char>(kFirstMark + static_cast<unsigned>(style)));
+  return marked.append(text) + kEndMark;
 }
 
 int terminal_width(FILE* stream) {
@@ -65,7 +74,22 @@ bool shows_utf8() {
   return false;
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) { print(stdout, text); }
+
+void print(FILE* stream, std::string_view text) {
+  std::string out;
+  const bool colour = has_colour(stream);
+  size_t begin = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const auto byte = i < text.size() ? static_cast<unsigned char>(text[i]) : kFirstMark;
+    if (byte < kFirstMark) continue;
+    out += escaped(text.substr(begin, i - begin));
+    begin = i + 1;
+    if (i < text.size() && colour)
+      out += text[i] == kEndMark ? "\033[0m" : code_of(static_cast<Style>(byte - kFirstMark));
+  }
+  std::fwrite(out.data(), 1, out.size(), stream);
+}
 
 bool finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 

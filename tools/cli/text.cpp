@@ -96,6 +96,42 @@ std::string duration(double seconds) {
 
 std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80   ? 1
+                          : lead < 0xC2 ? 0
+                          : lead < 0xE0 ? 2
+                          : lead < 0xF0 ? 3
+                          : lead < 0xF5 ? 4
+                                        : 0;
+    unsigned code = length < 2 ? lead : lead & (0xFFU >> (length + 1));
+    bool whole = length > 0 && i + length <= text.size();
+    for (size_t k = 1; whole && k < length; ++k) {
+      whole = !starts_character(text[i + k]);
+      code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
+    }
+    const bool control = (code < 0x20 && code != '\n' && code != '\t') ||
+                         (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E ||
+                         code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
+                         (code >= 0x2066 && code <= 0x2069);
+    if (whole && !control) {
+      out += text.substr(i, length);
+      i += length;
+      continue;
+    }
+    char escape[8];
+    if (whole && code > 0xFF)
+      std::snprintf(escape, sizeof escape, "\\u%04x", code & 0xFFFFU);
+    else
+      std::snprintf(escape, sizeof escape, "\\x%02x", (whole ? code : lead) & 0xFFU);
+    out += escape;
+    i += whole ? length : 1;
+  }
+  return out;
+}
+
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const std::string& word : words) {

@@ -20,6 +20,10 @@ std::string file_size(int64_t bytes);                       // 264 KB
 std::string duration(double seconds);                       // 0.84 s, 1:05, 2:03:20
 std::string percent(double fraction);                       // 97.22 %
 
+// Control characters other than line breaks and tabs, those that change the direction of text, and
+// what is not UTF-8, as \x1b or \u202e.
+std::string escaped(std::string_view text);
+
 std::string join(const std::vector<std::string>& words, std::string_view separator);
 std::string lower(std::string_view text);
 bool starts_with(std::string_view text, std::string_view start);

@@ -8,10 +8,12 @@
 #include <iterator>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "core/base/error.hpp"
 
@@ -139,6 +141,84 @@ TEST_SUITE("atomic_file") {
     write_file(folder / "dangling", "made");
     CHECK(fs::is_symlink(folder / "dangling"));
     CHECK(content(folder / "not-yet") == "made");
+  }
+
+  TEST_CASE("a link that another user made in a shared folder is not followed") {
+    if (geteuid() != 0) return;  // only root can make links of others
+    const Folder folder;
+    write_file(folder / "victim", "old");
+    fs::create_symlink("victim", folder / "planted");
+    REQUIRE(lchown((folder / "planted").c_str(), 65534, 65534) == 0);
+    CHECK(io_failure(folder / "planted") == "cannot write '" + (folder / "planted") +
+                                                "': it is a symbolic link that another user made");
+    fs::create_symlink("planted", folder / "chain");
+    CHECK(io_failure(folder / "chain").find("another user") != std::string::npos);
+    CHECK(content(folder / "victim") == "old");
+    // In a folder of that user's own it is theirs to make.
+    REQUIRE(chown((folder / ".").c_str(), 65534, 65534) == 0);
+    write_file(folder / "planted", "new");
+    CHECK(content(folder / "victim") == "new");
+  }
+
+  TEST_CASE("what a killed writer left goes with the next write of the same file") {
+    const Folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+      AtomicFile file(folder / "a");
+      file.write("half");
+      AtomicFile other(folder / "b");
+      raise(SIGKILL);
+    }
+    REQUIRE(waitpid(child, nullptr, 0) == child);
+    CHECK(folder.entries() == 2);
+    write_file(folder / "a", "whole");
+    CHECK(content(folder / "a") == "whole");
+    CHECK(folder.entries() == 2);  // and what was left of b
+    write_file(folder / "b", "whole");
+    CHECK(folder.entries() == 2);
+  }
+
+  TEST_CASE("writers that are alive keep their temporaries, and one of them wins as a whole") {
+    const Folder folder;
+    {
+      AtomicFile slow(folder / "a");
+      slow.write("slow");
+      write_file(folder / "a", "fast");
+      slow.commit();
+      CHECK(content(folder / "a") == "slow");
+    }
+    std::vector<pid_t> children;
+    for (char letter = 'a'; letter < 'g'; ++letter) {
+      const pid_t child = fork();
+      if (child == 0) {
+        try {
+          for (int i = 0; i < 50; ++i) write_file(folder / "a", std::string(10000, letter));
+        } catch (...) {
+          _exit(1);
+        }
+        _exit(0);
+      }
+      children.push_back(child);
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      REQUIRE(waitpid(child, &status, 0) == child);
+      CHECK(status == 0);
+    }
+    const std::string text = content(folder / "a");
+    CHECK(text == std::string(10000, text[0]));
+    CHECK(folder.entries() == 1);
+  }
+
+  TEST_CASE("a pipe behind a link of /proc is written to") {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    write_file("/proc/self/fd/" + std::to_string(ends[1]), "text");
+    char block[8] = {};
+    CHECK(read(ends[0], block, sizeof block) == 4);
+    CHECK(std::string(block) == "text");
+    close(ends[0]);
+    close(ends[1]);
   }
 
   TEST_CASE("a new file has the permissions that the mask leaves") {

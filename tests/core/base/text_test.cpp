@@ -26,6 +26,10 @@ TEST_SUITE("text") {
     CHECK(quote("it's") == "'it\\'s'");
     CHECK(quote("a\nb\t\x01\\") == "'a\\nb\\t\\x01\\\\'");
     CHECK(quote("\xC3\xA4") == "'\xC3\xA4'");
+    CHECK(quote("\x7f\xC2\x85\xE2\x80\xAE\xD8\x9C") == "'\\x7f\\u0085\\u202e\\u061c'");
+    CHECK(printable("a\n\tb\r\x1b[2J\xC2\x9B\xE2\x81\xA6\xFF\xC3\xA4") ==
+          "a\n\tb\\x0d\\x1b[2J\\u009b\\u2066\\xff\xC3\xA4");
+    CHECK(escaped("a\nb") == "a\\x0ab");
     CHECK(quote("a\xFF"
                 "b\xC3") == "'a\\xffb\\xc3'");
     const std::string cut = quote(std::string(119, 'x') + "\xC3\xA4" + std::string(100, 'y'));

@@ -134,7 +134,7 @@ TEST_SUITE("config") {
         "c.json:2:40: /plugins/2: plugin 'math' a second time, wanted once (first at line 2, "
         "column 15)\n"
         "c.json:3:3: /sed: unknown key 'sed', wanted 'schema_version', 'plugins', 'search_paths', "
-        "'ops', 'types', 'strict', 'seed', "
+        "'ops', 'types', 'strict', 'autoload', 'seed', "
         "'threads', 'data', 'split', 'model', 'loss', 'optimizer', 'training' or 'output' (did you "
         "mean 'seed'?)\n"
         "c.json:4:11: /data/format: missing, and the ending of 'digits.txt' does not tell it, "

@@ -59,20 +59,15 @@ TEST_SUITE("discovery") {
     CHECK(paths(search_folders({}, environment)) == Paths{"/a"});
   }
 
-  TEST_CASE("a process with elevated rights ignores its user's folders and says so") {
-    const TemporaryFolder folder;
-    folder.add("plain");
+  TEST_CASE("folders that a program adds come first, under their own name") {
     SearchEnvironment environment;
-    environment.elevated = true;
-    environment.plugin_path = folder.path();
-    environment.home = "/home/user";
-    environment.install_folder = "/usr/lib/tenon/plugins";
-    const Discovery discovery = discover_plugins({}, search_folders({}, environment));
-    CHECK(discovery.plugins.empty());
-    REQUIRE(discovery.folders.size() == 3);
-    CHECK(contains(discovery.folders[0].skipped, "elevated rights"));
-    CHECK(contains(discovery.folders[1].skipped, "elevated rights"));
-    CHECK(!contains(discovery.folders[2].skipped, "elevated rights"));
+    environment.plugin_path = "/env";
+    const std::vector<std::string> configured = {"/config"}, added = {"/added", "/config"};
+    const auto folders = search_folders(configured, environment, added);
+    CHECK(paths(folders) == Paths{"/added", "/config", "/env"});
+    CHECK(folders[0].origin == PluginOrigin::Added);
+    CHECK(folders[1].origin == PluginOrigin::Added);
+    CHECK(plugin_origin_text(folders[0].origin) == std::string("plugin path"));
   }
 
   TEST_CASE("the process's own environment is read, and the install folder is beside the library") {
@@ -80,7 +75,7 @@ TEST_SUITE("discovery") {
     const SearchEnvironment environment = SearchEnvironment::of_process();
     ::unsetenv("TENON_PLUGIN_PATH");
     CHECK(environment.plugin_path == "/from/the/environment");
-    CHECK(!environment.elevated);
+    CHECK(environment.autoload);
     CHECK(environment.install_folder.ends_with("/tenon/plugins"));
   }
 

@@ -14,8 +14,9 @@ namespace {
 
 // A manager over one throwaway folder.
 struct World {
-  World() {
+  explicit World(bool autoload = true) {
     SearchEnvironment environment;
+    environment.autoload = autoload;
     environment.plugin_path = folder.path();
     manager = std::make_unique<PluginManager>(host.table(), registrar, environment);
     FakeHost::find_op = [this](std::string_view name) {
@@ -524,6 +525,73 @@ TEST_SUITE("plugin manager") {
     folders.search_paths = {other.path()};
     second.manager->apply(folders);
     CHECK(second.manager->ensure_op("plain.add_one"));
+  }
+
+  TEST_CASE("policy: a plugin that is not required may be missing, and nothing else") {
+    World world;
+    world.folder.add("plain");
+    const auto optional = [](const std::string& name, LoadMode mode = LoadMode::Lazy) {
+      PluginPolicy policy = policy_with({name, mode, "", "", {}});
+      policy.plugins[0].required = false;
+      return policy;
+    };
+    world.manager->apply(optional("nosuch"));
+    world.manager->apply(optional("nosuch", LoadMode::Eager));
+    world.manager->apply(optional("/nowhere/nosuch.so"));
+    world.manager->apply(optional("/nowhere/nosuch.so", LoadMode::Eager));
+    CHECK(world.manager->list().size() == 1);
+    PluginPolicy ranked = optional("nosuch");
+    ranked.prefer = {{"plain.*", "nosuch"}};
+    ranked.disable = {{"other.*", "nosuch"}};
+    world.manager->apply(ranked);
+    CHECK(world.manager->ensure_op("plain.add_one"));
+
+    PluginPolicy version = optional("plain");
+    version.plugins[0].version = ">=9";
+    World second;
+    second.folder.add("plain");
+    CHECK(failure_of([&] { second.manager->apply(version); }).stage == PluginStage::Version);
+  }
+
+  TEST_CASE("policy: a name beside a path is checked, and no plugin is listed by both") {
+    World world;
+    const std::string path = world.folder.add("plain");
+    PluginPolicy both = policy_with({path, LoadMode::Lazy, "", "", {}});
+    both.plugins[0].id = "other";
+    CHECK(failure_of([&] { world.manager->apply(both); }).problem ==
+          "the file at this path is plugin 'plain'");
+    both.plugins[0].id = "plain";
+    world.manager->apply(both);
+    World second;
+    PluginPolicy twice;
+    twice.plugins = listed({second.folder.add("plain"), "plain"});
+    CHECK(failure_of([&] { second.manager->apply(twice); }).problem ==
+          "the config lists it twice, by its id and by its path");
+  }
+
+  TEST_CASE("without autoload of folders only plugins that are named are used") {
+    World world(false);
+    const std::string path = world.folder.add("plain");
+    CHECK(world.state("plain") == PluginState::Disabled);
+    CHECK(contains(world.listing("plain").reason, "loading from folders is switched off"));
+    CHECK_THROWS_AS(world.manager->ensure_op("plain.add_one"), Error);
+    SUBCASE("by a config") {
+      world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", "", {}}));
+    }
+    SUBCASE("by its path in a config") {
+      world.manager->apply(policy_with({path, LoadMode::Lazy, "", "", {}}));
+    }
+    SUBCASE("by a load") { world.manager->load("plain"); }
+    SUBCASE("by a load of its file") { world.manager->load(path); }
+    CHECK(world.manager->ensure_op("plain.add_one"));
+
+    World second;
+    second.folder.add("plain");
+    PluginPolicy off;
+    off.autoload = false;
+    second.manager->apply(off);
+    CHECK(second.state("plain") == PluginState::Disabled);
+    CHECK_THROWS_AS(second.manager->ensure_op("plain.add_one"), Error);
   }
 
   TEST_CASE("policy: wanted and found version and hash are named") {

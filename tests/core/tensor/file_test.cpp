@@ -8,10 +8,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "core/base/error.hpp"
 #include "core/tensor/copy.hpp"
@@ -57,7 +59,7 @@ class File {
       load_tensors(path());
     } catch (const Error& error) {
       CHECK(error.kind == TENON_ERROR_VALUE);
-      const std::string begin = "'" + path() + "' is no valid tensor file: ";
+      const std::string begin = "'" + path() + "' is not a valid tensor file: ";
       REQUIRE(error.message.substr(0, begin.size()) == begin);
       return error.message.substr(begin.size());
     }
@@ -167,7 +169,7 @@ TEST_SUITE("tensor file") {
     }
     CHECK_THROWS_WITH_AS(load_tensors("/tmp"), "cannot read '/tmp': Is a directory", Error);
     CHECK_THROWS_WITH_AS(load_tensors("/dev/zero"),
-                         "cannot read '/dev/zero': it is no regular file", Error);
+                         "cannot read '/dev/zero': it is not a regular file", Error);
   }
 
   TEST_CASE("tensors of every dtype and layout come back, wide ones first") {
@@ -329,6 +331,85 @@ TEST_SUITE("tensor file") {
     CHECK(file.write(valid).fault() == "");
     CHECK(begins(file.write(valid + "PK").fault(), "incomplete buffer"));
     CHECK(begins(file.write(valid.substr(0, valid.size() - 2)).fault(), "incomplete buffer"));
+  }
+
+  TEST_CASE("what is read and what is not") {
+    const File file;
+    const auto fault = [&](const std::string& header, const std::string& data = "") {
+      return file.write(file_of(header, data)).fault();
+    };
+    // Fields that are not known are skipped, names may be written with escapes, blanks are free.
+    file.write(
+        file_of("{ \"\\u00e4\\ud83d\\ude00\\n\" : {\"more\": [1.5e3, -0, {\"x\": null}, true],\n"
+                "\"data_offsets\":[0 ,1], \"shape\" :[ 1 ], \"dtype\": \"\\u00558\"}}",
+                "x"));
+    CHECK(file.fault() == "");
+    CHECK(load_tensors(file.path()).tensors[0].name == "\xC3\xA4\xF0\x9F\x98\x80\n");
+
+    const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+    CHECK(fault("{\"a\":" + entry + ",\"\\u0061\":" + entry + "}") ==
+          "invalid header: the tensor 'a' is there twice");
+    CHECK(fault(R"({"__metadata__":{"a":"","b":"","\u0061":""}})") ==
+          "invalid header: the metadata 'a' is there twice");
+    CHECK(fault(R"({"__metadata__":{},"__metadata__":{}})") ==
+          "invalid header: __metadata__ is there twice");
+    CHECK(begins(fault(R"({"a":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})"),
+                 "invalid header of tensor 'a': the field 'dtype' is there twice"));
+    CHECK(begins(fault(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0,0]}})"),
+                 "invalid header of tensor 'a': data_offsets must be [begin, end]"));
+    for (const char* header :
+         {"{,}", "{\"a\"}", "{\"a\":}", "{\"a\":{}", "{\"a\":{},}", "{\"\\ud800\":{}}",
+          "{\"\\x\":{}}", "{\"\n\":{}}", "{\"a\":{\"x\":01}}", "{\"a\":{\"x\":1.}}",
+          "{\"a\":{\"x\":nul}}", "{\"a\":{\"x\":[[[[[[[[[[1]]]]]]]]]]}}",
+          "{\"a\":{\"shape\":[1,]}}"}) {
+      CAPTURE(header);
+      CHECK(begins(fault(header), "invalid header"));
+    }
+    // Nothing of a name reaches a terminal that would obey it.
+    CHECK(fault("{\"\x7f\xc2\x9b\xe2\x80\xae\":3}") ==
+          "invalid header of tensor '\\x7f\\u009b\\u202e': found a number, expected an object");
+  }
+
+  TEST_CASE("a header takes at most twice its length, sound or not") {
+    std::string wide = "{\"a\":[0";
+    wide.reserve(20'000'020);
+    while (wide.size() < 20'000'000) wide += ",0";
+    wide += "]}";
+    std::string many = "{";
+    while (many.size() < 20'000'000) {
+      many += (many.size() > 1 ? ",\"" : "\"") + std::to_string(many.size()) +
+              R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+    }
+    std::string pairs = "{\"__metadata__\":{";
+    while (pairs.size() < 20'000'000)
+      pairs += (pairs.back() == '{' ? "\"" : ",\"") + std::to_string(pairs.size()) + "\":\"\"";
+    pairs += "}}";
+    const std::string strings = "{\"a\":{\"x\":\"" + std::string(20'000'000, 'x') + "\"}}";
+    const std::string numbers = "{\"a\":{\"shape\":[" + std::string(20'000'000, '1') + "]}}";
+    const File file;
+    for (const std::string* header :
+         std::initializer_list<const std::string*>{&wide, &many, &pairs, &strings, &numbers}) {
+      CAPTURE(header->substr(0, 40));
+      file.write(file_of(*header, "more"));  // of which the header says nothing
+      const pid_t child = fork();
+      if (child == 0) {
+        rusage before{};
+        getrusage(RUSAGE_SELF, &before);
+        bool refused = false;
+        try {
+          load_tensors(file.path());
+        } catch (const Error&) {
+          refused = true;
+        }
+        rusage after{};
+        getrusage(RUSAGE_SELF, &after);
+        const long kilobytes = after.ru_maxrss - before.ru_maxrss;
+        _exit(refused && kilobytes < 2 * 20'000'000 / 1000 + 4096 ? 0 : 1);
+      }
+      int status = -1;
+      REQUIRE(waitpid(child, &status, 0) == child);
+      CHECK(status == 0);
+    }
   }
 
   TEST_CASE("files cut or changed at any byte are refused or read, never worse") {

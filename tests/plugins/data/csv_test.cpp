@@ -4,6 +4,10 @@
 #include <fstream>
 #include <limits>
 
+#include <sys/stat.h>
+
+#include <tenon/csv.hpp>
+
 #include "../compare.hpp"
 
 using namespace compare;
@@ -85,5 +89,28 @@ TEST_SUITE("data") {
           "cannot read 'no such file.csv': No such file or directory");
     CHECK(refusal([] { read_csv("."); }) == "cannot read '.': it is a folder");
     CHECK_THROWS_AS(read_csv(""), tenon::IOError);
+  }
+
+  TEST_CASE("the header's names are read as the rows behind it are found") {
+    using tenon::data::parse_csv;
+    using tenon::data::parse_csv_header;
+    using Names = std::vector<std::string>;
+    const std::string text = "\xef\xbb\xbf\"a\nb\", c ,\"d, \"\"e\"\"\",\"\"\r\n1,2,3,4\r\n";
+    CHECK(parse_csv_header(text) == Names{"a\nb", "c", "d, \"e\"", ""});
+    CHECK(parse_csv(text, ',', true).names == parse_csv_header(text));
+    CHECK(parse_csv(text, ',', true).rows == 1);
+    CHECK(parse_csv("1;2\n", ';').names.empty());
+    CHECK(parse_csv_header("a;b,c", ';') == Names{"a", "b,c"});
+    CHECK(parse_csv_header("") == Names{""});
+    CHECK_THROWS_AS(parse_csv_header("\"a\nb"), tenon::data::Fault);
+  }
+
+  TEST_CASE("a pipe is refused instead of waited for") {
+    const std::string pipe = "csv_test_pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(refusal([&] { read_csv(pipe); }).find("it is not a regular file") != std::string::npos);
+    CHECK(refusal([&] { tenon::data::read_npy(pipe); }).find("it is not a regular file") !=
+          std::string::npos);
+    std::filesystem::remove(pipe);
   }
 }

@@ -1,6 +1,7 @@
 // Tables of numbers in text: one pass, no locale, no allocation but the result.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -9,12 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "fault.hpp"
+#include "tenon/file_fault.hpp"
+
+TENON_NAMESPACE_BEGIN
 
 namespace data {
 
 struct CsvTable {
-  std::vector<float> values;  // row after row
+  std::vector<std::string> names;  // of the columns; empty without a header
+  std::vector<float> values;       // row after row
   int64_t rows = 0, columns = 0;
 };
 
@@ -36,9 +40,8 @@ class CsvParser {
       throw Fault("the delimiter " + quoted(std::string_view(&delimiter_, 1)) +
                   " cannot stand between numbers");
     }
-    if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
-    line_start_ = at_;
-    if (header_) skip_header();
+    skip_byte_order_mark();
+    if (header_) read_header();
     while (at_ != end_) {
       if (skip_blank_line()) continue;
       if (blank_line_ != 0)
@@ -48,6 +51,13 @@ class CsvParser {
     if (table_.rows == 0)
       throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
     return std::move(table_);
+  }
+
+  // The names of the columns alone.
+  std::vector<std::string> parse_header() {
+    skip_byte_order_mark();
+    read_header();
+    return std::move(table_.names);
   }
 
  private:
@@ -67,18 +77,39 @@ class CsvParser {
     return true;
   }
 
-  void skip_header() {
+  void skip_byte_order_mark() {
+    if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
+    line_start_ = at_;
+  }
+
+  // Within quotes a name may hold delimiters, line breaks, and quotes that are written twice.
+  void read_header() {
+    std::string name;
     bool inside = false;
-    for (; at_ != end_; ++at_) {
-      if (*at_ == '"') inside = !inside;
-      if (inside && *at_ == '\n') {
-        ++line_;
-        line_start_ = at_ + 1;
+    for (; at_ != end_ && (inside || *at_ != '\n'); ++at_) {
+      if (*at_ == '"' && inside && end_ - at_ >= 2 && at_[1] == '"') {
+        name += *at_++;
+      } else if (*at_ == '"') {
+        inside = !inside;
+      } else if (*at_ == delimiter_ && !inside) {
+        add_name(name);
+      } else {
+        if (*at_ == '\n') {
+          ++line_;
+          line_start_ = at_ + 1;
+        }
+        name += *at_;
       }
-      if (!inside && *at_ == '\n') break;
     }
     if (inside) throw Fault("a quote in the header is not closed", "1");
+    add_name(name);
     take_line_end();
+  }
+  void add_name(std::string& name) {
+    const size_t first = std::min(name.find_first_not_of(" \t\r"), name.size());
+    const size_t last = name.find_last_not_of(" \t\r");
+    table_.names.push_back(name.substr(first, last == name.npos ? 0 : last + 1 - first));
+    name.clear();
   }
 
   // Remembers the first of a run of blank lines: they are fine at the end only.
@@ -188,5 +219,10 @@ class CsvParser {
 inline CsvTable parse_csv(std::string_view text, char delimiter = ',', bool header = false) {
   return CsvParser(text, delimiter, header).parse();
 }
+inline std::vector<std::string> parse_csv_header(std::string_view text, char delimiter = ',') {
+  return CsvParser(text, delimiter, true).parse_header();
+}
 
 }  // namespace data
+
+TENON_NAMESPACE_END

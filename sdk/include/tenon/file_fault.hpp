@@ -1,10 +1,14 @@
-// What is wrong with a file's contents.
+// What is wrong with the contents of a file, as the parsers of csv.hpp and npy.hpp report it.
 #pragma once
 
 #include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "tenon/host.hpp"
+
+TENON_NAMESPACE_BEGIN
 
 namespace data {
 
@@ -35,3 +39,5 @@ inline std::string quoted(std::string_view text) {
 }
 
 }  // namespace data
+
+TENON_NAMESPACE_END

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fault.hpp"
+#include "tenon/file_fault.hpp"
+
+TENON_NAMESPACE_BEGIN
 
 namespace data {
 
@@ -35,6 +37,8 @@ struct NpyLayout {
 inline constexpr int64_t kNpyPreamble = 12;  // magic, version and the longer form of the length
 inline constexpr int64_t kNpyMostHeader = 64 * 1024;  // longer ones are refused
 inline constexpr int64_t kNpyMostRank = 16;
+// What of a file's beginning `parse_npy` needs, or all of a shorter file.
+inline constexpr int64_t kNpyHead = kNpyPreamble + kNpyMostHeader;
 
 class NpyParser {
  public:
@@ -270,3 +274,5 @@ inline std::string npy_header(NpyType type, const int64_t* shape, int64_t rank) 
 }
 
 }  // namespace data
+
+TENON_NAMESPACE_END

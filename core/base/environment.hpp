@@ -1,0 +1,16 @@
+// The process's environment, read in one place.
+#pragma once
+
+#include <string_view>
+
+namespace tenon::core {
+
+// Null when the variable is not set, and for every variable of a program with elevated rights
+// (set-uid, set-gid, file capabilities): its environment comes from a user who has fewer.
+// [any-thread]
+const char* environment(const char* name) noexcept;
+
+// Whether the text of a switch says yes: "1", "true", "on" or "yes".
+bool says_yes(std::string_view text) noexcept;
+
+}  // namespace tenon::core

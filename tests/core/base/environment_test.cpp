@@ -1,0 +1,72 @@
+// The environment, and programs with elevated rights, which have none.
+#include "core/base/environment.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+using namespace tenon::core;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A group that this process is in, or may give files to, and is not its own.
+gid_t other_group() {
+  if (geteuid() == 0) return getegid() + 1;
+  std::vector<gid_t> groups(static_cast<size_t>(getgroups(0, nullptr)));
+  if (getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return getegid();
+  for (const gid_t group : groups) {
+    if (group != getegid()) return group;
+  }
+  return getegid();
+}
+
+}  // namespace
+
+TEST_SUITE("environment") {
+  TEST_CASE("variables are read, and what is not set is null") {
+    setenv("TENON_TEST_WORD", "word", 1);
+    CHECK(environment("TENON_TEST_WORD") == std::string("word"));
+    unsetenv("TENON_TEST_WORD");
+    CHECK(environment("TENON_TEST_WORD") == nullptr);
+    CHECK(says_yes("1"));
+    CHECK(says_yes("on"));
+    CHECK_FALSE(says_yes("0"));
+    CHECK_FALSE(says_yes("off"));
+  }
+
+  // Run by the next case in a copy of this program.
+  TEST_CASE("elevated child" * doctest::skip()) {
+    if (environment("TENON_TEST_WORD") == nullptr) _exit(7);
+    _exit(8);
+  }
+
+  TEST_CASE("a set-gid program reads no variable") {
+    if (other_group() == getegid()) {
+      MESSAGE("skipped: there is no other group to run in");
+      return;
+    }
+    char name[] = "/tmp/tenon-environment-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    const std::string copy = std::string(name) + "/program";
+    fs::copy_file("/proc/self/exe", copy);
+    const auto run = [&] {
+      const std::string command =
+          "TENON_TEST_WORD=word '" + copy + "' --no-skip -tc='elevated child' >/dev/null 2>&1";
+      const int status = std::system(command.c_str());
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    };
+    CHECK(run() == 8);
+    REQUIRE(chown(copy.c_str(), static_cast<uid_t>(-1), other_group()) == 0);
+    REQUIRE(chmod(copy.c_str(), 02755) == 0);
+    CHECK(run() == 7);
+    fs::remove_all(name);
+  }
+}
