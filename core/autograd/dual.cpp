@@ -98,6 +98,17 @@ TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
   return call_tensor(copy, arguments);
 }
 
+// In another floating dtype, as gradients are cast; what is not floating stays, to be refused.
+TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
+  if (!tensor || tensor->view.dtype == dtype || !dtype_floating(tensor->view.dtype)) return tensor;
+  static const tenon_op* const op = core_op("to");
+  tenon_value wide{};
+  wide.tag = TENON_VALUE_DTYPE;
+  wide.as.integer = dtype;
+  const tenon_value arguments[] = {tensor_value(tensor.get()), wide};
+  return call_tensor(op, arguments);
+}
+
 TensorRef add(TensorRef a, TensorRef b) {
   if (!a) return b;
   if (!b) return a;
@@ -197,6 +208,7 @@ class Propagation {
         answer_[i] = {};
         if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
       }
+      answer_[i] = cast(std::move(answer_[i]), result->view.dtype);
       if (answer_[i]) check_fit(*answer_[i], *result, i);
       if (is_operand(result))
         change(*result, i);
@@ -368,20 +380,21 @@ class Propagation {
     answer_.push_back(std::move(answer));
   }
 
-  // The backward rule of each operand that has a tangent, applied to the tangent.
+  // The backward rule of each operand that has a tangent, applied to the tangent in the dtype of
+  // the result, as a gradient would be.
   TensorRef sum_of_parts(const Tensor& like, const tenon_value* arguments, JvpRule& rule,
                          std::span<Tensor* const> tangents) {
     TensorRef total;
     for (size_t slot = 0; slot < tangents.size(); ++slot) {
       if (tangents[slot] == nullptr) continue;
-      const TensorRef wide = expanded(*tangents[slot], like);
+      const TensorRef wide = cast(expanded(*tangents[slot], like), like.view.dtype);
       Tensor* given = wide.get();
       std::vector<TensorRef> part;
       rule.only_slot = static_cast<int64_t>(slot);
       run_rule(implementation_.descriptor.backward, arguments, rule, {&given, 1}, part);
       if (slot >= part.size())
         fail_count(implementation_, "gradients", tangents.size(), part.size());
-      total = add(std::move(total), std::move(part[slot]));
+      total = add(std::move(total), cast(std::move(part[slot]), like.view.dtype));
     }
     return total;
   }
@@ -434,7 +447,8 @@ class Propagation {
     return fits ? whole : TensorRef();
   }
 
-  // The op itself maps tangents: all at once, or one at a time where it is linear in each.
+  // The op itself maps tangents: all at once, or one at a time where it is linear in each. An
+  // operand without a tangent, integers among them, is a constant: its tangent is 0.
   void compute_linear() {
     if (implementation_.descriptor.jvp_kind == TENON_JVP_LINEAR) {
       call_with_tangents(slots_.size());
@@ -460,7 +474,7 @@ class Propagation {
       tenon_value& value = arguments[slot.parameter];
       Tensor* operand = entry(value, slot.entry);
       const bool chosen = only == s || only >= slots_.size();
-      if (operand == nullptr || !dtype_floating(operand->view.dtype)) continue;
+      if (operand == nullptr) continue;
       Tensor* put = slot.tangent.get();
       if (!chosen) {
         if (!is_changed(slot)) continue;

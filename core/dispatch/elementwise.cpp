@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -308,24 +309,51 @@ Call make_call(const Implementation& implementation, const tenon_value* argument
   return call;
 }
 
+// A number is never cut to an integer dtype that cannot hold it.
+void check_number(const Call& call, const tenon_value& value, tenon_dtype dtype) {
+  const bool number = value.tag >= TENON_VALUE_BOOL && value.tag <= TENON_VALUE_FLOAT;
+  if (!number || number_fits(value, dtype)) return;
+  throw Error(TENON_ERROR_VALUE, name_of(call.implementation) + ": " + misfit_text(value, dtype) +
+                                     ": convert the tensor to a wider dtype with to()");
+}
+
+// Integers are compared as they are: in a dtype that holds every operand, 0-dim ones and numbers
+// included.
+tenon_dtype widest_integer(const Call& call) {
+  tenon_dtype widest = TENON_BOOL;
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag == TENON_VALUE_TENSOR)
+      widest = promote_dtypes(widest, value.as.tensor->view.dtype);
+  }
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag == TENON_VALUE_INT && (widest == TENON_BOOL || !number_fits(value, widest)))
+      widest = TENON_I64;
+  }
+  return widest;
+}
+
 void choose_dtypes(Call& call) {
   const Implementation& implementation = call.implementation;
   const uint32_t promotion = implementation.elementwise.promotion;
   const size_t first = call.condition ? 1 : 0;
   tenon_dtype common = common_dtype(call.operands + first, call.count - first);
   if (common == TENON_DTYPE_NONE) common = TENON_F32;
+  if (promotion == TENON_PROMOTE_COMPARE && !dtype_floating(common)) common = widest_integer(call);
   if (promotion == TENON_PROMOTE_FLOAT && !dtype_floating(common)) common = TENON_F32;
+  for (size_t i = first; i < call.count; ++i) check_number(call, *call.operands[i], common);
   // A parameter such as alpha takes part only by refusing to lose its fraction.
   for (const uint8_t index : implementation.scalar_parameters) {
     const tenon_value& value = call.arguments[index];
     if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) &&
-        promotion != TENON_PROMOTE_COMPARE &&
-        value.as.number != static_cast<double>(static_cast<int64_t>(value.as.number))) {
+        promotion != TENON_PROMOTE_COMPARE && value.as.number != std::trunc(value.as.number)) {
       throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" +
                                         implementation.schema.parameters[index].name +
                                         "' must be an integer for " + dtype_text(common) +
                                         " operands");
     }
+    check_number(call, value, common);
   }
   call.compute = common;
   call.result = promotion == TENON_PROMOTE_COMPARE ? tenon_dtype{TENON_BOOL} : common;

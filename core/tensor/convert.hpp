@@ -1,6 +1,7 @@
 // One element from one dtype to another, defined for every value.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -32,6 +33,22 @@ inline To saturate(From value) {
     const To cut = static_cast<To>(inside ? value : From{0});
     const To high = value >= kBeyond ? Limits::max() : cut;
     return value <= kLowest ? Limits::min() : high;
+  }
+}
+
+// Whether a number, its fraction cut off, is a value of To; floating types and bool take every
+// number.
+template <class To, class Number>
+inline bool fits(Number number) {
+  if constexpr (std::is_floating_point_v<To> || std::is_same_v<To, bool>) {
+    return true;
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    constexpr auto kBeyond =
+        static_cast<Number>(uint64_t{1} << (std::numeric_limits<To>::digits - 1)) * 2;
+    constexpr auto kLowest = static_cast<Number>(std::numeric_limits<To>::min());
+    return number < kBeyond && std::trunc(number) >= kLowest;
+  } else {
+    return static_cast<Number>(static_cast<To>(number)) == number;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
+#include "core/base/text.hpp"
 #include "core/tensor/convert.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -248,7 +250,8 @@ Plan make_plan(const Tensor& destination, const void* from, int64_t from_bytes,
   for (size_t i = 0; i < destination.view.rank; ++i) {
     Axis axis{destination.view.shape[i], destination.view.strides[i] * plan.to_bytes,
               from_strides[i] * from_bytes};
-    if (axis.size == 1) continue;
+    // Copies refuse a destination that repeats elements; fills write each of them once.
+    if (axis.size == 1 || axis.to == 0) continue;
     if (axis.to < 0) {
       plan.to += (axis.size - 1) * axis.to;
       plan.from += (axis.size - 1) * axis.from;
@@ -270,8 +273,8 @@ Plan make_plan(const Tensor& destination, const void* from, int64_t from_bytes,
       plan.axes[++kept] = inner;
     }
   }
-  plan.rank = plan.rank == 0 ? 1 : kept + 1;
-  if (destination.view.count == 1) plan.axes[0] = Axis{1, plan.to_bytes, from_bytes};
+  if (plan.rank == 0) plan.axes[0] = Axis{1, plan.to_bytes, from_bytes};
+  plan.rank = kept + 1;
   return plan;
 }
 
@@ -423,11 +426,13 @@ void check_writable(const Tensor& destination, const char* verb) {
     fail(std::string("cannot ") + verb +
          " a tensor that has a shape but no data: " + shape_text(destination.shape()));
   }
+}
+void check_distinct(const Tensor& destination) {
   for (size_t i = 0; i < destination.view.rank; ++i) {
     if (destination.view.strides[i] == 0 && destination.view.shape[i] > 1 &&
         destination.view.count != 0) {
-      fail(std::string("cannot ") + verb + " an expanded tensor of shape " +
-           shape_text(destination.shape()) + ": dimension " + std::to_string(i) +
+      fail("cannot copy into an expanded tensor of shape " + shape_text(destination.shape()) +
+           ": dimension " + std::to_string(i) +
            " holds one element in several places; copy it first");
     }
   }
@@ -484,11 +489,29 @@ void copy_elements(Tensor& destination, const Tensor& source) {
 
 void copy(Tensor& destination, const Tensor& source) {
   check_writable(destination, "copy into");
+  check_distinct(destination);
   if (source.storage == nullptr) {
     fail("cannot copy from a tensor that has a shape but no data: " + shape_text(source.shape()));
   }
   copy_elements(destination, source);
   destination.storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool number_fits(const tenon_value& number, tenon_dtype dtype) {
+  return visit_dtype(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return number.tag == TENON_VALUE_FLOAT ? fits<T>(number.as.number) : fits<T>(number.as.integer);
+  });
+}
+
+std::string misfit_text(const tenon_value& number, tenon_dtype dtype) {
+  const std::string text = number.tag == TENON_VALUE_FLOAT ? float_text(number.as.number)
+                                                           : std::to_string(number.as.integer);
+  return visit_dtype(dtype, [&](auto type) {
+    using Limits = std::numeric_limits<typename decltype(type)::type>;
+    return "the number " + text + " does not fit " + dtype_text(dtype) + ", which holds " +
+           std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
+  });
 }
 
 void fill(Tensor& destination, const tenon_value& number) {
@@ -507,6 +530,8 @@ void fill(Tensor& destination, const tenon_value& number) {
                                         std::to_string(number.tag));
   }
   if (destination.view.count != 0) {
+    if (!number_fits(number, destination.view.dtype))
+      fail(misfit_text(number, destination.view.dtype));
     const Sizes strides = expanded_strides({}, {}, destination.shape());
     alignas(8) char element[8];
     loops_for(destination.view.dtype, dtype)

@@ -1,6 +1,8 @@
 // Moving elements: copies across dtypes and layouts, fills, and single elements as numbers.
 #pragma once
 
+#include <string>
+
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/value.h"
 
@@ -13,7 +15,14 @@ namespace tenon::core {
 // destination is read-only, has no data, or holds one element in several places (expanded).
 void copy(Tensor& destination, const Tensor& source);
 
-// Every element becomes `number` (BOOL, INT or FLOAT), converted as above.
+// Whether an element of `dtype` can hold `number` (BOOL, INT or FLOAT) once its fraction is cut
+// off. Floating dtypes and bool take every number.
+bool number_fits(const tenon_value& number, tenon_dtype dtype);
+// "the number 300 does not fit u8, which holds 0 to 255"
+std::string misfit_text(const tenon_value& number, tenon_dtype dtype);
+
+// Every element becomes `number`, its fraction cut off for integers. Throws ValueError when the
+// dtype cannot hold it. An expanded tensor may be filled: all its places get one value.
 void fill(Tensor& destination, const tenon_value& number);
 
 // The single element as BOOL, INT or FLOAT. Throws ValueError when there is not exactly one.

@@ -1,4 +1,5 @@
 // addmm: a matrix product added to a matrix, or to a row for each of its rows.
+#include <cmath>
 #include <cstring>
 
 #include "product.hpp"
@@ -35,7 +36,7 @@ struct Addmm {
       "addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
   static constexpr auto doc =
       "beta * input + alpha * (mat1 @ mat2), where input is broadcast; with beta 0 input is not "
-      "read.";
+      "read. For integers beta and alpha must be whole numbers.";
   static constexpr auto saves = "shape(mat1), shape(mat2), mat2 for mat1, mat1 for mat2";
 
   static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
@@ -53,9 +54,17 @@ struct Addmm {
     }
     Tensor result = tenon::empty_tensor({rows, columns}, mat1.dtype());
     if (!tenon::is_floating(mat1.dtype())) {
-      if (beta.is_floating() || alpha.is_floating()) {
-        throw tenon::TypeError(std::string("addmm(): beta and alpha must be whole numbers for ") +
-                               tenon::dtype_text(mat1.dtype()) + " tensors");
+      for (const Scalar& factor : {beta, alpha}) {
+        if (factor.is_floating() && std::trunc(factor.to<double>()) != factor.to<double>()) {
+          throw tenon::TypeError(std::string("addmm(): beta and alpha must be whole numbers for ") +
+                                 tenon::dtype_text(mat1.dtype()) + " tensors, got " +
+                                 factor.text());
+        }
+        if (!factor.fits(mat1.dtype())) {
+          throw tenon::ValueError("addmm(): the number " + factor.text() + " does not fit " +
+                                  tenon::dtype_text(mat1.dtype()) +
+                                  ": convert the tensors to a wider dtype with to()");
+        }
       }
       const auto factor = beta.to<int64_t>();
       if (factor != 0) spread(input, result);

@@ -1,9 +1,38 @@
-// clamp: elements cut to a range. The gradient passes where they lie inside of it, bounds included.
+// clamp: elements cut to a range. The gradient passes where they are inside of it, bounds included.
+#include <limits>
+
 #include <tenon/plugin.hpp>
 
 namespace {
 
 using namespace tenon;
+
+// The dtype of the result: numbers count only where they are of a higher category.
+DType clamped_dtype(DType input, const std::optional<Scalar>& min,
+                    const std::optional<Scalar>& max) {
+  const auto any = [&](auto is) { return (min && is(*min)) || (max && is(*max)); };
+  if (is_floating(input)) return input;
+  if (any([](const Scalar& bound) { return bound.is_floating(); })) return f32;
+  if (input == boolean && any([](const Scalar& bound) { return !bound.is_bool(); })) return i64;
+  return input;
+}
+
+// A bound beyond the range of an integer dtype cuts nothing, or everything: the former is moved to
+// the end of the range, the latter has no result.
+Scalar bound_in(const Scalar& bound, DType dtype, bool lower) {
+  if (bound.fits(dtype)) return bound;
+  return visit(dtype, [&](auto zero) -> Scalar {
+    using Limits = std::numeric_limits<decltype(zero)>;
+    const bool below = bound.to<int64_t>() < 0;
+    if (below != lower) {
+      throw ValueError(std::string("clamp(): ") + (lower ? "min" : "max") + " " + bound.text() +
+                       " does not fit " + dtype_text(dtype) + ", which holds " +
+                       std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) +
+                       ": convert the tensor to a wider dtype with to()");
+    }
+    return below ? Limits::min() : Limits::max();
+  });
+}
 
 struct Clamp {
   static constexpr auto schema =
@@ -12,15 +41,17 @@ struct Clamp {
       R"([{"input": {"shape": [2, 3]}, "min": -0.5},
           {"input": {"shape": [2, 3]}, "max": 0.5},
           {"input": {"shape": [2, 3]}, "min": -0.5, "max": 0.5}])";
-  static constexpr auto doc = "Elements below min become min, then those above max become max.";
+  static constexpr auto doc =
+      "Elements below min become min, then those above max become max; a bound that is NaN makes "
+      "all of them NaN, with gradient 0.";
   static Tensor forward(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max,
                         const Tensor& out) {
     if (!min && !max) throw ValueError("clamp(): at least one of 'min' and 'max' must be given");
-    if (!min) return minimum(input, *max, out);
-    if (!max) return maximum(input, *min, out);
-    const Tensor raised = maximum(input, *min, out);
-    // With the bounds of different kinds the second step may still widen the dtype.
-    return out.defined() ? minimum(raised, *max, out) : minimum(raised, *max);
+    const DType dtype = clamped_dtype(input.dtype(), min, max);
+    Tensor result = input.dtype() == dtype ? input : contiguous_as(input, dtype);
+    if (min) result = maximum(result, bound_in(*min, dtype, true), out);
+    if (max) result = minimum(result, bound_in(*max, dtype, false), out);
+    return result;
   }
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) {

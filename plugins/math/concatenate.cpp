@@ -48,7 +48,10 @@ struct Cat {
                          ", which differs from " + math::text(first->shape()) +
                          " in more than the size of dimension " + std::to_string(along));
       }
-      shape[along] += own[along];
+      if (__builtin_add_overflow(shape[along], own[along], &shape[along])) {
+        throw ValueError("cat(): the sizes of dimension " + std::to_string(along) +
+                         " add up to more than can be addressed");
+      }
     }
     const Tensor result = empty_tensor(shape, common_dtype(tensors));
     int64_t offset = 0;

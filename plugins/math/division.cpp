@@ -43,12 +43,17 @@ T floor_quotient(T input, T other) {
 struct FloorDivide {
   static constexpr auto schema =
       "floor_divide(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "input / other rounded down; an integer divided by zero gives 0.";
+  static constexpr auto doc =
+      "input / other rounded down; an integer divided by zero gives 0. The gradient is 0.";
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto input, auto other) {
     return floor_quotient(input, other);
   };
-  static constexpr bool zero_gradient = true;
+  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
+    return {c.needs_input_grad(0) ? zeros_like(g) : Tensor(),
+            c.needs_input_grad(1) ? zeros_like(g) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
 };
 
 struct Remainder {

@@ -138,7 +138,11 @@ struct IndexAdd {
     const Lines lines(input.shape(), at);
     const Tensor indices = checked_indices(op, index, at, lines.size);
     Sizes wanted(input.shape());
-    if (wanted.rank != 0) wanted[at] = indices.numel();
+    if (wanted.rank != 0)
+      wanted[at] = indices.numel();
+    else if (indices.numel() != 1)
+      throw IndexError("index_add(): a 0-dim input takes one index, not " +
+                       std::to_string(indices.numel()));
     if (!same(source.shape(), wanted)) {
       throw ValueError("index_add(): source has shape " + math::text(source.shape()) +
                        ", but input of shape " + math::text(input.shape()) + " and " +
@@ -287,9 +291,14 @@ struct ScatterAdd {
     std::tuple<Tensor, Tensor, Tensor, Tensor> result;
     if (c.needs_input_grad(0)) std::get<0>(result) = g;
     if (c.needs_input_grad(3)) {
+      const IntList whole = c.tensor(3).shape();
+      // Of an empty index any shape is allowed.
+      if (c.tensor(2).numel() == 0) {
+        std::get<3>(result) = zeros(whole, g.dtype());
+        return result;
+      }
       Tensor part = g.gather(c.argument<int64_t>(1), c.tensor(2));
       // Entries of src that no index reads have no part in the result.
-      const IntList whole = c.tensor(3).shape();
       for (int64_t i = 0; i < whole.size(); ++i) {
         if (part.shape()[i] == whole[i]) continue;
         Sizes shape(part.shape());

@@ -1,11 +1,11 @@
-// Operands that may be numbers, for gradient rules that calculate with them.
+// Operands that may be numbers, or of another dtype, for gradient rules that calculate with them.
 #pragma once
 
 #include <tenon/plugin.hpp>
 
-// Operand `i` of the call as a tensor; a number becomes a 0-dim tensor of the dtype of `like`.
-inline tenon::Tensor operand_tensor(const tenon::Context& c, int64_t i, const tenon::Tensor& like) {
+// Operand `i` of the call as a tensor of `dtype`: integers would wrap in what rules calculate.
+inline tenon::Tensor operand_as(const tenon::Context& c, int64_t i, tenon::DType dtype) {
   const tenon_value value = c.operand(i).value();
-  if (value.tag == TENON_VALUE_TENSOR) return c.tensor(i);
-  return tenon::full({}, tenon::Scalar(value), like.dtype());
+  if (value.tag == TENON_VALUE_TENSOR) return c.tensor(i).to(dtype);
+  return tenon::full({}, tenon::Scalar(value), dtype);
 }

@@ -40,12 +40,11 @@ struct Pow {
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
   static constexpr auto saves = "input, exponent, result for exponent";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor x = operand_tensor(c, 0, g), e = operand_tensor(c, 1, g);
+    const Tensor x = operand_as(c, 0, g.dtype()), e = operand_as(c, 1, g.dtype());
     Tensor dx, de;
     if (c.needs_input_grad(0)) {
-      // 0 to the power of 0 is constant in x, while 0 * x^(-1) would be NaN.
-      const Tensor flat = logical_and(eq(x, 0), eq(e, 0));
-      dx = g * e * pow(x, masked_fill(e - 1, flat, 0));
+      // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0.
+      dx = g * e * pow(x, masked_fill(e - 1, eq(e, 0), 0));
     }
     if (c.needs_input_grad(1)) {
       const Tensor flat = logical_and(eq(x, 0), ge(e, 0));
@@ -58,8 +57,10 @@ struct Pow {
 
 struct Square {
   static constexpr auto schema = "square(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "input * input.";
-  static constexpr auto element = [](auto x) { return wrapping(x) * wrapping(x); };
+  static constexpr auto doc = "input * input; of bools as i64.";
+  static Tensor forward(const Tensor& input, const Tensor& out) {
+    return mul(input, input.dtype() == boolean ? Argument(1) : Argument(input), out);
+  }
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * c.tensor(0) * 2; }
   static constexpr auto jvp = pointwise;

@@ -45,7 +45,7 @@ Tensor product_before(const Tensor& input, int64_t dim) {
 
 // The derivative of the product by each element: the product of all others.
 Tensor product_of_others(Context& c) {
-  const Tensor& input = c.tensor(0);
+  const Tensor input = c.tensor(0).to(c.result().dtype());
   const auto dim = c.argument<std::optional<int64_t>>(1);
   if (input.numel() == 0) return input;
   const Tensor source = dim && input.dim() != 0 ? input : input.reshape({-1});
@@ -78,13 +78,7 @@ struct Prod {
     const Reduction plan = plan_reduction("prod", input, dims, keepdim);
     const DType natural = is_floating(input.dtype()) ? input.dtype() : i64;
     const DType wanted = dtype == DType::none ? natural : dtype;
-    Tensor source = input;
-    if (wanted != natural) {
-      if (is_floating(wanted))
-        source = contiguous_as(input, wanted);
-      else if (is_floating(input.dtype()))
-        source = contiguous_as(input, i64);
-    }
+    const Tensor source = wanted == natural ? input : contiguous_as(input, wanted);
     const DType computed = is_floating(wanted) ? wanted : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
     void* to = result.view_record().data;

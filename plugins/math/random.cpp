@@ -89,6 +89,16 @@ uint64_t below(uint64_t bits, uint64_t range) {
   return static_cast<uint64_t>((static_cast<Wide>(bits) * range) >> 64);
 }
 
+// Numbers from `first` to `last` must be elements of the dtype.
+void require_range(const char* op, int64_t first, int64_t last, DType dtype) {
+  const bool held = dtype == boolean ? first >= 0 && last <= 1
+                                     : Scalar(first).fits(dtype) && Scalar(last).fits(dtype);
+  if (held) return;
+  throw ValueError(std::string(op) + "(): the numbers " + std::to_string(first) + " to " +
+                   std::to_string(last) + " do not fit " + dtype_text(dtype) +
+                   ": choose a wider dtype");
+}
+
 struct Uniform_ : Overwritten {
   static constexpr auto schema =
       "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
@@ -150,6 +160,8 @@ struct Randint {
       throw ValueError("randint(): needs low < high, but low is " + std::to_string(low) +
                        " and high is " + std::to_string(high));
     }
+    if (dtype == DType::none) dtype = i64;
+    require_range("randint", low, high - 1, dtype);
     const Tensor result = empty_tensor(size, i64);
     const Draws draws = reserve_draws(result.numel());
     const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
@@ -159,7 +171,7 @@ struct Randint {
         to[i] = static_cast<int64_t>(static_cast<uint64_t>(low) + below(draws.bits(i), range));
       }
     });
-    return contiguous_as(result, dtype == DType::none ? i64 : dtype);
+    return contiguous_as(result, dtype);
   }
 };
 
@@ -168,6 +180,9 @@ struct Randperm {
   static constexpr auto doc = "The numbers 0 to n - 1 in random order.";
   static Tensor forward(int64_t n, DType dtype) {
     if (n < 0) throw ValueError("randperm(): n must not be negative, but is " + std::to_string(n));
+    if (dtype == DType::none) dtype = i64;
+    if (dtype == boolean) throw TypeError("randperm(): the numbers 0 to n - 1 are not bools");
+    if (n > 0) require_range("randperm", 0, n - 1, dtype);
     const Tensor result = empty_tensor({n}, i64);
     const Draws draws = reserve_draws(n);
     int64_t* order = result.data<int64_t>();
@@ -176,7 +191,7 @@ struct Randperm {
       order[i] = order[j];
       order[j] = i;
     }
-    return contiguous_as(result, dtype == DType::none ? i64 : dtype);
+    return contiguous_as(result, dtype);
   }
 };
 

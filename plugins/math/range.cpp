@@ -28,6 +28,16 @@ Tensor sequence(int64_t count, DType dtype, const Element& element) {
                    ": " + reason);
 }
 
+// Both ends must be elements of the dtype; what is between them is then, too.
+void require_ends(const char* op, const Scalar& first, const Scalar& last, DType dtype) {
+  if (dtype == boolean) throw TypeError(std::string(op) + "(): a sequence of numbers is not bool");
+  for (const Scalar& end : {first, last}) {
+    if (end.fits(dtype)) continue;
+    throw ValueError(std::string(op) + "(): the number " + end.text() + " does not fit " +
+                     dtype_text(dtype) + ": choose a wider dtype");
+  }
+}
+
 struct Arange {
   static constexpr auto schema =
       "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None, Tensor? "
@@ -57,10 +67,15 @@ struct Arange {
                      w = static_cast<uint64_t>(d);
       const uint64_t distance = d > 0 ? v - u : u - v, stride = d > 0 ? w : 0 - w;
       const auto exact = static_cast<int64_t>(distance == 0 ? 0 : (distance - 1) / stride + 1);
+      if (exact > 0) {
+        const uint64_t highest = u + w * (static_cast<uint64_t>(exact) - 1);
+        require_ends("arange", start, static_cast<int64_t>(highest), dtype);
+      }
       return sequence<int64_t>(exact, dtype,
                                [u, w](int64_t i) { return u + w * static_cast<uint64_t>(i); });
     }
     const auto element = [from, by](int64_t i) { return from + by * static_cast<double>(i); };
+    if (count > 0) require_ends("arange", from, element(static_cast<int64_t>(count) - 1), dtype);
     if (dtype == f32) return sequence<float>(static_cast<int64_t>(count), dtype, element);
     return sequence<double>(static_cast<int64_t>(count), dtype, element);
   }
@@ -77,6 +92,7 @@ struct Linspace {
     if (steps < 0)
       throw ValueError("linspace(): steps must not be negative, but is " + std::to_string(steps));
     if (dtype == DType::none) dtype = f32;
+    if (steps > 0) require_ends("linspace", start, steps > 1 ? end : start, dtype);
     const double step = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
     // From the nearer end, so that both ends are exact.
     return sequence<double>(steps, dtype, [=](int64_t i) {

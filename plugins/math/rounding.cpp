@@ -1,4 +1,5 @@
-// Rounding to whole numbers; integers stay as they are.
+// Rounding to whole numbers; integers stay as they are. The gradient is 0, and recorded, so that
+// models that round on the way train.
 #include <cmath>
 
 #include <tenon/plugin.hpp>
@@ -9,12 +10,13 @@ using namespace tenon;
 
 struct Rounding {
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
-  static constexpr bool zero_gradient = true;
+  static Tensor backward(Context&, const Tensor& g) { return zeros_like(g); }
+  static constexpr auto jvp = pointwise;
 };
 
 struct Floor : Rounding {
   static constexpr auto schema = "floor(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The next whole number at or below.";
+  static constexpr auto doc = "The next whole number at or below. The gradient is 0.";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -25,7 +27,7 @@ struct Floor : Rounding {
 
 struct Ceil : Rounding {
   static constexpr auto schema = "ceil(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The next whole number at or above.";
+  static constexpr auto doc = "The next whole number at or above. The gradient is 0.";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -36,7 +38,7 @@ struct Ceil : Rounding {
 
 struct Round : Rounding {
   static constexpr auto schema = "round(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The nearest whole number; of two, the even one.";
+  static constexpr auto doc = "The nearest whole number; of two, the even one. The gradient is 0.";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;
@@ -47,7 +49,7 @@ struct Round : Rounding {
 
 struct Trunc : Rounding {
   static constexpr auto schema = "trunc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The next whole number toward 0.";
+  static constexpr auto doc = "The next whole number toward 0. The gradient is 0.";
   static constexpr auto element = [](auto x) {
     if constexpr (std::is_integral_v<decltype(x)>)
       return x;

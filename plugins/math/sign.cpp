@@ -36,10 +36,16 @@ struct Neg {
 struct Sign {
   static constexpr auto schema = "sign(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "1 for positive elements, -1 for negative ones, 0 for the rest, NaN among them.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
-  static constexpr auto element = [](auto x) { return (x > 0) - (x < 0); };
-  static constexpr bool zero_gradient = true;
+      "1 for positive elements, -1 for negative ones, 0 for the rest, NaN among them. The gradient "
+      "is 0.";
+  static constexpr auto element = [](auto x) {
+    if constexpr (std::is_same_v<decltype(x), bool>)
+      return x;
+    else
+      return (x > 0) - (x < 0);
+  };
+  static Tensor backward(Context&, const Tensor& g) { return zeros_like(g); }
+  static constexpr auto jvp = pointwise;
 };
 
 }  // namespace

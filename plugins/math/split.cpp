@@ -12,7 +12,14 @@ Tensor part(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   return alias_tensor(input, shape, input.strides(),
                       length == 0 ? 0 : start * input.strides()[dim]);
 }
-std::vector<Tensor> parts_of(const Tensor& input, int64_t dim, int64_t length, int64_t count) {
+void check_count(const char* op, int64_t count) {
+  if (count <= INT32_MAX) return;
+  throw ValueError(std::string(op) + "(): " + std::to_string(count) +
+                   " parts are more than a result can hold");
+}
+std::vector<Tensor> parts_of(const char* op, const Tensor& input, int64_t dim, int64_t length,
+                             int64_t count) {
+  check_count(op, count);
   std::vector<Tensor> parts;
   parts.reserve(static_cast<size_t>(count));
   const int64_t size = input.shape()[dim];
@@ -47,14 +54,17 @@ struct Split {
         throw ValueError("split(): size 0 does not divide dimension " + std::to_string(at) +
                          " with size " + std::to_string(size));
       }
-      return parts_of(input, at, length, size == 0 ? 1 : (size - 1) / length + 1);
+      return parts_of("split", input, at, length, size == 0 ? 1 : (size - 1) / length + 1);
     }
     int64_t total = 0;
-    for (const int64_t length : split_size) total += length;
-    if (total != size) {
+    bool overflows = false;
+    for (const int64_t length : split_size)
+      overflows |= __builtin_add_overflow(total, length, &total);
+    if (overflows || total != size) {
       throw ValueError("split(): the sizes " + math::text(split_size) + " add up to " +
-                       std::to_string(total) + ", but dimension " + std::to_string(at) +
-                       " has size " + std::to_string(size));
+                       (overflows ? "more than can be addressed" : std::to_string(total)) +
+                       ", but dimension " + std::to_string(at) + " has size " +
+                       std::to_string(size));
     }
     std::vector<Tensor> parts;
     int64_t start = 0;
@@ -77,9 +87,9 @@ struct Chunk {
     if (chunks < 1)
       throw ValueError("chunk(): chunks must be at least 1, but it is " + std::to_string(chunks));
     const int64_t size = input.shape()[at];
-    if (size == 0) return parts_of(input, at, 0, chunks);
+    if (size == 0) return parts_of("chunk", input, at, 0, chunks);
     const int64_t length = (size - 1) / chunks + 1;
-    return parts_of(input, at, length, (size - 1) / length + 1);
+    return parts_of("chunk", input, at, length, (size - 1) / length + 1);
   }
   static Tensor backward(Context& c, TensorList g) { return cat(owned(g), c.argument<int64_t>(2)); }
 };
@@ -94,6 +104,7 @@ struct Unbind {
     Sizes shape(input.shape()), strides(input.strides());
     shape.erase(at);
     strides.erase(at);
+    check_count("unbind", input.shape()[at]);
     std::vector<Tensor> parts;
     parts.reserve(static_cast<size_t>(input.shape()[at]));
     for (int64_t i = 0; i < input.shape()[at]; ++i) {

@@ -44,14 +44,9 @@ Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> d
   }
   const Reduction plan = plan_reduction(op, input, dim, keepdim);
   const Tensor target = reduction_result(op, plan, wanted, out);
-  // Elements are converted before they are added, as the wanted dtype may hold more.
+  // Elements are converted before they are added, as that dtype may hold more, or only truth.
   Tensor converted;
-  if (wanted != natural) {
-    if (is_floating(wanted))
-      converted = contiguous_as(input, wanted);
-    else if (is_floating(input.dtype()))
-      converted = contiguous_as(input, i64);
-  }
+  if (wanted != natural) converted = contiguous_as(input, wanted);
   const DType computed = is_floating(wanted) ? wanted : i64;
   const bool direct =
       computed == wanted &&
@@ -106,7 +101,9 @@ struct Mean {
 struct SumToSize {
   static constexpr auto schema = "sum_to_size(Tensor input, int[] size) -> Tensor";
   static constexpr auto doc =
-      "Sums over the dimensions that broadcasting from `size` would have repeated.";
+      "Sums over the dimensions that broadcasting from `size` would have repeated. Sums of "
+      "integers "
+      "and bools are i64.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList size) {
@@ -125,19 +122,12 @@ struct SumToSize {
                        " does not come from broadcasting " + math::text(size));
     }
     plan.shape = Sizes(size);
-    const Tensor result = empty_tensor(size, input.dtype());
-    if (plan.mask == 0) {
+    const bool sums = plan.mask != 0 && !is_floating(input.dtype());
+    const Tensor result = empty_tensor(size, sums ? i64 : input.dtype());
+    if (plan.mask == 0)
       copy_elements(result, input);
-      return result;
-    }
-    const DType computed = is_floating(input.dtype()) ? input.dtype() : i64;
-    if (computed == input.dtype()) {
+    else
       sum_into(input, plan, false, result);
-      return result;
-    }
-    const Tensor wide = empty_tensor(size, computed);
-    sum_into(input, plan, false, wide);
-    copy_elements(result, wide);
     return result;
   }
   static Tensor backward(Context& c, const Tensor& g) { return g.expand(c.tensor(0).shape()); }

@@ -79,7 +79,7 @@ struct Atan2 {
   static constexpr auto element = [](auto y, auto x) { return vector_math::atan2(y, x); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor y = operand_tensor(c, 0, g), x = operand_tensor(c, 1, g);
+    const Tensor y = operand_as(c, 0, g.dtype()), x = operand_as(c, 1, g.dtype());
     const Tensor scaled = g / (square(y) + square(x));
     return {c.needs_input_grad(0) ? scaled * x : Tensor(),
             c.needs_input_grad(1) ? -scaled * y : Tensor()};

@@ -1,7 +1,7 @@
 // var and std.
 #include <cmath>
 
-#include "sum_lanes.hpp"
+#include "reduction.hpp"
 
 using namespace tenon;
 using namespace math;
@@ -13,7 +13,6 @@ namespace {
 template <class T>
 struct MomentKernel {
   using In = T;
-  using Sums = LaneKernel<SumPolicy<T>>;
   struct Total {
     double count = 0, mean = 0, squares = 0;
   };
@@ -41,29 +40,32 @@ struct MomentKernel {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
         const T* at = in + from * stride;
-        double sum = 0;
-        if (stride == 1)
-          Sums::template add_run<Bytes>(at, block, sum);
-        else
-          Sums::add_strided(at, block, stride, sum);
-        const T center = static_cast<T>(sum / static_cast<double>(block));
-        double first = 0, second = 0;
-        add_deviations<Bytes>(at, block, stride, center, first, second);
-        add(totals[r], block, static_cast<double>(center), first, second);
+        double sum = 0, first = 0, second = 0;
+        add_powers<Bytes>(at, block, stride, 0, sum, second);
+        const double center = sum / static_cast<double>(block);
+        second = 0;
+        add_powers<Bytes>(at, block, stride, center, first, second);
+        add(totals[r], block, center, first, second);
       }
     }
   }
+  // Adds the deviations from `center` and their squares. In f64, whatever the elements are: in f32
+  // the squares would overflow from 1e19 on, and vanish below 1e-23.
   template <int Bytes>
-  MATH_INLINE void add_deviations(const T* in, int64_t count, int64_t stride, T center,
-                                  double& first, double& second) {
-    constexpr auto N = static_cast<int64_t>(Bytes / sizeof(T));
-    using V = typename VectorOf<T, Bytes>::type;
+  MATH_INLINE void add_powers(const T* in, int64_t count, int64_t stride, double center,
+                              double& first, double& second) {
+    constexpr auto N = static_cast<int64_t>(Bytes / sizeof(double));
+    using V = typename VectorOf<double, Bytes>::type;
+    using In = typename VectorOf<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>::type;
     int64_t i = 0;
     if (stride == 1 && count >= 2 * N) {
       V first_a{}, first_b{}, second_a{}, second_b{}, a, b;
+      In x, y;
       for (; i + 2 * N <= count; i += 2 * N) {
-        std::memcpy(&a, in + i, sizeof(a));
-        std::memcpy(&b, in + i + N, sizeof(b));
+        std::memcpy(&x, in + i, sizeof(x));
+        std::memcpy(&y, in + i + N, sizeof(y));
+        convert(a, x);
+        convert(b, y);
         a -= center;
         b -= center;
         first_a += a;
@@ -72,12 +74,12 @@ struct MomentKernel {
         second_b += b * b;
       }
       for (int64_t k = 0; k < N; ++k) {
-        first += static_cast<double>(first_a[k]) + static_cast<double>(first_b[k]);
-        second += static_cast<double>(second_a[k]) + static_cast<double>(second_b[k]);
+        first += first_a[k] + first_b[k];
+        second += second_a[k] + second_b[k];
       }
     }
     for (; i < count; ++i) {
-      const auto deviation = static_cast<double>(in[i * stride] - center);
+      const double deviation = static_cast<double>(in[i * stride]) - center;
       first += deviation;
       second += deviation * deviation;
     }
@@ -86,26 +88,23 @@ struct MomentKernel {
   template <int Bytes>
   MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
                            Total* totals) {
-    T center[kPanel], first[kPanel], second[kPanel];
+    double center[kPanel], first[kPanel], second[kPanel];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) center[c] = first[c] = second[c] = 0;
       const T* line = in;
       for (int64_t r = 0; r < block; ++r, line += row_stride) {
-        for (int64_t c = 0; c < columns; ++c) center[c] += line[c];
+        for (int64_t c = 0; c < columns; ++c) center[c] += static_cast<double>(line[c]);
       }
-      for (int64_t c = 0; c < columns; ++c) center[c] /= static_cast<T>(block);
+      for (int64_t c = 0; c < columns; ++c) center[c] /= static_cast<double>(block);
       for (int64_t r = 0; r < block; ++r, in += row_stride) {
         for (int64_t c = 0; c < columns; ++c) {
-          const T deviation = in[c] - center[c];
+          const double deviation = static_cast<double>(in[c]) - center[c];
           first[c] += deviation;
           second[c] += deviation * deviation;
         }
       }
-      for (int64_t c = 0; c < columns; ++c) {
-        add(totals[c], block, static_cast<double>(center[c]), static_cast<double>(first[c]),
-            static_cast<double>(second[c]));
-      }
+      for (int64_t c = 0; c < columns; ++c) add(totals[c], block, center[c], first[c], second[c]);
     }
   }
 };
@@ -150,8 +149,8 @@ struct Var {
       "var(Tensor input, int[]? dim=None, bool keepdim=False, *, int correction=1) -> Tensor";
   static constexpr auto doc =
       "The variance over the given dimensions, or over all: squared deviations over (count - "
-      "correction). "
-      "Integers give f32.";
+      "correction), "
+      "infinite or NaN, like the gradient, where that is not positive. Integers give f32.";
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
                         int64_t correction) {

@@ -24,18 +24,22 @@ struct Where {
 
 struct MaskedFill {
   static constexpr auto schema = "masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor";
-  static constexpr auto doc = "value where mask is true, input where it is not.";
+  static constexpr auto doc =
+      "value where mask is true, input where it is not; value is converted to the dtype of input, "
+      "as fill_ does.";
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, const Tensor& mask, const Scalar& value) {
     if (mask.dtype() != boolean) {
       throw TypeError(std::string("masked_fill(): mask must be a bool tensor, but is ") +
                       dtype_text(mask.dtype()));
     }
-    if (value.is_floating() && !is_floating(input.dtype())) {
-      throw TypeError(std::string("masked_fill(): value ") + std::to_string(value.to<double>()) +
-                      " is a floating number, but input is " + dtype_text(input.dtype()));
+    if (!value.fits(input.dtype())) {
+      throw ValueError("masked_fill(): value " + value.text() + " does not fit the " +
+                       dtype_text(input.dtype()) + " input: convert it to a wider dtype with to()");
     }
-    return where(mask, value, input);
+    if (is_floating(input.dtype())) return where(mask, value, input);
+    return where(mask, input.dtype() == boolean ? Scalar(value.to<bool>()) : value.to<int64_t>(),
+                 input);
   }
 };
 

@@ -31,6 +31,13 @@ inline void check_same_dtype(const char* op, const char* a_name, const Tensor& a
     throw_same_dtype(op, a_name, a.dtype(), b_name, b.dtype());
 }
 
+// What strides, dilations and windows may be: products and sums of a few of them stay in range.
+inline constexpr int64_t largest_setting = INT32_MAX;
+[[noreturn]] void throw_setting(const char* op, const char* name, int64_t value);
+inline void check_setting(const char* op, const char* name, int64_t value) {
+  if (__builtin_expect(value > largest_setting, 0)) throw_setting(op, name, value);
+}
+
 enum class Reduction { none, mean, sum };
 Reduction parse_reduction(const char* op, std::string_view text);
 inline Tensor reduce(const Tensor& losses, Reduction reduction) {

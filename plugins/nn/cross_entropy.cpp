@@ -38,6 +38,14 @@ bool is_probabilities(const Tensor& input, const Tensor& target) {
          std::equal(a.begin(), a.end(), b.begin());
 }
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
+// What a mean divides by: the distributions in the scores, also where they have no classes.
+double distributions(const Tensor& input) {
+  double count = 1;
+  for (int64_t i = 0; i < input.dim(); ++i) {
+    if (i != class_dim(input)) count *= static_cast<double>(input.shape()[i]);
+  }
+  return count;
+}
 
 // ---- targets that are probabilities: by ops ----
 
@@ -63,17 +71,14 @@ Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor&
     case Reduction::sum:
       return losses.sum();
     default:
-      return losses.sum() /
-             static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
+      return losses.sum() / distributions(input);
   }
 }
 // The gradient of the losses, spread over the classes and divided as the mean was.
 Tensor spread_gradient(const Tensor& g, const Tensor& input, std::string_view reduction) {
   const int64_t dim = class_dim(input);
   if (reduction == "none") return g.unsqueeze(dim);
-  return reduction == "mean"
-             ? g / static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim))
-             : g;
+  return reduction == "mean" ? g / distributions(input) : g;
 }
 
 struct CrossEntropy {
@@ -97,6 +102,9 @@ struct CrossEntropy {
                         int64_t ignore_index, std::string_view reduction, double label_smoothing) {
     check_floating("cross_entropy", "input", input);
     if (is_probabilities(input, target)) {
+      check_smoothing("cross_entropy", label_smoothing);
+      if (weight.defined())
+        check_class_weight("cross_entropy", weight, input.size(class_dim(input)));
       return probability_loss(input, target, weight, reduction, label_smoothing);
     }
     const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight,
@@ -153,9 +161,7 @@ struct CrossEntropy {
     }
     const Tensor losses = -terms.sum(dim);
     if (reduction == "none") return losses;
-    const double count =
-        static_cast<double>(input.dim() == 1 ? 1 : input.numel() / input.size(dim));
-    return reduction == "sum" ? losses.sum() : losses.sum() / count;
+    return reduction == "sum" ? losses.sum() : losses.sum() / distributions(input);
   }
 
  private:

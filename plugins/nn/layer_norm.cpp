@@ -1,4 +1,5 @@
 // layer_norm: rows brought to mean 0 and variance 1, then scaled and shifted.
+#include <algorithm>
 #include <cmath>
 
 #include "common.hpp"
@@ -11,6 +12,18 @@ using namespace nn;
 // One row after another; the row stays in the cache between the passes.
 template <class T>
 struct NormalizeRows {
+  // Of a row whose squares overflow T: beside them eps is nothing.
+  static T far_factor(const T* deviations, int64_t n) {
+    double largest = 0, sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      largest = std::max(largest, std::fabs(static_cast<double>(deviations[i])));
+    for (int64_t i = 0; i < n; ++i) {
+      const double ratio = static_cast<double>(deviations[i]) / largest;
+      sum += ratio * ratio;
+    }
+    return static_cast<T>(1 / (largest * std::sqrt(sum / static_cast<double>(n))));
+  }
+
   NN_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, T* mean, T* rstd,
                             int64_t rows, int64_t n, T eps) {
     const T share = T{1} / static_cast<T>(n);
@@ -18,7 +31,8 @@ struct NormalizeRows {
       const T middle = lanes_sum(x, n) * share;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) y[i] = x[i] - middle;
-      const T factor = T{1} / std::sqrt(lanes_dot(y, y, n) * share + eps);
+      T factor = T{1} / std::sqrt(lanes_dot(y, y, n) * share + eps);
+      if (factor == 0) factor = far_factor(y, n);
       mean[r] = middle;
       rstd[r] = factor;
       if (weight != nullptr && bias != nullptr) {
@@ -215,8 +229,10 @@ struct LayerNormGrad {
     const int64_t n = normalized_count(input, normalized_shape);
     const int64_t rows = n == 0 ? 0 : input.numel() / n;
     check_parameter("weight", weight, normalized_shape, input);
-    if (grad_output.numel() != input.numel() || mean.numel() != rows || rstd.numel() != rows ||
-        mean.dtype() != input.dtype() || rstd.dtype() != input.dtype()) {
+    const IntList given = grad_output.shape(), expected = input.shape();
+    if (!std::equal(given.begin(), given.end(), expected.begin(), expected.end()) ||
+        mean.numel() != rows || rstd.numel() != rows || mean.dtype() != input.dtype() ||
+        rstd.dtype() != input.dtype()) {
       throw tenon::ValueError(
           "layer_norm(): 'grad_output', 'mean' and 'rstd' do not fit 'input' of shape " +
           shape_text(input));

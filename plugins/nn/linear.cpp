@@ -16,7 +16,11 @@ using namespace nn;
                             ": its last dimension must be " + std::to_string(weight.shape()[1]));
   }
   throw tenon::ValueError("linear(): 'bias' must have shape [" + std::to_string(weight.shape()[0]) +
-                          "], got " + shape_text(bias));
+                          "] or one element, got " + shape_text(bias));
+}
+bool spreads(const Tensor& bias, int64_t features) {
+  return bias.dim() == 0 ||
+         (bias.dim() == 1 && (bias.shape()[0] == features || bias.shape()[0] == 1));
 }
 
 // The input as a matrix of rows.
@@ -36,12 +40,12 @@ struct Linear {
       "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
   static constexpr auto doc =
       "input @ weight.T + bias, for an input of any number of leading dimensions.";
-  static constexpr auto saves = "shape(input), weight for input, input for weight";
+  static constexpr auto saves = "shape(input), weight for input, input for weight, shape(bias)";
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     const int64_t rank = input.dim();
     if (weight.dim() != 2 || rank < 1 || input.shape()[rank - 1] != weight.shape()[1] ||
-        (bias.defined() && (bias.dim() != 1 || bias.shape()[0] != weight.shape()[0]))) {
+        (bias.defined() && !spreads(bias, weight.shape()[0]))) {
       refuse(input, weight, bias);
     }
     check_same_dtype("linear", "input", input, "weight", weight);
@@ -71,7 +75,7 @@ struct Linear {
       const Tensor& x = c.tensor(0);
       weight = rows.t().mm(rank == 2 ? x : x.reshape({count_rows(x), x.size(-1)}));
     }
-    if (c.needs_input_grad(2)) bias = rows.sum({0});
+    if (c.needs_input_grad(2)) bias = rows.sum_to_size(c.tensor(2).shape());
     return {std::move(input), std::move(weight), std::move(bias)};
   }
 
@@ -81,7 +85,7 @@ struct Linear {
     if (t[1].defined()) tangent = plus(tangent, tenon::nn::functional::linear(c.tensor(0), t[1]));
     if (t[2].defined()) {
       Shape full(c.tensor(0).shape());
-      full[full.rank - 1] = t[2].size(0);
+      full[full.rank - 1] = c.tensor(1).size(0);
       tangent = tangent.defined() ? tangent + t[2] : t[2].expand(full.list());
     }
     return tangent;

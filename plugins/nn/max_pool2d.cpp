@@ -19,16 +19,24 @@ struct PoolPlane {
     using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as the elements
     T largest[width];
     Index best[width];
+    // Windows that are further apart than the input is wide share no elements worth a vector.
+    const int64_t at_once = w.stride[1] > w.in[1] ? 1 : width;
     for (int64_t y = 0; y < w.out[0]; ++y, values += w.out[1], indices += w.out[1]) {
-      for (int64_t from = 0; from < w.out[1]; from += width) {
-        const int64_t count = std::min(width, w.out[1] - from);
-        for (int64_t x = 0; x < count; ++x) best[x] = -1;
-        for (int64_t i = 0; i < w.kernel[0]; ++i) {
-          const int64_t row = y * w.stride[0] - w.padding[0] + i * w.dilation[0];
-          if (row < 0 || row >= w.in[0]) continue;
-          for (int64_t j = 0; j < w.kernel[1]; ++j) {
-            const int64_t stride = w.stride[1],
-                          column = from * stride - w.padding[1] + j * w.dilation[1];
+      const int64_t top = y * w.stride[0] - w.padding[0];
+      const Taps rows(w, 0, top, top);
+      for (int64_t from = 0; from < w.out[1]; from += at_once) {
+        const int64_t count = std::min(at_once, w.out[1] - from);
+        // What a window wholly in the padding has.
+        for (int64_t x = 0; x < count; ++x) {
+          best[x] = -1;
+          largest[x] = -std::numeric_limits<T>::infinity();
+        }
+        const int64_t left = from * w.stride[1] - w.padding[1];
+        const Taps columns(w, 1, left, left + (count - 1) * w.stride[1]);
+        for (int64_t i = rows.begin; i < rows.end; ++i) {
+          const int64_t row = top + i * w.dilation[0];
+          for (int64_t j = columns.begin; j < columns.end; ++j) {
+            const int64_t stride = w.stride[1], column = left + j * w.dilation[1];
             // The windows that have this element inside of the input.
             const int64_t low = column >= 0 ? 0 : std::min(count, (-column + stride - 1) / stride);
             const int64_t high =
@@ -50,6 +58,16 @@ struct PoolPlane {
   }
 
  private:
+  // The positions of a kernel that are inside of the input for any of the windows that begin
+  // between `first` and `last`: a kernel may be much larger than its input.
+  struct Taps {
+    int64_t begin, end;
+    Taps(const Windows& w, int d, int64_t first, int64_t last) {
+      const int64_t step = w.dilation[d];
+      begin = last >= 0 ? 0 : (-last - 1) / step + 1;
+      end = first >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - first - 1) / step + 1);
+    }
+  };
   template <class Index>
   NN_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high,
                              T* largest, Index* best) {
@@ -103,6 +121,13 @@ struct PoolInside {
   }
 };
 
+// The elements at the positions that a pool of maxima returned; 0 where a window had none.
+Tensor pick(const Tensor& input, const Tensor& indices, int64_t dimensions) {
+  const Tensor positions = indices.flatten(-dimensions, -1);
+  const Tensor picked = input.flatten(-dimensions, -1).gather(-1, positions.clamp(0));
+  return picked.masked_fill(positions < 0, 0).reshape(indices.shape());
+}
+
 struct MaxPool2dWithIndices {
   static constexpr auto schema =
       "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? "
@@ -110,7 +135,7 @@ struct MaxPool2dWithIndices {
       "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor indices)";
   static constexpr auto doc =
       "The largest element of each window, and its position in its plane of height * width "
-      "elements.";
+      "elements; -inf and -1 for a window wholly in the padding.";
   static constexpr auto saves = "shape(input), result1";
 
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
@@ -162,9 +187,7 @@ struct MaxPool2dWithIndices {
     return tenon::nn::grad::max_pool(g, c.result(1), c.tensor(0).shape(), 2);
   }
   static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
-    const Tensor indices = c.result(1);
-    return {t[0].flatten(-2, -1).gather(-1, indices.flatten(-2, -1)).reshape(indices.shape()),
-            Tensor()};
+    return {pick(t[0], c.result(1), 2), Tensor()};
   }
 
  private:
@@ -231,6 +254,7 @@ struct MaxPoolGrad {
       tenon::parallel_for(0, in.planes, plane_grain(out.size), [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
           for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
+            if (at[i] == -1) continue;  // a window wholly in the padding
             if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(in.size)) {
               throw tenon::IndexError("max_pool(): position " + std::to_string(at[i]) +
                                       " is outside of planes of " + std::to_string(in.size) +
@@ -244,17 +268,9 @@ struct MaxPoolGrad {
     return result;
   }
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    return {pick(c, v), Tensor()};
+    return {pick(v, c.tensor(1), c.argument<int64_t>(3)), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;
-
- private:
-  static Tensor pick(Context& c, const Tensor& v) {
-    const Tensor& indices = c.tensor(1);
-    if (c.argument<int64_t>(3) == 1) return v.gather(-1, indices);
-    const int64_t first = -c.argument<int64_t>(3);
-    return v.flatten(first, -1).gather(-1, indices.flatten(first, -1)).reshape(indices.shape());
-  }
 };
 
 }  // namespace

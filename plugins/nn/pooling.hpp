@@ -65,8 +65,14 @@ struct Windows {
         throw tenon::ValueError(name + "padding must be at most half of kernel_size " +
                                 std::to_string(kernel[i]) + ", got " + std::to_string(padding[i]));
       }
-      const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
-      out[i] = room < 0 ? 0 : (room + (ceil_mode ? stride[i] - 1 : 0)) / stride[i] + 1;
+      check_setting(op, "kernel_size", kernel[i]);
+      check_setting(op, "stride", stride[i]);
+      check_setting(op, "dilation", dilation[i]);
+      // With ceil_mode a window may reach beyond the padding, so that an input smaller than it has
+      // one.
+      const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 +
+                           (ceil_mode ? stride[i] - 1 : 0);
+      out[i] = room < 0 ? 0 : room / stride[i] + 1;
       // A window that would begin in the padding behind the input is left out.
       if (ceil_mode && out[i] > 0 && (out[i] - 1) * stride[i] >= in[i] + padding[i]) --out[i];
       if (out[i] < 1) {

@@ -16,6 +16,18 @@ Shape wanted_shape(IntList scores) {
 
 }  // namespace
 
+void check_smoothing(const char* op, double label_smoothing) {
+  if (label_smoothing >= 0 && label_smoothing <= 1) return;
+  throw tenon::ValueError(std::string(op) + "(): label_smoothing must be between 0 and 1, got " +
+                          std::to_string(label_smoothing));
+}
+
+void check_class_weight(const char* op, const Tensor& weight, int64_t classes) {
+  if (weight.dim() == 1 && weight.shape()[0] == classes) return;
+  throw tenon::ValueError(std::string(op) + "(): 'weight' must have one element for each of the " +
+                          std::to_string(classes) + " classes, got shape " + shape_text(weight));
+}
+
 Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& target,
                  const Tensor& weight, int64_t ignored, std::string_view reduction_name,
                  double label_smoothing)
@@ -38,10 +50,7 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
                             " does not fit 'input' of shape " + shape_text(scores) + ": " +
                             shape_text(wanted.list()) + " is wanted");
   }
-  if (!(label_smoothing >= 0 && label_smoothing <= 1)) {
-    throw tenon::ValueError(refusal() + ": label_smoothing must be between 0 and 1, got " +
-                            std::to_string(label_smoothing));
-  }
+  check_smoothing(op, label_smoothing);
   classes = scores[scores.size() == 1 ? 0 : 1];
   if (scores.size() > 1) batch = scores[0];
   for (int64_t i = 2; i < scores.size(); ++i) inner *= scores[i];
@@ -49,11 +58,7 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
   index = count() == 0 ? nullptr : targets.data<const int64_t>();
   weight_sum = static_cast<double>(classes);
   if (weight.defined()) {
-    if (weight.dim() != 1 || weight.shape()[0] != classes) {
-      throw tenon::ValueError(refusal() + ": 'weight' must have one element for each of the " +
-                              std::to_string(classes) + " classes, got shape " +
-                              shape_text(weight));
-    }
+    check_class_weight(op, weight, classes);
     weights = tenon::contiguous_as(weight, dtype);
     weight_sum = 0;
     visit_floating(dtype, [&](auto zero) {

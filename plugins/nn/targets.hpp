@@ -54,6 +54,9 @@ struct Targets {
   Tensor targets, weights;  // kept alive; weights in the scores' dtype
 };
 
+void check_smoothing(const char* op, double label_smoothing);
+void check_class_weight(const char* op, const Tensor& weight, int64_t classes);
+
 // Class weights are constants: asking for their gradient is refused, never answered by none.
 inline void check_constant_weight(const char* op, bool differentiated) {
   if (differentiated) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -131,6 +133,26 @@ constexpr const char* dtype_text(DType dtype) {
   }
 }
 
+namespace detail {
+// Whether a number, its fraction cut off, is a value of T; floating types and bool take every
+// number.
+template <class T, class Number>
+constexpr bool fits_in(Number number) {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) {
+    return true;
+  } else if constexpr (std::is_floating_point_v<Number>) {
+    // Powers of two, so exact: the first value above the range, and the first at or below it.
+    constexpr Number beyond = static_cast<Number>(Limits::max() / 2 + 1) * 2;
+    constexpr Number lowest = static_cast<Number>(Limits::min());
+    return number < beyond && (number >= lowest || number - lowest > -1);
+  } else {
+    if (std::is_unsigned_v<T> && number < 0) return false;
+    return static_cast<Number>(static_cast<T>(number)) == number;
+  }
+}
+}  // namespace detail
+
 // A number: bool, integer or floating. Never a tensor.
 class Scalar {
  public:
@@ -141,6 +163,10 @@ class Scalar {
       value_.tag = TENON_VALUE_FLOAT;
       value_.as.number = static_cast<double>(number);
     } else {
+      if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t)) {
+        if (number > static_cast<T>(INT64_MAX))
+          throw ValueError("the number " + std::to_string(number) + " does not fit i64");
+      }
       value_.tag = std::is_same_v<T, bool> ? TENON_VALUE_BOOL : TENON_VALUE_INT;
       value_.as.integer = static_cast<int64_t>(number);
     }
@@ -148,13 +174,38 @@ class Scalar {
   explicit Scalar(const tenon_value& value) : value_(value) {}
   bool is_floating() const { return value_.tag == TENON_VALUE_FLOAT; }
   bool is_bool() const { return value_.tag == TENON_VALUE_BOOL; }
+  // As T; its fraction is cut off for integers. ValueError when T cannot hold it.
   template <class T>
   T to() const {
+    if (!fits<T>()) throw_misfit<T>();
     return is_floating() ? static_cast<T>(value_.as.number) : static_cast<T>(value_.as.integer);
+  }
+  // Whether T, or an element of `dtype`, can hold the number once its fraction is cut off. Floating
+  // types and bool take every number.
+  template <class T>
+  bool fits() const {
+    return is_floating() ? detail::fits_in<T>(value_.as.number)
+                         : detail::fits_in<T>(value_.as.integer);
+  }
+  bool fits(DType dtype) const {
+    return visit(dtype, [this](auto zero) { return fits<decltype(zero)>(); });
+  }
+  // "300", "0.5", "1e+300"
+  std::string text() const {
+    if (!is_floating()) return std::to_string(value_.as.integer);
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), "%.9g", value_.as.number);
+    return digits;
   }
   const tenon_value& value() const { return value_; }
 
  private:
+  template <class T>
+  [[noreturn]] void throw_misfit() const {
+    using Limits = std::numeric_limits<T>;
+    throw ValueError("the number " + text() + " does not fit an integer from " +
+                     std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()));
+  }
   tenon_value value_;
 };
 

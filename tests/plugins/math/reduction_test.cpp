@@ -462,7 +462,8 @@ TEST_SUITE("math reductions") {
     CHECK(input.sum_to_size({4, 1, 3}).to_vector<float>() == input.sum({1}).to_vector<float>());
     CHECK(input.sum_to_size(Dims{}).item() == input.sum().item());
     CHECK(input.sum_to_size({4, 2, 3}).to_vector<float>() == input.to_vector<float>());
-    CHECK(numbers({4, 2}, u8).sum_to_size({2}).dtype() == u8);
+    CHECK(numbers({4, 2}, u8).sum_to_size({2}).dtype() == i64);
+    CHECK(numbers({4, 2}, u8).sum_to_size({4, 2}).dtype() == u8);
     CHECK_THROWS_WITH_AS(
         input.sum_to_size({5}),
         doctest::Contains("sum_to_size(): shape [4, 2, 3] does not come from broadcasting [5]"),

@@ -46,6 +46,20 @@ TEST_SUITE("nn") {
     CHECK(y.grad().sizes() == std::vector<int64_t>{4, 3});
   }
 
+  TEST_CASE("a bias of one element is added to every feature") {
+    const Tensor x = numbers({2, 3}, tenon::f64), w = numbers({4, 3}, tenon::f64, 2);
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1}, std::vector<int64_t>{}}) {
+      const Tensor b = tenon::full(shape, 2.5, tenon::f64).requires_grad_();
+      const Tensor y = linear(x, w, b);
+      check_close(y.detach(), linear(x, w) + 2.5);
+      y.sum().backward();
+      check_values(b.grad(), shape, {8});
+      const tenon::DualLevel level;
+      const Tensor dual = make_dual(b.detach(), tenon::ones_like(b.detach()));
+      check_values(unpack_dual(linear(x, w, dual)).tangent, {2, 4}, std::vector<double>(8, 1));
+    }
+  }
+
   TEST_CASE("linear refuses what does not fit") {
     CHECK(refusal([] {
             linear(tenon::zeros({2, 3}), tenon::zeros({4, 5}));
@@ -57,7 +71,7 @@ TEST_SUITE("nn") {
           }) == "linear(): 'weight' must have shape [out_features, in_features], got [3]");
     CHECK(refusal([] {
             linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}), tenon::zeros({3}));
-          }) == "linear(): 'bias' must have shape [4], got [3]");
+          }) == "linear(): 'bias' must have shape [4] or one element, got [3]");
     CHECK(refusal([] {
             linear(tenon::zeros({2, 3}), tenon::zeros({4, 3}, tenon::f64));
           }) == "linear(): 'input' is f32 but 'weight' is f64; convert one with to()");

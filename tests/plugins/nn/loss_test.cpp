@@ -28,6 +28,29 @@ TEST_SUITE("nn") {
           "mse_loss(): 'avg' is not a valid reduction; choose none, mean or sum");
   }
 
+  TEST_CASE("mse_loss and l1_loss broadcast before dtypes are chosen, and name themselves") {
+    const Tensor x = tenon::tensor({1.0, 2.0}), zero_dim = tenon::full({}, 0.5, tenon::f64);
+    CHECK(functional::mse_loss(x, zero_dim).dtype() == tenon::f64);
+    CHECK(functional::l1_loss(x, zero_dim).dtype() == tenon::f64);
+    check_values(functional::l1_loss(x, zero_dim), {}, {1});
+    CHECK(
+        refusal([&] { functional::mse_loss(x, tenon::zeros({3})); }) ==
+        "mse_loss(): 'input' of shape [2] and 'target' of shape [3] cannot be broadcast together");
+  }
+
+  TEST_CASE("label_smoothing is checked for probabilities, too") {
+    const Tensor x = numbers({2, 3}), p = tenon::full({2, 3}, 0.25);
+    CHECK(refusal([&] {
+            functional::cross_entropy(x, p, {}, -100, "mean", 1.5);
+          }).find("label_smoothing must be between 0 and 1, got 1.5") != std::string::npos);
+  }
+
+  TEST_CASE("scores without classes have a loss of probabilities") {
+    const Tensor none = tenon::zeros({2, 0});
+    check_values(functional::cross_entropy(none, none), {}, {0});
+    CHECK_THROWS_AS(functional::cross_entropy(none, none, tenon::zeros({2, 0})), tenon::ValueError);
+  }
+
   TEST_CASE("nll_loss picks the score of the target class") {
     const Tensor scores = tenon::tensor({{-1.0, -2.0, -3.0}, {-4.0, -5.0, -6.0}});
     const Tensor weight = tenon::tensor({1.0, 2.0, 4.0});

@@ -34,6 +34,58 @@ TEST_SUITE("nn") {
     check_values(functional::max_pool2d(x.to(tenon::f64).transpose(2, 3), 4), {1, 1, 1, 1}, {15});
   }
 
+  TEST_CASE("a window wholly in the padding has -inf, no position and no gradient") {
+    Tensor x = tenon::tensor({{{5.0, 6.0, 7.0}}}, tenon::f64).requires_grad_();
+    const std::initializer_list<int64_t> kernel{2, 1}, padding{1, 0}, dilation{2, 1};
+    const auto pool = [&](const Tensor& at) {
+      return functional::max_pool2d_with_indices(at, kernel, 1, padding, dilation);
+    };
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    const auto [values, indices] = pool(x);
+    check_values(values, {1, 1, 3}, {-inf, -inf, -inf});
+    CHECK(indices.to_vector<int64_t>() == std::vector<int64_t>{-1, -1, -1});
+    values.sum().backward();
+    check_values(x.grad(), {1, 1, 3}, {0, 0, 0});
+    const tenon::DualLevel level;
+    const Tensor dual = make_dual(x.detach(), tenon::ones_like(x.detach()));
+    check_values(unpack_dual(std::get<0>(pool(dual))).tangent, {1, 1, 3}, {0, 0, 0});
+  }
+
+  TEST_CASE("with ceil_mode an input smaller than the window has one") {
+    check_values(functional::max_pool2d(counting({1, 2, 2}), 3, 3, 0, 1, true), {1, 1, 1}, {3});
+    check_values(functional::avg_pool2d(counting({1, 2, 2}), 3, 3, 0, true), {1, 1, 1}, {1.5});
+    CHECK(refusal([] {
+            functional::max_pool2d(counting({1, 2, 2}), 5, 1, 0, 1, true);
+          }).find("does not fit") != std::string::npos);
+  }
+
+  TEST_CASE("windows much larger than their input take no longer for it") {
+    const int64_t large = (int64_t{1} << 31) - 1;
+    const Tensor x = counting({1, 4, 4});
+    check_values(functional::max_pool2d(x, large, large, large / 2), {1, 1, 1}, {15});
+    check_values(functional::max_pool2d(x, large, large / 2, large / 2), {1, 1, 1}, {15});
+    check_values(functional::max_pool2d(x, large, 1, large / 2), {1, 4, 4},
+                 std::vector<double>(16, 15));
+    CHECK(functional::avg_pool2d(x, large, large, large / 2, false, false).item() == 7.5);
+    const int64_t huge = int64_t{1} << 62;
+    for (const auto& call : std::vector<std::function<void()>>{
+             [&] { functional::max_pool2d(x, huge, tenon::none, huge / 2); },
+             [&] { functional::max_pool2d(x, 2, huge); },
+             [&] { functional::max_pool2d(x, 2, 1, 0, huge); },
+             [&] { functional::avg_pool2d(x, huge, tenon::none, huge / 2); },
+             [&] {
+               functional::conv2d(x, tenon::ones({1, 1, 2, 2}), tenon::none, huge);
+             },
+             [&] {
+               functional::conv2d(x, tenon::ones({1, 1, 2, 2}), tenon::none, 1, huge);
+             },
+             [&] {
+               functional::conv2d(x, tenon::ones({1, 1, 2, 2}), tenon::none, 1, 0, huge);
+             }}) {
+      CHECK(refusal(call).find("must be at most 2147483647") != std::string::npos);
+    }
+  }
+
   TEST_CASE("max_pool2d takes the first of equals, negative borders and NaN") {
     const Tensor same = tenon::full({1, 2, 2}, -3.0);
     const auto [values, indices] = functional::max_pool2d_with_indices(same, 2, 2, 1);
