@@ -195,6 +195,7 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
 [[gnu::noinline]] tenon_status check_run(const Implementation& implementation,
                                          tenon_context& context, const tenon_value* arguments,
                                          tenon_value* results, tenon_error** error) noexcept {
+  if (implementation.may_decline && results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return TENON_OK;
   const tenon_status status =
       guarded(error, [&] { check_declared(implementation, arguments, results); });
   if (status == TENON_OK) return TENON_OK;
@@ -248,6 +249,8 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
     return status;
   if (!implementation.leaves_traces) return TENON_OK;
   drop_loose_notes(context);
+  if (implementation.may_decline && results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) [[unlikely]]
+    return TENON_OK;
   if (implementation.viewed_parameter >= 0) {
     Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
     Tensor* view = results[0].as.tensor;

@@ -54,6 +54,7 @@ struct Implementation {
   uint32_t accept[kMaxParameters];
   uint8_t result_tags[kMaxResults];  // the same of each result
   int8_t returned_parameter = -1;    // the one result is this operand, which the op has changed
+  bool may_decline = false;          // of an override: result 0 may be not_implemented
 
   // ---- read when recording, listing, failing ----
   Schema schema;

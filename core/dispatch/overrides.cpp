@@ -661,9 +661,9 @@ void run_fallback(const TensorType& type, const CallFrame& frame, tenon_value* r
     if (tensor == nullptr || tensor->typed()) return;
     // What was changed in place comes back as the operand that holds it.
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      const bool written = (implementation.mutated_parameters >> i & 1u) != 0 ||
+      const bool changes = (implementation.mutated_parameters >> i & 1u) != 0 ||
                            static_cast<int32_t>(i) == implementation.out_parameter;
-      if (!written || arguments[i].tag != TENON_VALUE_TENSOR || converted[i].as.tensor != tensor)
+      if (!changes || arguments[i].tag != TENON_VALUE_TENSOR || converted[i].as.tensor != tensor)
         continue;
       tensor->release();
       tensor = TensorRef(arguments[i].as.tensor).give();

@@ -447,6 +447,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     const std::string what = "override of '" + entry->schema.name + "' by '" + provider + "'";
     if (entry->descriptor.rules != nullptr && !entry->rules_only()) {
       entry->rules = make_implementation(*entry->descriptor.rules, provider);
+      entry->rules->may_decline = true;
       if (entry->rules->schema.text != entry->schema.text)
         throw Error(TENON_ERROR_VALUE,
                     what + ": its rules are of another schema, " + entry->rules->schema.text);
