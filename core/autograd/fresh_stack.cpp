@@ -59,9 +59,10 @@ void run_on_fresh_stack(void (*body)(void*), void* state) {
   const int failed = pthread_create(&thread, &attributes, go_on, &continuation);
   pthread_attr_destroy(&attributes);
   if (failed != 0) {
-    throw Error(TENON_ERROR_RUNTIME,
-                "calls are nested too deep for this thread's stack, and no thread can be started to "
-                "continue in");
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        "calls are nested too deep for this thread's stack, and no thread can be started to "
+        "continue in");
   }
   pthread_join(thread, nullptr);
   if (continuation.failure) std::rethrow_exception(continuation.failure);

@@ -158,7 +158,8 @@ class OpCheck {
   }
   void finish() { listener_.samples(static_cast<int64_t>(samples_.size())); }
 
-  // A result that the host has refused: "f(): result 0 is none, but the schema declares Tensor; ...".
+  // A result that the host has refused: "f(): result 0 is none, but the schema declares Tensor;
+  // ...".
   bool find_refused_result(const tenon::Error& error, const Sample& sample) {
     const std::string text = error.what();
     const size_t begin = text.find("(): result "), end = text.find("; fix the op in plugin");

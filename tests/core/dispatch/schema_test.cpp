@@ -61,7 +61,7 @@ TEST_SUITE("schema") {
     CHECK(normalized(" add ( Tensor  input ,Scalar|Tensor other, * ,Scalar alpha = 1)->Tensor ") ==
           "add(Tensor input, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor");
     CHECK(normalized("f() -> ()") == "f() -> ()");
-    CHECK(normalized("f(Tensor x) -> (Tensor)") == "f(Tensor x) -> Tensor");
+    CHECK(normalized("f(Tensor x) -> (Tensor)") == "f(Tensor x) -> (Tensor)");
     CHECK(normalized("max(Tensor x, int dim) -> (Tensor values, Tensor indices)") ==
           "max(Tensor x, int dim) -> (Tensor values, Tensor indices)");
     CHECK(normalized("f(Tensor x) -> (Tensor, int[])") == "f(Tensor x) -> (Tensor, int[])");

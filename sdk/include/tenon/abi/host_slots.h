@@ -445,17 +445,17 @@
   X(0, tenon_status, mode_enter_module,                                                            \
     (tenon_module * module, int32_t below, tenon_mode * *mode, tenon_error * *error))              \
   /* op_call by a typed wrapper, which passes its C++ default arguments as well: handlers and      \
-   * modes see as not given what equals its default, at the end or behind '*'. */                            \
+   * modes see as not given what equals its default, at the end or behind '*'. */                  \
   X(0, tenon_status, op_call_filled,                                                               \
     (const tenon_op* op, const tenon_value* arguments, int64_t count, tenon_value* results,        \
      tenon_error** error))                                                                         \
   /* Replaces what calls of this thread do not ask, TENON_DISABLE_ bits; returns the previous      \
-   * bits. Calling thread only. */                                                                           \
+   * bits. Calling thread only. */                                                                 \
   X(0, uint32_t, dispatch_disable, (uint32_t what))                                                \
   X(0, uint32_t, dispatch_disabled, (void))                                                        \
   /* 1 where the schema writes the results in parentheses: "(Tensor y)" is a tuple of one,         \
-   * "Tensor" is not. [any-thread] */                                                                           \
-  X(0, int32_t, op_returns_tuple, (const tenon_op* op))                                           \
+   * "Tensor" is not. [any-thread] */                                                              \
+  X(0, int32_t, op_returns_tuple, (const tenon_op* op))                                            \
   /* ---- tensor types, continued ---- */                                                          \
   /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
    * type has another layout of them. A layout of size 0 reads nothing and fits. */                \
