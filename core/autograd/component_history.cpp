@@ -2,6 +2,7 @@
 #include "core/autograd/component_history.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -68,6 +69,10 @@ PayloadRef copy_payload(const Tensor& tensor, Replace&& replace) {
   return made;
 }
 
+struct Release {
+  void operator()(Node* node) const { node->release(); }
+};
+
 // Turns the gradient of a tensor-like into those of its components.
 class ComponentsNode final : public Node {
  public:
@@ -77,7 +82,8 @@ class ComponentsNode final : public Node {
     const size_t shape_at = edges_at + count * sizeof(Edge);
     const size_t bytes = shape_at + tensor.view.rank * sizeof(int64_t);
     auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
-    auto* node = new (memory) ComponentsNode(static_cast<uint32_t>(bytes), owner);
+    std::unique_ptr<ComponentsNode, Release> node(
+        new (memory) ComponentsNode(static_cast<uint32_t>(bytes), owner));
     node->edges_ = reinterpret_cast<Edge*>(memory + edges_at);
     std::fill_n(node->edges_, count, Edge{});
     node->edge_count_ = static_cast<uint16_t>(count);
@@ -91,12 +97,12 @@ class ComponentsNode final : public Node {
     // A rule that is run again needs the components as they are now, whatever becomes of the
     // tensor; a copy also keeps the history from keeping itself alive.
     const TensorType* rule = type_of(tensor).converter();
-    if (rule == nullptr || rule->descriptor.to_tensor == nullptr) return node;
+    if (rule == nullptr || rule->descriptor.to_tensor == nullptr) return node.release();
     node->held_ = make_detached(tensor);
     if (const PayloadRef copy = copy_payload(tensor, [](Tensor& own) { return TensorRef(&own); }))
       set_type(*node->held_, tensor.view.type, copy.get());
     node->version_ = version_of(*node->held_);
-    return node;
+    return node.release();
   }
   const char* name() const override { return kNodeName; }
 
@@ -191,8 +197,9 @@ ComponentsNode* components_node(const Tensor& tensor) {
 }
 
 void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
-  // Readers of one tensor may be the first to notice, all at once.
-  static std::mutex connecting;
+  // Readers of one tensor may be the first to notice, all at once. Copying a payload may lead here
+  // for what it holds.
+  static std::recursive_mutex connecting;
   TensorRef old;  // keeps the old node until the lock is gone
   const std::lock_guard lock(connecting);
   ComponentsNode* present = components_node(tensor);
@@ -267,11 +274,16 @@ bool has_held_history(const Tensor& tensor) {
 
 namespace {
 
+enum class When { Carried, Always };
+
 template <class Replace>
-void replace_components(Tensor& tensor, Replace&& replace) {
-  if (!tensor.typed() || flags_of_components(tensor) == 0) return;
+void replace_components(Tensor& tensor, Replace&& replace, When when = When::Carried) {
+  if (!tensor.typed() || component_owner(tensor) == nullptr) return;
+  const bool carried = flags_of_components(tensor) != 0;
+  if (!carried && when == When::Carried) return;
   const PayloadRef copy = copy_payload(tensor, replace);
   if (copy == nullptr) {
+    if (!carried) return;
     throw Error(TENON_ERROR_TYPE, type_of(tensor).name +
                                       " cannot be detached: its components have a history, and its "
                                       "payload cannot be copied; make the struct copyable");
@@ -283,7 +295,8 @@ void replace_components(Tensor& tensor, Replace&& replace) {
 
 TensorRef detach(Tensor& tensor) {
   TensorRef result = make_detached(tensor);
-  detach_components(*result);
+  // Components of its own: those of the tensor may get a history later.
+  replace_components(*result, detach, When::Always);
   return result;
 }
 

@@ -32,6 +32,12 @@ struct Geometry {
 };
 
 Geometry geometry_of(const Tensor& view, const Tensor& base) {
+  if (view.storage != base.storage) {
+    throw Error(TENON_ERROR_RUNTIME,
+                "a view of shape " + shape_text(view.shape()) +
+                    " does not share the memory of its base any more: the base was converted in "
+                    "place, as Module::to does; take the view again after the conversion");
+  }
   Geometry geometry;
   geometry.shape.rank = geometry.strides.rank = view.view.rank;
   for (size_t d = 0; d < view.view.rank; ++d) {

@@ -10,6 +10,7 @@
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
@@ -208,6 +209,17 @@ void check_no_inference_saved(const Implementation& implementation, const tenon_
   }
 }
 
+// Whether it is the operand, or one that it is made of.
+bool is_part(const Tensor& operand, const Tensor* tensor) {
+  if (&operand == tensor) return true;
+  const TensorType* owner = component_owner(operand);
+  for (int64_t i = 0; owner != nullptr && i < owner->descriptor.component_count; ++i) {
+    const Tensor* part = owner->component(*operand.payload(), i);
+    if (part != nullptr && is_part(*part, tensor)) return true;
+  }
+  return false;
+}
+
 // A result that is one of the operands, unchanged, becomes a handle of its own before it gets a
 // history.
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
@@ -216,10 +228,10 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   if ((*place)->references.load(std::memory_order_relaxed) == 1) return;
   bool is_input = false;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    is_input |= arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor == *place;
+    is_input |= arguments[i].tag == TENON_VALUE_TENSOR && is_part(*arguments[i].as.tensor, *place);
     for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
          ++k)
-      is_input |= arguments[i].as.tensors[k] == *place;
+      is_input |= is_part(*arguments[i].as.tensors[k], *place);
   }
   if (!is_input) return;
   Tensor* input = *place;
@@ -377,14 +389,13 @@ class RecordedCall {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
       Tensor& tensor = *arguments_[i].as.tensor;
-      // A jvp runs after the change; backward finds by the version that another operand changed.
-      if ((saved || by_op) && (mutated(i) || (dual_ && shares_with_mutated(tensor))))
-        keep_original(i, tensor);
+      // What is kept is read after the change, of another operand on the same memory too.
+      if ((saved || by_op) && (mutated(i) || shares_with_mutated(tensor))) keep_original(i, tensor);
     }
   }
   void keep_original(uint32_t index, Tensor& tensor) {
     originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
-    if (dual_) {
+    if (dual_ || tensor.storage == nullptr) {
       static const tenon_op* const clone = Registry::process().require("clone");
       const tenon_value argument = tensor_value(&tensor);
       originals_[index] = call_tensor(clone, {&argument, 1});
@@ -401,7 +412,7 @@ class RecordedCall {
   }
   bool shares_with_mutated(const Tensor& tensor) const {
     for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      if (mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
+      if (tensor.storage != nullptr && mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
           arguments_[i].as.tensor->storage == tensor.storage)
         return true;
     }

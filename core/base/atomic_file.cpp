@@ -97,17 +97,19 @@ void remove_stale(const std::string& target) {
 }
 
 // Creates and locks a temporary for the target. -1: errno says why not.
-int create_temporary(const std::string& target, std::string* path) {
+int create_temporary(const std::string& target, mode_t mode, std::string* path) {
   for (;;) {
     *path =
         folder_of(target) + "/" + temporary_prefix(target) + hexadecimal(random_number()) + ".tmp";
-    const int file = open(path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int file = open(path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return file;
-    // File systems without locks have no stale files removed, either.
-    static_cast<void>(flock(file, LOCK_EX));
+    // Never waits: a process that can read the file could hold its lock for ever. File systems
+    // without locks have no stale files removed, either.
+    const bool taken = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     struct stat status {};
-    if (fstat(file, &status) == 0 && status.st_nlink > 0) return file;
+    if (!taken && fstat(file, &status) == 0 && status.st_nlink > 0) return file;
+    unlink(path->c_str());
     close(file);  // another writer took it for a stale one before it was locked
   }
 }
@@ -127,14 +129,21 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     target_ = next;
   }
   if (exists && !S_ISREG(old.st_mode)) {
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    // A pipe that no process reads is an error instead of a wait.
+    descriptor_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor_ < 0) fail("cannot open", errno);
+    if (fstat(descriptor_, &old) != 0 || S_ISREG(old.st_mode)) {
+      close(std::exchange(descriptor_, -1));
+      fail("another process replaced it while it was opened", 0);
+    }
+    fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
     return;
   }
   if (exists && faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0)
     fail("cannot replace it", errno);
   remove_stale(target_);
-  descriptor_ = create_temporary(target_, &temporary_);
+  // What only some may read is not open to others while it is written.
+  descriptor_ = create_temporary(target_, exists ? 0600 : 0666, &temporary_);
   if (descriptor_ < 0) {
     const int code = errno;
     temporary_.clear();

@@ -10,7 +10,7 @@ namespace tenon::core {
 // [any-thread]
 const char* environment(const char* name) noexcept;
 
-// Whether the text of a switch says yes: "1", "true", "on" or "yes".
-bool says_yes(std::string_view text) noexcept;
+// Whether the text of a switch says no: "0", "false", "off" or "no", in capitals as well.
+bool says_no(std::string_view text) noexcept;
 
 }  // namespace tenon::core

@@ -14,7 +14,10 @@ struct Stack {
   uintptr_t lowest = 0;
   size_t bytes = 0;
 
-  uintptr_t mark(size_t reserve) const { return lowest + std::min(reserve, bytes / 4); }
+  // Runs that continue on another stack look well before calls refuse, on small stacks too.
+  uintptr_t mark(size_t reserve) const {
+    return lowest + std::min(reserve, bytes / (reserve > kCallReserve ? 2 : 4));
+  }
 };
 
 Stack own_stack() noexcept {

@@ -17,8 +17,9 @@ inline constexpr size_t kCallReserve = size_t{192} << 10;
 [[gnu::always_inline]] inline bool stack_may_be_low() noexcept {
   return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < stack_mark;
 }
-// Whether fewer than `reserve` bytes are left, or less than a quarter of a small stack. False on a
-// stack that the thread was not started with, such as a fiber's: its limits are not known.
+// Whether fewer than `reserve` bytes are left; on small stacks less than a quarter, or than half
+// for those that reserve more than calls do. False on a stack that the thread was not started with,
+// such as a fiber's: its limits are not known.
 bool stack_is_low(size_t reserve) noexcept;
 
 }  // namespace tenon::core

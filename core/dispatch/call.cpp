@@ -155,7 +155,9 @@ bool aliases_as_declared(const Implementation& implementation, uint32_t r,
   const bool same = implementation.schema.parameters[static_cast<size_t>(source)].type.mutates;
   const bool copies = (implementation.flags & TENON_OP_MAY_COPY) != 0;
   const auto fits = [&](const Tensor* tensor) {
-    return same ? tensor == input : copies || tensor->storage == input->storage;
+    // A type without data shares nothing that could be compared.
+    return same ? tensor == input
+                : copies || input->storage == nullptr || tensor->storage == input->storage;
   };
   if (results[r].tag == TENON_VALUE_TENSOR) return fits(results[r].as.tensor);
   for (uint32_t k = 0; results[r].tag == TENON_VALUE_TENSOR_LIST && k < results[r].length; ++k) {
@@ -255,7 +257,7 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
     Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
     Tensor* view = results[0].as.tensor;
     if (view->storage != input->storage) [[unlikely]] {
-      if ((implementation.flags & TENON_OP_MAY_COPY) == 0)
+      if ((implementation.flags & TENON_OP_MAY_COPY) == 0 && input->storage != nullptr)
         return check_run(implementation, context, arguments, results, error);
     } else if (view != input && view->view_base == nullptr) {
       set_view_base(*view, *input);
@@ -297,8 +299,10 @@ using Run = tenon_status (*)(const Implementation& implementation, tenon_context
   // No kernel runs for a composite: the ops that it calls are asked about.
   if (thread_state.mode_below != nullptr && !implementation.composite &&
       run_in_modes(implementation, context, arguments, results, error, status)) {
-    return status != TENON_OK ? status
-                              : check_run(implementation, context, nullptr, results, error);
+    return status != TENON_OK
+               ? status
+               : check_run(implementation, context, implementation.mutates ? arguments : nullptr,
+                           results, error);
   }
   if (tracing()) trace_kernel(implementation);
   const TraceDepth inside(tracing());

@@ -34,8 +34,11 @@ StoredTensors collect(tenon_module& module) {
 }
 
 std::string key_list(const std::vector<std::string>& keys) {
+  constexpr size_t kMost = 100;
   std::string text;
-  for (const std::string& key : keys) text += (text.empty() ? "\"" : ", \"") + key + "\"";
+  for (size_t i = 0; i < std::min(keys.size(), kMost); ++i)
+    text += (text.empty() ? "\"" : ", \"") + keys[i] + "\"";
+  if (keys.size() > kMost) text += " and " + std::to_string(keys.size() - kMost) + " more";
   return text;
 }
 

@@ -103,7 +103,7 @@ SearchEnvironment SearchEnvironment::of_process() {
   environment.home = environment_variable("HOME");
   environment.prefer = environment_variable("TENON_PREFER");
   const std::string autoload = environment_variable("TENON_PLUGIN_AUTOLOAD").value_or("");
-  environment.autoload = autoload.empty() || says_yes(autoload);
+  environment.autoload = !says_no(autoload);
   environment.install_folder = install_folder_of_library();
   return environment;
 }

@@ -42,6 +42,8 @@ struct WriteNpy {
       file.append(static_cast<const char*>(whole.view_record().data),
                   static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype())));
     }
+    if (path.find('\0') != path.npos)
+      throw tenon::IOError("write_npy(): the path holds a NUL byte; remove it");
     tenon::detail::check(tenon::host().file_write, std::string(path).c_str(), file.data(),
                          static_cast<int64_t>(file.size()));
   }

@@ -143,6 +143,7 @@ struct AsStridedScatter {
     return result;
   }
   static Tensor jvp(Context& c, TensorList tangents) {
+    if (!is_floating(c.result().dtype())) return {};
     const Layout& layout = c.stash<Layout>();
     const auto size = c.argument<IntList>(2), stride = c.argument<IntList>(3);
     const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[1]).dtype();

@@ -35,6 +35,7 @@ struct Copy_ {
   static constexpr auto saves = "shape(input)";
   static std::array<Tensor, 2> backward(Context&, const Tensor& g) { return {Tensor(), g}; }
   static Tensor jvp(Context& c, const Tensor&, const Tensor& source) {
+    if (!is_floating(c.tensor(0).dtype())) return {};
     const Tensor tangent = zeros_like(c.tensor(0));
     return source.defined() ? copy_(tangent, source) : tangent;
   }

@@ -43,8 +43,10 @@ struct Pow {
     const Tensor x = operand_as(c, 0, g.dtype()), e = operand_as(c, 1, g.dtype());
     Tensor dx, de;
     if (c.needs_input_grad(0)) {
-      // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0.
-      dx = g * e * pow(x, masked_fill(e - 1, eq(e, 0), 0));
+      // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0. Elsewhere the
+      // derivative of this by e is needed.
+      const Tensor flat = logical_and(eq(e, 0), logical_not(isfinite(pow(x, e - 1))));
+      dx = g * e * pow(x, masked_fill(e - 1, flat, 0));
     }
     if (c.needs_input_grad(1)) {
       const Tensor flat = logical_and(eq(x, 0), ge(e, 0));

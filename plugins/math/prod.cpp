@@ -100,6 +100,7 @@ struct Prod {
            product_of_others(c);
   }
   static Tensor jvp(Context& c, TensorList tangents) {
+    if (!is_floating(c.result().dtype())) return {};
     const Tensor weighted = tangents[0] * product_of_others(c);
     return weighted.sum(c.operand(1), c.argument<bool>(2));
   }

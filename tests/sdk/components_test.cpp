@@ -148,6 +148,40 @@ TEST_SUITE("sdk/components") {
         has(refusal([&] { Op("mul")(both, 2); }).text, "requires grad as a leaf, and so does one"));
   }
 
+  TEST_CASE("a detached wrapper stays so when a component gets its history later") {
+    const Tensor x = row({1, 2}).requires_grad_();
+    Tensor changed = row({1, 1}), leaf = row({1, 1});
+    const Tensor first = make_one("Boxed", changed).detach(),
+                 second = make_one("Boxed", leaf).detach();
+    changed.add_(x);
+    leaf.requires_grad_();
+    CHECK(!first.requires_grad());
+    CHECK(!second.requires_grad());
+    CHECK(!sum(ensure_tensor(first)).requires_grad());
+  }
+
+  TEST_CASE("an override that returns a component itself leaves the caller's tensor as it is") {
+    const Tensor leaf = matrix({1, 2, 3, 4}, 2).requires_grad_();
+    const Tensor result = relu(make_one("Boxed", leaf));
+    CHECK(!result.is_same(leaf));
+    CHECK(leaf.is_leaf());
+    sum(leaf).backward();
+    CHECK(numbers(leaf.grad()) == Numbers{1, 1, 1, 1});
+    CHECK(gradient(relu(make_one("Boxed", leaf)), leaf) == Numbers{3, 3, 3, 3});
+    const Tensor x = row({1, 2}).requires_grad_(), y = x * 2;
+    relu(make_one("Boxed", y));
+    sum(y).backward();
+    CHECK(numbers(x.grad()) == Numbers{2, 2});
+  }
+
+  TEST_CASE("an override of a view may return what shares no memory with a type without data") {
+    const Tensor x = matrix({1, 2, 3, 4}, 2).requires_grad_();
+    const Tensor y = transpose(make_one("Boxed", x), 0, 1);
+    CHECK(numbers(y) == Numbers{1, 3, 2, 4});
+    CHECK(gradient(y * matrix({1, 2, 3, 4}, 2), x) == Numbers{1, 3, 2, 4});
+    CHECK(numbers(transpose(make_one("Boxed", x.detach()), 0, 1)) == Numbers{1, 3, 2, 4});
+  }
+
   TEST_CASE("a change in place of a component, or through its wrapper, is part of the history") {
     const Tensor x = leaf({1, 2});
     const Tensor inner = x * 1, w = make_one("Boxed", inner);

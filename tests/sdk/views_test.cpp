@@ -365,6 +365,30 @@ TEST_SUITE("sdk/views") {
     CHECK(numbers(unpack_dual(dual).tangent) == Numbers{2, 2, 1});
   }
 
+  TEST_CASE("an operand on the memory that the op changes is kept as it was before") {
+    const auto change = [](const std::function<void(Tensor&)>& with) {
+      const Tensor x = row({2, 3}).requires_grad_();
+      Tensor y = x * 1;
+      with(y);
+      sum(y).backward();
+      return numbers(x.grad());
+    };
+    CHECK(change([](Tensor& y) { y.mul_(y); }) == Numbers{4, 6});
+    CHECK(change([](Tensor& y) { y.div_(y); }) == Numbers{0, 0});
+    CHECK(change([](Tensor& y) { y.mul_(select(y, 0, 0)); }) == Numbers{7, 2});
+    CHECK(change([](Tensor& y) { y.view({1, 2}).mul_(y); }) == Numbers{4, 6});
+  }
+
+  TEST_CASE("a view of what a module has converted is refused where its place is needed") {
+    const Module module = Module::create("Sequential");
+    Module(module).register_buffer("b", zeros(std::vector<int64_t>{4}));
+    const Tensor base = module.tensor("b");
+    Tensor view = slice(base, 0, 1, 3);
+    Module(module).to(f64);
+    const Refusal refused = refusal([&] { view.add_(tensor({1., 2.}).requires_grad_()); });
+    CHECK(has(refused.text, "take the view again after the conversion"));
+  }
+
   TEST_CASE("an op without gradient that changes a tensor ends its history") {
     const Tensor x = leaf({1, -2, 3});
     Tensor y = x * 1;

@@ -67,14 +67,34 @@ std::string read_file(const std::string& path, int64_t most) {
 int64_t file_length(const std::string& path) { return RegularFile(path).size; }
 
 std::string output_fault(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
   const std::string start = "cannot write '" + path + "': ";
   struct stat facts {};
+  // The writer replaces the file that links lead to, and follows none that another user made.
+  std::filesystem::path target = path;
+  const bool exists_as_file = stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+  for (int links = 0; lstat(target.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode); ++links) {
+    if (links == 40) return start + "too many symbolic links";
+    const std::filesystem::path own =
+        target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+    const uid_t owner = facts.st_uid;
+    if (owner != geteuid() && owner != 0 &&
+        (stat(own.c_str(), &facts) != 0 || facts.st_uid != owner))
+      return start + "it is a symbolic link that another user made";
+    std::error_code code;
+    target = own / std::filesystem::read_symlink(target, code);
+    if (code) break;
+  }
+  // A device, such as the terminal behind /dev/stdout, is opened by the name given.
+  if (!exists_as_file && stat(path.c_str(), &facts) == 0) target = path;
+  std::string folder = target.parent_path();
+  if (folder.empty()) folder = ".";
   if (stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode))
     return start + "there is no folder '" + folder + "'";
   const bool exists = stat(path.c_str(), &facts) == 0;
   if (exists && S_ISDIR(facts.st_mode)) return start + "it is a folder";
+  if (exists && S_ISFIFO(facts.st_mode) && path.rfind("/dev/", 0) != 0 &&
+      path.rfind("/proc/", 0) != 0)
+    return start + "it is a named pipe; write to a file, or to /dev/stdout";
   if (exists && access(path.c_str(), W_OK) != 0) return start + "it is read-only";
   // A device is written to in place, a file is replaced.
   if ((!exists || S_ISREG(facts.st_mode)) && access(folder.c_str(), W_OK) != 0)
@@ -82,8 +102,13 @@ std::string output_fault(const std::string& path) {
   return "";
 }
 
-PrivateFolder::PrivateFolder()
-    : path_((std::filesystem::temp_directory_path() / "tenon-XXXXXX").string()) {
+PrivateFolder::PrivateFolder() {
+  std::error_code code;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(code);
+  if (code)
+    throw tenon::IOError("there is no folder for temporary files: set TMPDIR to one that exists (" +
+                         code.message() + ")");
+  path_ = folder / "tenon-XXXXXX";
   if (mkdtemp(path_.data()) == nullptr)
     throw tenon::IOError("cannot create a folder '" + path_ + "': " + std::strerror(errno));
 }

@@ -82,10 +82,11 @@ void print(FILE* stream, std::string_view text) {
   size_t begin = 0;
   for (size_t i = 0; i <= text.size(); ++i) {
     const auto byte = i < text.size() ? static_cast<unsigned char>(text[i]) : kFirstMark;
-    if (byte < kFirstMark) continue;
+    // Marks are made for terminals alone: elsewhere such bytes are text.
+    if (i < text.size() && (byte < kFirstMark || !colour)) continue;
     out += escaped(text.substr(begin, i - begin));
     begin = i + 1;
-    if (i < text.size() && colour)
+    if (i < text.size())
       out += text[i] == kEndMark ? "\033[0m" : code_of(static_cast<Style>(byte - kFirstMark));
   }
   std::fwrite(out.data(), 1, out.size(), stream);

@@ -53,6 +53,22 @@ TEST_SUITE("plugins/math/mixed_dtypes") {
         {2}, {1, 10});
   }
 
+  TEST_CASE("an integer result of a dual has no tangent") {
+    const tenon::DualLevel level;
+    const Tensor x = make_dual(tensor({2.0, 3.0}), tensor({1.0, 10.0}));
+    Tensor copied = tensor({0, 0});
+    copied.copy_(x);
+    check_values(copied, {2}, {2, 3});
+    Tensor part = tensor({0, 0, 0});
+    part.slice(0, 0, 2).copy_(x);
+    for (const Tensor& result : {copied, part, tenon::prod(x, tenon::none, false, tenon::i64),
+                                 as_strided_scatter(tensor({0, 0, 0}), x, std::vector<int64_t>{2},
+                                                    std::vector<int64_t>{1}, 1)}) {
+      CHECK(result.dtype() == tenon::i64);
+      CHECK_FALSE(unpack_dual(result).tangent.defined());
+    }
+  }
+
   TEST_CASE("in-place forms keep the dtype of the tensor that they change") {
     const tenon::DualLevel level;
     const Tensor z = make_dual(tensor({4.0, 1.0}, f64), tensor({1.0, 1.0}, f64));

@@ -173,6 +173,15 @@ TEST_SUITE("plugins/math/numbers") {
     CHECK(y.grad().item() == doctest::Approx(1e-5));
   }
 
+  TEST_CASE("the derivative of pow by its base can be differentiated by a zero exponent") {
+    const Tensor x = tensor({2.0, 4.0}, tenon::f64).requires_grad_();
+    const Tensor e = tensor({0.0, 0.0}, tenon::f64).requires_grad_();
+    tenon::GradientOptions recorded;
+    recorded.create_graph = true;
+    const Tensor by_base = tenon::gradients({sum(pow(x, e))}, {x}, recorded)[0];
+    check_values(tenon::gradients({sum(by_base)}, {e})[0], {2}, {0.5, 0.25});
+  }
+
   TEST_CASE("piecewise constant ops give zeros with a history") {
     using tenon::floor_divide;
     const std::vector<std::function<Tensor(const Tensor&)>> ops = {
