@@ -36,10 +36,12 @@ TEST_SUITE("environment") {
     CHECK(environment("TENON_TEST_WORD") == std::string("word"));
     unsetenv("TENON_TEST_WORD");
     CHECK(environment("TENON_TEST_WORD") == nullptr);
-    CHECK(says_yes("1"));
-    CHECK(says_yes("on"));
-    CHECK_FALSE(says_yes("0"));
-    CHECK_FALSE(says_yes("off"));
+  }
+
+  TEST_CASE("a switch says no in four words, in capitals as well") {
+    for (const char* no : {"0", "false", "off", "no", "False", "NO"}) CHECK(says_no(no));
+    for (const char* other : {"", "1", "true", "True", "yes", "y", "nothing"})
+      CHECK_FALSE(says_no(other));
   }
 
   // Run by the next case in a copy of this program.
