@@ -32,12 +32,6 @@ struct Geometry {
 };
 
 Geometry geometry_of(const Tensor& view, const Tensor& base) {
-  if (view.storage != base.storage) {
-    throw Error(TENON_ERROR_RUNTIME,
-                "a view of shape " + shape_text(view.shape()) +
-                    " does not share the memory of its base any more: the base was converted in "
-                    "place, as Module::to does; take the view again after the conversion");
-  }
   Geometry geometry;
   geometry.shape.rank = geometry.strides.rank = view.view.rank;
   for (size_t d = 0; d < view.view.rank; ++d) {
@@ -52,7 +46,13 @@ Geometry geometry_of(const Tensor& view, const Tensor& base) {
 
 // The geometry speaks of a row-major base; other layouts have no gradient of that layout to take it
 // from.
-void require_dense(const Tensor& base) {
+void require_place(const Tensor& view, const Tensor& base) {
+  if (view.storage != base.storage) {
+    throw Error(TENON_ERROR_RUNTIME,
+                "a view of shape " + shape_text(view.shape()) +
+                    " does not share the memory of its base any more: the base was converted in "
+                    "place, as Module::to does; take the view again after the conversion");
+  }
   if (base.contiguous()) return;
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "in-place changes of a view are recorded only when its base is contiguous; the base "
@@ -439,7 +439,7 @@ void refresh_stale(Tensor& tensor) {
   if (tensor.view_origin != ViewOrigin::recorded)
     fail_unrecorded_view(tensor, "its base, or another view of its base, was modified inplace");
   check_function_view(tensor);
-  require_dense(base);
+  require_place(tensor, base);
   if (tensor.node != nullptr) tensor.node->retain();
   old.node = tensor.node;
   ViewNode* node = ViewNode::create(gradient_edge(base), tensor, base);
@@ -480,7 +480,7 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
     return;
   }
   Tensor& base = *tensor.view_base;
-  require_dense(base);
+  require_place(tensor, base);
   CopySlicesNode* through =
       CopySlicesNode::create(gradient_edge(base), node, output, slot, tensor, base);
   if (thread_state.anomaly != 0) remember_origin(*through);
@@ -533,7 +533,7 @@ void check_inplace(Tensor& tensor, const char* op) {
   if (!tensor.requires_grad() && tensor.view_base->requires_grad())
     fail_unrecorded_view(tensor, "is being modified inplace");
   check_function_view(tensor);
-  require_dense(*tensor.view_base);
+  require_place(tensor, *tensor.view_base);
 }
 
 // ---- what the boundary offers ----
