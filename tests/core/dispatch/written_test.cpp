@@ -2,6 +2,7 @@
 // bound. Random schemas, and random splits into positional arguments, keywords and defaults.
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <random>
 
 #include "core/dispatch/modes.hpp"
@@ -43,15 +44,25 @@ tenon_value text(const char* data) {
 // The call as the handler of a mode sees it.
 struct Seen {
   int calls = 0;
+  std::deque<std::vector<int64_t>> lists;  // what is seen is borrowed for the call
   std::vector<tenon_value> positional, values, bound;
   std::vector<std::string> names;
 };
+std::vector<tenon_value> kept(Seen& seen, const tenon_value* values, int64_t count) {
+  std::vector<tenon_value> copies(values, values + count);
+  for (tenon_value& value : copies) {
+    if (value.tag != TENON_VALUE_INT_LIST) continue;
+    const int64_t* from = value.as.integers;
+    value.as.integers = seen.lists.emplace_back(from, from + value.length).data();
+  }
+  return copies;
+}
 tenon_status record(void* self, const tenon_call* call, tenon_value* results, tenon_error** error) {
   auto& seen = *static_cast<Seen*>(self);
   ++seen.calls;
-  seen.positional.assign(call->positional, call->positional + call->positional_count);
-  seen.values.assign(call->keyword_values, call->keyword_values + call->keyword_count);
-  seen.bound.assign(call->arguments, call->arguments + call->argument_count);
+  seen.positional = kept(seen, call->positional, call->positional_count);
+  seen.values = kept(seen, call->keyword_values, call->keyword_count);
+  seen.bound = kept(seen, call->arguments, call->argument_count);
   seen.names.clear();
   for (int64_t k = 0; k < call->keyword_count; ++k)
     seen.names.emplace_back(call->keywords[k].data, static_cast<size_t>(call->keywords[k].length));
