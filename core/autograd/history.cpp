@@ -44,8 +44,8 @@ Geometry geometry_of(const Tensor& view, const Tensor& base) {
   return geometry;
 }
 
-// The geometry speaks of a row-major base; other layouts have no gradient of that layout to take it
-// from.
+// The geometry is the place of a view in the memory of its base, which must be row-major: other
+// layouts have no gradient of that layout to take it from.
 void require_place(const Tensor& view, const Tensor& base) {
   if (view.storage != base.storage) {
     throw Error(TENON_ERROR_RUNTIME,
