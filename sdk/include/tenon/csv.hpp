@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/decimal.hpp"
 #include "tenon/file_fault.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -177,16 +177,14 @@ class CsvParser {
     }
     const char* from =
         first != end_ && *first == '+' && end_ - first >= 2 && first[1] != '-' ? first + 1 : first;
-    double value = 0;
-    const auto [stop, error] = std::from_chars(from, end_, value);
+    const auto [value, stop, error] = decimal(from, end_);
     const bool beyond = error == std::errc::result_out_of_range;
     if ((error != std::errc() && !beyond) || !ends_number(stop, inside))
       refuse(first, "is not a number", inside);
     const bool tiny =
         beyond && std::string_view(from, static_cast<size_t>(stop - from)).find('-', 1) !=
                       std::string_view::npos;
-    if (tiny) value = 0;
-    const auto single = static_cast<float>(value);
+    const auto single = static_cast<float>(tiny ? 0 : value);
     if ((beyond && !tiny) || (std::isinf(single) && std::isfinite(value))) {
       refuse(first, "is beyond the range of f32", inside);
     }
