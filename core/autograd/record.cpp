@@ -224,8 +224,6 @@ bool is_part(const Tensor& operand, const Tensor* tensor) {
 // history.
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
                           Tensor** place) {
-  // What is also an operand has two owners at least.
-  if ((*place)->references.load(std::memory_order_relaxed) == 1) return;
   bool is_input = false;
   for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
     is_input |= arguments[i].tag == TENON_VALUE_TENSOR && is_part(*arguments[i].as.tensor, *place);
@@ -250,7 +248,9 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
   tenon_status run_status = TENON_OK;
   bool ran = false;
   const tenon_status status = guarded(error, [&] {
-    if (implementation.out_parameter >= 0) check_recordable(implementation, arguments);
+    if (implementation.out_parameter >= 0 &&
+        arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR)
+      check_recordable(implementation, arguments);
     uint32_t tensors = 0;
     uint32_t needing = 0;
     const uint32_t slots = implementation.slot_parameters;
@@ -271,7 +271,8 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     if (needing == 0 || results[0].tag != TENON_VALUE_TENSOR ||
         !differentiable_dtype(results[0].as.tensor))
       return;
-    separate_from_inputs(implementation, arguments, &results[0].as.tensor);
+    if (results[0].as.tensor->references.load(std::memory_order_relaxed) != 1) [[unlikely]]
+      separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
     if (result->typed()) detach_components(*result);
     const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
@@ -352,7 +353,9 @@ class RecordedCall {
     if (function_) adopt();
     for (Tensor** place : places_) {
       if (*place == nullptr || changed(*place)) continue;
-      separate_from_inputs(implementation_, arguments_, place);
+      // What is also an operand has two owners at least.
+      if ((*place)->references.load(std::memory_order_relaxed) != 1)
+        separate_from_inputs(implementation_, arguments_, place);
       if (recording_ && (*place)->typed()) detach_components(**place);
     }
     FunctionNotes* notes = notes_.get();  // the node's, once it is recorded

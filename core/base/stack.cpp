@@ -6,8 +6,6 @@
 
 namespace tenon::core {
 
-constinit thread_local uintptr_t stack_mark = UINTPTR_MAX;
-
 namespace {
 
 struct Stack {
@@ -15,7 +13,7 @@ struct Stack {
   size_t bytes = 0;
 
   // Runs that continue on another stack look well before calls refuse, on small stacks too.
-  uintptr_t mark(size_t reserve) const {
+  uintptr_t limit(size_t reserve) const {
     return lowest + std::min(reserve, bytes / (reserve > kCallReserve ? 2 : 4));
   }
 };
@@ -30,13 +28,19 @@ Stack own_stack() noexcept {
   return {reinterpret_cast<uintptr_t>(lowest), bytes};
 }
 
+const Stack& this_stack() noexcept {
+  static thread_local const Stack stack = own_stack();
+  return stack;
+}
+
 }  // namespace
 
+uintptr_t stack_limit(size_t reserve) noexcept { return this_stack().limit(reserve); }
+
 bool stack_is_low(size_t reserve) noexcept {
-  static thread_local const Stack stack = own_stack();
-  stack_mark = stack.mark(kCallReserve);
+  const Stack& stack = this_stack();
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  return here >= stack.lowest && here < stack.mark(reserve);
+  return here >= stack.lowest && here < stack.limit(reserve);
 }
 
 }  // namespace tenon::core

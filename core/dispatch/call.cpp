@@ -70,7 +70,7 @@ namespace {
 
 // A plain run of a Function may have set attributes that only it could read.
 void drop_loose_notes(tenon_context& context) noexcept {
-  if (context.notes != nullptr && context.notes->loose)
+  if (context.notes != nullptr && context.notes->loose) [[unlikely]]
     delete std::exchange(context.notes, nullptr);
 }
 
@@ -209,8 +209,25 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
   return fail_run(implementation, context, results, status, error);
 }
 
-[[gnu::always_inline]] inline bool tag_settles(uint8_t tag, const tenon_value& result) {
+// The comparison that most results need; the others are looked at one by one.
+[[gnu::always_inline]] inline bool has_tag(const tenon_value& result, uint8_t tag) {
   return result.tag == tag && result.as.pointer != nullptr;
+}
+
+// A run that fails halfway leaves what it has given; one that forgets a result gives none.
+[[gnu::noinline]] tenon_status run_many(const Implementation& implementation,
+                                        tenon_context& context, const tenon_value* arguments,
+                                        tenon_value* results, tenon_error** error) noexcept {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+  const tenon_status status =
+      implementation.run(implementation.self, &context, arguments, results, error);
+  if (status != TENON_OK) [[unlikely]]
+    return fail_run(implementation, context, results, status, error);
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    if (!has_tag(results[r], implementation.result_tags[r]))
+      return check_run(implementation, context, nullptr, results, error);
+  }
+  return TENON_OK;
 }
 
 [[gnu::always_inline]] inline tenon_status run_here(const Implementation& implementation,
@@ -218,27 +235,34 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
                                                     const tenon_value* arguments,
                                                     tenon_value* results,
                                                     tenon_error** error) noexcept {
-  // A run that fails halfway leaves what it has given; one that forgets a result gives none.
-  if (implementation.result_count == 1) [[likely]] {
-    results[0] = tenon_value{};
-  } else {
-    for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
-  }
+  if (implementation.result_count != 1) [[unlikely]]
+    return run_many(implementation, context, arguments, results, error);
+  results[0] = tenon_value{};
   const tenon_status status =
       implementation.run(implementation.self, &context, arguments, results, error);
   if (status != TENON_OK) [[unlikely]]
     return fail_run(implementation, context, results, status, error);
-  if (implementation.result_count == 1) [[likely]] {
-    if (tag_settles(implementation.result_tag, results[0])) [[likely]]
-      return TENON_OK;
-  } else {
-    uint32_t settled = 0;
-    while (settled < implementation.result_count &&
-           tag_settles(implementation.result_tags[settled], results[settled]))
-      ++settled;
-    if (settled == implementation.result_count) return TENON_OK;
+  if (!has_tag(results[0], implementation.result_tag)) [[unlikely]]
+    return check_run(implementation, context, nullptr, results, error);
+  return TENON_OK;
+}
+
+// What a run leaves to do, whatever it is.
+[[gnu::noinline]] tenon_status settle_run(const Implementation& implementation,
+                                          tenon_context& context, const tenon_value* arguments,
+                                          tenon_value* results, tenon_error** error) noexcept {
+  drop_loose_notes(context);
+  if (implementation.may_decline && results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return TENON_OK;
+  if (implementation.settles) {
+    const tenon_status status = check_run(implementation, context, arguments, results, error);
+    if (status != TENON_OK) return status;
+    settle(implementation, arguments, results);
   }
-  return check_run(implementation, context, nullptr, results, error);
+  if (implementation.out_parameter >= 0) {
+    const tenon_value& out = arguments[implementation.out_parameter];
+    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
+  }
+  return TENON_OK;
 }
 
 [[gnu::always_inline]] inline tenon_status run_and_settle(const Implementation& implementation,
@@ -249,33 +273,33 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
   const tenon_status status = run_here(implementation, context, arguments, results, error);
   if (status != TENON_OK) [[unlikely]]
     return status;
-  if (!implementation.leaves_traces) return TENON_OK;
-  drop_loose_notes(context);
-  if (implementation.may_decline && results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) [[unlikely]]
-    return TENON_OK;
-  if (implementation.viewed_parameter >= 0) {
-    Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
-    Tensor* view = results[0].as.tensor;
-    if (view->storage != input->storage) [[unlikely]] {
-      if ((implementation.flags & TENON_OP_MAY_COPY) == 0 && input->storage != nullptr)
-        return check_run(implementation, context, arguments, results, error);
-    } else if (view != input && view->view_base == nullptr) {
-      set_view_base(*view, *input);
+  switch (implementation.after_run) {
+    case AfterRun::nothing:
+      return TENON_OK;
+    case AfterRun::out: {
+      const tenon_value& out = arguments[implementation.out_parameter];
+      if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
+      return TENON_OK;
     }
-  } else if (implementation.settles) {
-    if (implementation.returned_parameter < 0 ||
-        results[0].as.tensor != arguments[implementation.returned_parameter].as.tensor) {
-      const tenon_status checked = check_run(implementation, context, arguments, results, error);
-      if (checked != TENON_OK) [[unlikely]]
-        return checked;
+    case AfterRun::view: {
+      Tensor* input = arguments[implementation.viewed_parameter].as.tensor;
+      Tensor* view = results[0].as.tensor;
+      if (results[0].tag != TENON_VALUE_TENSOR || view->storage != input->storage) [[unlikely]]
+        break;
+      if (view != input && view->view_base == nullptr) set_view_base(*view, *input);
+      return TENON_OK;
     }
-    settle(implementation, arguments, results);
+    case AfterRun::changed: {
+      Tensor* changed = arguments[implementation.returned_parameter].as.tensor;
+      if (results[0].as.tensor != changed) [[unlikely]]
+        break;
+      note_change(implementation, *changed);
+      return TENON_OK;
+    }
+    case AfterRun::other:
+      break;
   }
-  if (implementation.out_parameter >= 0) {
-    const tenon_value& out = arguments[implementation.out_parameter];
-    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation, *out.as.tensor);
-  }
-  return TENON_OK;
+  return settle_run(implementation, context, arguments, results, error);
 }
 
 }  // namespace
@@ -346,14 +370,18 @@ namespace {
 // refusing.
 [[gnu::always_inline]] inline bool gather_flags(const Implementation& implementation,
                                                 const tenon_value* arguments, uint32_t& flags) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+  const uint32_t count = implementation.parameter_count;
+  uint32_t tags = 0;
+  for (uint32_t i = 0; i < count; ++i) {
     const uint32_t tag = arguments[i].tag;
-    // Without a branch of its own, and false for a forged tag.
-    if (((implementation.accept[i] >> (tag & 31u)) & static_cast<uint32_t>(tag < 32u)) == 0)
-        [[unlikely]]
+    if ((implementation.accept[i] >> (tag & 31u) & 1u) == 0) [[unlikely]]
       return false;
+    tags |= tag;
     if (tag == TENON_VALUE_TENSOR) flags |= arguments[i].as.tensor->flags();
   }
+  // A forged tag passes as one that is less by 32.
+  if (tags > 31u) [[unlikely]]
+    return false;
   if (!implementation.lists) [[likely]]
     return true;
   if (implementation.fixed_lists) {
@@ -659,9 +687,16 @@ namespace {
   return call_bound(implementation, filled, results, flags, error, &written);
 }
 
+// One comparison, with the address of a local of the caller; true as well before the thread has
+// looked, and on stacks that are not its own.
+[[gnu::always_inline]] inline bool stack_may_be_low(const char& here) noexcept {
+  return reinterpret_cast<uintptr_t>(&here) < thread_state.stack_limit;
+}
+
 // Refuses a call for which too little of the stack is left.
 [[gnu::noinline, gnu::cold]] tenon_status check_stack(const tenon_op* op,
                                                       tenon_error** error) noexcept {
+  thread_state.stack_limit = stack_limit(kCallReserve);
   if (!stack_is_low(kCallReserve)) return TENON_OK;
   return guarded(error, [&] {
     Error refused(TENON_ERROR_RUNTIME, recursion_text({op->name}));
@@ -676,7 +711,8 @@ template <bool kFilled>
                                                         const tenon_value* arguments, int64_t count,
                                                         tenon_value* results,
                                                         tenon_error** error) noexcept {
-  if (stack_may_be_low()) [[unlikely]] {
+  const char here = 0;
+  if (stack_may_be_low(here)) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
@@ -716,7 +752,8 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
                               std::span<const tenon_string> keywords,
                               std::span<const tenon_value> keyword_values, tenon_value* results,
                               tenon_error** error) noexcept {
-  if (stack_may_be_low()) [[unlikely]] {
+  const char here = 0;
+  if (stack_may_be_low(here)) [[unlikely]] {
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }

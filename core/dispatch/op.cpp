@@ -127,6 +127,22 @@ tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_des
   return merged;
 }
 
+namespace {
+
+AfterRun after_run(const Implementation& implementation) {
+  // The context of a Function may hold what has to be freed.
+  if ((implementation.flags & TENON_OP_FUNCTION) != 0) return AfterRun::other;
+  if (!implementation.settles)
+    return implementation.out_parameter >= 0 ? AfterRun::out : AfterRun::nothing;
+  if (implementation.out_parameter >= 0) return AfterRun::other;
+  if (implementation.viewed_parameter >= 0) return AfterRun::view;
+  const int8_t returned = implementation.returned_parameter;
+  return returned >= 0 && implementation.mutated_parameters == 1u << returned ? AfterRun::changed
+                                                                              : AfterRun::other;
+}
+
+}  // namespace
+
 std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given,
                                                     std::string provider) {
   auto made = std::make_unique<Implementation>();
@@ -220,8 +236,6 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   }
   implementation.lists = implementation.has_lists || implementation.fixed_lists;
   implementation.settles = implementation.mutates || implementation.aliases;
-  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0 ||
-                                 (descriptor.flags & TENON_OP_FUNCTION) != 0;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
       !schema.returns[0].list && !schema.returns[0].optional &&
       accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
@@ -233,6 +247,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (source.type.mutates && accepts_only_tensors(source))
       implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
   }
+  implementation.after_run = after_run(implementation);
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   for (const SavedItem& item : implementation.saves) {
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;

@@ -26,6 +26,15 @@ struct SavedItem {
 inline constexpr size_t kMaxResults = 8;
 inline constexpr uint8_t kAnyTag = 0xff;
 
+// What a call has left to do once the implementation has run, in the common cases.
+enum class AfterRun : uint8_t {
+  nothing,
+  out,      // `out` may have been given: its version changes
+  view,     // the one result is a view of `viewed_parameter`
+  changed,  // the one result is `returned_parameter`, the only operand that changes
+  other,
+};
+
 // What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
 struct Implementation {
   // ---- read by every call ----
@@ -35,13 +44,13 @@ struct Implementation {
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
   uint32_t flags = 0;
-  bool has_lists = false;      // some parameter is a tensor list
-  bool fixed_lists = false;    // some list parameter has a fixed length
-  bool lists = false;          // either of these
-  bool mutates = false;        // some operand is changed in place
-  bool aliases = false;        // some result is a view of an operand
-  bool settles = false;        // versions of operands or view bases change after a run
-  bool leaves_traces = false;  // it settles, may write into `out`, or use its context
+  bool has_lists = false;    // some parameter is a tensor list
+  bool fixed_lists = false;  // some list parameter has a fixed length
+  bool lists = false;        // either of these
+  bool mutates = false;      // some operand is changed in place
+  bool aliases = false;      // some result is a view of an operand
+  bool settles = false;      // versions of operands or view bases change after a run
+  AfterRun after_run = AfterRun::other;
   bool composite = false;
   bool records_simply = false;  // formula, one new tensor, no lists, nothing changed, no notes
   int8_t out_parameter = -1;

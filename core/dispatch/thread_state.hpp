@@ -19,8 +19,11 @@ inline constexpr uint32_t kModeFlag = 1u << 31;
 // And while somebody listens to what they do.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
 
-// Goes along, as a whole, when a run of the engine continues on another thread.
+// Goes along, but for the stack's limit, when a run of the engine continues on another thread.
 struct ThreadState {
+  // Calls below this address look at what is left of the stack. A thread that has not looked yet
+  // has the highest, so that its first call looks.
+  uintptr_t stack_limit = UINTPTR_MAX;
   bool grad_enabled = true;
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
@@ -73,7 +76,9 @@ class TypesDisabledGuard {
 };
 
 inline void set_thread_state(const ThreadState& state) {
+  const uintptr_t stack_limit = thread_state.stack_limit;
   thread_state = state;
+  thread_state.stack_limit = stack_limit;
   creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
 }
 // Sets all of it for a scope.

@@ -448,6 +448,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
     if (entry->descriptor.rules != nullptr && !entry->rules_only()) {
       entry->rules = make_implementation(*entry->descriptor.rules, provider);
       entry->rules->may_decline = true;
+      entry->rules->after_run = AfterRun::other;  // what has declined has changed nothing
       if (entry->rules->schema.text != entry->schema.text)
         throw Error(TENON_ERROR_VALUE,
                     what + ": its rules are of another schema, " + entry->rules->schema.text);

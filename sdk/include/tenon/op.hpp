@@ -24,14 +24,21 @@ inline int64_t result_count(const tenon_op* op) {
 }
 
 // An override, a handler or a mode has given a result of another kind than the caller reads.
-[[noreturn]] inline void throw_result_kind(const tenon_op* op, tenon_value* results, int64_t count,
-                                           int64_t at, const char* expected) {
+[[noreturn]] __attribute__((cold, noinline)) inline void throw_result_kind(
+    const tenon_op* op, tenon_value* results, int64_t count, int64_t at, const char* expected) {
   const std::string name = host().op_name(op);
   const std::string found = kind_text(results[at]);
   for (int64_t i = 0; i < count; ++i) host().value_release(&results[i]);
   throw TypeError(name.substr(name.rfind('.') + 1) + "(): result " + std::to_string(at) + " is " +
                   found + ", but the call reads it as " + expected + "; call tenon::Op(\"" + name +
                   "\")(...) and take the Value, which is of any kind");
+}
+
+// None is the undefined tensor.
+__attribute__((cold, noinline)) inline void require_none(const tenon_op* op, tenon_value* results,
+                                                         int64_t count, int64_t at) {
+  if (results[at].tag != TENON_VALUE_NONE)
+    throw_result_kind(op, results, count, at, ReadValue<Tensor>::expected);
 }
 
 // Turns given result values of an op into C++ results.
@@ -45,14 +52,17 @@ struct FromResults {
       return Value(std::exchange(results[at], tenon_value{}));
     } else {
       using Read = ReadValue<Result>;
-      if (__builtin_expect(!Read::fits(results[at]), 0))
-        throw_result_kind(op, results, total, at, Read::expected);
-      if constexpr (std::is_same_v<Result, Tensor>)
-        return Tensor::take(results[at].tag == TENON_VALUE_TENSOR
-                                ? std::exchange(results[at], tenon_value{}).as.tensor
-                                : nullptr);
-      else
+      if constexpr (std::is_same_v<Result, Tensor>) {
+        if (__builtin_expect(results[at].tag != TENON_VALUE_TENSOR, 0)) {
+          require_none(op, results, total, at);
+          return Tensor();
+        }
+        return Tensor::take(std::exchange(results[at], tenon_value{}).as.tensor);
+      } else {
+        if (__builtin_expect(!Read::fits(results[at]), 0))
+          throw_result_kind(op, results, total, at, Read::expected);
         return Read::read(Value(std::exchange(results[at], tenon_value{})));
+      }
     }
   }
 };
@@ -100,12 +110,7 @@ class Op {
  public:
   // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be. A
   // static object of a plugin, which is made before its entry has run, finds it at the first use.
-  explicit Op(std::string_view name) {
-    if (detail::host_entered())
-      find(name);
-    else
-      later_ = new std::string(name);  // as long as the plugin
-  }
+  explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
   std::string name() const { return host().op_name(handle()); }
   const tenon_op* handle() const {
@@ -159,7 +164,12 @@ class Op {
   }
 
  private:
-  void find(std::string_view name) {
+  // Away from the calls that typed wrappers inline.
+  __attribute__((cold, noinline)) void find(std::string_view name) {
+    if (!detail::host_entered()) {
+      later_ = new std::string(name);  // as long as the plugin
+      return;
+    }
     detail::check(host().op_find, name.data(), static_cast<int64_t>(name.size()), &op_);
     result_count_ = detail::result_count(op_);
   }
