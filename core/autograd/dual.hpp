@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/autograd/node.hpp"
+#include "core/autograd/op_node.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"

@@ -8,10 +8,12 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
+#include "core/autograd/inplace.hpp"
+#include "core/autograd/op_node.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/overrides.hpp"
-#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
@@ -124,20 +126,6 @@ class DetachedInputs {
   tenon_value values_[kMaxParameters];
   std::vector<Pair> pairs_;
   std::vector<std::vector<Tensor*>> lists_;
-};
-
-// A node on its way to its first tensor.
-class NewNode {
- public:
-  explicit NewNode(OpNode* node) : node_(node) {}
-  ~NewNode() { node_->release(); }
-  NewNode(const NewNode&) = delete;
-  NewNode& operator=(const NewNode&) = delete;
-  OpNode* operator->() const { return node_; }
-  OpNode* get() const { return node_; }
-
- private:
-  OpNode* node_;
 };
 
 bool differentiable_dtype(const Tensor* tensor) {
@@ -275,8 +263,8 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
       separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
     if (result->typed()) detach_components(*result);
-    const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
-                                      implementation.saves.size()));
+    IntrusivePtr<OpNode> node =
+        OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size());
     node->set_tensor_slots(tensors);
     for (uint32_t i = 0; i < slots; ++i) {
       if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
@@ -291,7 +279,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
                    item.index, arguments[item.index].as.tensor);
       }
     }
-    set_history(*result, node.get(), 0);
+    set_history(*result, {std::move(node), 0});
   });
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
@@ -361,22 +349,22 @@ class RecordedCall {
     FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
     if (notes_) saved = std::move(notes_->saved_for_forward);
-    std::optional<NewNode> node;
+    IntrusivePtr<OpNode> node;
     if (recording_ && can_require_grad()) {
       if (implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA) {
-        record(node);
+        node = record();
       } else if (function_ && dirty_.empty()) {
         record_refusal();
       } else {
         fail_not_implemented(implementation_);
       }
     } else if (recording_ && replaces_history()) {
-      record(node);
+      node = record();
     }
     // After recording, so that a tangent can be differentiated through the results that it reads.
     if (dual_) {
-      propagate_tangents({implementation_, arguments_, originals_, places_, constant_, notes, saved,
-                          node ? node->get() : nullptr});
+      propagate_tangents(
+          {implementation_, arguments_, originals_, places_, constant_, notes, saved, node.get()});
     }
   }
 
@@ -399,16 +387,12 @@ class RecordedCall {
   void keep_original(uint32_t index, Tensor& tensor) {
     originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
     if (dual_ || tensor.storage == nullptr) {
-      static const tenon_op* const clone = Registry::process().require("clone");
-      const tenon_value argument = tensor_value(&tensor);
-      originals_[index] = call_tensor(clone, {&argument, 1});
+      originals_[index] = core_ops::clone(tensor);
       return;
     }
     originals_[index] = contiguous_copy(tensor);
-    if (!recording_ || !tensor.requires_grad()) return;
-    const Edge edge = gradient_edge(tensor);
-    set_history(*originals_[index], edge.node, edge.output);
-    edge.node->release();
+    if (recording_ && tensor.requires_grad())
+      set_history(*originals_[index], gradient_edge(tensor));
   }
   bool mutated(uint32_t parameter) const {
     return (implementation_.mutated_parameters >> parameter & 1u) != 0;
@@ -575,16 +559,14 @@ class RecordedCall {
     });
     std::vector<Tensor*> results;
     for (Tensor** place : places_) results.push_back(*place);
-    ErrorNode* node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
-    for (const Edge& edge : edges) edge.node->release();
+    const NodeRef node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] != nullptr && !constant_[i] && node->outputs()[i].differentiable)
-        set_history(*results[i], node, static_cast<uint32_t>(i));
+        set_history(*results[i], {node, static_cast<uint32_t>(i)});
     }
-    node->release();
   }
 
-  void record(std::optional<NewNode>& made) {
+  IntrusivePtr<OpNode> record() {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
       throw Error(TENON_ERROR_VALUE,
@@ -611,8 +593,8 @@ class RecordedCall {
       throw Error(TENON_ERROR_VALUE,
                   name_of(implementation_) + "(): more than 65535 tensors saved by one call");
 
-    NewNode& node =
-        made.emplace(OpNode::create(implementation_, arguments_, slots, results, capacity));
+    IntrusivePtr<OpNode> node =
+        OpNode::create(implementation_, arguments_, slots, results, capacity);
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
       if (tensor != nullptr && tensor->requires_grad())
@@ -629,15 +611,16 @@ class RecordedCall {
       if (results[i] == nullptr || !node->outputs()[i].differentiable) continue;
       Tensor& result = *results[i];
       if (!changed(&result)) {
-        set_history(result, node.get(), static_cast<uint32_t>(i));
+        set_history(result, {node, static_cast<uint32_t>(i)});
         continue;
       }
       size_t own_slot = slots;
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
-      rebase_history(result, node.get(), static_cast<uint32_t>(i), own_slot);
+      rebase_history(result, node, static_cast<uint32_t>(i), own_slot);
     }
+    return node;
   }
 
   void save(OpNode* node, const SavedItem& item, std::span<Tensor* const> results) {

@@ -43,7 +43,6 @@ PackedTensor::~PackedTensor() {
     hooks->hooks.drop(hooks->hooks.state, packed);
     hooks->release();
   }
-  if (edge.node != nullptr) edge.node->release();
 }
 
 PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
@@ -84,9 +83,7 @@ TensorRef unpack_saved(const PackedTensor& packed, const char* node) {
     if (status != TENON_OK) throw_status(status, error);
   }
   const TensorRef given = TensorRef::take(unpacked);
-  if (!given || given->view.dtype != packed.dtype ||
-      !std::equal(packed.shape.begin(), packed.shape.end(), given->shape().begin(),
-                  given->shape().end())) {
+  if (!given || given->view.dtype != packed.dtype || !same_shape(packed.shape, given->shape())) {
     throw Error(
         TENON_ERROR_RUNTIME,
         std::string("a saved tensor unpack hook gave ") +

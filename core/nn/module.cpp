@@ -7,11 +7,13 @@
 #include <unordered_set>
 
 #include "core/autograd/fresh_stack.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -504,12 +506,8 @@ namespace {
 // A copy; one of another type is asked to convert itself.
 TensorRef converted(Tensor& tensor, tenon_dtype dtype) {
   if (!tensor.typed()) return contiguous_copy(tensor, dtype);
-  tenon_value wanted{};
-  wanted.tag = TENON_VALUE_DTYPE;
-  wanted.as.integer = dtype;
-  const tenon_value arguments[] = {tensor_value(&tensor), wanted};
-  const GradModeGuard guard(false);
-  return call_tensor(Registry::process().require("to"), arguments);
+  const GradModeGuard no_grad(false);
+  return core_ops::to(tensor, dtype);
 }
 
 }  // namespace

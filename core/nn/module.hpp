@@ -64,7 +64,7 @@ class OwnedValues {
   std::vector<tenon_value> values_;
 };
 
-class ModuleRef;
+using ModuleRef = IntrusivePtr<tenon_module>;
 
 // What a state file and a model disagree in.
 struct LoadReport {
@@ -117,35 +117,6 @@ struct tenon_module {
 };
 
 namespace tenon::core {
-
-class ModuleRef {
- public:
-  ModuleRef() = default;
-  explicit ModuleRef(tenon_module* module) : module_(module) {
-    if (module_ != nullptr) module_->retain();
-  }
-  static ModuleRef take(tenon_module* module) {
-    ModuleRef reference;
-    reference.module_ = module;
-    return reference;
-  }
-  ModuleRef(const ModuleRef& other) : ModuleRef(other.module_) {}
-  ModuleRef(ModuleRef&& other) noexcept : module_(std::exchange(other.module_, nullptr)) {}
-  ModuleRef& operator=(ModuleRef other) noexcept {
-    std::swap(module_, other.module_);
-    return *this;
-  }
-  ~ModuleRef() {
-    if (module_ != nullptr) module_->release();
-  }
-  tenon_module* get() const { return module_; }
-  tenon_module* give() { return std::exchange(module_, nullptr); }
-  tenon_module* operator->() const { return module_; }
-  tenon_module& operator*() const { return *module_; }
-
- private:
-  tenon_module* module_ = nullptr;
-};
 
 // From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
 // words.

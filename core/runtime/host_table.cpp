@@ -10,6 +10,7 @@
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/graph.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/hooks.hpp"
@@ -445,9 +446,8 @@ tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
   const std::span<Edge> edges = node_from(handle)->edges();
   if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
   const Edge& edge = edges[static_cast<size_t>(index)];
-  if (edge.node != nullptr) edge.node->retain();
   if (output != nullptr) *output = edge.output;
-  return handle_of(edge.node);
+  return handle_of(NodeRef(edge.node).give());
 }
 tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_tree** tree,
                             tenon_error** error) {
