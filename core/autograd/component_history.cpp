@@ -14,7 +14,8 @@
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/conversion.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 

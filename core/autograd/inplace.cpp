@@ -9,6 +9,7 @@
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/change_check.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"

@@ -1,5 +1,7 @@
 // Recorded calls: run, then leave a node that can take the gradient back; and carry tangents
 // forward.
+#include "core/autograd/record.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -13,8 +15,10 @@
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/operands.hpp"
+#include "core/dispatch/result_check.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -156,7 +160,6 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
   const auto check = [&](Tensor* tensor, uint32_t parameter) {
-    if (tensor == nullptr) return;
     check_inplace(*tensor, name_of(implementation).c_str());
     // Told before the data has changed.
     if (!differentiable_dtype(tensor)) return;
@@ -171,13 +174,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
                       "would be lost. Run it under no_grad, or on a detached clone");
     }
   };
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor, i);
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
-         ++k)
-      check(arguments[i].as.tensors[k], i);
-  }
+  for_each_mutated(implementation, arguments, check);
 }
 
 namespace {
@@ -213,12 +210,8 @@ bool is_part(const Tensor& operand, const Tensor* tensor) {
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
                           Tensor** place) {
   bool is_input = false;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    is_input |= arguments[i].tag == TENON_VALUE_TENSOR && is_part(*arguments[i].as.tensor, *place);
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
-         ++k)
-      is_input |= is_part(*arguments[i].as.tensors[k], *place);
-  }
+  for_each_operand(implementation, arguments,
+                   [&](const Tensor* operand) { is_input |= is_part(*operand, *place); });
   if (!is_input) return;
   Tensor* input = *place;
   TensorRef alias = make_detached(*input);
@@ -230,12 +223,13 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
 // ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the
 // node ----
 
-tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, tenon_error** error,
-                           const AsWritten* written) noexcept {
+tenon_status record_fast(Call& call) noexcept {
+  const Implementation& implementation = call.implementation;
+  const tenon_value* const arguments = call.arguments;
+  tenon_value* const results = call.results;
   tenon_status run_status = TENON_OK;
   bool ran = false;
-  const tenon_status status = guarded(error, [&] {
+  const tenon_status status = guarded(call.error, [&] {
     if (implementation.out_parameter >= 0 &&
         arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR)
       check_recordable(implementation, arguments);
@@ -251,8 +245,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     }
     {
       const GradModeGuard guard(false);
-      tenon_context context{&implementation, arguments, nullptr, nullptr, written};
-      run_status = run_plain(implementation, context, arguments, results, error);
+      run_status = next(call);
     }
     if (run_status != TENON_OK) return;
     ran = true;
@@ -284,7 +277,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
     if (ran) release_results(implementation, results);
-    add_error_context(error, implementation, status);
+    add_error_context(call.error, implementation, status);
   }
   return status;
 }
@@ -293,15 +286,14 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
 
 class RecordedCall {
  public:
-  RecordedCall(const Implementation& implementation, const tenon_value* arguments,
-               tenon_value* results, bool recording, bool dual, const AsWritten* written)
-      : implementation_(implementation),
-        arguments_(arguments),
-        written_(written),
-        results_(results),
+  RecordedCall(const Call& call, bool recording, bool dual)
+      : call_(call),
+        implementation_(call.implementation),
+        arguments_(call.arguments),
+        results_(call.results),
         recording_(recording),
         dual_(dual),
-        function_((implementation.flags & TENON_OP_FUNCTION) != 0) {}
+        function_((call.implementation.flags & TENON_OP_FUNCTION) != 0) {}
 
   // What comes before the run; throws when it must not take place.
   void prepare() {
@@ -326,13 +318,16 @@ class RecordedCall {
     });
   }
 
-  tenon_status run(tenon_error** error) noexcept {
+  tenon_status run() noexcept {
     const GradModeGuard guard(false);
+    Call inner = call_;
+    if (!function_) return next(inner);
     // A Function's inputs are not those that were written.
-    tenon_context context{&implementation_, function_ ? detached_->values() : arguments_,
-                          notes_.get(), nullptr, function_ ? nullptr : written_};
-    return function_ ? run_only(implementation_, context, context.arguments, results_, error)
-                     : run_plain(implementation_, context, arguments_, results_, error);
+    tenon_context context{&implementation_, detached_->values(), notes_.get(), nullptr, nullptr};
+    inner.arguments = detached_->values();
+    inner.written = nullptr;
+    inner.context = &context;
+    return next(inner);
   }
 
   void finish() {
@@ -394,9 +389,7 @@ class RecordedCall {
     if (recording_ && tensor.requires_grad())
       set_history(*originals_[index], gradient_edge(tensor));
   }
-  bool mutated(uint32_t parameter) const {
-    return (implementation_.mutated_parameters >> parameter & 1u) != 0;
-  }
+  bool mutated(uint32_t parameter) const { return is_mutated(implementation_, parameter); }
   bool shares_with_mutated(const Tensor& tensor) const {
     for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
       if (tensor.storage != nullptr && mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
@@ -408,15 +401,10 @@ class RecordedCall {
 
   bool changed(const Tensor* tensor) const {
     if (std::find(dirty_.begin(), dirty_.end(), tensor) != dirty_.end()) return true;
-    for (uint32_t i = 0; i < implementation_.parameter_count && implementation_.mutates; ++i) {
-      if ((implementation_.mutated_parameters >> i & 1u) == 0) continue;
-      if (arguments_[i].tag == TENON_VALUE_TENSOR && arguments_[i].as.tensor == tensor) return true;
-      for (uint32_t k = 0; arguments_[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments_[i].length;
-           ++k) {
-        if (arguments_[i].as.tensors[k] == tensor) return true;
-      }
-    }
-    return false;
+    bool found = false;
+    for_each_mutated(implementation_, arguments_,
+                     [&](const Tensor* operand, uint32_t) { found |= operand == tensor; });
+    return found;
   }
 
   // From here on, what the Function spoke of as its inputs are the caller's tensors.
@@ -454,10 +442,8 @@ class RecordedCall {
       }
     }
     separate_duplicates();
-    if (implementation_.settles) settle(implementation_, arguments_, results_);
-    if (implementation_.out_parameter < 0) return;
-    const tenon_value& out = arguments_[implementation_.out_parameter];
-    if (out.tag == TENON_VALUE_TENSOR) note_change(implementation_, *out.as.tensor);
+    if (implementation_.updates_aliasing) update_aliasing(implementation_, arguments_, results_);
+    note_out(implementation_, arguments_);
   }
 
   // A view of an input is one of the caller's tensor; a view of what only forward knew is no view
@@ -670,9 +656,9 @@ class RecordedCall {
                         [&](const TensorRef& constant) { return constant.get() == saved; });
   }
 
+  const Call& call_;
   const Implementation& implementation_;
   const tenon_value* arguments_;
-  const AsWritten* written_;
   tenon_value* results_;
   bool recording_;
   bool dual_;
@@ -686,39 +672,86 @@ class RecordedCall {
   std::vector<Tensor*> dirty_;
 };
 
+// A view without history whose base has one: reading it may mean reading it out of the base again,
+// and changing it changes the base.
+bool concerns_base(const Implementation& implementation, const tenon_value* arguments) {
+  // A Function may mark any of its inputs dirty.
+  const bool function = (implementation.flags & TENON_OP_FUNCTION) != 0;
+  bool found = false;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const bool written = function || is_written(implementation, i);
+    for_each_tensor(arguments[i], [&](const Tensor* tensor) {
+      if (tensor->view_base == nullptr) return;
+      // Another thread may have brought it up to date since its flags were gathered.
+      found |= tensor->older_than_base() || tensor->requires_grad() ||
+               (written && tensor->view_base->requires_grad());
+    });
+  }
+  return found;
+}
+
+// A view without a tangent whose base has got one.
+bool has_dual_base(const Implementation& implementation, const tenon_value* arguments) {
+  bool found = false;
+  for (uint32_t i = 0; i < implementation.slot_parameters; ++i) {
+    for_each_tensor(arguments[i], [&](const Tensor* tensor) {
+      found |=
+          tensor->view_base != nullptr && tensor->view_base->has_flag(TENON_TENSOR_HAS_TANGENT);
+    });
+  }
+  return found;
+}
+
 }  // namespace
 
-tenon_status call_recorded(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error,
-                           const AsWritten* written) noexcept {
-  const bool recording = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
-  const bool dual =
-      (flags & TENON_TENSOR_HAS_TANGENT) != 0 && carries_tangent(implementation, arguments);
-  if (recording && (flags & TENON_TENSOR_INFERENCE) != 0) [[unlikely]] {
+bool needs_autograd(Call& call) noexcept {
+  const Implementation& implementation = call.implementation;
+  uint32_t& flags = call.flags;
+  if ((flags & (TENON_TENSOR_VIEW | TENON_TENSOR_REQUIRES_GRAD)) == TENON_TENSOR_VIEW &&
+      records() && concerns_base(implementation, call.arguments))
+    flags |= TENON_TENSOR_REQUIRES_GRAD;
+  if (thread_state.dual_level != 0 &&
+      (flags & (TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT)) == TENON_TENSOR_VIEW &&
+      has_dual_base(implementation, call.arguments))
+    flags |= TENON_TENSOR_HAS_TANGENT;
+  if (implementation.composite) return false;
+  const bool requires_grad = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
+  // A Function may return its input: then the result must be a handle of its own, recorded or not.
+  const bool may_pass_through = (implementation.flags & TENON_OP_FUNCTION) != 0;
+  return (requires_grad && (records() || may_pass_through)) ||
+         (flags & TENON_TENSOR_HAS_TANGENT) != 0;
+}
+
+tenon_status run_recorded(Call& call) noexcept {
+  if (!needs_autograd(call)) return next(call);
+  const Implementation& implementation = call.implementation;
+  const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
+  const bool dual = (call.flags & TENON_TENSOR_HAS_TANGENT) != 0 &&
+                    carries_tangent(implementation, call.arguments);
+  if (recording && (call.flags & TENON_TENSOR_INFERENCE) != 0) [[unlikely]] {
     const tenon_status status =
-        guarded(error, [&] { check_no_inference_saved(implementation, arguments); });
+        guarded(call.error, [&] { check_no_inference_saved(implementation, call.arguments); });
     if (status != TENON_OK) {
-      add_error_context(error, implementation, status);
+      add_error_context(call.error, implementation, status);
       return status;
     }
   }
-  if (recording && !dual && implementation.records_simply)
-    return record_simply(implementation, arguments, results, error, written);
+  if (recording && !dual && implementation.fast_record) return record_fast(call);
   tenon_status run_status = TENON_OK;
   bool ran = false;
-  const tenon_status status = guarded(error, [&] {
-    RecordedCall call(implementation, arguments, results, recording, dual, written);
-    call.prepare();
-    run_status = call.run(error);
+  const tenon_status status = guarded(call.error, [&] {
+    RecordedCall recorded(call, recording, dual);
+    recorded.prepare();
+    run_status = recorded.run();
     // An override that declines has answered nothing that could be recorded.
-    if (run_status != TENON_OK || results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return;
+    if (run_status != TENON_OK || call.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return;
     ran = true;
-    call.finish();
+    recorded.finish();
   });
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
-    if (ran) release_results(implementation, results);
-    add_error_context(error, implementation, status);
+    if (ran) release_results(implementation, call.results);
+    add_error_context(call.error, implementation, status);
   }
   return status;
 }

@@ -12,8 +12,12 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/aliasing.hpp"
+#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/call_frame.hpp"
+#include "core/dispatch/conversion.hpp"
+#include "core/dispatch/operands.hpp"
+#include "core/dispatch/plan.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
@@ -196,26 +200,24 @@ void refuse_hidden_history(const CallFrame& frame, const Override& entry) {
           "result by ops without a backward, or detach the component");
 }
 
-void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool handler,
-                          tenon_value* results) {
-  const Implementation& implementation = *frame.implementation;
+void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
+  const Implementation& implementation = frame.call.implementation;
+  const Candidate& candidate = frame.chain->candidates[frame.index];
+  const TensorType& level = *candidate.level;
+  const bool handler = candidate.kind == Candidate::Kind::Handler;
   if (implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE ||
       (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0)
     return;
-  const uint32_t carried = frame.flags | frame.hidden;
+  const uint32_t carried = frame.call.flags | frame.hidden;
   const bool recording = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
-  const Override* const entry = handler ? nullptr : frame.turn->line[frame.place].entry;
+  const Override* const entry = candidate.entry;
   std::vector<Edge> edges;
   // One that was changed in place is what others go on with.
   const auto changed = [&](const Tensor* tensor) {
     bool found = false;
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if ((implementation.mutated_parameters >> i & 1u) == 0 &&
-          static_cast<int32_t>(i) != implementation.out_parameter)
-        continue;
-      each_tensor(frame.bound[i], [&](const Tensor* operand) { found |= operand == tensor; });
-    }
+    for_each_written(implementation, frame.call.arguments,
+                     [&](const Tensor* operand, uint32_t) { found |= operand == tensor; });
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
@@ -240,8 +242,8 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
                           tensor->history_version() != tensor->version();
     if (!recording || ((shown & TENON_TENSOR_REQUIRES_GRAD) != 0 && !outdated)) return;
     if (edges.empty()) {
-      each_operand(implementation, frame.bound,
-                   [&](Tensor* operand) { add_edges(*operand, edges); });
+      for_each_operand(implementation, frame.call.arguments,
+                       [&](Tensor* operand) { add_edges(*operand, edges); });
     }
     if (!changed(tensor)) {
       tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();
@@ -251,12 +253,7 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
     }
     put_refusal(tensor);
   };
-  for (uint32_t r = 0; r < implementation.result_count; ++r) {
-    if (results[r].tag == TENON_VALUE_TENSOR) refuse(results[r].as.tensor);
-    if (results[r].tag != TENON_VALUE_TENSOR_LIST) continue;
-    auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
-    for (uint32_t k = 0; k < results[r].length; ++k) refuse(tensors[k]);
-  }
+  for_each_result(implementation, results, refuse);
 }
 
 }  // namespace tenon::core

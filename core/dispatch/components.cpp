@@ -6,7 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/tree.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/payload.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/dtype.hpp"

@@ -6,9 +6,12 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/call_frame.hpp"
+#include "core/dispatch/kernel.hpp"
+#include "core/dispatch/operand_types.hpp"
+#include "core/dispatch/result_check.hpp"
 #include "core/dispatch/trace.hpp"
-#include "core/dispatch/value.hpp"
 
 namespace tenon::core {
 
@@ -26,28 +29,30 @@ bool unlink(const ModeEntry& mode) {
   return true;
 }
 
-class Inside;
-constinit thread_local const Inside* asking = nullptr;  // the innermost handler that is running
+class ModeSuspension;
+constinit thread_local const ModeSuspension* asking =
+    nullptr;  // the innermost handler that is running
 
 // While a mode's handler runs it is not in force itself, nor what is inside of it.
-class Inside {
+class ModeSuspension {
  public:
-  explicit Inside(ModeEntry& mode) : mode_(mode), previous_(stack(mode.below)), outer_(asking) {
+  explicit ModeSuspension(ModeEntry& mode)
+      : mode_(mode), previous_(stack(mode.below)), outer_(asking) {
     asking = this;
     stack(mode_.below) = mode_.outer;
     refresh_mode_flag();
   }
-  ~Inside() {
+  ~ModeSuspension() {
     stack(mode_.below) = previous_;
     refresh_mode_flag();
     asking = outer_;
   }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  ModeSuspension(const ModeSuspension&) = delete;
+  ModeSuspension& operator=(const ModeSuspension&) = delete;
 
   // Whether a running handler goes on to the mode when it ends.
   static bool hold(const ModeEntry& mode) {
-    for (const Inside* inside = asking; inside != nullptr; inside = inside->outer_) {
+    for (const ModeSuspension* inside = asking; inside != nullptr; inside = inside->outer_) {
       for (const ModeEntry* held = &inside->mode_; held != nullptr; held = held->outer) {
         if (held == &mode) return true;
       }
@@ -58,7 +63,7 @@ class Inside {
  private:
   ModeEntry& mode_;
   ModeEntry* previous_;
-  const Inside* outer_;
+  const ModeSuspension* outer_;
 };
 
 // Frees those that were left where they could not go at once: on another thread, or while a
@@ -77,22 +82,42 @@ void sweep(bool below) {
   refresh_mode_flag();
 }
 
-tenon_status ask_mode(ModeEntry& mode, CallFrame& frame, tenon_value* results,
-                      tenon_error** error) noexcept {
-  const Implementation& implementation = *frame.implementation;
-  for (uint32_t r = 0; r < implementation.result_count; ++r) results[r] = tenon_value{};
+tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  const Implementation& implementation = call.implementation;
+  for (uint32_t r = 0; r < implementation.result_count; ++r) call.results[r] = tenon_value{};
   WrittenCall written;
-  fill_call(frame, written);
-  const Inside inside(mode);
+  fill_view(frame.view, call, written);
+  const ModeSuspension suspended(mode);
   const FrameScope scope(frame);
   if (tracing()) trace(trace_event::mode, implementation, "mode " + mode.name);
   const TraceDepth deeper(tracing());
-  const tenon_status status = mode.handler(mode.self, &frame.call, results, error);
-  if (status == TENON_OK && tracing() && declined(results))
+  const tenon_status status = mode.handler(mode.self, &frame.view, call.results, call.error);
+  if (status == TENON_OK && tracing() && declined(call.results))
     trace(trace_event::declined, implementation, "declined");
-  if (status == TENON_OK) return check_results(implementation, results, "handler of a mode", error);
-  release_results(implementation, results);
+  if (status == TENON_OK)
+    return check_results(implementation, call.results, "handler of a mode", call.error);
+  release_results(implementation, call.results);
   return status;
+}
+
+// Asks the modes of a level, innermost first; false when none of them answers.
+bool ask_modes(Call call, std::span<const uint32_t> types, bool below,
+               tenon_status& status) noexcept {
+  tenon_value answer{};  // of an op without results: whether a mode did
+  if (call.implementation.result_count == 0) call.results = &answer;
+  for (ModeEntry* mode = stack(below); mode != nullptr;) {
+    ModeEntry* outer = mode->outer;
+    if (!mode->left.load()) {
+      CallFrame frame(call);
+      frame.view.types = types.data();
+      frame.view.type_count = static_cast<int64_t>(types.size());
+      status = ask_mode(*mode, frame);
+      if (status != TENON_OK || !declined(call.results)) return true;
+    }
+    mode = outer;
+  }
+  return false;
 }
 
 }  // namespace
@@ -127,7 +152,7 @@ void leave_mode(ModeEntry* mode) {
   const bool in_order = innermost == mode || innermost == nullptr;
   const std::string inner_name = in_order ? std::string() : innermost->name;
   // While a running handler or implementation holds it, it is passed over; a sweep frees it then.
-  if (Inside::hold(*mode) || !unlink(*mode)) return;
+  if (ModeSuspension::hold(*mode) || !unlink(*mode)) return;
   delete mode;
   sweep(below);
   if (in_order) return;
@@ -137,76 +162,53 @@ void leave_mode(ModeEntry* mode) {
                                        "first");
 }
 
-tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error,
-                           const AsWritten* written) noexcept {
-  flags &= ~kModeFlag;
+tenon_status run_modes(Call& call) noexcept {
   sweep(false);
-  tenon_value answer{};  // of an op without results: whether somebody did
-  tenon_value* const place = implementation.result_count == 0 ? &answer : results;
-  const bool overridable = (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
-  const bool asked = overridable && !thread_state.modes_disabled && thread_state.mode != nullptr;
-  std::vector<uint32_t> types;
-  if (asked && (flags & TENON_TENSOR_TYPED) != 0 && asks_types(implementation)) {
-    const tenon_status status =
-        guarded(error, [&] { types = asked_types(implementation, arguments); });
-    if (status != TENON_OK) return status;
-  }
-  for (ModeEntry* mode = asked ? thread_state.mode : nullptr; mode != nullptr;) {
-    ModeEntry* outer = mode->outer;
-    if (!mode->left.load()) {
-      CallFrame frame;
-      frame.implementation = &implementation;
-      frame.bound = arguments;
-      frame.written = written;
-      frame.call.types = types.data();
-      frame.call.type_count = static_cast<int64_t>(types.size());
-      const tenon_status status = ask_mode(*mode, frame, place, error);
-      if (status != TENON_OK || !declined(place)) return status;
+  const bool typed = (call.flags & TENON_TENSOR_TYPED) != 0 && asks_types(call.implementation);
+  const bool overridable = (call.implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+  if (overridable && !thread_state.modes_disabled && thread_state.mode != nullptr) {
+    std::vector<uint32_t> types;
+    tenon_status status = TENON_OK;
+    if (typed) {
+      status = guarded(call.error, [&] { types = dispatching_types(call); });
+      if (status != TENON_OK) return status;
     }
-    mode = outer;
+    if (ask_modes(call, types, false, status)) return status;
   }
-  if ((flags & TENON_TENSOR_TYPED) != 0 && !thread_state.types_disabled && overridable)
-    return call_typed(implementation, arguments, results, flags, error, written);
+  if (typed) return next(call);
   // What the implementation calls is its own affair.
   const ModesOffGuard off;
-  return call_untyped(implementation, arguments, results, flags, error, written);
+  return next(call);
 }
 
-bool run_in_modes(const Implementation& implementation, tenon_context& context,
-                  const tenon_value* arguments, tenon_value* results, tenon_error** error,
-                  tenon_status& status) noexcept {
+tenon_status run_modes_below(Call& call) noexcept {
+  // No kernel runs for a composite: the ops that it calls are asked about.
+  if (call.implementation.composite) return next(call);
   sweep(true);
-  tenon_value answer{};
-  tenon_value* const place = implementation.result_count == 0 ? &answer : results;
-  for (ModeEntry* mode = thread_state.mode_below; mode != nullptr;) {
-    ModeEntry* outer = mode->outer;
-    if (!mode->left.load()) {
-      CallFrame frame;
-      frame.implementation = &implementation;
-      frame.bound = arguments;
-      frame.written = context.written;
-      frame.context = &context;
-      status = ask_mode(*mode, frame, place, error);
-      if (status != TENON_OK || !declined(place)) return true;
-    }
-    mode = outer;
-  }
-  return false;
+  tenon_context own{&call.implementation, call.arguments, nullptr, nullptr, call.written};
+  Call shown = call;
+  if (shown.context == nullptr) shown.context = &own;
+  shown.written = shown.context->written;
+  tenon_status status = TENON_OK;
+  if (!ask_modes(shown, {}, true, status)) return next(call);
+  return status == TENON_OK ? check_kernel(shown, *shown.context, call.implementation.mutates)
+                            : status;
 }
 
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
                           tenon_value* results, tenon_error** error) noexcept {
-  const Implementation& implementation = *frame.implementation;
-  const tenon_value* values = arguments == nullptr ? frame.bound : arguments;
-  if (frame.context != nullptr) {
-    // Of a recorded Function: what it leaves is settled by who records it.
-    const bool unsettled = frame.context->notes != nullptr && !frame.context->notes->loose;
-    return (unsettled ? run_only : run_plain)(implementation, *frame.context, values, results,
-                                              error);
+  Call call = frame.call;
+  if (arguments != nullptr) call.arguments = arguments;
+  call.results = results;
+  call.error = error;
+  if (call.context == nullptr) {
+    const Rewritten written(frame.call, call.arguments);
+    call.written = &written.get();
+    return redispatch(call);
   }
-  const Rewritten written(frame, values);
-  return call_again(implementation, values, written.get(), results, error);
+  call.layer = first_layer(LayerId::mode_below);
+  call.flags = (call.flags & ~kModeBelowFlag) | (thread_state.call_flags & kModeBelowFlag);
+  return next(call);
 }
 
 }  // namespace tenon::core

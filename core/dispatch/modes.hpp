@@ -6,9 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "core/dispatch/call.hpp"
-#include "core/dispatch/context.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "tenon/abi/error.h"
 #include "tenon/abi/type.h"
 
 namespace tenon::core {
@@ -36,11 +35,12 @@ ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* se
 // when it was entered on another thread.
 void leave_mode(ModeEntry* mode);
 
-// The flag of every call of this thread says whether any mode is in force.
+// The flags of every call of this thread say whether modes are in force.
 inline void refresh_mode_flag() {
   const bool above = thread_state.mode != nullptr && !thread_state.modes_disabled;
-  const bool in_force = above || thread_state.mode_below != nullptr;
-  thread_state.call_flags = (thread_state.call_flags & kTraceFlag) | (in_force ? kModeFlag : 0);
+  const bool below = thread_state.mode_below != nullptr;
+  thread_state.call_flags = (thread_state.call_flags & kTraceFlag) | (above ? kModeFlag : 0) |
+                            (below ? kModeBelowFlag : 0);
 }
 
 // No modes above autograd, for what an implementation does inside.
@@ -58,15 +58,6 @@ class ModesOffGuard {
   }
   ModeEntry* previous_;
 };
-
-// Asks the modes above autograd, innermost first, then goes on with the call.
-tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
-                           tenon_value* results, uint32_t flags, tenon_error** error,
-                           const AsWritten* written) noexcept;
-// Asks those below; false when none answers, and the implementation is to be run.
-bool run_in_modes(const Implementation& implementation, tenon_context& context,
-                  const tenon_value* arguments, tenon_value* results, tenon_error** error,
-                  tenon_status& status) noexcept;
 
 // call_parent of a mode: the call goes on outside of it.
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,

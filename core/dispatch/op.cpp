@@ -132,7 +132,7 @@ namespace {
 AfterRun after_run(const Implementation& implementation) {
   // The context of a Function may hold what has to be freed.
   if ((implementation.flags & TENON_OP_FUNCTION) != 0) return AfterRun::other;
-  if (!implementation.settles)
+  if (!implementation.updates_aliasing)
     return implementation.out_parameter >= 0 ? AfterRun::out : AfterRun::nothing;
   if (implementation.out_parameter >= 0) return AfterRun::other;
   if (implementation.viewed_parameter >= 0) return AfterRun::view;
@@ -235,7 +235,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
       implementation.aliases = true;
   }
   implementation.lists = implementation.has_lists || implementation.fixed_lists;
-  implementation.settles = implementation.mutates || implementation.aliases;
+  implementation.updates_aliasing = implementation.mutates || implementation.aliases;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
       !schema.returns[0].list && !schema.returns[0].optional &&
       accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
@@ -252,7 +252,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   for (const SavedItem& item : implementation.saves) {
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
-  implementation.records_simply =
+  implementation.fast_record =
       formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
       !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
       !schema.returns[0].list;

@@ -44,18 +44,18 @@ struct Implementation {
   uint32_t parameter_count = 0;
   uint32_t result_count = 0;
   uint32_t flags = 0;
-  bool has_lists = false;    // some parameter is a tensor list
-  bool fixed_lists = false;  // some list parameter has a fixed length
-  bool lists = false;        // either of these
-  bool mutates = false;      // some operand is changed in place
-  bool aliases = false;      // some result is a view of an operand
-  bool settles = false;      // versions of operands or view bases change after a run
+  bool has_lists = false;         // some parameter is a tensor list
+  bool fixed_lists = false;       // some list parameter has a fixed length
+  bool lists = false;             // either of these
+  bool mutates = false;           // some operand is changed in place
+  bool aliases = false;           // some result is a view of an operand
+  bool updates_aliasing = false;  // versions of operands or view bases change after a run
   AfterRun after_run = AfterRun::other;
   bool composite = false;
-  bool records_simply = false;  // formula, one new tensor, no lists, nothing changed, no notes
+  bool fast_record = false;  // formula, one new tensor, no lists, nothing changed, no notes
   int8_t out_parameter = -1;
   int8_t viewed_parameter =
-      -1;  // the one result, a tensor, is a view of it, and nothing else settles
+      -1;  // the one result, a tensor, is a view of it, and nothing else changes
   uint8_t result_tag = kAnyTag;     // of the one result, where the schema leaves one tag only
   uint32_t slot_parameters = 0;     // leading parameters that can hold tensors other than `out`
   uint32_t mutated_parameters = 0;  // bits

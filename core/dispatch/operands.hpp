@@ -45,4 +45,31 @@ void for_each_mutated(const Implementation& implementation, const tenon_value* a
   }
 }
 
+// Whether the call writes into the tensors of the parameter: in place, or as `out`.
+inline bool is_written(const Implementation& implementation, uint32_t parameter) {
+  return is_mutated(implementation, parameter) ||
+         static_cast<int32_t>(parameter) == implementation.out_parameter;
+}
+
+// Calls visit(Tensor*, parameter) with every operand that the call writes into.
+template <class Visit>
+void for_each_written(const Implementation& implementation, const tenon_value* arguments,
+                      Visit&& visit) {
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    if (is_written(implementation, i))
+      for_each_tensor(arguments[i], [&](Tensor* tensor) { visit(tensor, i); });
+  }
+}
+
+// Calls visit(Tensor*&) with every place of a result that holds a tensor, or may, in lists too.
+template <class Visit>
+void for_each_result(const Implementation& implementation, tenon_value* results, Visit&& visit) {
+  for (uint32_t r = 0; r < implementation.result_count; ++r) {
+    if (results[r].tag == TENON_VALUE_TENSOR) visit(results[r].as.tensor);
+    if (results[r].tag != TENON_VALUE_TENSOR_LIST) continue;
+    auto** tensors = const_cast<Tensor**>(results[r].as.tensors);
+    for (uint32_t k = 0; k < results[r].length; ++k) visit(tensors[k]);
+  }
+}
+
 }  // namespace tenon::core

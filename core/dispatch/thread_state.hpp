@@ -14,8 +14,9 @@ struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
 
-// Of a call while modes are in force; not a flag of tensors.
+// Of a call while modes are in force above autograd, and below it; not flags of tensors.
 inline constexpr uint32_t kModeFlag = 1u << 31;
+inline constexpr uint32_t kModeBelowFlag = 1u << 29;
 // And while somebody listens to what they do.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
 
@@ -35,7 +36,7 @@ struct ThreadState {
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
-  uint32_t call_flags = 0;            // what every call begins with: kModeFlag, kTraceFlag
+  uint32_t call_flags = 0;            // what every call begins with: the three above
   ModeEntry* mode = nullptr;          // the innermost in force above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first

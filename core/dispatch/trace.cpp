@@ -10,7 +10,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/base/tree.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/call_frame.hpp"
 #include "core/dispatch/value.hpp"
 
 namespace tenon::core {
@@ -63,10 +63,10 @@ void refresh_flag() {
 }
 
 // While lines go out: what writers do is no event, and nobody who listens goes away.
-class Telling {
+class EmitScope {
  public:
-  Telling() { under_way_ = true; }
-  ~Telling() {
+  EmitScope() { under_way_ = true; }
+  ~EmitScope() {
     under_way_ = false;
     for (TraceEntry** place = &thread_state.trace; *place != nullptr;) {
       TraceEntry* entry = *place;
@@ -79,21 +79,21 @@ class Telling {
     }
     refresh_flag();
   }
-  Telling(const Telling&) = delete;
-  Telling& operator=(const Telling&) = delete;
+  EmitScope(const EmitScope&) = delete;
+  EmitScope& operator=(const EmitScope&) = delete;
   static bool under_way() { return under_way_; }
 
  private:
   static constinit thread_local bool under_way_;
 };
-constinit thread_local bool Telling::under_way_ = false;
+constinit thread_local bool EmitScope::under_way_ = false;
 
 // One event for everybody: each form is made once, where somebody wants it.
 template <class Text, class Members>
 void publish(std::string_view event, const Implementation& implementation, Text&& text,
              Members&& members) noexcept {
-  if (Telling::under_way()) return;
-  const Telling telling;
+  if (EmitScope::under_way()) return;
+  const EmitScope emitting;
   try {
     const auto tell = [&](const TraceEntry& listener) {
       if (listener.left.load()) return;
@@ -145,7 +145,7 @@ void leave_trace(TraceEntry* trace) {
     throw Error(TENON_ERROR_RUNTIME,
                 "a trace is left on another thread than it was entered on; leave it there");
   }
-  if (Telling::under_way()) {
+  if (EmitScope::under_way()) {
     trace->left_in_line = true;
     return;
   }
@@ -167,38 +167,38 @@ void trace(std::string_view event, const Implementation& implementation, const s
       });
 }
 
-void trace_call(const Implementation& implementation, const tenon_value* arguments,
-                const AsWritten* as_written) noexcept {
-  CallFrame frame;
-  frame.implementation = &implementation;
-  frame.bound = arguments;
-  frame.written = as_written;
+namespace {
+
+void trace_call(const Call& call) noexcept {
+  tenon_call view{};
   WrittenCall written;
-  fill_call(frame, written);
+  fill_view(view, call, written);
   const auto keyword = [&](int64_t k) {
-    const tenon_string& name = frame.call.keywords[k];
+    const tenon_string& name = view.keywords[k];
     return std::string(name.data, static_cast<size_t>(name.length));
   };
   publish(
-      "call", implementation,
+      "call", call.implementation,
       [&] {
         std::vector<std::string> parts;
-        for (int64_t i = 0; i < frame.call.positional_count; ++i)
-          parts.push_back(brief_text(frame.call.positional[i]));
-        for (int64_t k = 0; k < frame.call.keyword_count; ++k)
-          parts.push_back(keyword(k) + "=" + brief_text(frame.call.keyword_values[k]));
-        return "call " + implementation.schema.name + "(" + join(parts, ", ") + ")";
+        for (int64_t i = 0; i < view.positional_count; ++i)
+          parts.push_back(brief_text(view.positional[i]));
+        for (int64_t k = 0; k < view.keyword_count; ++k)
+          parts.push_back(keyword(k) + "=" + brief_text(view.keyword_values[k]));
+        return "call " + call.implementation.schema.name + "(" + join(parts, ", ") + ")";
       },
       [&](TreeBuilder& tree) {
         tree.key("arguments").begin_array();
-        for (int64_t i = 0; i < frame.call.positional_count; ++i)
-          tree.value(brief_text(frame.call.positional[i]));
+        for (int64_t i = 0; i < view.positional_count; ++i)
+          tree.value(brief_text(view.positional[i]));
         tree.end_array().key("keywords").begin_object();
-        for (int64_t k = 0; k < frame.call.keyword_count; ++k)
-          tree.member(keyword(k), brief_text(frame.call.keyword_values[k]));
+        for (int64_t k = 0; k < view.keyword_count; ++k)
+          tree.member(keyword(k), brief_text(view.keyword_values[k]));
         tree.end_object();
       });
 }
+
+}  // namespace
 
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept {
@@ -210,6 +210,19 @@ void trace_error(const Implementation& implementation, tenon_status status,
       [&](TreeBuilder& tree) {
         tree.member("kind", error_kind_text(status)).member("message", message);
       });
+}
+
+tenon_status run_traced(Call& call) noexcept {
+  trace_call(call);
+  const TraceDepth inside;
+  if (thread_state.types_disabled && (call.flags & TENON_TENSOR_TYPED) != 0)
+    trace(trace_event::disabled, call.implementation, "types are disabled");
+  if (thread_state.modes_disabled && thread_state.mode != nullptr)
+    trace(trace_event::disabled, call.implementation, "modes are disabled");
+  const tenon_status status = next(call);
+  if (status != TENON_OK)
+    trace_error(call.implementation, status, call.error == nullptr ? nullptr : *call.error);
+  return status;
 }
 
 }  // namespace tenon::core

@@ -51,8 +51,6 @@ inline constexpr std::string_view mode = "mode", override_of_op = "override", ha
 // `what` tells it in full: "handler of Logging". Not for when nobody listens. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
-void trace_call(const Implementation& implementation, const tenon_value* arguments,
-                const AsWritten* written) noexcept;
 // What went wrong; null where no words came with it.
 void trace_error(const Implementation& implementation, tenon_status status,
                  const tenon_error* error) noexcept;

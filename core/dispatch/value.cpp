@@ -15,9 +15,6 @@
 
 namespace tenon::core {
 
-void (*release_module)(tenon_module*) noexcept = nullptr;
-void (*release_tree)(tenon_tree*) noexcept = nullptr;
-
 namespace {
 
 int64_t at_least_one(int64_t bytes) { return bytes == 0 ? 1 : bytes; }
@@ -62,13 +59,13 @@ void release_value(tenon_value& value) noexcept {
       free_bytes(value.as.pointer, length * 8);
       break;
     case TENON_VALUE_TREE:
-      if (value.as.tree != nullptr && release_tree != nullptr) release_tree(value.as.tree);
+      if (value.as.tree != nullptr) value.as.tree->release();
       break;
     case TENON_VALUE_MODULE:
-      if (value.as.module != nullptr && release_module != nullptr) release_module(value.as.module);
+      if (value.as.module != nullptr) release_module(value.as.module);
       break;
     case TENON_VALUE_MODULE_LIST:
-      for (int64_t i = 0; i < length && release_module != nullptr; ++i) {
+      for (int64_t i = 0; i < length; ++i) {
         if (value.as.modules[i] != nullptr) release_module(value.as.modules[i]);
       }
       free_bytes(value.as.pointer, length * 8);

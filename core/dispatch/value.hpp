@@ -1,6 +1,7 @@
 // Ownership of result values: strings and lists made by the host's allocator.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,8 @@ namespace tenon::core {
 
 // Releases what a given value owns and sets it to none.
 void release_value(tenon_value& value) noexcept;
-// A new reference to a module held in a value; set by nn, which dispatch cannot see.
-extern void (*release_module)(tenon_module*) noexcept;
-extern void (*release_tree)(tenon_tree*) noexcept;
+// Modules are above dispatch: runtime/assembly.cpp says how one is released.
+extern void (*const release_module)(tenon_module* module) noexcept;
 
 // A value of its own from a borrowed one. Throws TypeError for modules and trees.
 tenon_value copy_value(const tenon_value& value);
@@ -27,5 +27,28 @@ std::string value_text(const tenon_value& value, std::string (*tensor_text)(cons
 std::string brief_text(const tenon_value& value);
 // Takes the references.
 tenon_value make_tensor_list(std::vector<TensorRef> tensors);
+
+inline tenon_value tensor_value(Tensor* tensor) {
+  tenon_value value{};
+  if (tensor != nullptr) {
+    value.tag = TENON_VALUE_TENSOR;
+    value.as.tensor = tensor;
+  }
+  return value;
+}
+inline tenon_value int_value(int64_t number) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT;
+  value.as.integer = number;
+  return value;
+}
+// Borrows the numbers.
+inline tenon_value int_list_value(std::span<const int64_t> numbers) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_INT_LIST;
+  value.length = static_cast<uint32_t>(numbers.size());
+  value.as.integers = numbers.data();
+  return value;
+}
 
 }  // namespace tenon::core

@@ -6,11 +6,15 @@
 #include <list>
 #include <optional>
 
+#include "core/autograd/record.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/chain.hpp"
+#include "core/dispatch/change_check.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/runtime/runtime.hpp"
@@ -75,8 +79,7 @@ class Explanation {
       if (one.plugin == implementation_.provider && !one.reason.empty())
         tree_.member("ranked", one.reason);
     }
-    Refusal refusal;
-    const bool bound = passes(refusal, [&] {
+    const bool bound = attempt([&] {
       flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
                          bound_);
       if ((flags_ & TENON_TENSOR_TYPED) != 0)
@@ -84,12 +87,12 @@ class Explanation {
     });
     if (bound) {
       put_arguments();
-      explain_bound(refusal);
+      explain_bound();
     } else {
       put_unbound();
       suggestion_ = "call it as " + std::string(schema_.short_name()) + signature_text(schema_);
     }
-    if (refusal.kind != TENON_OK) put_refusal(refusal);
+    if (refusal_.kind != TENON_OK) put_refusal(refusal_);
     tree_.end_object();
     return tree_.finish();
   }
@@ -100,7 +103,7 @@ class Explanation {
     std::string what, provider;
     bool own = false;                       // the implementation itself runs
     const Implementation* rules = nullptr;  // of an override that is recorded like an op
-    const Answerer* entry = nullptr;        // an override
+    const Candidate* entry = nullptr;       // an override
   };
 
   void put_provider(const std::string& provider) {
@@ -171,93 +174,133 @@ class Explanation {
 
   // ---- who is asked ----
 
-  void explain_bound(Refusal& refusal) {
-    const bool overridable = (implementation_.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+  void explain_bound() {
     types_ = gather_types(implementation_, bound_.values);
-    tree_.key("types").begin_array();
-    for (const TensorType* type : types_) tree_.value(type->name);
-    if (types_.plain) tree_.value(TypeTable::process().tensor().name);
-    tree_.end_array();
-    std::vector<std::string> modes, passed;
-    const auto put_modes = [&](const char* key, const ModeEntry* mode, bool above) {
-      tree_.key(key).begin_array();
-      for (; mode != nullptr; mode = mode->outer) {
-        if (mode->left.load()) continue;
-        if (above && thread_state.modes_disabled) {
-          passed.push_back(mode->name);
-          continue;
-        }
-        tree_.value(mode->name);
-        if (above && overridable) modes.push_back(mode->name);
-      }
-      tree_.end_array();
-    };
+    put_types();
     put_modes("modes", thread_state.mode, true);
     put_modes("modes_below", thread_state.mode_below, false);
-
-    std::optional<Answer> answer;
-    std::optional<Plan> plan;
-    std::vector<Note> notes;
     const bool asks = types_.count() > 0 && asks_types(implementation_);
-    if (asks && !passes(refusal, [&] { plan = make_plan(implementation_, types_, &notes); })) {
+    if (asks && !attempt([&] { plan_ = make_plan(implementation_, types_, &rejections_); })) {
       tree_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
       return;
     }
     tree_.key("order").begin_array();
-    if (plan) {
-      for (const uint32_t type : plan->asked) tree_.value(TypeTable::process().at(type).name);
+    if (plan_) {
+      for (const uint32_t type : plan_->dispatching)
+        tree_.value(TypeTable::process().at(type).name);
     }
-    tree_.end_array().key("steps").begin_array();
-    for (const std::string& mode : passed)
-      put_step("", "mode " + mode, "", "mode " + mode + " is disabled here");
-    for (const std::string& mode : modes) put_step("", "mode " + mode, "", "");
-    if (plan) {
-      answer = put_plan(*plan, notes);
-    } else if (types_.count() > 0) {
-      const char* why = overridable ? "types are disabled here" : "the op is not overridable";
-      for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
-    }
-    if (!plan) answer = Answer{"kernel", implementation_.provider, true, nullptr};
     tree_.end_array();
-
-    passes(refusal, [&] {
-      if (plan) {
-        check_plan(*plan, implementation_, bound_.values);
-        if (!answer) throw_declined(implementation_, *plan);
-        if (answer->entry != nullptr) {
-          const Override& entry = *answer->entry->entry;
-          suggestion_ = "call it as override " + entry.key() + " takes it, " + entry.schema.text +
-                        "; or give that a wider signature";
-          check_own(*answer->entry, implementation_, bound_.values);
-          suggestion_.clear();
-        }
-      } else {
-        check_plain(implementation_, bound_.values);
-      }
-    });
-    std::optional<KernelChoice> kernel;
-    bool records = refusal.kind == TENON_OK && answer->rules != nullptr;
-    if (refusal.kind == TENON_OK && answer->own) {
-      const bool runs = passes(refusal, [&] {
-        check_changes(implementation_, bound_.values, flags_);
-        records = goes_recorded(implementation_, bound_.values, flags_);
-        if (records) check_recordable(implementation_, bound_.values);
-        if (implementation_.descriptor.elementwise != nullptr)
-          kernel = choose_kernel(implementation_, bound_.values);
-      });
-      if (!runs) suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+    for (const Layer& layer : layers) {
+      if (refusal_.kind == TENON_OK) explain_layer(layer.id);
     }
-    if (refusal.kind != TENON_OK) {
-      if (suggestion_.empty()) suggestion_ = suggest(plan ? &*plan : nullptr);
+    if (refusal_.kind != TENON_OK) {
+      if (suggestion_.empty()) suggestion_ = suggest(plan_ ? &*plan_ : nullptr);
       return;
     }
     put_outranked();
-    if (!modes.empty()) put_answer("answer", {"mode " + modes.front(), "", false, nullptr});
-    put_answer(modes.empty() ? "answer" : "then", *answer);
-    if (answer->own) put_kernel(kernel);
-    tree_.member("gradient", gradient_text(*answer, records));
+    if (!modes_.empty()) put_answer("answer", {"mode " + modes_.front(), "", false, nullptr});
+    put_answer(modes_.empty() ? "answer" : "then", *answer_);
+    if (answer_->own) put_kernel(kernel_);
+    tree_.member("gradient", gradient_text(*answer_, recorded_));
   }
+
+  // What a layer would do with the call.
+  void explain_layer(LayerId id) {
+    switch (id) {
+      case LayerId::trace:
+      case LayerId::mode_below:  // named at the top; it is asked where the kernel would run
+        return;
+      case LayerId::mode:
+        return explain_modes();
+      case LayerId::typed:
+        return explain_types();
+      case LayerId::checks:
+        return explain_own([&] { check_changes(bound_call()); });
+      case LayerId::autograd:
+        recorded_ = answer_->rules != nullptr;
+        return explain_own([&] {
+          Call call = bound_call();
+          recorded_ = needs_autograd(call);
+          flags_ = call.flags;
+          if (recorded_) check_recordable(implementation_, bound_.values);
+        });
+      case LayerId::kernel:
+        return explain_own([&] {
+          if (implementation_.descriptor.elementwise != nullptr)
+            kernel_ = choose_kernel(implementation_, bound_.values);
+        });
+    }
+  }
+
+  void put_types() {
+    tree_.key("types").begin_array();
+    for (const TensorType* type : types_) tree_.value(type->name);
+    if (types_.plain) tree_.value(TypeTable::process().tensor().name);
+    tree_.end_array();
+  }
+
+  void put_modes(const char* key, const ModeEntry* mode, bool above) {
+    tree_.key(key).begin_array();
+    for (; mode != nullptr; mode = mode->outer) {
+      if (mode->left.load()) continue;
+      if (above && thread_state.modes_disabled) {
+        disabled_modes_.push_back(mode->name);
+        continue;
+      }
+      tree_.value(mode->name);
+      if (above && overridable()) modes_.push_back(mode->name);
+    }
+    tree_.end_array();
+  }
+
+  // The steps begin with modes and end with types.
+  void explain_modes() {
+    tree_.key("steps").begin_array();
+    for (const std::string& mode : disabled_modes_)
+      put_step("", "mode " + mode, "", "mode " + mode + " is disabled here");
+    for (const std::string& mode : modes_) put_step("", "mode " + mode, "", "");
+  }
+
+  void explain_types() {
+    if (plan_) {
+      answer_ = put_plan(*plan_, rejections_);
+    } else {
+      const char* why = overridable() ? "types are disabled here" : "the op is not overridable";
+      for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
+      answer_ = Answer{"kernel", implementation_.provider, true, nullptr};
+    }
+    tree_.end_array();
+    attempt([&] {
+      if (!plan_) {
+        if (has_foreign(implementation_, bound_.values))
+          throw_foreign(implementation_, bound_.values);
+        return;
+      }
+      check_plan(*plan_, implementation_, bound_.values);
+      if (!answer_) throw_declined(implementation_, *plan_);
+      if (answer_->entry == nullptr) return;
+      const Override& entry = *answer_->entry->entry;
+      suggestion_ = "call it as override " + entry.key() + " takes it, " + entry.schema.text +
+                    "; or give that a wider signature";
+      check_signature(*answer_->entry, implementation_, bound_.values);
+      suggestion_.clear();
+    });
+  }
+
+  // Of a call that the op's own implementation answers.
+  template <class Check>
+  void explain_own(Check&& check) {
+    if (answer_->own && !attempt(check))
+      suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+  }
+
+  template <class Check>
+  bool attempt(Check&& check) {
+    return passes(refusal_, check);
+  }
+  bool overridable() const { return (implementation_.flags & TENON_OP_NOT_OVERRIDABLE) == 0; }
+  Call bound_call() const { return {implementation_, bound_.values, nullptr, nullptr, flags_}; }
 
   void put_step(const std::string& type, const std::string& what, const std::string& provider,
                 const std::string& reason) {
@@ -270,36 +313,36 @@ class Explanation {
     tree_.end_object();
   }
 
-  static Answer answer_of(const Answerer& answerer) {
-    return {answerer_text(answerer), provider_of(answerer),
-            answerer.kind == Answerer::Kind::Standard,
-            answerer.entry == nullptr ? nullptr : answerer.entry->rules.get(),
-            answerer.entry == nullptr ? nullptr : &answerer};
+  static Answer answer_of(const Candidate& candidate) {
+    return {candidate_text(candidate), provider_of(candidate),
+            candidate.kind == Candidate::Kind::DefaultHandler,
+            candidate.entry == nullptr ? nullptr : candidate.entry->rules.get(),
+            candidate.entry == nullptr ? nullptr : &candidate};
   }
 
-  // Everybody in the order of asking; gives the first, which answers unless it declines then.
-  std::optional<Answer> put_plan(const Plan& plan, const std::vector<Note>& notes) {
+  // All candidates in resolution order; gives the first, which answers unless it declines then.
+  std::optional<Answer> put_plan(const Plan& plan, const std::vector<Rejection>& rejections) {
     std::optional<Answer> first;
     for (const TensorType* type : plan.types) {
-      bool noted = false;
-      for (const Note& note : notes) {
-        if (note.type != type) continue;
-        put_step(type->name, "nothing", "", note.text);
-        noted = true;
+      bool rejected = false;
+      for (const Rejection& rejection : rejections) {
+        if (rejection.type != type) continue;
+        put_step(type->name, "nothing", "", rejection.text);
+        rejected = true;
       }
       if (!type->dispatches()) {
         put_step(type->name, "nothing", "", "it has neither handler, override nor fallback");
         continue;
       }
-      for (const Turn& turn : plan.turns) {
-        if (turn.type != type) continue;
-        if (turn.line.empty() && !noted) {
+      for (const DispatchChain& chain : plan.chains) {
+        if (chain.type != type) continue;
+        if (chain.candidates.empty() && !rejected) {
           put_step(type->name, "nothing", "",
                    "no override for " + schema_.name + " and no handler");
         }
-        for (const int32_t place : {turn.first_override, turn.first_handler}) {
-          if (place < 0) continue;
-          const Answer answer = answer_of(turn.line[static_cast<size_t>(place)]);
+        for (const int32_t index : {chain.first_override, chain.first_handler}) {
+          if (index < 0) continue;
+          const Answer answer = answer_of(chain.candidates[static_cast<size_t>(index)]);
           put_step(type->name, answer.what, answer.provider, "");
           if (!first) first = answer;
         }
@@ -336,10 +379,9 @@ class Explanation {
   std::vector<std::string> carrying(uint32_t flag) const {
     std::vector<std::string> names;
     for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      const tenon_value& value = bound_.values[i];
-      bool found = value.tag == TENON_VALUE_TENSOR && value.as.tensor->has_flag(flag);
-      for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k)
-        found |= value.as.tensors[k]->has_flag(flag);
+      bool found = false;
+      for_each_tensor(bound_.values[i],
+                      [&](const Tensor* tensor) { found |= tensor->has_flag(flag); });
       if (found) names.push_back(schema_.parameters[i].name);
     }
     return names;
@@ -514,6 +556,14 @@ class Explanation {
   uint32_t flags_ = 0;
   OperandTypes types_;
   std::string suggestion_;
+  // What the layers have shown.
+  Refusal refusal_;
+  std::vector<std::string> modes_, disabled_modes_;
+  std::optional<Plan> plan_;
+  std::vector<Rejection> rejections_;
+  std::optional<Answer> answer_;
+  bool recorded_ = false;
+  std::optional<KernelChoice> kernel_;
 };
 
 // ---- calls by types ----

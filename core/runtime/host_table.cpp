@@ -16,6 +16,7 @@
 #include "core/autograd/hooks.hpp"
 #include "core/autograd/live.hpp"
 #include "core/autograd/saved_hooks.hpp"
+#include "core/autograd/typed.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
@@ -23,10 +24,12 @@
 #include "core/base/log.hpp"
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/chain.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/conversion.hpp"
 #include "core/dispatch/modes.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/payload.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
@@ -1030,8 +1033,6 @@ const tenon_host& host_table() noexcept {
   // Where a core function of the slot's name and type exists it is the slot; else the adapter
   // above.
   static const tenon_host table = [] {
-    release_module = [](tenon_module* module) noexcept { module->release(); };
-    release_tree = [](tenon_tree* tree) noexcept { tree->release(); };
     tenon_host host{};
     host.magic = TENON_HOST_MAGIC;
     host.size = sizeof(tenon_host);

@@ -40,6 +40,14 @@ tenon_status forget(void*, tenon_context*, const tenon_value*, tenon_value*, ten
   return TENON_OK;
 }
 
+tenon_status give_list(void*, tenon_context*, const tenon_value* arguments, tenon_value* results,
+                       tenon_error**) {
+  std::vector<TensorRef> list;
+  for (uint32_t k = 0; k < arguments[0].length; ++k) list.emplace_back(arguments[0].as.tensors[k]);
+  results[0] = make_tensor_list(std::move(list));
+  return TENON_OK;
+}
+
 struct Ops {
   Ops() {
     const tenon_op_descriptor ops[] = {
@@ -49,6 +57,7 @@ struct Ops {
         descriptor("t.count(Tensor x, int[2] size) -> int", give_count),
         descriptor("t.half(Tensor x) -> (Tensor, Tensor)", give_half),
         descriptor("t.forget(Tensor x) -> (Tensor, Tensor)", forget),
+        descriptor("t.all_(Tensor(a!)[] xs) -> Tensor(a!)[]", give_list),
     };
     std::vector<const tenon_op_descriptor*> pointers;
     for (const tenon_op_descriptor& op : ops) pointers.push_back(&op);
@@ -187,6 +196,29 @@ TEST_SUITE("dispatch/call") {
     const tenon_value arguments[] = {tensor_value(x.get()), tensor_value(out.get())};
     CHECK(call_op(registry.find("t.ruled"), arguments, 2, &result, nullptr) == TENON_ERROR_RUNTIME);
     CHECK(out->references.load() == 1);
+  }
+
+  TEST_CASE("what a call changes in a list is checked, and gets a new version") {
+    const Ops ops;
+    const TensorRef x = floats({1}), fixed = floats({1});
+    Tensor* tensors[] = {x.get(), fixed.get()};
+    tenon_value list{};
+    list.tag = TENON_VALUE_TENSOR_LIST;
+    list.length = 2;
+    list.as.tensors = tensors;
+    const uint32_t before = x->version();
+    {
+      Outcome outcome;
+      call(outcome, ops["t.all_"], {list});
+      CHECK(outcome.status == TENON_OK);
+      CHECK(x->version() == before + 1);
+    }
+    fixed->view.flags |= TENON_TENSOR_READ_ONLY;
+    Outcome outcome;
+    call(outcome, ops["t.all_"], {list});
+    CHECK(outcome.status == TENON_ERROR_RUNTIME);
+    CHECK(has(outcome.message, "an operand that it changes is read-only"));
+    CHECK(x->version() == before + 1);
   }
 
   TEST_CASE("an error that names another op becomes the cause") {

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/chain.hpp"
 
 using namespace tenon::core;
 
@@ -195,7 +195,7 @@ TEST_SUITE("specificity") {
     OperandTypes types;
     types.add(*TypeTable::process().find("SpLine" + std::to_string(kLength - 1)));
     const Plan plan = make_plan(*implementation, types);
-    CHECK(plan.turns.at(0).first_override == 0);
-    CHECK(plan.turns.at(0).first_handler == kLength);
+    CHECK(plan.chains.at(0).first_override == 0);
+    CHECK(plan.chains.at(0).first_handler == kLength);
   }
 }

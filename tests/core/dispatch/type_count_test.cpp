@@ -1,7 +1,7 @@
 // Calls whose operands are of many types.
 #include <deque>
 
-#include "core/dispatch/overrides.hpp"
+#include "core/dispatch/chain.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

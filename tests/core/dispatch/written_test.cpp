@@ -5,8 +5,8 @@
 #include <deque>
 #include <random>
 
+#include "core/dispatch/chain.hpp"
 #include "core/dispatch/modes.hpp"
-#include "core/dispatch/overrides.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

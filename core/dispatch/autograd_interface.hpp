@@ -1,0 +1,46 @@
+// What dispatch asks of autograd about histories and tangents of typed tensors.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor/tensor.hpp"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+struct CallFrame;
+struct Override;
+struct TensorType;
+
+struct AutogradInterface {
+  // Another handle of the same tensor with its history.
+  TensorRef (*share_with_history)(Tensor& tensor);
+  // What a conversion made of `from`: gradients go on to `from` where the result has no history of
+  // its own. `name` is that of the node, and lives forever.
+  TensorRef (*connect_conversion)(TensorRef result, Tensor& from, const char* name);
+  // And the tangent of `from`, made plain, where the result has none of its own.
+  TensorRef (*connect_tangent)(TensorRef result, Tensor& from);
+  // What a child of Tensor made of itself: passes gradients on where it is the same data, else
+  // refuses a result that has lost history or tangent.
+  TensorRef (*connect_same_data)(TensorRef result, Tensor& from, const TensorType& type);
+  // Brings a typed tensor's history and tangent up to date with its components; returns what these
+  // carry and it cannot show.
+  uint32_t (*refresh_components)(Tensor& tensor);
+  // Whether its history is only that of what it holds, so that this can be used directly.
+  bool (*has_held_history)(const Tensor& tensor);
+  // Before a call that is recorded by the rules of an override: refuses histories that the rules do
+  // not reach.
+  void (*refuse_hidden_history)(const CallFrame& frame, const Override& entry);
+  // After an override or handler has answered a call that needs gradients: a result without a
+  // history gets one that refuses, so that it is not taken for a constant. Throws for tangents.
+  void (*refuse_lost_gradient)(const CallFrame& frame, tenon_value* results);
+};
+
+// Defined by runtime/assembly.cpp, beside the list of layers.
+extern const AutogradInterface autograd_interface;
+
+// Names of nodes of conversions: pointers to them are compared.
+inline constexpr char kToTensorNode[] = "ToTensorBackward0";
+inline constexpr char kFromTensorNode[] = "FromTensorBackward0";
+
+}  // namespace tenon::core

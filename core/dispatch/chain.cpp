@@ -1,0 +1,397 @@
+// The layer of types: chains of overrides and handlers, fallbacks, and what a handler calls on.
+#include "core/dispatch/chain.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/conversion.hpp"
+#include "core/dispatch/error_context.hpp"
+#include "core/dispatch/modes.hpp"
+#include "core/dispatch/operands.hpp"
+#include "core/dispatch/payload.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/result_check.hpp"
+#include "core/dispatch/specificity.hpp"
+#include "core/dispatch/trace.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr int kMaxDepth = 256;
+
+const Candidate& candidate_of(const CallFrame& frame) {
+  return frame.chain->candidates[frame.index];
+}
+
+std::string frame_text(const CallFrame& frame) {
+  const Candidate& candidate = candidate_of(frame);
+  const char* what = candidate.kind == Candidate::Kind::Override ? "override of " : "handler of ";
+  return what + candidate.level->name + " for " + frame.call.implementation.schema.name;
+}
+
+// Calling an op again from inside its own handler, with the operand that it was called for, can
+// only come back here.
+void check_recursion(const CallFrame& frame) {
+  const Candidate& candidate = candidate_of(frame);
+  std::vector<const CallFrame*> between;
+  for (const CallFrame* outer = frame.outer; outer != nullptr; outer = outer->outer) {
+    if (outer->chain == nullptr) continue;  // a mode
+    between.push_back(outer);
+    const Candidate& running = candidate_of(*outer);
+    if (outer->call.implementation.op != frame.call.implementation.op ||
+        running.level != candidate.level || running.kind != candidate.kind ||
+        running.entry != candidate.entry)
+      continue;
+    bool shared = frame.depth >= kMaxDepth;
+    for_each_operand(frame.call.implementation, frame.call.arguments, [&](const Tensor* mine) {
+      for_each_operand(outer->call.implementation, outer->call.arguments,
+                       [&](const Tensor* theirs) { shared |= mine == theirs && mine->typed(); });
+    });
+    if (!shared) continue;
+    std::string chain;
+    for (auto step = between.rbegin(); step != between.rend(); ++step)
+      chain += frame_text(**step) + " -> ";
+    chain += frame_text(frame);
+    throw Error(TENON_ERROR_RUNTIME,
+                std::string(frame.call.implementation.schema.short_name()) +
+                    "(): endless recursion: " + chain +
+                    "; call_parent runs the next handler up, calling the op comes back to the "
+                    "same one");
+  }
+  if (frame.depth >= 4 * kMaxDepth) {
+    constexpr size_t kChain = 8;  // enough to see what repeats
+    std::string chain;
+    for (size_t i = std::min(between.size(), kChain); i-- > 0;)
+      chain += frame_text(*between[i]) + " -> ";
+    throw Error(TENON_ERROR_RUNTIME,
+                std::string(frame.call.implementation.schema.short_name()) +
+                    "(): endless recursion: more than " + std::to_string(4 * kMaxDepth) +
+                    " handlers are running inside each other: ... -> " + chain + frame_text(frame) +
+                    "; call_parent runs the next handler up");
+  }
+}
+
+[[noreturn, gnu::cold]] void throw_untaken(const Override& entry, const std::string& parameter) {
+  throw Error(TENON_ERROR_TYPE, std::string(entry.schema.short_name()) +
+                                    "() got an unexpected keyword argument '" + parameter + "'");
+}
+
+// What the override's own signature makes of the op's arguments.
+void bind_signature(const Candidate& candidate, const Implementation& implementation,
+                    const tenon_value* bound, tenon_value* own) {
+  const Override& entry = *candidate.entry;
+  for (const uint8_t untaken : candidate.binding.untaken) {
+    const Parameter& parameter = implementation.schema.parameters[untaken];
+    if (!is_default(parameter, bound[untaken])) [[unlikely]]
+      throw_untaken(entry, parameter.name);
+  }
+  const std::vector<int8_t>& source = candidate.binding.source;
+  for (size_t i = 0; i < source.size(); ++i) {
+    const Parameter& parameter = entry.schema.parameters[i];
+    own[i] = source[i] < 0 ? parameter.default_value.value : bound[source[i]];
+    if (accepts(parameter, own[i])) [[likely]]
+      continue;
+    if (parameter.type.list && (own[i].tag == list_tag(parameter.type.kind))) continue;
+    if (parameter.type.kind == TypeKind::floating && own[i].tag == TENON_VALUE_INT) {
+      own[i].as.number = static_cast<double>(own[i].as.integer);
+      own[i].tag = TENON_VALUE_FLOAT;
+      continue;
+    }
+    throw_argument_type(entry.schema, static_cast<int64_t>(i),
+                        parameter.keyword_only ? -1 : static_cast<int64_t>(i),
+                        value_type_text(own[i]));
+  }
+}
+
+// ---- one candidate ----
+
+// Runs the op with types disabled, and makes the results the type.
+tenon_status run_default_handler(const CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  const TypesDisabledGuard types_off(true);
+  const ModesOffGuard modes_off;
+  Call plain = call;
+  plain.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+  const tenon_status status = next(plain);
+  if (status != TENON_OK) return status;
+  const tenon_status retyped = guarded(call.error, [&] {
+    retype_results(*frame.chain->type, call.implementation, call.arguments, call.results);
+  });
+  if (retyped != TENON_OK) release_results(call.implementation, call.results);
+  return retyped;
+}
+
+tenon_status run_override(CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  const Candidate& candidate = candidate_of(frame);
+  const Override& entry = *candidate.entry;
+  tenon_value own[kMaxParameters];
+  const tenon_status status = guarded(call.error, [&] {
+    if (frame.outer != nullptr) check_recursion(frame);
+    bind_signature(candidate, call.implementation, call.arguments, own);
+    if (frame.hidden != 0 && entry.rules != nullptr)
+      autograd_interface.refuse_hidden_history(frame, entry);
+  });
+  if (status != TENON_OK) return status;
+  if (entry.rules != nullptr) {
+    // Recorded as an op is.
+    Call recorded{*entry.rules, own, call.results, call.error, call.flags};
+    recorded.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+    recorded.layer = call.layer;
+    return next(recorded);
+  }
+  frame.view.size = sizeof(tenon_call);
+  frame.view.op = call.implementation.op;
+  frame.view.arguments = own;
+  frame.view.argument_count = static_cast<int64_t>(entry.schema.parameters.size());
+  return entry.descriptor.run(entry.descriptor.self, &frame.view, call.results, call.error);
+}
+
+tenon_status run_handler(CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  WrittenCall written;
+  fill_view(frame.view, call, written);
+  if (frame.outer != nullptr) {
+    const tenon_status status = guarded(call.error, [&] { check_recursion(frame); });
+    if (status != TENON_OK) return status;
+  }
+  const tenon_type_descriptor& type = candidate_of(frame).level->descriptor;
+  return type.handler(type.self, &frame.view, call.results, call.error);
+}
+
+// What an answer must not have lost.
+tenon_status check_answer(const CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  if (!made_of_values(call.implementation, call.results)) [[unlikely]]
+    return check_results(call.implementation, call.results, frame_text(frame), call.error);
+  constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]
+    return TENON_OK;
+  // What is recorded as an op has the history that it says, a constant's none.
+  const Override* const entry = candidate_of(frame).entry;
+  if (entry != nullptr && entry->rules != nullptr) return TENON_OK;
+  const tenon_status status =
+      guarded(call.error, [&] { autograd_interface.refuse_lost_gradient(frame, call.results); });
+  if (status != TENON_OK) release_results(call.implementation, call.results);
+  return status;
+}
+
+// Which op and plugin an error of a candidate comes from, where it does not say so itself.
+void name_origin(const CallFrame& frame, tenon_status status) noexcept {
+  const Call& call = frame.call;
+  if (call.error == nullptr || *call.error == nullptr) return;
+  tenon_error*& error = *call.error;
+  if (!error->error.chain.empty()) add_error_context(call.error, call.implementation, status);
+  if (error->preallocated || !error->error.op.empty()) return;
+  error->error.op = call.implementation.schema.name;
+  error->error.provider = provider_of(candidate_of(frame));
+}
+
+tenon_status invoke(CallFrame& frame) noexcept {
+  const Call& call = frame.call;
+  const uint32_t results =
+      std::max<uint32_t>(call.implementation.result_count, 1);  // see run_typed
+  for (uint32_t r = 0; r < results; ++r) call.results[r] = tenon_value{};
+  const Candidate::Kind kind = candidate_of(frame).kind;
+  if (kind == Candidate::Kind::DefaultHandler) return run_default_handler(frame);
+
+  frame.view.type = frame.chain->type->id;
+  frame.view.types = frame.plan->dispatching.data();
+  frame.view.type_count = static_cast<int64_t>(frame.plan->dispatching.size());
+  const FrameScope scope(frame);
+  tenon_status status =
+      kind == Candidate::Kind::Override ? run_override(frame) : run_handler(frame);
+  if (status == TENON_OK) {
+    status = check_answer(frame);
+    if (status == TENON_OK) return TENON_OK;
+  } else {
+    release_results(call.implementation, call.results);
+  }
+  name_origin(frame, status);
+  return status;
+}
+
+tenon_status invoke_traced(CallFrame& frame) noexcept {
+  if (!tracing()) [[likely]]
+    return invoke(frame);
+  const Implementation& implementation = frame.call.implementation;
+  const Candidate& candidate = candidate_of(frame);
+  trace(candidate.kind == Candidate::Kind::Override ? trace_event::override_of_op
+                                                    : trace_event::handler,
+        implementation, candidate_text(candidate), provider_of(candidate));
+  const TraceDepth inside;
+  const tenon_status status = invoke(frame);
+  if (status == TENON_OK && declined(frame.call.results))
+    trace(trace_event::declined, implementation, "declined");
+  return status;
+}
+
+// ---- a plan ----
+
+tenon_status run_plan(const Plan& plan, Call& call, uint32_t hidden) noexcept {
+  if (plan.refused != nullptr || plan.chains.empty()) [[unlikely]]
+    return guarded(call.error, [&] { check_plan(plan, call.implementation, call.arguments); });
+  for (const DispatchChain& chain : plan.chains) {
+    for (const int32_t index : {chain.first_override, chain.first_handler}) {
+      if (index < 0) continue;
+      CallFrame frame(call);
+      frame.plan = &plan;
+      frame.chain = &chain;
+      frame.index = static_cast<size_t>(index);
+      frame.hidden = hidden;
+      const tenon_status status = invoke_traced(frame);
+      if (status != TENON_OK || !declined(call.results)) return status;
+    }
+  }
+  return guarded(call.error, [&] {
+    if (plan.fallbacks.empty()) throw_declined(call.implementation, plan);
+    run_fallback(*plan.fallbacks.front(), call, call.results);
+  });
+}
+
+// Arguments that a handler puts in the place of the call's: as many as the op has, bound already.
+void check_given(const Implementation& implementation, const tenon_value* arguments) {
+  const Schema& schema = implementation.schema;
+  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+    const uint32_t tag = arguments[i].tag;
+    if (tag < 32 && (implementation.accept[i] >> tag & 1u) != 0) continue;
+    throw_argument_type(schema, i, schema.parameters[i].keyword_only ? -1 : int64_t{i},
+                        tag < TENON_VALUE_TAG_COUNT ? value_type_text(arguments[i]) : "nothing");
+  }
+}
+
+// A copy of a call with the operands' flags as they are now.
+Call with_flags(const Call& call, uint32_t operand_flags) {
+  Call copy = call;
+  copy.flags = operand_flags | thread_state.call_flags | kKernelFlag;
+  return copy;
+}
+
+}  // namespace
+
+void check_signature(const Candidate& candidate, const Implementation& implementation,
+                     const tenon_value* arguments) {
+  tenon_value own[kMaxParameters];
+  bind_signature(candidate, implementation, arguments, own);
+}
+
+tenon_status run_typed(Call& call) noexcept {
+  const Implementation& implementation = call.implementation;
+  if (!asks_types(implementation)) {
+    // Children of Tensor are what they have data for, everything else is refused.
+    if (has_foreign(implementation, call.arguments)) [[unlikely]]
+      return guarded(call.error, [&] { throw_foreign(implementation, call.arguments); });
+    call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+    return next(call);
+  }
+  const Plan* plan = nullptr;
+  Carried carried;
+  const tenon_status status = guarded(call.error, [&] {
+    carried = gather_carried(implementation, call.arguments);
+    plan = &find_plan(implementation, gather_types(implementation, call.arguments));
+  });
+  if (status != TENON_OK) return status;
+  Call asked = with_flags(call, carried.flags);
+  tenon_value answer{};  // of an op without results: whether a candidate did
+  if (implementation.result_count == 0) asked.results = &answer;
+  return run_plan(*plan, asked, carried.hidden);
+}
+
+void call_override(const Override& entry, std::span<const tenon_value> positional,
+                   std::span<const tenon_string> keywords,
+                   std::span<const tenon_value> keyword_values, tenon_value* results) {
+  const tenon_op* op = Registry::process().require(entry.schema.name);
+  const Implementation& implementation = require_implementation(op);
+  if (entry.rules_only())
+    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
+                                      "' gives rules to the op, and answers no calls");
+  BoundArguments bound;
+  bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
+  const OperandTypes types = gather_types(implementation, bound.values);
+
+  Plan plan;
+  plan.implementation = &implementation;
+  plan.types.assign(types.begin(), types.end());
+  plan.plain = types.plain;
+  std::vector<int> steps;
+  std::string why;
+  if (!fits(entry, {plan.types, plan.plain}, steps, &why))
+    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
+                                      "' is not for these operands: " + why);
+  const TensorType* chain_of = nullptr;
+  for (const TensorType* type : plan.types) {
+    plan.dispatching.push_back(type->id);
+    if (chain_of == nullptr && type->is(*entry.types.front())) chain_of = type;
+  }
+  plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
+  const AsWritten written{positional, keywords, keyword_values};
+  const Carried carried = gather_carried(implementation, bound.values);
+  tenon_error* error = nullptr;
+  Call call = with_flags({implementation, bound.values, results, &error}, carried.flags);
+  call.written = &written;
+  call.layer = layer_after(LayerId::typed);
+  CallFrame frame(call);
+  frame.plan = &plan;
+  frame.chain = &plan.chains.front();
+  frame.hidden = carried.hidden;
+  while (candidate_of(frame).entry != &entry) ++frame.index;
+  const tenon_status status = invoke(frame);
+  if (status != TENON_OK) throw_status(status, error);
+}
+
+tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, tenon_value* results,
+                         tenon_error** error) noexcept {
+  const CallFrame* found = thread_state.frame;
+  while (found != nullptr && &found->view != view) found = found->outer;
+  if (found == nullptr) [[unlikely]] {
+    return guarded(error, [] {
+      throw Error(
+          TENON_ERROR_RUNTIME,
+          "call_parent: the call has ended, or runs on another thread; a call is to be used "
+          "while its handler runs, by the thread that runs it");
+    });
+  }
+  const CallFrame& running = *found;
+  const Implementation& implementation = running.call.implementation;
+  if (tracing()) trace(trace_event::parent, implementation, "parent");
+  const TraceDepth inside(tracing());
+  if (running.chain == nullptr) return call_outside(running, arguments, results, error);
+  const std::vector<Candidate>& candidates = running.chain->candidates;
+  const TensorType* level = candidates[running.index].level;
+  size_t index = running.index + 1;
+  while (index < candidates.size() && candidates[index].level == level) ++index;
+  if (index == candidates.size()) {
+    results[0] = tenon_value{};
+    results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
+    return TENON_OK;
+  }
+  Carried carried{running.call.flags, running.hidden};
+  if (arguments != nullptr) {
+    const tenon_status status = guarded(error, [&] {
+      check_given(implementation, arguments);
+      carried = gather_carried(implementation, arguments);
+    });
+    if (status != TENON_OK) return status;
+  }
+  Call call = with_flags(running.call, carried.flags);
+  call.results = results;
+  call.error = error;
+  const Rewritten written(running.call, arguments == nullptr ? call.arguments : arguments);
+  if (arguments != nullptr) {
+    call.arguments = arguments;
+    call.written = &written.get();
+  }
+  CallFrame frame(call);
+  frame.plan = running.plan;
+  frame.chain = running.chain;
+  frame.index = index;
+  frame.hidden = carried.hidden;
+  return invoke_traced(frame);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,197 @@
+// Conversions of typed operands, and back.
+#include "core/dispatch/conversion.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/call_frame.hpp"
+#include "core/dispatch/operands.hpp"
+#include "core/dispatch/payload.hpp"
+#include "core/dispatch/result_check.hpp"
+#include "core/dispatch/trace.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+TensorRef to_plain(Tensor& tensor) {
+  if (!tensor.typed()) return TensorRef(&tensor);
+  const TensorType& type = TypeTable::process().at(tensor.view.type);
+  if (const TensorType* rule = type.converter()) {
+    TensorRef result;
+    if (rule->descriptor.to_tensor != nullptr) {
+      Tensor* given = nullptr;
+      tenon_error* error = nullptr;
+      const tenon_status status =
+          rule->descriptor.to_tensor(rule->descriptor.self, &tensor, &given, &error);
+      if (status != TENON_OK) throw_status(status, error);
+      result = TensorRef::take(given);
+    } else if (Payload* payload = tensor.payload()) {
+      result = TensorRef(rule->component(*payload, 0));
+    }
+    if (!result || result->typed())
+      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+    // A type that says nothing of its shape is of rank 0 to the host.
+    if (tensor.view.rank > 0 && !std::equal(tensor.shape().begin(), tensor.shape().end(),
+                                            result->shape().begin(), result->shape().end())) {
+      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave a tensor of shape " +
+                                        shape_text(result->shape()) + " for one of shape " +
+                                        shape_text(tensor.shape()));
+    }
+    if (rule->is_tensor)
+      return autograd_interface.connect_same_data(std::move(result), tensor, *rule);
+    return autograd_interface.connect_tangent(
+        autograd_interface.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
+  }
+  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
+  TensorRef plain = autograd_interface.share_with_history(tensor);
+  set_type(*plain, 0, nullptr);
+  return plain;
+}
+
+namespace {
+
+// What is changed in place through a conversion must be what the operand holds, and the operand
+// must have no history that would not see it.
+void check_changed_through(const Implementation& implementation, const Tensor& operand,
+                           const Tensor& plain) {
+  const TensorType& type = TypeTable::process().at(operand.view.type);
+  if (type.is_tensor) return;
+  const bool copied = plain.references.load() == 1 && plain.storage != nullptr &&
+                      plain.storage->references.load() == 1;
+  if (!copied &&
+      (!operand.requires_grad() || !records() || autograd_interface.has_held_history(operand)))
+    return;
+  throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
+              std::string(implementation.schema.short_name()) + "(): it would change a " +
+                  type.name +
+                  " in place through its conversion to "
+                  "Tensor, " +
+                  (copied ? "which makes a copy, so that nothing of it would change"
+                          : "which the history of what requires grad does not see") +
+                  "; call the op that gives a new tensor, or register an override " +
+                  implementation.schema.name + "[" + type.name + "]");
+}
+
+// The arguments of a call with those of one type converted.
+class ConvertedArguments {
+ public:
+  ConvertedArguments(const TensorType& type, const Call& call) : type_(type), call_(call) {
+    const Implementation& implementation = call.implementation;
+    lists_.reserve(implementation.parameter_count);
+    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
+      const tenon_value& given = call.arguments[i];
+      values_[i] = given;
+      if (given.tag == TENON_VALUE_TENSOR) {
+        values_[i].as.tensor = convert(given.as.tensor);
+        if (values_[i].as.tensor != given.as.tensor && is_written(implementation, i))
+          check_changed_through(implementation, *given.as.tensor, *values_[i].as.tensor);
+      } else if (given.tag == TENON_VALUE_TENSOR_LIST) {
+        std::vector<Tensor*>& list = lists_.emplace_back();
+        for (uint32_t k = 0; k < given.length; ++k) list.push_back(convert(given.as.tensors[k]));
+        values_[i].as.tensors = list.data();
+      }
+    }
+  }
+  const tenon_value* values() const { return values_; }
+  // The first operand that was converted; null: none.
+  Tensor* first() const { return first_; }
+  // The operand that the call wrote into through its conversion; null: none.
+  Tensor* operand_of(const Tensor* converted) const {
+    for (uint32_t i = 0; i < call_.implementation.parameter_count; ++i) {
+      if (is_written(call_.implementation, i) && call_.arguments[i].tag == TENON_VALUE_TENSOR &&
+          values_[i].as.tensor == converted)
+        return call_.arguments[i].as.tensor;
+    }
+    return nullptr;
+  }
+
+ private:
+  Tensor* convert(Tensor* tensor) {
+    if (tensor == nullptr || !tensor->typed() ||
+        !TypeTable::process().at(tensor->view.type).is(type_))
+      return tensor;
+    if (first_ == nullptr) first_ = tensor;
+    if (tracing())
+      trace(trace_event::convert, call_.implementation, "convert " + type_.name + " to Tensor");
+    const TraceDepth converting(tracing());
+    return owned_.emplace_back(to_plain(*tensor)).get();
+  }
+
+  const TensorType& type_;
+  const Call& call_;
+  tenon_value values_[kMaxParameters];
+  std::vector<TensorRef> owned_;
+  std::vector<std::vector<Tensor*>> lists_;
+  Tensor* first_ = nullptr;
+};
+
+// A plain result as an object of the type: `rule` is the type in whose line it is made.
+TensorRef wrap(const TensorType& type, const TensorType& rule, Tensor& plain, Tensor* like,
+               const Call& call) {
+  TensorRef wrapped;
+  if (rule.descriptor.from_tensor != nullptr) {
+    tenon_error* cause = nullptr;
+    Tensor* given = nullptr;
+    const tenon_status made =
+        rule.descriptor.from_tensor(rule.descriptor.self, &plain, like, &given, &cause);
+    if (made != TENON_OK) throw_status(made, cause);
+    wrapped = TensorRef::take(given);
+    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of " + rule.name + " gave nothing");
+  } else {
+    wrapped = replace_component(
+        type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
+  }
+  return autograd_interface.connect_conversion(std::move(wrapped), plain, kFromTensorNode);
+}
+
+void wrap_results(const TensorType& type, const Call& call, const ConvertedArguments& converted,
+                  tenon_value* results) {
+  const TensorType* rule = &type;
+  while (rule != nullptr && rule->descriptor.from_tensor == nullptr && !rule->keeps_one_tensor())
+    rule = rule->parent;
+  if (rule == nullptr) return;
+  for_each_result(call.implementation, results, [&](Tensor*& tensor) {
+    if (tensor == nullptr || tensor->typed()) return;
+    // What was changed in place comes back as the operand that holds it.
+    if (Tensor* operand = converted.operand_of(tensor)) {
+      tensor->release();
+      tensor = TensorRef(operand).give();
+      return;
+    }
+    const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));
+    tensor = wrap(type, *rule, *plain, converted.first(), call).give();
+  });
+}
+
+}  // namespace
+
+void run_fallback(const TensorType& type, const Call& call, tenon_value* results) {
+  const Implementation& implementation = call.implementation;
+  if (tracing()) {
+    trace(trace_event::fallback, implementation,
+          std::string("fallback ") + fallback_text(type.fallback()) + " of " + type.name,
+          type.provider);
+  }
+  const TraceDepth inside(tracing());
+  const ConvertedArguments converted(type, call);
+  const Rewritten written(call, converted.values());
+  tenon_error* error = nullptr;
+  Call again{implementation, converted.values(), results, &error};
+  again.written = &written.get();
+  const tenon_status status = redispatch(again);
+  if (status != TENON_OK) throw_status(status, error);
+  if (type.fallback() != TENON_FALLBACK_UNWRAP_REWRAP) return;
+  try {
+    wrap_results(type, call, converted, results);
+  } catch (...) {
+    release_results(implementation, results);
+    throw;
+  }
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,81 @@
+// The layers of an op call. A call goes through them in order; each is one function in one file and
+// may answer the call, change it, or pass it on by next().
+//
+//   trace        trace.cpp           tells who listens
+//   mode         modes.cpp           handlers in force for a scope of the thread
+//   typed        chain.cpp           overrides and handlers of the operands' types
+//   checks       change_check.cpp    refuses to change what is read-only
+//   autograd     autograd/record.cpp leaves a node, carries tangents
+//   mode_below   modes.cpp           handlers that are asked where a kernel would run
+//   kernel       kernel.cpp          runs the implementation
+//
+// A call that carries no flag of a layer does not see it; one without any goes straight to the
+// kernel (call.cpp). `tenon why` walks the same list.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/op.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "tenon/abi/error.h"
+#include "tenon/abi/value.h"
+
+namespace tenon::core {
+
+enum class LayerId : uint8_t { trace, mode, typed, checks, autograd, mode_below, kernel };
+inline constexpr size_t kLayerCount = 7;
+
+// A call on its way down.
+struct Call {
+  const Implementation& implementation;
+  const tenon_value* arguments;  // bound: one for each parameter
+  tenon_value* results;          // result_count slots
+  tenon_error** error;           // null: nobody reads it
+  uint32_t flags = 0;            // what thread and operands carry: kSpecialFlags are of layers
+  const AsWritten* written = nullptr;  // how the caller wrote it; null: not known
+  tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
+  uint8_t layer = 0;                   // the next to look at
+};
+
+struct Layer {
+  LayerId id;
+  uint32_t flags;  // calls that carry one of these go through it
+  tenon_status (*run)(Call& call) noexcept;
+};
+
+// Of every call that has come off the plain path: that of the last layer.
+inline constexpr uint32_t kKernelFlag = 1u << 28;
+inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE;
+inline constexpr uint32_t kAutogradFlags =
+    TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;
+inline constexpr uint32_t kSpecialFlags =
+    kTraceFlag | kModeFlag | TENON_TENSOR_TYPED | kCheckFlags | kAutogradFlags | kModeBelowFlag;
+
+// In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
+// it.
+extern const std::array<Layer, kLayerCount> layers;
+
+// Goes on with the next layer that the call has a flag of.
+inline tenon_status next(Call& call) noexcept {
+  const Layer* layer = &layers[call.layer];
+  while ((call.flags & layer->flags) == 0) ++layer;
+  call.layer = static_cast<uint8_t>(layer - layers.data() + 1);
+  return layer->run(call);
+}
+
+constexpr uint8_t first_layer(LayerId id) { return static_cast<uint8_t>(id); }
+constexpr uint8_t layer_after(LayerId id) {
+  return static_cast<uint8_t>(static_cast<uint8_t>(id) + 1);
+}
+
+// ---- the entries of those in dispatch ----
+tenon_status run_traced(Call& call) noexcept;
+tenon_status run_modes(Call& call) noexcept;
+tenon_status run_typed(Call& call) noexcept;
+tenon_status run_checks(Call& call) noexcept;
+tenon_status run_modes_below(Call& call) noexcept;
+tenon_status run_kernel(Call& call) noexcept;
+
+}  // namespace tenon::core
