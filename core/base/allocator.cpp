@@ -431,6 +431,7 @@ void release_cached(int64_t keep_limit) noexcept {
 
 void hold_allocator(bool hold) noexcept {
   using namespace allocation;
+  if constexpr (!kCaching) return;  // no lock is taken
   const auto change = [hold](std::mutex& mutex) { hold ? mutex.lock() : mutex.unlock(); };
   large_store().hold(hold);
   change(region.mutex);

@@ -1,7 +1,6 @@
 // Lazy loading, states, rivals, policies and threads.
 #include "core/plugin/plugin_manager.hpp"
 
-#include <chrono>
 #include <thread>
 
 #include "core/plugin/sha256.hpp"
@@ -693,19 +692,11 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(loser.reason, other.path()));
   }
 
-  TEST_CASE("a thousand ops load in a few milliseconds") {
-    double best = 1e9;
-    for (int i = 0; i < 10; ++i) {
-      World world;
-      world.folder.add("thousand");
-      REQUIRE(world.manager->list().size() == 1);
-      const auto start = std::chrono::steady_clock::now();
-      CHECK(world.manager->ensure_op("thousand.op500"));
-      const std::chrono::duration<double, std::milli> time =
-          std::chrono::steady_clock::now() - start;
-      best = std::min(best, time.count());
-      CHECK(world.registrar.names.size() == 1000);
-    }
-    MESSAGE("1000 ops loaded in " << best << " ms, the fake table included");
+  TEST_CASE("the first use of one of a thousand ops registers all of them") {
+    World world;
+    world.folder.add("thousand");
+    REQUIRE(world.manager->list().size() == 1);
+    CHECK(world.manager->ensure_op("thousand.op500"));
+    CHECK(world.registrar.names.size() == 1000);
   }
 }
