@@ -87,7 +87,7 @@ TEST_SUITE("foreign") {
     const Op describe("foreign_types.describe"), add("add"), mean("mean");
     const Tensor boxed = Op("foreign_types.box").call<Tensor>(tensor({1.0, 2.0}), "mine");
     CHECK(describe(boxed).text() == "mine");
-    CHECK(tenon::text_of(add(boxed, tensor({1.0, 1.0}))) == "Boxed(mine: tensor([2., 3.]))");
+    CHECK(tenon::text_of(add(boxed, tensor({1.0, 1.0}))) == "ForeignBox(mine: tensor([2., 3.]))");
     // A child here of a type from there: its overrides and casts take it, and the other way round.
     const Tensor here = Op("foreign_types.scalar").call<Tensor>(5, 2.0);
     const Tensor there = Op("tx.scalar").call<Tensor>(5, 2.0);
@@ -100,8 +100,9 @@ TEST_SUITE("foreign") {
     const Tensor tagged = Op("tx.make").call<Tensor>("Tagged", tensor({1.0}), "t");
     const Tensor labelled = Op("foreign_types.label").call<Tensor>(tensor({1.0}), "l");
     CHECK(describe(labelled * 2).text() == "l");
-    CHECK_THROWS_WITH_AS(describe(tagged), "expected Labelled, got Tagged", tenon::TypeError);
-    CHECK_THROWS_WITH_AS(Op("tx.tag")(labelled), "expected Tagged, got Labelled", tenon::TypeError);
+    CHECK_THROWS_WITH_AS(describe(tagged), "expected ForeignLabel, got Tagged", tenon::TypeError);
+    CHECK_THROWS_WITH_AS(Op("tx.tag")(labelled), "expected Tagged, got ForeignLabel",
+                         tenon::TypeError);
   }
 
   TEST_CASE("F-343 exceptions of a handler keep their kind across compilers and libraries") {
@@ -113,6 +114,6 @@ TEST_SUITE("foreign") {
     CHECK_THROWS_WITH_AS(abs(boxed), "an exception that is not a std::exception",
                          tenon::RuntimeError);
     CHECK_THROWS_WITH_AS(exp(boxed), "a value from abroad", tenon::ValueError);
-    CHECK(tenon::text_of(sqrt(boxed)) == "Boxed(mine: tensor([1.]))");
+    CHECK(tenon::text_of(sqrt(boxed)) == "ForeignBox(mine: tensor([1.]))");
   }
 }
