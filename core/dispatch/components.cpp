@@ -92,11 +92,7 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
 }
 
 std::string stored_type(const TensorFile& file, const std::string& name) {
-  const auto found =
-      std::find_if(file.metadata.begin(), file.metadata.end(), [&](const auto& entry) {
-        return entry.first.starts_with(kTypeKey) && entry.first.substr(kTypeKey.size()) == name;
-      });
-  return found == file.metadata.end() ? "" : found->second;
+  return file.metadata.find(std::string(kTypeKey) + name).value_or("");
 }
 
 namespace {
@@ -219,9 +215,10 @@ class Restoring {
 
 void restore_types(TensorFile& file) {
   std::vector<std::pair<std::string, std::string>> whole;
-  for (const auto& [key, text] : file.metadata) {
-    if (key.starts_with(kRestoreKey)) whole.emplace_back(key.substr(kRestoreKey.size()), text);
-  }
+  file.metadata.each([&](const std::string& key, std::string text) {
+    if (key.starts_with(kRestoreKey))
+      whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
+  });
   // Components before what they are of.
   std::stable_sort(whole.begin(), whole.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
