@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/tree.hpp"
@@ -120,8 +121,8 @@ class Restoring {
       fail("it is of type " + quote(type_name) +
            (plugin != nullptr && plugin->is_string() ? " of plugin " + quote(plugin->as_string())
                                                      : "") +
-           ", which is not available: " + error.message +
-           "; install that plugin, or name its folder in TENON_PLUGIN_PATH");
+           ", which is not available: " + error.message + "; install that plugin, or " +
+           plugin_folder_advice());
     }
     PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);

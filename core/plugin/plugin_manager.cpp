@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/environment.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
@@ -679,10 +680,11 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
     }
   }
   if (failure.problem.empty()) {
-    failure = make_failure(
-        PluginStage::Find, id, "",
-        "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
-        "install it in one of them, name its folder in TENON_PLUGIN_PATH, or load it by its path");
+    failure =
+        make_failure(PluginStage::Find, id, "",
+                     "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
+                     "install it in one of them, " + std::string(plugin_folder_advice()) +
+                         ", or load it by its path");
   }
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
