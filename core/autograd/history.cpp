@@ -10,6 +10,7 @@
 #include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
@@ -427,6 +428,7 @@ void refresh_stale(Tensor& tensor) {
   // Readers of one view may be the first to notice, all at once.
   static std::mutex refreshing;
   struct Old {
+  static const HeldAcrossFork held(refreshing);
     GraphNode* node = nullptr;
     ~Old() {
       if (node != nullptr) node->release();

@@ -742,6 +742,20 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
   waiting_.erase(self);
 }
 
+void PluginManager::forget_loaders() {
+  new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
+  const std::thread::id self = std::this_thread::get_id();
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Loading || record->loader == self) continue;
+    record->loader = {};
+    record->opened = true;  // its code may have run by half
+    record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
+                              "the process was forked while another thread loaded the plugin",
+                              "load the plugin before the fork"));
+  }
+}
+
 void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string& asked_by) {
   // While this thread waits, a scan may drop a record whose load has failed.
   const std::shared_ptr<Record> keep = record.shared_from_this();
