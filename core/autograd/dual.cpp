@@ -329,7 +329,7 @@ class Propagation {
     const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
                                          static_cast<int64_t>(given.size()), &error);
     if (status == TENON_OK) return;
-    add_error_context(&error, implementation_, status);
+    add_error_context(&error, implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
 

@@ -694,7 +694,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
                                              static_cast<int64_t>(gradients.size()), &error);
   }
   if (status != TENON_OK) {
-    add_error_context(&error, *implementation_, status);
+    add_error_context(&error, *implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
   check_answer(*this, answer);

@@ -232,7 +232,7 @@ TEST_SUITE("sdk/op") {
       CHECK(cause.kind() == error.kind());
       CHECK(std::string(cause.op()) == "view");
       CHECK(std::string(cause.provider()) == "math");
-      CHECK(std::string(cause.what()) == error.what());
+      CHECK(error.what() == "calls_failing(): " + std::string(cause.what()));
       CHECK(cause.cause().kind() == TENON_OK);
     }
   }
