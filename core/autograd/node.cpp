@@ -344,6 +344,19 @@ bool own_result(const SavedTensor& saved) {
 
 }  // namespace
 
+void OpNode::detach_saved(const Storage& storage) {
+  const Use use(*this);
+  if (!use.begun()) return;
+  for (size_t i = 0; i < saved_count_; ++i) {
+    SavedTensor& saved = saved_[i];
+    if (saved.kind == SavedTensor::Kind::ShapeOnly || saved.packs() || saved.tensor == nullptr ||
+        saved.tensor->storage != &storage || saved.tensor->typed())
+      continue;
+    Tensor* detached = make_detached(*saved.tensor).give();
+    std::exchange(saved.tensor, detached)->release();
+  }
+}
+
 namespace {
 
 [[noreturn, gnu::cold]] void fail_answer(const Node& node, const std::string& what) {

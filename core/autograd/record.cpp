@@ -140,6 +140,37 @@ class NewNode {
   OpNode* node_;
 };
 
+// Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
+bool may_be_saved(const Tensor& result) {
+  return result.storage != nullptr &&
+         (result.references.load(std::memory_order_relaxed) > 2 ||
+          result.storage->references.load(std::memory_order_relaxed) > 1);
+}
+
+// The nodes of a tensor and its base, kept while they get others.
+class OldHistory {
+ public:
+  OldHistory(const Tensor& tensor, const Tensor* base) {
+    keep(tensor.node);
+    if (base != nullptr) keep(base->node);
+  }
+  ~OldHistory() {
+    for (Node* node : nodes()) node->release();
+  }
+  OldHistory(const OldHistory&) = delete;
+  OldHistory& operator=(const OldHistory&) = delete;
+  std::span<Node* const> nodes() const { return {nodes_, count_}; }
+
+ private:
+  void keep(GraphNode* node) {
+    if (node == nullptr) return;
+    node->retain();
+    nodes_[count_++] = static_cast<Node*>(node);
+  }
+  Node* nodes_[2];
+  size_t count_ = 0;
+};
+
 bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
 }
@@ -636,7 +667,10 @@ class RecordedCall {
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
+      const TensorRef base(result.view_base);
+      const OldHistory before(result, base.get());
       rebase_history(result, node.get(), static_cast<uint32_t>(i), own_slot);
+      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node.get(), before.nodes());
     }
   }
 
