@@ -756,11 +756,13 @@ namespace {
 
 std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// "op(): ...", "... op 'op' ...", "[op::backward] ...": whether a message names the op.
+// "op(): ...", "... op 'op' ...", "... (thrown by 'op')", "[op::backward] ...": whether a message
+// names the op.
 bool names_op(std::string_view message, std::string_view op) {
   for (const std::string_view name : {last_word(op), op}) {
     const std::string called = std::string(name) + "(";
     if (message.starts_with(called) || message.find("op " + quote(name)) != message.npos ||
+        message.find("by " + quote(name)) != message.npos ||
         message.starts_with("[" + std::string(name) + "::"))
       return true;
   }

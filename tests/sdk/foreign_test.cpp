@@ -55,7 +55,7 @@ TEST_SUITE("foreign") {
     load_fixture("foreign");
     tenon_status kind = 0;
     std::string op;
-    CHECK(fail("value", kind, op) == "a value from abroad");
+    CHECK(fail("value", kind, op) == "fail(): a value from abroad");
     CHECK(kind == TENON_ERROR_VALUE);
     CHECK(op == "foreign.fail");
     CHECK(fail("standard", kind, op) == "a standard exception (thrown by 'foreign.fail')");
@@ -69,7 +69,7 @@ TEST_SUITE("foreign") {
     load_fixture("foreign");
     tenon_status kind = 0;
     std::string op;
-    CHECK(fail("nested", kind, op) == "mm(): inner sizes differ: [2, 3] and [2, 3]");
+    CHECK(fail("nested", kind, op) == "fail(): mm(): inner sizes differ: [2, 3] and [2, 3]");
     CHECK(kind == TENON_ERROR_VALUE);
     CHECK(op == "foreign.fail");  // mm stands in the cause
   }
@@ -100,8 +100,9 @@ TEST_SUITE("foreign") {
     const Tensor tagged = Op("tx.make").call<Tensor>("Tagged", tensor({1.0}), "t");
     const Tensor labelled = Op("foreign_types.label").call<Tensor>(tensor({1.0}), "l");
     CHECK(describe(labelled * 2).text() == "l");
-    CHECK_THROWS_WITH_AS(describe(tagged), "expected ForeignLabel, got Tagged", tenon::TypeError);
-    CHECK_THROWS_WITH_AS(Op("tx.tag")(labelled), "expected Tagged, got ForeignLabel",
+    CHECK_THROWS_WITH_AS(describe(tagged), "describe(): expected ForeignLabel, got Tagged",
+                         tenon::TypeError);
+    CHECK_THROWS_WITH_AS(Op("tx.tag")(labelled), "tag(): expected Tagged, got ForeignLabel",
                          tenon::TypeError);
   }
 

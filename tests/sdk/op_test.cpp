@@ -210,7 +210,7 @@ TEST_SUITE("sdk/op") {
   TEST_CASE("whatever a plugin throws arrives as the right kind, with op and provider") {
     const auto run = [](const char* how) { return refusal([&] { apply("throw", how); }); };
     CHECK(run("value").kind == TENON_ERROR_VALUE);
-    CHECK(run("value").text == "Shape mismatch!");
+    CHECK(run("value").text == "throw(): Shape mismatch!");
     CHECK(run("value").op == "fx.throw");
     CHECK(run("value").provider == "functions");
     CHECK(run("index").kind == TENON_ERROR_INDEX);
