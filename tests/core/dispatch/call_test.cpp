@@ -203,8 +203,8 @@ TEST_SUITE("dispatch/call") {
     CHECK(error->error.cause->error.op == "t.row");
     CHECK(error->error.cause->error.message == "row(): deep");
     // Of a chain the message has both ends.
-    add_error_context(&error, *ops["t.ruled"]->implementation.load(), TENON_ERROR_VALUE);
-    CHECK(error->error.message == "ruled(): row(): deep");
+    add_error_context(&error, *ops["t.count"]->implementation.load(), TENON_ERROR_VALUE);
+    CHECK(error->error.message == "count(): row(): deep");
     CHECK(error->error.cause->error.message == "first(): row(): deep");
     delete error;
     for (const char* named : {"row(): deep", "t.row() is deep", "the op 'row' is deep"}) {
