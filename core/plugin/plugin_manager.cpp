@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/environment.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
@@ -679,10 +680,11 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
     }
   }
   if (failure.problem.empty()) {
-    failure = make_failure(
-        PluginStage::Find, id, "",
-        "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
-        "install it in one of them, name its folder in TENON_PLUGIN_PATH, or load it by its path");
+    failure =
+        make_failure(PluginStage::Find, id, "",
+                     "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
+                     "install it in one of them, " + std::string(plugin_folder_advice()) +
+                         ", or load it by its path");
   }
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -738,6 +740,20 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
   waiting_[self] = &record;
   changed_.wait(lock, [&] { return record.state != PluginState::Loading; });
   waiting_.erase(self);
+}
+
+void PluginManager::forget_loaders() {
+  new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
+  const std::thread::id self = std::this_thread::get_id();
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Loading || record->loader == self) continue;
+    record->loader = {};
+    record->opened = true;  // its code may have run by half
+    record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
+                              "the process was forked while another thread loaded the plugin",
+                              "load the plugin before the fork"));
+  }
 }
 
 void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string& asked_by) {

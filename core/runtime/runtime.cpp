@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/registry.hpp"
@@ -87,6 +88,7 @@ class TableRegistrar final : public Registrar {
   }
 
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
 };
 
 // The name among `names` that it is, or ends: "nn.Linear" for Linear. Empty when there is none.
@@ -294,7 +296,8 @@ const Override& find_override(std::string_view key, std::string_view provider) {
 }
 
 void settle_rules(std::string_view op) {
-  static std::mutex settling;  // whoever comes last has looked last
+  static std::mutex settling;  // the last caller has looked last
+  static const HeldAcrossFork held(settling);
   const std::lock_guard lock(settling);
   const Override* rules = TypeTable::process().rules_of(op);
   Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,

@@ -469,6 +469,23 @@ TEST_SUITE("plugins/any_call") {
     });
   }
 
+  TEST_CASE("a refusal begins with the name of the op that was called") {
+    const Style style{{f32, f64, tenon::boolean, tenon::u8, tenon::i32, i64}, true, true};
+    each_call(style, 100, [](const Declared& op, const Call& call, const Outcome& found) {
+      const std::string named = op.name.substr(op.name.rfind('.') + 1) + "(";
+      const auto check = [&](const Outcome& outcome) {
+        CHECK_MESSAGE(outcome.refused.compare(0, outcome.refused.empty() ? 0 : named.size(),
+                                              outcome.refused.empty() ? "" : named) == 0,
+                      outcome.refused);
+      };
+      check(found);
+      if (op.operands == op.parameters.size() || call.size() != op.operands) return;
+      for (const tenon::DType dtype : {tenon::boolean, tenon::i8, f32})
+        check(run(op, cloned(call), tenon::empty_tensor({2, 1}, dtype).expand({2, 3})));
+      check(run(op, cloned(call), tenon::empty_tensor({5}, f64).requires_grad_()));
+    });
+  }
+
   TEST_CASE("narrow integers give what i64 gives, and refuse numbers that they cannot hold") {
     Style style{kIntegers};
     for (const bool extremes : {false, true}) {
