@@ -202,7 +202,7 @@ int run_config(const RunOptions& options) {
   result.train_count = dataset.train.count();
   result.test_count = dataset.test.count();
   if (!training) model.load(options.evaluate);
-  fit_labels(model, dataset);
+  fit_labels(config, model, dataset);
   std::optional<Loss> loss;
   if (config["loss"].defined()) loss.emplace(config["loss"]);
   result.has_loss = loss.has_value();
