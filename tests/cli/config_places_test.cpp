@@ -119,5 +119,20 @@ TEST_SUITE("config places") {
 "loss": "nn.functional.cross_entropy", "optimizer": {"type": "sgd", "learning_rate": 1}})");
     CHECK(contains(run_program_in(folder.path(), "run c.json").error,
                    "c.json:2:47: /data/label_column: there is no column 99"));
+    const auto run = [&](const std::string& line) {
+      folder.write("c.json", R"({"schema_version": 1, "seed": 3, "training": {"epochs": 1},
+"optimizer": {"type": "sgd", "learning_rate": 1},
+"model": {"type": "Linear", "in_features": 4, "out_features": 3},
+)" + line + "}");
+      return run_program_in(folder.path(), "run c.json -q").error;
+    };
+    CHECK(contains(run(R"("data": {"path": "gone.csv"}, "loss": "nn.functional.cross_entropy")"),
+                   "c.json:4:18: /data/path: "));
+    CHECK(contains(run(R"("data": {"path": "blobs.csv"},
+"loss": {"op": "nn.functional.cross_entropy", "options": {"reduction": "maximum"}})"),
+                   "c.json:5:9: /loss: "));
+    CHECK(contains(run(R"("data": {"path": "blobs.csv"}, "loss": "nn.functional.cross_entropy",
+"output": {"weights": "nowhere/w"})"),
+                   "c.json:5:23: /output/weights: cannot write"));
   }
 }

@@ -66,6 +66,16 @@ TEST_SUITE("terminal") {
     CHECK(contains(shown({"show", "a\xf9z"}), "a\\xf9z"));
   }
 
+  TEST_CASE("the title of a learning curve is text that XML can hold") {
+    const Workspace folder(true);
+    std::filesystem::copy_file(folder.path("blobs.json"), folder.path("a\033\371&.json"));
+    const Outcome outcome =
+        run_program_in(folder.path(), "run \"$(printf 'a\\033\\371&.json')\" -q --plot c.svg");
+    CHECK(outcome.code == 0);
+    CHECK(contains(folder.read("c.svg"), "<title>a\\x1b\\xf9&amp;.json</title>"));
+    CHECK(is_printable(folder.read("c.svg")));
+  }
+
   TEST_CASE("keys, values and paths of a config") {
     const Workspace folder(true);
     const std::string hostile = kHostile;

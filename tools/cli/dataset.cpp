@@ -11,6 +11,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/text.hpp>
 
+#include "config_place.hpp"
 #include "files.hpp"
 #include "text.hpp"
 
@@ -88,11 +89,15 @@ Samples read_samples(const Tree& data) {
   const std::string path = data["path"].text();
   Samples samples;
   if (data["format"].text() == "npy") {
-    samples.inputs = tenon::contiguous_as(tenon::data::read_npy(path), tenon::f32);
-    samples.labels = tenon::data::read_npy(data["labels"].text());
+    const auto read = [](const Tree& file) {
+      return at_place(file, [&] { return tenon::data::read_npy(file.text()); });
+    };
+    samples.inputs = tenon::contiguous_as(read(data["path"]), tenon::f32);
+    samples.labels = read(data["labels"]);
     check_labels(data, samples.inputs.sizes(), samples.labels.sizes());
   } else {
-    const Tensor table = tenon::data::read_csv(path, data["header"].truth());
+    const Tensor table =
+        at_place(data["path"], [&] { return tenon::data::read_csv(path, data["header"].truth()); });
     const int64_t columns = table.size(1);
     const int64_t label = find_label_column(
         data, columns, [&] { return tenon::data::parse_csv_header(read_file(path)); });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config_place.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -32,10 +33,12 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
     value.as.tree = const_cast<tenon_tree*>(settings_["options"][name].handle());
   }
   tenon_value results[tenon::detail::max_results]{};
-  tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
-                       static_cast<const tenon_string*>(names.data()),
-                       static_cast<const tenon_value*>(values.data()),
-                       static_cast<int64_t>(names.size()), results);
+  at_place(settings_, [&] {
+    tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
+                         static_cast<const tenon_string*>(names.data()),
+                         static_cast<const tenon_value*>(values.data()),
+                         static_cast<int64_t>(names.size()), results);
+  });
   const Tensor loss = tenon::Value(results[0]).tensor();
   if (!loss.defined() || loss.numel() != 1) {
     throw tenon::ValueError(settings_.place() + ": " + op_.name() +
