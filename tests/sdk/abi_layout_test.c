@@ -193,7 +193,8 @@ SLOT(op_call_filled, 160);
 SLOT(dispatch_disable, 161);
 SLOT(op_returns_tuple, 163);
 SLOT(type_find_layout, 164);
-SIZE(tenon_host, 16 + 8 * 165);
+SLOT(machine_isa, 165);
+SIZE(tenon_host, 16 + 8 * 166);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -460,6 +460,10 @@
   /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
    * type has another layout of them. A layout of size 0 reads nothing and fits. */                \
   X(0, tenon_status, type_find_layout,                                                             \
-    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
+    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))   \
+  /* ---- kernels ---- */                                                                          \
+  /* The TENON_ISA_ number of the loops that run: the best of the machine, or less where the       \
+   * environment variable TENON_ISA says so. [any-thread] */                                       \
+  X(0, uint32_t, machine_isa, (void))
 
 #endif
