@@ -352,7 +352,7 @@ Tree describe_runtime() {
                              std::to_string(TENON_VERSION_MINOR) + "." +
                              std::to_string(TENON_VERSION_PATCH));
   tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
-  tree.member("isa", isa_text(loop_isa())).member("threads", thread_count());
+  tree.member("isa", isa_text(machine_isa())).member("threads", thread_count());
   tree.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
     tree.begin_object()

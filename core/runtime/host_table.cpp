@@ -24,6 +24,7 @@
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"

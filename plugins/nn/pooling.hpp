@@ -34,11 +34,6 @@ inline void check_pool_input(const char* op, const Tensor& input, int64_t dimens
   }
 }
 
-// Planes for one thread.
-inline int64_t plane_grain(int64_t work) {
-  return std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1));
-}
-
 // The windows of a 2-D pool over an input of shape [..., height, width].
 struct Windows {
   int64_t kernel[2], stride[2], padding[2], dilation[2], in[2], out[2];

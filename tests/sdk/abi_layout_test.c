@@ -195,7 +195,8 @@ SLOT(op_returns_tuple, 163);
 SLOT(type_find_layout, 164);
 SLOT(tree_place, 165);
 SLOT(text_printable, 169);
-SIZE(tenon_host, 16 + 8 * 170);
+SLOT(machine_isa, 170);
+SIZE(tenon_host, 16 + 8 * 171);
 
 /* ---- codes that are written into files and plugins ---- */
 

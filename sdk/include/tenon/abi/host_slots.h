@@ -482,6 +482,10 @@
   /* The text for a terminal: what it would obey, and bytes that are not UTF-8, written as         \
    * escapes; line breaks and tabs stay. Gives a string. Any thread. */                            \
   X(0, tenon_status, text_printable,                                                               \
-    (const char* bytes, int64_t length, tenon_value* text, tenon_error** error))
+    (const char* bytes, int64_t length, tenon_value* text, tenon_error** error))                   \
+  /* ---- kernels ---- */                                                                          \
+  /* The TENON_ISA_ number of the loops that run: the best of the machine, or less where the       \
+   * environment variable TENON_ISA says so. [any-thread] */                                       \
+  X(0, uint32_t, machine_isa, (void))
 
 #endif
