@@ -33,12 +33,9 @@ struct Geometry {
       stride[i] = strides[i];
       padding[i] = paddings[i];
       dilation[i] = dilations[i];
-      if (stride[i] < 1) refuse("stride must be positive, got " + std::to_string(stride[i]));
-      if (dilation[i] < 1) refuse("dilation must be positive, got " + std::to_string(dilation[i]));
-      if (padding[i] < 0) refuse("padding must not be negative, got " + std::to_string(padding[i]));
-      check_setting(op, "stride", stride[i]);
-      check_setting(op, "dilation", dilation[i]);
-      check_setting(op, "padding", padding[i]);
+      check_setting(op, "stride", stride[i], 1);
+      check_setting(op, "dilation", dilation[i], 1);
+      check_setting(op, "padding", padding[i], 0);
     }
     const int64_t* size = input.data() + (batched ? 1 : 0);
     batch = batched ? input[0] : 1;
@@ -59,8 +56,8 @@ struct Geometry {
     }
     if (kernel_height < 1 || kernel_width < 1)
       refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
-    check_setting(op, "the kernel height", kernel_height);
-    check_setting(op, "the kernel width", kernel_width);
+    check_setting(op, "the kernel height", kernel_height, 1);
+    check_setting(op, "the kernel width", kernel_width, 1);
     out_height = out_size(height, kernel_height, 0, input);
     out_width = out_size(width, kernel_width, 1, input);
   }

@@ -47,22 +47,13 @@ struct Windows {
       padding[i] = paddings[i];
       dilation[i] = dilations ? (*dilations)[i] : 1;
       in[i] = input[input.size() - 2 + i];
-      if (kernel[i] < 1)
-        throw tenon::ValueError(name + "kernel_size must be positive, got " +
-                                std::to_string(kernel[i]));
-      if (stride[i] < 1)
-        throw tenon::ValueError(name + "stride must be positive, got " + std::to_string(stride[i]));
-      if (dilation[i] < 1) {
-        throw tenon::ValueError(name + "dilation must be positive, got " +
-                                std::to_string(dilation[i]));
-      }
+      check_setting(op, "kernel_size", kernel[i], 1);
+      check_setting(op, "stride", stride[i], 1);
+      check_setting(op, "dilation", dilation[i], 1);
       if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
-        throw tenon::ValueError(name + "padding must be at most half of kernel_size " +
+        throw tenon::ValueError(name + "padding must be from 0 to half of kernel_size " +
                                 std::to_string(kernel[i]) + ", got " + std::to_string(padding[i]));
       }
-      check_setting(op, "kernel_size", kernel[i]);
-      check_setting(op, "stride", stride[i]);
-      check_setting(op, "dilation", dilation[i]);
       // With ceil_mode a window may reach beyond the padding, so that an input smaller than it has
       // one.
       const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 +
