@@ -193,7 +193,10 @@ SLOT(op_call_filled, 160);
 SLOT(dispatch_disable, 161);
 SLOT(op_returns_tuple, 163);
 SLOT(type_find_layout, 164);
-SIZE(tenon_host, 16 + 8 * 165);
+SLOT(context_kept_result, 165);
+SLOT(op_parameter, 166);
+SLOT(module_attribute, 167);
+SIZE(tenon_host, 16 + 8 * 168);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -460,6 +460,19 @@
   /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
    * type has another layout of them. A layout of size 0 reads nothing and fits. */                \
   X(0, tenon_status, type_find_layout,                                                             \
-    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
+    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))   \
+  /* ---- reads by name or index that are checked ---- */                                          \
+  /* Borrowed; null where the result is not a tensor or `saves` does not keep it. IndexError       \
+   * beyond the results; in backward and jvp only. Calling thread only. */                         \
+  X(0, tenon_status, context_kept_result,                                                          \
+    (const tenon_context* context, int64_t index, tenon_tensor** result, tenon_error** error))     \
+  /* The place of a parameter of the op. IndexError when it has none of the name. Any thread. */   \
+  X(0, tenon_status, op_parameter,                                                                 \
+    (const tenon_op* op, const char* name, int64_t length, int64_t* index, tenon_error** error))   \
+  /* Borrowed; valid as long as the module. IndexError when its type has no attribute of the name. \
+   * Any thread. */                                                                                \
+  X(0, tenon_status, module_attribute,                                                             \
+    (const tenon_module* module, const char* name, int64_t length, const tenon_value** value,      \
+     tenon_error** error))
 
 #endif
