@@ -10,10 +10,12 @@
 namespace nn {
 
 using tenon::Context;
+using tenon::ContextOf;
 using tenon::DType;
 using tenon::IntList;
 using tenon::Tensor;
 using tenon::TensorList;
+using namespace tenon::literals;
 
 std::string shape_text(IntList shape);
 inline std::string shape_text(const Tensor& tensor) { return shape_text(tensor.shape()); }
