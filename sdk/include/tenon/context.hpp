@@ -12,9 +12,6 @@ TENON_NAMESPACE_BEGIN
 
 namespace detail {
 
-template <class T>
-decltype(auto) from_value(const tenon_value& value);
-
 // "int", "std::vector<double>": as the compiler writes it, for checks and messages.
 template <class T>
 constexpr std::string_view type_name() {
@@ -68,19 +65,6 @@ class Context {
                   "names");
     return reinterpret_cast<const Tensor&>(context_);
   }
-  // Argument `i` of the call, as bound. IndexError beyond the parameters; RuntimeError in rules for
-  // a tensor that neither the op's `saves` nor forward kept.
-  template <class T>
-  T argument(int64_t i) const {
-    return detail::from_value<T>(value(i));
-  }
-  // Undefined where the call had none, or where `saves` keeps it for another input only.
-  const Tensor& tensor(int64_t i) const {
-    return reinterpret_cast<const Tensor&>(value(i).as.tensor);
-  }
-  bool is_none(int64_t i) const { return value(i).tag == TENON_VALUE_NONE; }
-  // An operand that may be a tensor or a number.
-  Argument operand(int64_t i) const { return Argument(value(i)); }
   // In backward and jvp: result `i`, undefined where it is not a tensor or `saves` does not keep
   // it. IndexError beyond the results.
   Tensor result(int64_t i = 0) const {

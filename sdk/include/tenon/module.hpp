@@ -52,10 +52,6 @@ class Module {
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
 
   std::string type() const { return host().module_type(required()); }
-  template <class T>
-  T attribute(int64_t i) const {
-    return detail::from_value<T>(host().module_attributes(required())[i]);
-  }
   // An attribute by name, as one of the types of sdk/README.md; text and lists are the module's.
   // IndexError when the type has none of the name, TypeError when it is of another type. For code
   // that knows the type at compile time ModuleOf has the attributes by name.
