@@ -24,6 +24,7 @@
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
@@ -82,7 +83,7 @@ void require_gradients(const Tensor* tensor) {
 }
 
 // The place of a parameter; IndexError when there is none of the name.
-int64_t place_of(const Schema& schema, std::string_view name) {
+int64_t parameter_place(const Schema& schema, std::string_view name) {
   std::vector<std::string_view> names;
   for (const Parameter& parameter : schema.parameters) {
     if (parameter.name == name) return static_cast<int64_t>(names.size());
@@ -569,7 +570,7 @@ tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, 
     require_not_null(op, "the op");
     const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
     require_not_null(implementation, "the implementation of the op");
-    *index = place_of(implementation->schema, {name, static_cast<size_t>(length)});
+    *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
   });
 }
 
@@ -633,6 +634,38 @@ tenon_string tree_key(const tenon_tree* tree, int64_t index) {
   return {key.data(), static_cast<int64_t>(key.size())};
 }
 
+tenon_status tree_place(const tenon_tree* tree, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tree, "the tree");
+    *text = make_string(place_of(*tree));
+  });
+}
+tenon_status tree_create(const tenon_string* keys, const tenon_value* values, int64_t count,
+                         tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] {
+    const auto of = [&](auto* list) { return std::span(list, static_cast<size_t>(count)); };
+    *tree = (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
+  });
+}
+
+// ---- words in messages ----
+
+tenon_status text_suggestion(const char* word, int64_t length, const tenon_string* candidates,
+                             int64_t count, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    Words words;
+    for (int64_t i = 0; i < count; ++i)
+      words.emplace_back(candidates[i].data, static_cast<size_t>(candidates[i].length));
+    *text = make_string(suggestion({word, static_cast<size_t>(length)}, words));
+  });
+}
+tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    *text = make_string(printable({bytes, static_cast<size_t>(length)}));
+  });
+}
+
 // ---- listings and configuration ----
 
 tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree,
@@ -655,6 +688,12 @@ tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
     apply_config(*config);
+  });
+}
+tenon_status config_apply_lazily(const tenon_tree* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config_lazily(*config);
   });
 }
 
@@ -692,7 +731,8 @@ tenon_status module_attribute(const tenon_module* module, const char* name, int6
                               const tenon_value** value, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    const int64_t place = place_of(module->type->schema, {name, static_cast<size_t>(length)});
+    const int64_t place =
+        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
     *value = module->attributes.data() + place;
   });
 }
