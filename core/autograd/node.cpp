@@ -48,11 +48,28 @@ constexpr uint32_t kPlainTags = 1u << TENON_VALUE_NONE | 1u << TENON_VALUE_BOOL 
                                 1u << TENON_VALUE_INT | 1u << TENON_VALUE_FLOAT |
                                 1u << TENON_VALUE_DTYPE;
 constexpr uint32_t kCopiedTags = 1u << TENON_VALUE_STRING | 1u << TENON_VALUE_BOOL_LIST |
-                                 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
+                                 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST |
+                                 1u << TENON_VALUE_STRING_LIST;
 
 size_t copied_bytes(const tenon_value& value) {
+  if (value.tag == TENON_VALUE_STRING_LIST) [[unlikely]] {
+    size_t bytes = value.length * sizeof(tenon_string);
+    for (uint32_t i = 0; i < value.length; ++i)
+      bytes += static_cast<size_t>(value.as.strings[i].length);
+    return bytes;
+  }
   const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
   return bytes ? value.length : value.length * size_t{8};
+}
+// What follows the strings that were copied: their characters, to which they then point.
+void copy_characters(tenon_string* strings, uint32_t count) {
+  char* to = reinterpret_cast<char*>(strings + count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto length = static_cast<size_t>(strings[i].length);
+    if (length != 0) std::memcpy(to, strings[i].data, length);
+    strings[i].data = to;
+    to += length;
+  }
 }
 
 [[noreturn]] void fail_released(const char* name) {
@@ -160,7 +177,12 @@ OpNode* OpNode::create(const Implementation& implementation, const tenon_value* 
     node->arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
     if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
     const size_t size = copied_bytes(value);
-    std::memcpy(own, value.as.pointer, size);
+    if (value.tag == TENON_VALUE_STRING_LIST) [[unlikely]] {
+      std::memcpy(own, value.as.strings, value.length * sizeof(tenon_string));
+      copy_characters(reinterpret_cast<tenon_string*>(own), value.length);
+    } else {
+      std::memcpy(own, value.as.pointer, size);
+    }
     node->arguments_[i].as.pointer = own;
     own += aligned(size);
   }

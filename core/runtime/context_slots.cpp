@@ -87,6 +87,20 @@ tenon_tensor* context_result(const tenon_context* context, int64_t index) {
   return context->rule == nullptr ? nullptr : context->rule->result(index);
 }
 
+tenon_status context_kept_result(const tenon_context* context, int64_t index, tenon_tensor** result,
+                                 tenon_error** error) {
+  return guarded(error, [&] {
+    if (context->rule == nullptr) fail_phase(context, "reading a result", "backward and jvp");
+    const auto count = static_cast<int64_t>(context->implementation->schema.returns.size());
+    if (index < 0 || index >= count) {
+      throw Error(TENON_ERROR_INDEX, "result " + std::to_string(index) + " of " + op_of(context) +
+                                         " is asked for, which has " + std::to_string(count) +
+                                         (count == 1 ? " result" : " results"));
+    }
+    *result = context->rule->result(index);
+  });
+}
+
 int64_t context_slot_count(const tenon_context* context) {
   if (context->rule != nullptr) return context->rule->slot_count();
   int64_t slots = 0;

@@ -82,6 +82,17 @@ void require_gradients(const Tensor* tensor) {
                                     "project_gradient");
 }
 
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : schema.parameters) {
+    if (parameter.name == name) return static_cast<int64_t>(names.size());
+    names.push_back(parameter.name);
+  }
+  throw Error(TENON_ERROR_INDEX,
+              "'" + schema.name + "' has no parameter " + quote(name) + suggestion(name, names));
+}
+
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
   if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
   return {tensors, static_cast<size_t>(count)};
@@ -553,6 +564,16 @@ int32_t op_returns_tuple(const tenon_op* op) {
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
 }
 
+tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(op, "the op");
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    require_not_null(implementation, "the implementation of the op");
+    *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
+  });
+}
+
 // ---- threads, randomness, log ----
 
 tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
@@ -705,6 +726,15 @@ void module_release(tenon_module* module) {
 const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
 const tenon_value* module_attributes(const tenon_module* module) {
   return module->attributes.data();
+}
+tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
+                              const tenon_value** value, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const int64_t place =
+        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
+    *value = module->attributes.data() + place;
+  });
 }
 tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
                                        tenon_error** error) {
