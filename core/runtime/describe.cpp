@@ -220,7 +220,7 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
     if (parameter.has_default) tree.member("default", parameter.default_value.text);
     tree.end_object();
   }
-  tree.end_array().key("returns").begin_array();
+  tree.end_array().member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
   for (const SchemaType& type : schema.returns) {
     tree.begin_object();
     put_type(tree, type);
@@ -235,7 +235,9 @@ void put_parts_of(TreeBuilder& tree, const Facts& facts) {
   tree.member("name", facts.name()).member("schema", facts.schema);
   if (!facts.samples.empty()) tree.member("samples", facts.samples);
   try {
-    put_parts(tree, parse_schema(facts.schema));
+    const Schema schema = parse_schema(facts.schema);
+    put_parts(tree, schema);
+    if constexpr (std::is_same_v<Facts, OpFacts>) tree.member("method", is_method(schema));
   } catch (const Error& error) {
     tree.member("fault", error.message);
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/plugin.hpp>
+#include "own_ops.hpp"
 
 namespace nn {
 
