@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <unordered_set>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -315,6 +316,33 @@ void TypeTable::set_completer(std::function<bool(std::string_view)> completer) {
 
 void TypeTable::set_rule(Rule rule) { rule_ = std::move(rule); }
 
+namespace {
+
+// Each type after its parent; types that descend from themselves follow none.
+std::vector<const tenon_type_descriptor*> parents_first(
+    std::span<const tenon_type_descriptor* const> types) {
+  std::unordered_map<std::string_view, const tenon_type_descriptor*> by_name;
+  for (const tenon_type_descriptor* type : types) {
+    if (type->name != nullptr) by_name.emplace(type->name, type);
+  }
+  const auto parent_of = [&](const tenon_type_descriptor* type) -> const tenon_type_descriptor* {
+    if (type->parent == nullptr) return nullptr;
+    const auto found = by_name.find(type->parent);
+    return found == by_name.end() ? nullptr : found->second;
+  };
+  std::vector<const tenon_type_descriptor*> ordered, lineage;
+  std::unordered_set<const tenon_type_descriptor*> placed;
+  for (const tenon_type_descriptor* type : types) {
+    lineage.clear();
+    for (; type != nullptr && placed.insert(type).second; type = parent_of(type))
+      lineage.push_back(type);
+    ordered.insert(ordered.end(), lineage.rbegin(), lineage.rend());
+  }
+  return ordered;
+}
+
+}  // namespace
+
 TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                        std::span<const tenon_type_descriptor* const> types,
                                        std::span<const tenon_override_descriptor* const> overrides,
@@ -338,7 +366,7 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
   if (types_.size() + types.size() > kChunk * kChunks)
     throw Error(TENON_ERROR_VALUE, "there are too many tensor types");
 
-  for (const tenon_type_descriptor* given : types) {
+  for (const tenon_type_descriptor* given : parents_first(types)) {
     auto type = std::make_unique<TensorType>();
     type->descriptor = copy_descriptor(*given);
     const tenon_type_descriptor& descriptor = type->descriptor;
@@ -359,12 +387,10 @@ TypeTable::Prepared TypeTable::prepare(const std::string& provider,
       type->parent = find_type(descriptor.parent);
       if (type->parent == nullptr) {
         const std::string_view parent = descriptor.parent;
-        for (const tenon_type_descriptor* later : types) {
-          if (later->name != nullptr && later->name == parent) {
-            throw Error(TENON_ERROR_VALUE,
-                        what + ": its parent " + quote(parent) +
-                            " stands after it or descends from it; "
-                            "list parents before their children, without cycles");
+        for (const tenon_type_descriptor* other : types) {
+          if (other->name != nullptr && other->name == parent) {
+            throw Error(TENON_ERROR_VALUE, what + ": its parent " + quote(parent) +
+                                               " descends from it; declare parents without cycles");
           }
         }
         throw Error(TENON_ERROR_VALUE, what + ": no type is named " + quote(parent) +

@@ -474,9 +474,8 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   const std::string text = differences.text();
   if (text.empty()) return;
   fail(PluginStage::Register, "it registers other than it declares: " + text,
-       "name in TENON_PLUGIN's list, and in that of types and overrides which TENON_PLUGIN_TYPES "
-       "and TENON_PLUGIN_FULL take, what TENON_OP, TENON_TYPE and the like have declared, and "
-       "nothing else");
+       "make its facts and its table agree; TENON_OP, TENON_MODULE, TENON_TYPE and TENON_OVERRIDE "
+       "write both");
 }
 
 void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {

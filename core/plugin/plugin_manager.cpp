@@ -804,6 +804,15 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
   }
 }
 
+void Registration::sort_by_name() {
+  const auto by_schema = [](const auto* item) { return schema_name(item->schema); };
+  std::ranges::sort(ops, {}, by_schema);
+  std::ranges::sort(modules, {}, by_schema);
+  std::ranges::sort(types, {}, [](const auto* type) { return std::string_view(type->name); });
+  std::ranges::sort(overrides, {},
+                    [](const auto* entry) { return override_key(entry->schema, entry->types); });
+}
+
 // Loads the record unless that is done, and registers what of it is chosen and not there yet: all
 // of it after a load, some of it when a policy has changed since.
 void PluginManager::load_now(Lock& lock, Record& record, const std::string& asked_by) {
@@ -833,6 +842,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
       if (policies_->disabling(record, {schema_name(schema), key}, nullptr) == nullptr)
         chosen_items.overrides.push_back(table.overrides[i]);
     }
+    chosen_items.sort_by_name();
   };
   const bool first = record.loaded.table == nullptr;
   if (!first) {

@@ -34,6 +34,8 @@ struct Registration {
   bool empty() const {
     return ops.empty() && modules.empty() && types.empty() && overrides.empty();
   }
+  // The order in a plugin's table is that of its link, which decides nothing.
+  void sort_by_name();
 };
 
 // Where it goes: the tables, behind an interface because plugins come before them.

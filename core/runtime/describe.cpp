@@ -223,7 +223,11 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
     if (parameter.has_default) tree.member("default", parameter.default_value.text);
     tree.end_object();
   }
-  tree.end_array().key("returns").begin_array();
+  tree.end_array()
+      .member("method", is_method(schema))
+      .member("returns_tuple", schema.returns_tuple)
+      .key("returns")
+      .begin_array();
   for (const SchemaType& type : schema.returns) {
     tree.begin_object();
     put_type(tree, type);

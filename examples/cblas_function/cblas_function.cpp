@@ -59,5 +59,4 @@ struct QuadraticForm {
 };
 TENON_OP(QuadraticForm)
 
-#define CBLAS_FUNCTION(op, module) op(QuadraticForm)
-TENON_PLUGIN(cblas_function, "1.0.0", CBLAS_FUNCTION)
+TENON_PLUGIN(cblas_function, "1.0.0")

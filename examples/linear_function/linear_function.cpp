@@ -31,5 +31,4 @@ struct LinearFunction {
 };
 TENON_OP(LinearFunction)
 
-#define LINEAR_FUNCTION(op, module) op(LinearFunction)
-TENON_PLUGIN(linear_function, "1.0.0", LINEAR_FUNCTION)
+TENON_PLUGIN(linear_function, "1.0.0")

@@ -38,5 +38,4 @@ struct MulConstantLazy {
 };
 TENON_OP(MulConstantLazy)
 
-#define MUL_CONSTANT(op, module) op(MulConstant) op(MulConstantLazy)
-TENON_PLUGIN(mul_constant, "1.0.0", MUL_CONSTANT)
+TENON_PLUGIN(mul_constant, "1.0.0")

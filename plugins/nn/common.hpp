@@ -9,6 +9,8 @@
 #include <tenon/kernel/view.hpp>
 #include <tenon/plugin.hpp>
 
+#include "own_ops.hpp"
+
 namespace nn {
 
 using tenon::Context;

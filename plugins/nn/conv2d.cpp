@@ -301,7 +301,8 @@ struct Settings {
         dilation(c["dilation"_arg]),
         groups(c["groups"_arg]) {}
   Tensor convolve(const Tensor& input, const Tensor& weight) const {
-    return tenon::nn::functional::conv2d(input, weight, {}, stride, padding, dilation, groups);
+    return tenon::nn::functional::conv2d(input, weight, Tensor(), stride, padding, dilation,
+                                         groups);
   }
   Tensor input(IntList size, const Tensor& weight, const Tensor& grad_output) const {
     return tenon::nn::functional::conv2d_input(size, weight, grad_output, stride, padding, dilation,

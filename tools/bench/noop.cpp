@@ -133,9 +133,4 @@ TENON_TYPE(ForwardingTensor)
 TENON_OVERRIDE(AddScalarTensors)
 TENON_OVERRIDE(MeanOfScalarTensor)
 
-#define BENCH_LIST(op, module) \
-  op(First) op(Nothing) op(Fresh) op(Mish) op(MulConstant) op(LinearFunction) op(MakeTyped)
-#define BENCH_TYPES(type, override)                                                    \
-  type(ScalarTensor) type(SubTensor) type(ForwardingTensor) override(AddScalarTensors) \
-      override(MeanOfScalarTensor)
-TENON_PLUGIN_TYPES(bench, "1.0.0", BENCH_LIST, BENCH_TYPES)
+TENON_PLUGIN(bench, "1.0.0")

@@ -35,8 +35,8 @@
 #pragma once
 
 #include "tenon/elementwise.hpp"
-#include "tenon/facts.hpp"
 #include "tenon/forms.hpp"
+#include "tenon/registration.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -320,11 +320,5 @@ using wrap_tenon_function = detail::WrappedFunction<function>;
 
 TENON_NAMESPACE_END
 
-// Turns a definition into a descriptor and its facts. At global scope, once in the plugin; the name
-// is what TENON_PLUGIN's list says.
-#define TENON_OP(Definition)                                              \
-  TENON_FACTS_PLACE static constexpr auto tenon_fact_##Definition =       \
-      ::tenon::detail::make_facts<::tenon::detail::OpFact<Definition>>(); \
-  extern "C" __attribute__((visibility("hidden")))                        \
-  const tenon_op_descriptor tenon_op_##Definition;                        \
-  const tenon_op_descriptor tenon_op_##Definition = ::tenon::detail::make_op<Definition>();
+// Defines and registers an op. At global scope, once for a definition; in any file of the plugin.
+#define TENON_OP(Definition) TENON_REGISTER(op, Definition, OpFact, make_op)

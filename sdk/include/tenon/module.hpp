@@ -314,11 +314,6 @@ struct ModuleFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
-// Turns a module definition into a descriptor and its facts. At global scope, once in the plugin.
-#define TENON_MODULE(Definition)                                              \
-  TENON_FACTS_PLACE static constexpr auto tenon_module_fact_##Definition =    \
-      ::tenon::detail::make_facts<::tenon::detail::ModuleFact<Definition>>(); \
-  extern "C" __attribute__((visibility("hidden")))                            \
-  const tenon_module_descriptor tenon_module_##Definition;                    \
-  const tenon_module_descriptor tenon_module_##Definition =                   \
-      ::tenon::detail::make_module<Definition>();
+// Defines and registers a module. At global scope, once for a definition; in any file of the
+// plugin.
+#define TENON_MODULE(Definition) TENON_REGISTER(module, Definition, ModuleFact, make_module)

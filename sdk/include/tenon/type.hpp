@@ -880,19 +880,7 @@ struct OverrideFact {
 }  // namespace detail
 TENON_NAMESPACE_END
 
-// Turn definitions into descriptors and their facts. At global scope, once in the plugin; the names
-// are what TENON_PLUGIN_TYPES's list says.
-#define TENON_TYPE(Definition)                                              \
-  TENON_FACTS_PLACE static constexpr auto tenon_type_fact_##Definition =    \
-      ::tenon::detail::make_facts<::tenon::detail::TypeFact<Definition>>(); \
-  extern "C" __attribute__((visibility("hidden")))                          \
-  const tenon_type_descriptor tenon_type_##Definition;                      \
-  const tenon_type_descriptor tenon_type_##Definition = ::tenon::detail::make_type<Definition>();
-
-#define TENON_OVERRIDE(Definition)                                              \
-  TENON_FACTS_PLACE static constexpr auto tenon_override_fact_##Definition =    \
-      ::tenon::detail::make_facts<::tenon::detail::OverrideFact<Definition>>(); \
-  extern "C" __attribute__((visibility("hidden")))                              \
-  const tenon_override_descriptor tenon_override_##Definition;                  \
-  const tenon_override_descriptor tenon_override_##Definition =                 \
-      ::tenon::detail::make_override<Definition>();
+// Define and register a tensor type, an override. At global scope, once for a definition; in any
+// file of the plugin and in any order.
+#define TENON_TYPE(Definition) TENON_REGISTER(type, Definition, TypeFact, make_type)
+#define TENON_OVERRIDE(Definition) TENON_REGISTER(override, Definition, OverrideFact, make_override)

@@ -246,7 +246,7 @@ class Argument {
   Argument(const std::optional<T>& optional) : Argument(none) {
     if (optional) *this = Argument(*optional);
   }
-  explicit Argument(const tenon_value& value) : value_(value) {}
+  explicit constexpr Argument(const tenon_value& value) : value_(value) {}
   const tenon_value& value() const { return value_; }
 
  private:
@@ -258,6 +258,8 @@ class Argument {
 };
 
 namespace detail {
+// The default of a parameter that a call leaves out.
+inline constexpr Argument not_given{tenon_value{TENON_VALUE_TAG_COUNT, 0, {0}}};
 // What kind of value it is, as messages say it: "int", "list of Tensors".
 inline const char* kind_text(const tenon_value& value) {
   constexpr const char* kinds[] = {"none",           "bool",         "int",
