@@ -18,6 +18,7 @@
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
@@ -156,7 +157,7 @@ class JvpRule final : public RuleState {
                                     [&](Tensor** place) { return *place == tensor; });
     return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
   }
-  FunctionNotes* kept() override { return call_.notes; }
+  FunctionContext* function_context() override { return call_.function; }
 
  private:
   Tensor* hold(TensorRef tensor) {
@@ -313,7 +314,7 @@ class Propagation {
 
   void compute_by_rule() {
     // A Function is handed zeros for tensors without a tangent, unless it declined.
-    const bool zeros = call_.notes != nullptr && call_.notes->materialize;
+    const bool zeros = call_.function != nullptr && call_.function->materialize;
     std::vector<Tensor*> given;
     for (Slot& slot : slots_) {
       if (zeros && !slot.tangent && slot.operand != nullptr &&
@@ -685,15 +686,10 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
 // ---- calls ----
 
 bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const tenon_value& value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR && tangent_of(*value.as.tensor) != nullptr) return true;
-    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
-      if (value.as.tensors[k] != nullptr && tangent_of(*value.as.tensors[k]) != nullptr)
-        return true;
-    }
-  }
-  return false;
+  bool found = false;
+  for_each_operand(implementation, arguments,
+                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
+  return found;
 }
 
 void check_dual(const Implementation& implementation, const tenon_value* arguments) {
@@ -707,29 +703,23 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
   if (!ruled && !constant) fail_no_jvp(implementation);
-  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    const uint32_t entries =
-        arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : uint32_t{1};
-    for (uint32_t k = 0; k < entries; ++k) {
-      Tensor* tensor = entry(arguments[i], k);
-      if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) continue;
-      if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0)
-        fail_no_jvp(implementation);
-      const auto& aliases = implementation.result_alias;
-      if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(i)) == aliases.end()) {
-        throw Error(TENON_ERROR_RUNTIME,
-                    short_name(implementation) + "() changes '" +
-                        implementation.schema.parameters[i].name +
-                        "' in place and does not return it: forward mode has no way to its new "
-                        "tangent");
-      }
-      require_disjoint(*tensor, short_name(implementation).c_str());
-      Tensor* tangent = tangent_of(*tensor);
-      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-        check_inplace(*tangent, short_name(implementation).c_str());
+  for_each_mutated(implementation, arguments, [&](Tensor* tensor, uint32_t parameter) {
+    if (!dtype_floating(tensor->view.dtype)) return;
+    if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0) fail_no_jvp(implementation);
+    const auto& aliases = implementation.result_alias;
+    if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==
+        aliases.end()) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  short_name(implementation) + "() changes '" +
+                      implementation.schema.parameters[parameter].name +
+                      "' in place and does not return it: forward mode has no way to its new "
+                      "tangent");
     }
-  }
+    require_disjoint(*tensor, short_name(implementation).c_str());
+    Tensor* tangent = tangent_of(*tensor);
+    if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
+      check_inplace(*tangent, short_name(implementation).c_str());
+  });
 }
 
 void propagate_tangents(const DualCall& call) {

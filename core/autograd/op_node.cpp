@@ -103,12 +103,12 @@ OpNode::~OpNode() {
 void OpNode::free_saved() {
   for (size_t i = 0; i < saved_count_; ++i) saved_[i].release();
   saved_count_ = 0;
-  notes_.reset();
+  function_.reset();
 }
 
-void OpNode::set_notes(std::unique_ptr<FunctionNotes> notes) {
-  notes_ = std::move(notes);
-  const tenon_attribute* attribute = notes_->attributes.first();
+void OpNode::set_function(std::unique_ptr<FunctionContext> function) {
+  function_ = std::move(function);
+  const tenon_attribute* attribute = function_->attributes.first();
   for (; attribute != nullptr; attribute = attribute->next) holds_ |= attribute->tensor_count > 0;
 }
 
@@ -153,7 +153,7 @@ NodeReport OpNode::report() {
     report.saved_bytes += saved.bytes();
     ++report.saved_tensors;
   }
-  const tenon_attribute* attribute = notes_ ? notes_->attributes.first() : nullptr;
+  const tenon_attribute* attribute = function_ ? function_->attributes.first() : nullptr;
   for (; attribute != nullptr; attribute = attribute->next) {
     report.attribute_bytes += attribute->bytes;
     for (int64_t i = 0; i < attribute->tensor_count; ++i) {
@@ -214,7 +214,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     if (gradients[i] != nullptr || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
     // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for
     // what can have a gradient.
-    if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
+    if (function_ ? !function_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
     zeros[i] = make_zeros(outputs_[i].dtype, outputs_[i].sizes());
     incoming[i] = zeros[i].get();

@@ -13,6 +13,7 @@
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
@@ -210,11 +211,10 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
   // One that was changed in place is what others go on with.
   const auto changed = [&](const Tensor* tensor) {
     bool found = false;
+    const auto compare = [&](const Tensor* operand) { found |= operand == tensor; };
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if ((implementation.mutated_parameters >> i & 1u) == 0 &&
-          static_cast<int32_t>(i) != implementation.out_parameter)
-        continue;
-      each_tensor(frame.bound[i], [&](const Tensor* operand) { found |= operand == tensor; });
+      if (is_mutated(implementation, i) || static_cast<int32_t>(i) == implementation.out_parameter)
+        for_each_tensor(frame.bound[i], compare);
     }
     return found;
   };
@@ -240,8 +240,8 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
                           tensor->history_version() != tensor->version();
     if (!recording || ((shown & TENON_TENSOR_REQUIRES_GRAD) != 0 && !outdated)) return;
     if (edges.empty()) {
-      each_operand(implementation, frame.bound,
-                   [&](Tensor* operand) { add_edges(*operand, edges); });
+      for_each_operand(implementation, frame.bound,
+                       [&](Tensor* operand) { add_edges(*operand, edges); });
     }
     if (!changed(tensor)) {
       tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();
