@@ -33,6 +33,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/plugin/config.hpp"
 #include "core/runtime/context_slots.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
@@ -628,7 +629,7 @@ tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
 }
 tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_checked_config(path).give(); });
+  return guarded(error, [&] { *config = read_config(path).give(); });
 }
 tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
@@ -1031,7 +1032,6 @@ const tenon_host& host_table() noexcept {
   // above.
   static const tenon_host table = [] {
     release_module = [](tenon_module* module) noexcept { module->release(); };
-    release_tree = [](tenon_tree* tree) noexcept { tree->release(); };
     tenon_host host{};
     host.magic = TENON_HOST_MAGIC;
     host.size = sizeof(tenon_host);
