@@ -167,7 +167,7 @@ PluginManager& start() {
   });
   TypeTable::process().set_completer(
       [manager](std::string_view name) { return manager->complete_type(name); });
-  TypeTable::process().set_rule(
+  TypeTable::process().set_preference(
       [manager](const Override& entry, const std::string& a, const std::string& b) {
         return manager->preferred(entry.schema.name, entry.key(), a, b);
       });
@@ -302,7 +302,5 @@ void settle_rules(std::string_view op) {
 }
 
 void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }
-
-Tree read_checked_config(const std::string& path) { return read_config(path); }
 
 }  // namespace tenon::core
