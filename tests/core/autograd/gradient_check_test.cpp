@@ -65,6 +65,6 @@ TEST_SUITE("gradient_check") {
         "compatible with [2, 1]",
         Error);
     CHECK_THROWS_WITH_AS(fit_gradient(tensor_of<int64_t>({2, 1}, {1, 2}), info, *node, 0),
-                         doctest::Contains("expected dtype float32 but got int64"), Error);
+                         doctest::Contains("expected dtype f32 but got i64"), Error);
   }
 }
