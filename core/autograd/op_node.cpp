@@ -51,6 +51,21 @@ size_t copied_bytes(const tenon_value& value) {
 
 }  // namespace
 
+// In `create`, which runs for every recorded call.
+[[gnu::always_inline]] inline void OpNode::copy_arguments(const tenon_value* arguments,
+                                                          char* memory) {
+  for (size_t i = 0; i < argument_count_; ++i) {
+    const tenon_value& value = arguments[i];
+    const uint32_t bit = 1u << value.tag;
+    arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
+    if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
+    const size_t size = copied_bytes(value);
+    std::memcpy(memory, value.as.pointer, size);
+    arguments_[i].as.pointer = memory;
+    memory += NodeBlock::aligned(size);
+  }
+}
+
 IntrusivePtr<OpNode> OpNode::create(const Implementation& implementation,
                                     const tenon_value* arguments, size_t slots,
                                     std::span<Tensor* const> results, size_t saved_capacity) {
@@ -79,19 +94,6 @@ IntrusivePtr<OpNode> OpNode::create(const Implementation& implementation,
     node->counted_ = true;
   }
   return node;
-}
-
-void OpNode::copy_arguments(const tenon_value* arguments, char* memory) {
-  for (size_t i = 0; i < argument_count_; ++i) {
-    const tenon_value& value = arguments[i];
-    const uint32_t bit = 1u << value.tag;
-    arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
-    if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
-    const size_t size = copied_bytes(value);
-    std::memcpy(memory, value.as.pointer, size);
-    arguments_[i].as.pointer = memory;
-    memory += NodeBlock::aligned(size);
-  }
 }
 
 OpNode::~OpNode() {
@@ -196,6 +198,19 @@ bool OpNode::pack(SavedTensor& saved, Tensor& tensor, bool with_history) {
   return true;
 }
 
+void OpNode::detach_saved(const Storage& storage) {
+  const Use use(*this);
+  if (!use.begun()) return;
+  for (size_t i = 0; i < saved_count_; ++i) {
+    SavedTensor& saved = saved_[i];
+    if (saved.kind == SavedTensor::Kind::ShapeOnly || saved.packs() || saved.tensor == nullptr ||
+        saved.tensor->storage != &storage || saved.tensor->typed())
+      continue;
+    const TensorRef old = TensorRef::take(saved.tensor);
+    saved.tensor = make_detached(*old).give();
+  }
+}
+
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
                    BackwardCall call) {
   const Use use(*this);
@@ -235,7 +250,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
                                              static_cast<int64_t>(gradients.size()), &error);
   }
   if (status != TENON_OK) {
-    add_error_context(&error, *implementation_, status);
+    add_error_context(&error, *implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
   check_answer(*this, answer);

@@ -123,6 +123,13 @@ class DetachedInputs {
   std::vector<std::vector<Tensor*>> lists_;
 };
 
+// Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
+bool may_be_saved(const Tensor& result) {
+  return result.storage != nullptr &&
+         (result.references.load(std::memory_order_relaxed) > 2 ||
+          result.storage->references.load(std::memory_order_relaxed) > 1);
+}
+
 bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
 }
@@ -250,7 +257,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
         OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size());
     node->set_tensor_slots(tensors);
     for (uint32_t i = 0; i < slots; ++i) {
-      if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
+      if ((needing >> i & 1u) != 0) node->connect(i, *arguments[i].as.tensor);
     }
     for (const SavedItem& item : implementation.saves) {
       if ((item.for_parameters & needing) == 0) continue;
@@ -350,24 +357,23 @@ class RecordedCall {
   }
 
  private:
-  // What an in-place rule wants to see of the tensor that is about to change, with the history and
-  // the tangent that it has now.
+  // What an in-place rule reads of the tensors that are about to change, with the history and the
+  // tangent that they have now.
   void keep_originals() {
     const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
-    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-      if (arguments_[i].tag != TENON_VALUE_TENSOR) continue;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (tensor == nullptr) return;
       const bool saved = std::any_of(
           implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
-      Tensor& tensor = *arguments_[i].as.tensor;
       // What is kept is read after the change, of another operand on the same memory too.
-      if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(tensor)))
-        keep_original(i, tensor);
-    }
+      if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(*tensor)))
+        keep_original(slot, *tensor);
+    });
   }
-  void keep_original(uint32_t index, Tensor& tensor) {
-    originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
+  void keep_original(size_t index, Tensor& tensor) {
+    originals_.resize(std::max(originals_.size(), index + 1));
     if (dual_ || tensor.storage == nullptr) {
       originals_[index] = core_ops::clone(tensor);
       return;
@@ -382,6 +388,9 @@ class RecordedCall {
       shares |= tensor.storage != nullptr && operand->storage == tensor.storage;
     });
     return shares;
+  }
+  Tensor* as_it_was(size_t slot, Tensor* operand) const {
+    return slot < originals_.size() && originals_[slot] ? originals_[slot].get() : operand;
   }
 
   bool changed(const Tensor* tensor) const {
@@ -570,8 +579,7 @@ class RecordedCall {
         OpNode::create(implementation_, arguments_, slots, results, capacity);
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
-      if (tensor != nullptr && tensor->requires_grad())
-        node->set_edge(slot, gradient_edge(*tensor));
+      if (tensor != nullptr && tensor->requires_grad()) node->connect(slot, *tensor);
     });
     for (size_t i = 0; i < results.size(); ++i) {
       if (constant_[i]) node->mark_non_differentiable(i);
@@ -591,7 +599,12 @@ class RecordedCall {
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
+      // The nodes of the tensor and its base live until the new ones lead to them.
+      const TensorRef base(result.view_base);
+      const NodeRef before[] = {NodeRef(static_cast<Node*>(result.node)),
+                                NodeRef(static_cast<Node*>(base ? base->node : nullptr))};
       rebase_history(result, node, static_cast<uint32_t>(i), own_slot);
+      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node, before);
     }
     return node;
   }
@@ -604,14 +617,11 @@ class RecordedCall {
     }
     const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
                                                               : SavedTensor::Kind::Argument;
-    const tenon_value& value = arguments_[item.index];
-    if (value.tag == TENON_VALUE_TENSOR) {
-      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index &&
-                            originals_[item.index];
-      node->save(kind, item.index, original ? originals_[item.index].get() : value.as.tensor);
-    } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-      for (uint32_t k = 0; k < value.length; ++k) node->save(kind, item.index, value.as.tensors[k]);
-    }
+    const bool list = arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (i != item.index || (tensor == nullptr && !list)) return;
+      node->save(kind, i, kind == SavedTensor::Kind::Argument ? as_it_was(slot, tensor) : tensor);
+    });
   }
 
   void save_context(OpNode* node, std::span<Tensor* const> results) {
@@ -650,7 +660,7 @@ class RecordedCall {
   bool recording_;
   bool dual_;
   bool function_;
-  std::vector<TensorRef> originals_;  // by parameter
+  std::vector<TensorRef> originals_;  // by slot
   std::optional<DetachedInputs> detached_;
   std::unique_ptr<FunctionContext> context_;
   Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor

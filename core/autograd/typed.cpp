@@ -12,6 +12,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/overrides.hpp"
@@ -104,6 +105,7 @@ class RefusedOverrides {
 
  private:
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::vector<const Override*> entries_;
 };
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/dispatch/override.hpp"
 #include "core/dispatch/tensor_type.hpp"
 #include "core/dispatch/type_settings.hpp"
@@ -129,6 +130,7 @@ class TypeTable {
   std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them
   std::atomic<uint64_t> generation_{1};
   mutable std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::function<void(std::string_view)> finder_;
   std::function<bool(std::string_view)> completer_;  // false: to be asked again
   Preference preference_;

@@ -16,6 +16,7 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "core/base/fork.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/op_check.hpp"
@@ -35,6 +36,7 @@ std::string abi_text(uint32_t major, uint32_t minor) {
 // what it uses is gone.
 shared_library& keep_open(shared_library library) {
   static std::mutex mutex;
+  static const HeldAcrossFork held(mutex);
   static auto& libraries = *new std::vector<std::unique_ptr<shared_library>>;
   const std::lock_guard lock(mutex);
   return *libraries.emplace_back(std::make_unique<shared_library>(std::move(library)));
@@ -97,6 +99,7 @@ shared_library& Load::open() const {
   // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load
   // others from their static constructors.
   static std::recursive_mutex mutex;
+  static const HeldAcrossFork held(mutex);
   const std::lock_guard lock(mutex);
   try {
     return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
@@ -188,6 +191,7 @@ const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
   }
   if (given.size >= sizeof(tenon_plugin)) return &given;
   static std::mutex mutex;
+  static const HeldAcrossFork held(mutex);
   static auto& completed = *new std::vector<std::unique_ptr<tenon_plugin>>;  // as long as plugins
   const std::lock_guard lock(mutex);
   completed.push_back(std::make_unique<tenon_plugin>(copy_growable(given)));

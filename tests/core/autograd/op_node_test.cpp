@@ -59,7 +59,7 @@ TEST_SUITE("op_node") {
     const tenon_value arguments[] = {tensor_value(input.get()), int_list_value(sizes), mode_value,
                                      tenon_value{}};
     IntrusivePtr<OpNode> node = OpNode::create(*op, arguments, 1, {&output, 1}, 1);
-    node->set_edge(0, gradient_edge(*input));
+    node->connect(0, *input);
     node->set_tensor_slots(1);
     node->save(SavedTensor::Kind::Argument, 0, input.get());
     sizes.assign(3, 0);
