@@ -10,6 +10,7 @@
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/graph.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/hooks.hpp"
@@ -33,6 +34,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/plugin/config.hpp"
 #include "core/runtime/context_slots.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
@@ -457,9 +459,8 @@ tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
   const std::span<Edge> edges = node_from(handle)->edges();
   if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
   const Edge& edge = edges[static_cast<size_t>(index)];
-  if (edge.node != nullptr) edge.node->retain();
   if (output != nullptr) *output = edge.output;
-  return handle_of(edge.node);
+  return handle_of(NodeRef(edge.node).give());
 }
 tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_tree** tree,
                             tenon_error** error) {
@@ -682,7 +683,7 @@ tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
 }
 tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_checked_config(path).give(); });
+  return guarded(error, [&] { *config = read_config(path).give(); });
 }
 tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
@@ -1100,7 +1101,6 @@ const tenon_host& host_table() noexcept {
   // above.
   static const tenon_host table = [] {
     release_module = [](tenon_module* module) noexcept { module->release(); };
-    release_tree = [](tenon_tree* tree) noexcept { tree->release(); };
     tenon_host host{};
     host.magic = TENON_HOST_MAGIC;
     host.size = sizeof(tenon_host);
