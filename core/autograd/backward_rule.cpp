@@ -92,7 +92,7 @@ TensorRef BackwardRule::give_saved(int64_t index) {
   return tensor;
 }
 
-FunctionNotes* BackwardRule::kept() { return node_.notes_.get(); }
+FunctionContext* BackwardRule::function_context() { return node_.function_.get(); }
 
 TensorRef BackwardRule::guard(Tensor& tensor) {
   if (!create_graph_ || tensor.requires_grad() || !dtype_floating(tensor.view.dtype) ||
@@ -143,7 +143,7 @@ SavedTensor& BackwardRule::listed(int64_t index) {
 }
 
 bool BackwardRule::is_constant(const Tensor& tensor) const {
-  const std::vector<TensorRef>& constants = node_.notes_->non_differentiable;
+  const std::vector<TensorRef>& constants = node_.function_->non_differentiable;
   return std::any_of(constants.begin(), constants.end(),
                      [&](const TensorRef& constant) { return constant.get() == &tensor; });
 }

@@ -35,7 +35,7 @@ class BackwardRule final : public RuleState {
   int64_t saved_count() override;
   Tensor* saved(int64_t index) override;
   TensorRef give_saved(int64_t index) override;
-  FunctionNotes* kept() override;
+  FunctionContext* function_context() override;
   TensorRef guard(Tensor& tensor) override;
   bool had_tensor(int64_t index) override;
   uint32_t backward_options() override;

@@ -18,6 +18,7 @@
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
@@ -156,7 +157,7 @@ class JvpRule final : public RuleState {
                                     [&](Tensor** place) { return *place == tensor; });
     return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
   }
-  FunctionNotes* kept() override { return call_.notes; }
+  FunctionContext* function_context() override { return call_.function; }
 
  private:
   Tensor* hold(TensorRef tensor) {
@@ -215,19 +216,23 @@ class Propagation {
         std::vector<Tensor*>& list = lists_.emplace_back();
         for (uint32_t k = 0; k < value.length; ++k) {
           Tensor* tensor = value.as.tensors[k];
+          list.push_back(tensor == nullptr ? nullptr : strip(as_it_was(*tensor)));
           if (slot) add_slot(i, k, tensor);
-          list.push_back(tensor == nullptr ? nullptr : strip(*tensor));
         }
         plain_[i].as.tensors = list.data();
         continue;
       }
       Tensor* tensor = value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr;
+      if (tensor != nullptr) plain_[i].as.tensor = strip(slot ? as_it_was(*tensor) : *tensor);
       if (slot) add_slot(i, 0, tensor);
-      if (tensor == nullptr) continue;
-      const bool original = i < call_.originals.size() && call_.originals[i];
-      plain_[i].as.tensor = strip(original ? *call_.originals[i] : *tensor);
     }
     rule_.slots = static_cast<int64_t>(slots_.size());
+  }
+  // The operand of the next slot.
+  Tensor& as_it_was(Tensor& operand) const {
+    const size_t slot = slots_.size();
+    const bool original = slot < call_.originals.size() && call_.originals[slot];
+    return original ? *call_.originals[slot] : operand;
   }
   void add_slot(uint32_t parameter, uint32_t at, Tensor* operand) {
     slots_.push_back(
@@ -307,13 +312,13 @@ class Propagation {
     const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
                                          static_cast<int64_t>(given.size()), &error);
     if (status == TENON_OK) return;
-    add_error_context(&error, implementation_, status);
+    add_error_context(&error, implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
 
   void compute_by_rule() {
     // A Function is handed zeros for tensors without a tangent, unless it declined.
-    const bool zeros = call_.notes != nullptr && call_.notes->materialize;
+    const bool zeros = call_.function != nullptr && call_.function->materialize;
     std::vector<Tensor*> given;
     for (Slot& slot : slots_) {
       if (zeros && !slot.tangent && slot.operand != nullptr &&
@@ -685,15 +690,10 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
 // ---- calls ----
 
 bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const tenon_value& value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR && tangent_of(*value.as.tensor) != nullptr) return true;
-    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
-      if (value.as.tensors[k] != nullptr && tangent_of(*value.as.tensors[k]) != nullptr)
-        return true;
-    }
-  }
-  return false;
+  bool found = false;
+  for_each_operand(implementation, arguments,
+                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
+  return found;
 }
 
 void check_dual(const Implementation& implementation, const tenon_value* arguments) {
@@ -707,29 +707,23 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
   if (!ruled && !constant) fail_no_jvp(implementation);
-  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    const uint32_t entries =
-        arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : uint32_t{1};
-    for (uint32_t k = 0; k < entries; ++k) {
-      Tensor* tensor = entry(arguments[i], k);
-      if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) continue;
-      if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0)
-        fail_no_jvp(implementation);
-      const auto& aliases = implementation.result_alias;
-      if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(i)) == aliases.end()) {
-        throw Error(TENON_ERROR_RUNTIME,
-                    short_name(implementation) + "() changes '" +
-                        implementation.schema.parameters[i].name +
-                        "' in place and does not return it: forward mode has no way to its new "
-                        "tangent");
-      }
-      require_disjoint(*tensor, short_name(implementation).c_str());
-      Tensor* tangent = tangent_of(*tensor);
-      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-        check_inplace(*tangent, short_name(implementation).c_str());
+  for_each_mutated(implementation, arguments, [&](Tensor* tensor, uint32_t parameter) {
+    if (!dtype_floating(tensor->view.dtype)) return;
+    if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0) fail_no_jvp(implementation);
+    const auto& aliases = implementation.result_alias;
+    if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==
+        aliases.end()) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  short_name(implementation) + "() changes '" +
+                      implementation.schema.parameters[parameter].name +
+                      "' in place and does not return it: forward mode has no way to its new "
+                      "tangent");
     }
-  }
+    require_disjoint(*tensor, short_name(implementation).c_str());
+    Tensor* tangent = tangent_of(*tensor);
+    if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
+      check_inplace(*tangent, short_name(implementation).c_str());
+  });
 }
 
 void propagate_tangents(const DualCall& call) {

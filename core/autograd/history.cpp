@@ -1,8 +1,11 @@
 // Histories across views and changes in place.
 #include "core/autograd/history.hpp"
 
+#include <atomic>
 #include <mutex>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "core/autograd/accumulator.hpp"
 #include "core/autograd/anomaly.hpp"
@@ -11,6 +14,8 @@
 #include "core/autograd/tensor_meta.hpp"
 #include "core/autograd/view_node.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
+#include "core/base/log.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -45,6 +50,7 @@ void refresh_stale(Tensor& tensor) {
   Tensor& base = *tensor.view_base;
   // Readers of one view may be the first to notice, all at once.
   static std::mutex refreshing;
+  static const HeldAcrossFork held(refreshing);
   NodeRef old;  // its reference ends after the lock
   const std::lock_guard lock(refreshing);
   if (!tensor.older_than_base()) return;
@@ -92,6 +98,29 @@ void rebase_history(Tensor& tensor, IntrusivePtr<OpNode> node, uint32_t output, 
   if (thread_state.anomaly != 0) remember_origin(*through);
   set_history(base, {through, 0});
   set_history(tensor, {make_view_node(tensor, base), 0});
+}
+
+void break_saved_cycles(const Storage& storage, Node& node, std::span<const NodeRef> old) {
+  constexpr size_t kMost = 10'000;  // a change in place is not worth a longer search
+  std::unordered_set<Node*> seen;
+  for (const NodeRef& before : old) seen.insert(before.get());
+  std::vector<Node*> waiting{&node};
+  while (!waiting.empty()) {
+    Node* next = waiting.back();
+    waiting.pop_back();
+    if (next != &node) next->detach_saved(storage);
+    for (const Edge& edge : next->edges()) {
+      if (edge.node && seen.insert(edge.node.get()).second) waiting.push_back(edge.node.get());
+    }
+    if (seen.size() <= kMost) continue;
+    static std::atomic<bool> warned{false};
+    if (warned.exchange(true, std::memory_order_relaxed)) return;
+    log(LogLevel::warning, "",
+        "a tensor that was saved for backward is changed in place at the end of a long graph, "
+        "which may leave a reference cycle that keeps the graph alive: clone the tensor before "
+        "the change, or make it under no_grad. Reported once");
+    return;
+  }
 }
 
 }  // namespace tenon::core

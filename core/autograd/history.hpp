@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/autograd/component_history.hpp"
 #include "core/autograd/edge.hpp"
@@ -27,6 +28,11 @@ void set_history(Tensor& tensor, Edge history);
 // After `node` recorded an in-place change of the tensor: its history, and its base's, go through
 // `node`. `slot` is the edge of `node` that the tensor's old history hangs on.
 void rebase_history(Tensor& tensor, IntrusivePtr<OpNode> node, uint32_t output, size_t slot);
+
+// After a change in place of memory that nodes have saved: those among them to which the new
+// history of `node` leads keep no handle that may lead back to them. `old`: nodes of the history
+// before the change, behind which none is; null entries are allowed.
+void break_saved_cycles(const Storage& storage, Node& node, std::span<const NodeRef> old);
 
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 

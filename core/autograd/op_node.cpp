@@ -31,11 +31,28 @@ constexpr uint32_t kPlainTags = 1u << TENON_VALUE_NONE | 1u << TENON_VALUE_BOOL 
                                 1u << TENON_VALUE_INT | 1u << TENON_VALUE_FLOAT |
                                 1u << TENON_VALUE_DTYPE;
 constexpr uint32_t kCopiedTags = 1u << TENON_VALUE_STRING | 1u << TENON_VALUE_BOOL_LIST |
-                                 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
+                                 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST |
+                                 1u << TENON_VALUE_STRING_LIST;
 
 size_t copied_bytes(const tenon_value& value) {
+  if (value.tag == TENON_VALUE_STRING_LIST) [[unlikely]] {
+    size_t bytes = value.length * sizeof(tenon_string);
+    for (uint32_t i = 0; i < value.length; ++i)
+      bytes += static_cast<size_t>(value.as.strings[i].length);
+    return bytes;
+  }
   const bool bytes = value.tag == TENON_VALUE_STRING || value.tag == TENON_VALUE_BOOL_LIST;
   return bytes ? value.length : value.length * size_t{8};
+}
+// What follows the strings that were copied: their characters, to which they then point.
+void copy_characters(tenon_string* strings, uint32_t count) {
+  char* to = reinterpret_cast<char*>(strings + count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto length = static_cast<size_t>(strings[i].length);
+    if (length != 0) std::memcpy(to, strings[i].data, length);
+    strings[i].data = to;
+    to += length;
+  }
 }
 
 [[noreturn]] void fail_released(const char* name) {
@@ -50,6 +67,26 @@ size_t copied_bytes(const tenon_value& value) {
 }
 
 }  // namespace
+
+// In `create`, which runs for every recorded call.
+[[gnu::always_inline]] inline void OpNode::copy_arguments(const tenon_value* arguments,
+                                                          char* memory) {
+  for (size_t i = 0; i < argument_count_; ++i) {
+    const tenon_value& value = arguments[i];
+    const uint32_t bit = 1u << value.tag;
+    arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
+    if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
+    const size_t size = copied_bytes(value);
+    if (value.tag == TENON_VALUE_STRING_LIST) [[unlikely]] {
+      std::memcpy(memory, value.as.strings, value.length * sizeof(tenon_string));
+      copy_characters(reinterpret_cast<tenon_string*>(memory), value.length);
+    } else {
+      std::memcpy(memory, value.as.pointer, size);
+    }
+    arguments_[i].as.pointer = memory;
+    memory += NodeBlock::aligned(size);
+  }
+}
 
 IntrusivePtr<OpNode> OpNode::create(const Implementation& implementation,
                                     const tenon_value* arguments, size_t slots,
@@ -81,19 +118,6 @@ IntrusivePtr<OpNode> OpNode::create(const Implementation& implementation,
   return node;
 }
 
-void OpNode::copy_arguments(const tenon_value* arguments, char* memory) {
-  for (size_t i = 0; i < argument_count_; ++i) {
-    const tenon_value& value = arguments[i];
-    const uint32_t bit = 1u << value.tag;
-    arguments_[i] = (bit & (kPlainTags | kCopiedTags)) != 0 ? value : tenon_value{};
-    if ((bit & kCopiedTags) == 0 || value.length == 0) continue;
-    const size_t size = copied_bytes(value);
-    std::memcpy(memory, value.as.pointer, size);
-    arguments_[i].as.pointer = memory;
-    memory += NodeBlock::aligned(size);
-  }
-}
-
 OpNode::~OpNode() {
   if (counted_) [[unlikely]]
     note_death(*this);
@@ -103,12 +127,12 @@ OpNode::~OpNode() {
 void OpNode::free_saved() {
   for (size_t i = 0; i < saved_count_; ++i) saved_[i].release();
   saved_count_ = 0;
-  notes_.reset();
+  function_.reset();
 }
 
-void OpNode::set_notes(std::unique_ptr<FunctionNotes> notes) {
-  notes_ = std::move(notes);
-  const tenon_attribute* attribute = notes_->attributes.first();
+void OpNode::set_function(std::unique_ptr<FunctionContext> function) {
+  function_ = std::move(function);
+  const tenon_attribute* attribute = function_->attributes.first();
   for (; attribute != nullptr; attribute = attribute->next) holds_ |= attribute->tensor_count > 0;
 }
 
@@ -153,7 +177,7 @@ NodeReport OpNode::report() {
     report.saved_bytes += saved.bytes();
     ++report.saved_tensors;
   }
-  const tenon_attribute* attribute = notes_ ? notes_->attributes.first() : nullptr;
+  const tenon_attribute* attribute = function_ ? function_->attributes.first() : nullptr;
   for (; attribute != nullptr; attribute = attribute->next) {
     report.attribute_bytes += attribute->bytes;
     for (int64_t i = 0; i < attribute->tensor_count; ++i) {
@@ -196,6 +220,19 @@ bool OpNode::pack(SavedTensor& saved, Tensor& tensor, bool with_history) {
   return true;
 }
 
+void OpNode::detach_saved(const Storage& storage) {
+  const Use use(*this);
+  if (!use.begun()) return;
+  for (size_t i = 0; i < saved_count_; ++i) {
+    SavedTensor& saved = saved_[i];
+    if (saved.kind == SavedTensor::Kind::ShapeOnly || saved.packs() || saved.tensor == nullptr ||
+        saved.tensor->storage != &storage || saved.tensor->typed())
+      continue;
+    const TensorRef old = TensorRef::take(saved.tensor);
+    saved.tensor = make_detached(*old).give();
+  }
+}
+
 void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
                    BackwardCall call) {
   const Use use(*this);
@@ -214,7 +251,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
     if (gradients[i] != nullptr || outputs_[i].dtype == TENON_DTYPE_NONE) continue;
     // A Function is handed zeros for all that it returned, unless it declined; a rule of an op for
     // what can have a gradient.
-    if (notes_ ? !notes_->materialize : !outputs_[i].differentiable) continue;
+    if (function_ ? !function_->materialize : !outputs_[i].differentiable) continue;
     zeros.resize(i + 1);
     zeros[i] = make_zeros(outputs_[i].dtype, outputs_[i].sizes());
     incoming[i] = zeros[i].get();
@@ -235,7 +272,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
                                              static_cast<int64_t>(gradients.size()), &error);
   }
   if (status != TENON_OK) {
-    add_error_context(&error, *implementation_, status);
+    add_error_context(&error, *implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
   check_answer(*this, answer);

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/autograd/error_node.hpp"
+#include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
 #include "core/autograd/saved_tensor.hpp"
 #include "core/dispatch/context.hpp"
@@ -33,15 +34,18 @@ class OpNode final : public Node {
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
   void release_saved() override;
+  void detach_saved(const Storage& storage) override;
   bool released() const override {
     return (uses_.load(std::memory_order_acquire) & kReleased) != 0;
   }
-  bool runs_without_gradients() const override { return notes_ != nullptr; }
+  bool runs_without_gradients() const override { return function_ != nullptr; }
 
-  void set_edge(size_t slot, Edge edge) { edges_[slot] = std::move(edge); }
+  // Leads a slot that has no edge yet to where gradients of the tensor go; made in its place,
+  // because every recorded call does this for each operand.
+  void connect(size_t slot, Tensor& tensor) { new (edges_ + slot) Edge(gradient_edge(tensor)); }
   void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
   void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
-  void set_notes(std::unique_ptr<FunctionNotes> notes);
+  void set_function(std::unique_ptr<FunctionContext> function);
   void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
   // Saved results carry the tangents of the results, for forward mode over backward.
   void share_tangents(std::span<Tensor** const> results);
@@ -63,7 +67,7 @@ class OpNode final : public Node {
   const Implementation* implementation_;
   tenon_value* arguments_ = nullptr;  // tensors read as none; lists and strings in the node's block
   SavedTensor* saved_ = nullptr;
-  std::unique_ptr<FunctionNotes> notes_;
+  std::unique_ptr<FunctionContext> function_;
   uint16_t saved_count_ = 0;
   uint16_t saved_capacity_ = 0;
   uint16_t argument_count_ = 0;

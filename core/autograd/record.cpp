@@ -75,15 +75,9 @@ class DetachedInputs {
  public:
   DetachedInputs(const Implementation& implementation, const tenon_value* arguments) {
     size_t tensors = 0;
-    size_t lists = 0;
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      tensors += arguments[i].tag == TENON_VALUE_TENSOR        ? 1
-                 : arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length
-                                                               : 0;
-      lists += arguments[i].tag == TENON_VALUE_TENSOR_LIST ? 1 : 0;
-    }
+    for_each_operand(implementation, arguments, [&](const Tensor*) { ++tensors; });
     pairs_.reserve(tensors);
-    lists_.reserve(lists);
+    lists_.reserve(implementation.parameter_count);
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       values_[i] = arguments[i];
       if (values_[i].tag == TENON_VALUE_TENSOR) values_[i].as.tensor = detach(values_[i].as.tensor);
@@ -131,6 +125,13 @@ class DetachedInputs {
   std::vector<Pair> pairs_;
   std::vector<std::vector<Tensor*>> lists_;
 };
+
+// Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
+bool may_be_saved(const Tensor& result) {
+  return result.storage != nullptr &&
+         (result.references.load(std::memory_order_relaxed) > 2 ||
+          result.storage->references.load(std::memory_order_relaxed) > 1);
+}
 
 bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
@@ -220,8 +221,8 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   input->release();
 }
 
-// ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the
-// node ----
+// ---- the common call: one new tensor, no lists, nothing changed, not of a Function; no allocation
+// but the node ----
 
 tenon_status record_fast(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
@@ -260,7 +261,7 @@ tenon_status record_fast(Call& call) noexcept {
         OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size());
     node->set_tensor_slots(tensors);
     for (uint32_t i = 0; i < slots; ++i) {
-      if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
+      if ((needing >> i & 1u) != 0) node->connect(i, *arguments[i].as.tensor);
     }
     for (const SavedItem& item : implementation.saves) {
       if ((item.for_parameters & needing) == 0) continue;
@@ -310,11 +311,11 @@ class RecordedCall {
     if (implementation_.mutates && (recording_ || dual_)) keep_originals();
     if (!function_) return;
     detached_.emplace(implementation_, arguments_);
-    notes_ = std::make_unique<FunctionNotes>();
+    context_ = std::make_unique<FunctionContext>();
     if (!recording_) return;
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
       if (tensor != nullptr && tensor->requires_grad() && slot < 64)
-        notes_->needs |= uint64_t{1} << slot;
+        context_->needs |= uint64_t{1} << slot;
     });
   }
 
@@ -323,7 +324,7 @@ class RecordedCall {
     Call inner = call_;
     if (!function_) return next(inner);
     // A Function's inputs are not those that were written.
-    tenon_context context{&implementation_, detached_->values(), notes_.get(), nullptr, nullptr};
+    tenon_context context{&implementation_, detached_->values(), context_.get(), nullptr, nullptr};
     inner.arguments = detached_->values();
     inner.written = nullptr;
     inner.context = &context;
@@ -341,9 +342,9 @@ class RecordedCall {
         separate_from_inputs(implementation_, arguments_, place);
       if (recording_ && (*place)->typed()) detach_components(**place);
     }
-    FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
+    FunctionContext* context = context_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
-    if (notes_) saved = std::move(notes_->saved_for_forward);
+    if (context_) saved = std::move(context_->saved_for_forward);
     IntrusivePtr<OpNode> node;
     if (recording_ && can_require_grad()) {
       if (implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA) {
@@ -358,29 +359,29 @@ class RecordedCall {
     }
     // After recording, so that a tangent can be differentiated through the results that it reads.
     if (dual_) {
-      propagate_tangents(
-          {implementation_, arguments_, originals_, places_, constant_, notes, saved, node.get()});
+      propagate_tangents({implementation_, arguments_, originals_, places_, constant_, context,
+                          saved, node.get()});
     }
   }
 
  private:
-  // What an in-place rule wants to see of the tensor that is about to change, with the history and
-  // the tangent that it has now.
+  // What an in-place rule reads of the tensors that are about to change, with the history and the
+  // tangent that they have now.
   void keep_originals() {
     const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
-    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-      if (arguments_[i].tag != TENON_VALUE_TENSOR) continue;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (tensor == nullptr) return;
       const bool saved = std::any_of(
           implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
-      Tensor& tensor = *arguments_[i].as.tensor;
       // What is kept is read after the change, of another operand on the same memory too.
-      if ((saved || by_op) && (mutated(i) || shares_with_mutated(tensor))) keep_original(i, tensor);
-    }
+      if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(*tensor)))
+        keep_original(slot, *tensor);
+    });
   }
-  void keep_original(uint32_t index, Tensor& tensor) {
-    originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
+  void keep_original(size_t index, Tensor& tensor) {
+    originals_.resize(std::max(originals_.size(), index + 1));
     if (dual_ || tensor.storage == nullptr) {
       originals_[index] = core_ops::clone(tensor);
       return;
@@ -389,14 +390,15 @@ class RecordedCall {
     if (recording_ && tensor.requires_grad())
       set_history(*originals_[index], gradient_edge(tensor));
   }
-  bool mutated(uint32_t parameter) const { return is_mutated(implementation_, parameter); }
   bool shares_with_mutated(const Tensor& tensor) const {
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      if (tensor.storage != nullptr && mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
-          arguments_[i].as.tensor->storage == tensor.storage)
-        return true;
-    }
-    return false;
+    bool shares = false;
+    for_each_mutated(implementation_, arguments_, [&](const Tensor* operand, uint32_t) {
+      shares |= tensor.storage != nullptr && operand->storage == tensor.storage;
+    });
+    return shares;
+  }
+  Tensor* as_it_was(size_t slot, Tensor* operand) const {
+    return slot < originals_.size() && originals_[slot] ? originals_[slot].get() : operand;
   }
 
   bool changed(const Tensor* tensor) const {
@@ -409,7 +411,7 @@ class RecordedCall {
 
   // From here on, what the Function spoke of as its inputs are the caller's tensors.
   void adopt() {
-    for (const TensorRef& marked : notes_->non_differentiable) {
+    for (const TensorRef& marked : context_->non_differentiable) {
       for (size_t i = 0; i < places_.size(); ++i)
         constant_[i] = constant_[i] || (marked && *places_[i] == marked.get());
     }
@@ -423,10 +425,10 @@ class RecordedCall {
         rebase_view(**place);
       }
     }
-    if (notes_->attributes.first() != nullptr) separate_stashed();
-    for (TensorRef& saved : notes_->saved) detached_->restore(saved);
-    for (TensorRef& saved : notes_->saved_for_forward) detached_->restore(saved);
-    for (TensorRef& tensor : notes_->dirty) {
+    if (context_->attributes.first() != nullptr) separate_stashed();
+    for (TensorRef& saved : context_->saved) detached_->restore(saved);
+    for (TensorRef& saved : context_->saved_for_forward) detached_->restore(saved);
+    for (TensorRef& tensor : context_->dirty) {
       detached_->restore(tensor);
       check_dirty(tensor.get());
       if (records()) check_inplace(*tensor, name_of(implementation_).c_str());
@@ -498,7 +500,7 @@ class RecordedCall {
   // A result that stands on the context too goes out as another tensor, so that its history does
   // not keep itself alive.
   void separate_stashed() {
-    const tenon_attribute* attribute = notes_->attributes.first();
+    const tenon_attribute* attribute = context_->attributes.first();
     for (; attribute != nullptr; attribute = attribute->next) {
       for (int64_t i = 0; i < attribute->tensor_count; ++i) {
         for (Tensor** place : places_) {
@@ -506,7 +508,7 @@ class RecordedCall {
           if (stashed == nullptr || attribute->tensors[i] != stashed || changed(stashed)) continue;
           TensorRef alias = make_detached(*stashed);
           if (stashed->view_base != nullptr) set_view_base(*alias, *stashed->view_base);
-          for (std::vector<TensorRef>* list : {&notes_->saved, &notes_->saved_for_forward}) {
+          for (std::vector<TensorRef>* list : {&context_->saved, &context_->saved_for_forward}) {
             for (TensorRef& saved : *list) {
               if (saved.get() == stashed) saved = alias;
             }
@@ -569,7 +571,7 @@ class RecordedCall {
     std::vector<Tensor*> results;
     results.reserve(places_.size());
     for (Tensor** place : places_) results.push_back(*place);
-    size_t capacity = notes_ ? notes_->saved.size() : 0;
+    size_t capacity = context_ ? context_->saved.size() : 0;
     for (const SavedItem& item : implementation_.saves) {
       const bool list = item.kind != SavedItem::Kind::Result &&
                         arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
@@ -583,8 +585,7 @@ class RecordedCall {
         OpNode::create(implementation_, arguments_, slots, results, capacity);
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
-      if (tensor != nullptr && tensor->requires_grad())
-        node->set_edge(slot, gradient_edge(*tensor));
+      if (tensor != nullptr && tensor->requires_grad()) node->connect(slot, *tensor);
     });
     for (size_t i = 0; i < results.size(); ++i) {
       if (constant_[i]) node->mark_non_differentiable(i);
@@ -592,7 +593,7 @@ class RecordedCall {
     for (const SavedItem& item : implementation_.saves) {
       if ((item.for_parameters & needing) != 0) save(node.get(), item, results);
     }
-    if (notes_) save_notes(node.get(), results);
+    if (context_) save_context(node.get(), results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] == nullptr || !node->outputs()[i].differentiable) continue;
       Tensor& result = *results[i];
@@ -604,7 +605,12 @@ class RecordedCall {
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
+      // The nodes of the tensor and its base live until the new ones lead to them.
+      const TensorRef base(result.view_base);
+      const NodeRef before[] = {NodeRef(static_cast<Node*>(result.node)),
+                                NodeRef(static_cast<Node*>(base ? base->node : nullptr))};
       rebase_history(result, node, static_cast<uint32_t>(i), own_slot);
+      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node, before);
     }
     return node;
   }
@@ -617,18 +623,15 @@ class RecordedCall {
     }
     const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
                                                               : SavedTensor::Kind::Argument;
-    const tenon_value& value = arguments_[item.index];
-    if (value.tag == TENON_VALUE_TENSOR) {
-      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index &&
-                            originals_[item.index];
-      node->save(kind, item.index, original ? originals_[item.index].get() : value.as.tensor);
-    } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-      for (uint32_t k = 0; k < value.length; ++k) node->save(kind, item.index, value.as.tensors[k]);
-    }
+    const bool list = arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (i != item.index || (tensor == nullptr && !list)) return;
+      node->save(kind, i, kind == SavedTensor::Kind::Argument ? as_it_was(slot, tensor) : tensor);
+    });
   }
 
-  void save_notes(OpNode* node, std::span<Tensor* const> results) {
-    for (const TensorRef& saved : notes_->saved) {
+  void save_context(OpNode* node, std::span<Tensor* const> results) {
+    for (const TensorRef& saved : context_->saved) {
       const auto own = std::find(results.begin(), results.end(), saved.get());
       if (saved && own != results.end()) {
         node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()),
@@ -639,11 +642,11 @@ class RecordedCall {
                    0, saved.get());
       }
     }
-    notes_->saved.clear();
-    notes_->dirty.clear();
+    context_->saved.clear();
+    context_->dirty.clear();
     // Constants on the context are told from intermediates there; others are done with.
-    if (notes_->attributes.first() == nullptr) notes_->non_differentiable.clear();
-    node->set_notes(std::move(notes_));
+    if (context_->attributes.first() == nullptr) context_->non_differentiable.clear();
+    node->set_function(std::move(context_));
   }
 
   // What forward computed and keeps to itself: through it no gradient can be known.
@@ -651,7 +654,7 @@ class RecordedCall {
     if (saved == nullptr || saved->requires_grad() || !differentiable_dtype(saved) ||
         detached_->is_original(saved))
       return false;
-    const std::vector<TensorRef>& constants = notes_->non_differentiable;
+    const std::vector<TensorRef>& constants = context_->non_differentiable;
     return std::none_of(constants.begin(), constants.end(),
                         [&](const TensorRef& constant) { return constant.get() == saved; });
   }
@@ -663,9 +666,9 @@ class RecordedCall {
   bool recording_;
   bool dual_;
   bool function_;
-  std::vector<TensorRef> originals_;  // by parameter
+  std::vector<TensorRef> originals_;  // by slot
   std::optional<DetachedInputs> detached_;
-  std::unique_ptr<FunctionNotes> notes_;
+  std::unique_ptr<FunctionContext> context_;
   Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor
   std::vector<Tensor**> places_;
   std::vector<bool> constant_;  // by place: marked as not differentiable

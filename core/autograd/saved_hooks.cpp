@@ -2,12 +2,12 @@
 #include "core/autograd/saved_hooks.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/dtype.hpp"
@@ -99,8 +99,7 @@ void push_saved_hooks(const tenon_saved_hooks& given) {
   SavedScope* outer = thread_state.saved_scope;
   if (outer != nullptr && outer->hooks == nullptr)
     throw Error(TENON_ERROR_RUNTIME, outer->disabled);
-  tenon_saved_hooks hooks{};
-  std::memcpy(&hooks, &given, std::min<size_t>(given.size, sizeof(hooks)));
+  const tenon_saved_hooks hooks = copy_growable(given);
   if (hooks.pack == nullptr || hooks.unpack == nullptr || hooks.drop == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "saved-tensor hooks need all of pack, unpack and drop");
   auto scope = std::make_unique<SavedScope>(SavedScope{outer, nullptr, {}});

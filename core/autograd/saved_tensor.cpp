@@ -13,13 +13,9 @@
 
 namespace tenon::core {
 
-void SavedTensor::release() {
-  if (packs()) [[unlikely]] {
-    delete std::exchange(packed, nullptr);
-    state = 0;
-  } else if (tensor != nullptr) {
-    tensor->release();
-  }
+void SavedTensor::release_packed() {
+  delete std::exchange(packed, nullptr);
+  state = 0;
 }
 
 int64_t data_bytes(tenon_dtype dtype, Shape shape) {

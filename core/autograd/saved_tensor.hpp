@@ -35,9 +35,17 @@ struct SavedTensor {
   // A result of the node itself, kept without its history.
   bool own_result() const { return kind == Kind::Result || kind == Kind::ListedOwnResult; }
   // What it keeps goes; the entry is not read again.
-  void release();
+  void release() {
+    if (packs()) [[unlikely]]
+      release_packed();
+    else if (tensor != nullptr)
+      tensor->release();
+  }
   // Of the data that a present one keeps.
   int64_t bytes() const;
+
+ private:
+  void release_packed();
 };
 
 // Elements times their size.

@@ -12,6 +12,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/dispatch/aliasing.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -107,6 +108,7 @@ class RefusedOverrides {
 
  private:
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::vector<const Override*> entries_;
 };
 

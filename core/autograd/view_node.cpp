@@ -100,6 +100,7 @@ class CopySlicesNode final : public Node {
   void release_saved() override {
     if (change_.node->outputs().size() == 1) change_.node->release_saved();
   }
+  void detach_saved(const Storage& storage) override { change_.node->detach_saved(storage); }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override {
     if (gradients[0] == nullptr) {

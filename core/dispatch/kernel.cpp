@@ -14,9 +14,9 @@ namespace tenon::core {
 namespace {
 
 // A plain run of a Function may have set attributes that only it could read.
-void drop_loose_notes(tenon_context& context) noexcept {
-  if (context.notes != nullptr && context.notes->loose) [[unlikely]]
-    delete std::exchange(context.notes, nullptr);
+void drop_transient_context(tenon_context& context) noexcept {
+  if (context.function != nullptr && context.function->transient) [[unlikely]]
+    delete std::exchange(context.function, nullptr);
 }
 
 bool has_declined(const Call& call) {
@@ -25,7 +25,7 @@ bool has_declined(const Call& call) {
 
 // A recorded Function has seen other handles than the caller's: who records it updates aliasing.
 bool finished_by_recording(const tenon_context& context) {
-  return context.notes != nullptr && !context.notes->loose;
+  return context.function != nullptr && !context.function->transient;
 }
 
 tenon_status run_as_prepared(const Call& call, tenon_context& context) noexcept {
@@ -49,7 +49,7 @@ tenon_status run_as_prepared(const Call& call, tenon_context& context) noexcept 
 
 [[gnu::noinline, gnu::cold]] tenon_status fail_kernel(Call call, tenon_context& context,
                                                       tenon_status status) noexcept {
-  drop_loose_notes(context);
+  drop_transient_context(context);
   release_results(call.implementation, call.results);
   add_error_context(call.error, call.implementation, status);
   return status;
@@ -83,7 +83,7 @@ tenon_status run_as_prepared(const Call& call, tenon_context& context) noexcept 
 
 [[gnu::noinline]] tenon_status finish_kernel(Call call, tenon_context& context) noexcept {
   const Implementation& implementation = call.implementation;
-  drop_loose_notes(context);
+  drop_transient_context(context);
   if (has_declined(call)) return TENON_OK;
   if (implementation.updates_aliasing) {
     const tenon_status status = check_kernel(call, context, true);

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/op_check.hpp"
 
 namespace tenon::core {
 
@@ -80,121 +81,20 @@ bool holds_tensors(const Parameter& parameter) {
          parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
 }
 
-// Copies a descriptor of any older or newer size: what it lacks reads as zero.
-tenon_op_descriptor copy_descriptor(const tenon_op_descriptor& given) {
-  tenon_op_descriptor copy{};
-  std::memcpy(&copy, &given, std::min<size_t>(given.size, sizeof(copy)));
-  copy.size = sizeof(copy);
-  return copy;
-}
-
-}  // namespace
-
-std::string node_name_for(std::string_view short_name, bool function) {
-  std::string name;
-  bool upper = true;
-  for (const char c : short_name) {
-    if (c == '_') {
-      upper = true;
-      continue;
-    }
-    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
-    upper = false;
-  }
-  return name + (function ? "Backward" : "Backward0");
-}
-
-tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& given) {
-  tenon_op_descriptor merged = copy_descriptor(op);
-  const tenon_op_descriptor rules = copy_descriptor(given);
-  if (merged.vjp != nullptr) merged.backward = nullptr;  // one rule, prepared under both names
-  if (rules.backward != nullptr || rules.vjp != nullptr) {
-    constexpr uint32_t kOfBackward =
-        TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_TWICE_DIFFERENTIABLE | TENON_OP_CLEAR_SAVED;
-    merged.backward = rules.backward;
-    merged.vjp = rules.vjp;
-    merged.differentiable = TENON_DIFFERENTIABLE_FORMULA;
-    merged.flags &= ~(kOfBackward | TENON_OP_ZERO_GRADIENT);
-    merged.flags |= rules.flags & kOfBackward;
-    if (rules.saves != nullptr) merged.saves = rules.saves;
-  }
-  if (rules.jvp_kind != TENON_JVP_NONE) {
-    merged.jvp_kind = rules.jvp_kind;
-    merged.jvp = rules.jvp;
-    merged.flags =
-        (merged.flags & ~uint32_t{TENON_OP_JVP_ONCE}) | (rules.flags & TENON_OP_JVP_ONCE);
-  }
-  return merged;
-}
-
-namespace {
-
-AfterRun after_run(const Implementation& implementation) {
-  // The context of a Function may hold what has to be freed.
-  if ((implementation.flags & TENON_OP_FUNCTION) != 0) return AfterRun::other;
-  if (!implementation.updates_aliasing)
-    return implementation.out_parameter >= 0 ? AfterRun::out : AfterRun::nothing;
-  if (implementation.out_parameter >= 0) return AfterRun::other;
-  if (implementation.viewed_parameter >= 0) return AfterRun::view;
-  const int8_t returned = implementation.returned_parameter;
-  return returned >= 0 && implementation.mutated_parameters == 1u << returned ? AfterRun::changed
-                                                                              : AfterRun::other;
-}
-
-}  // namespace
-
-std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given,
-                                                    std::string provider) {
-  auto made = std::make_unique<Implementation>();
-  Implementation& implementation = *made;
-  implementation.descriptor = copy_descriptor(given);
-  const tenon_op_descriptor& descriptor = implementation.descriptor;
-  if (descriptor.schema == nullptr)
-    throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
-  implementation.schema = parse_schema(descriptor.schema);
-  const Schema& schema = implementation.schema;
-  const std::vector<Parameter>& parameters = schema.parameters;
-  if (parameters.size() > static_cast<size_t>(kMaxParameters)) {
-    fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " +
+void check_descriptor(const Schema& schema, const tenon_op_descriptor& descriptor) {
+  if (schema.parameters.size() > static_cast<size_t>(kMaxParameters)) {
+    fail(schema, "has " + std::to_string(schema.parameters.size()) + " parameters; at most " +
                      std::to_string(kMaxParameters) + " are allowed");
   }
   if (schema.returns.size() > kMaxResults) {
     fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " +
                      std::to_string(kMaxResults) + " are allowed, of which one may be a list");
   }
-  if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
-    fail(schema, "exactly one of 'run' and 'elementwise' must be given");
-  }
-  if (descriptor.backward != nullptr && descriptor.vjp != nullptr)
-    fail(schema,
-         "both 'backward' and 'vjp' are given: they are one rule, and only one of them may be set");
-  if (descriptor.vjp != nullptr) implementation.descriptor.backward = descriptor.vjp;
-  const bool formula = descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula && descriptor.backward == nullptr)
-    fail(schema, "is declared differentiable by formula but has no backward");
-  if (!formula && descriptor.backward != nullptr)
-    fail(schema, "has a backward but is not declared differentiable by formula");
-  if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr)
-    fail(schema, "declares a jvp rule but has none");
-  if (descriptor.jvp_kind != TENON_JVP_NONE &&
-      descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE)
-    fail(schema,
-         "is composite and has a jvp, which would never run: tangents go through the ops that it "
-         "calls; remove the jvp, or give it a backward and a jvp instead of composite");
+  if (const auto fault = check_op(descriptor)) fail(schema, fault->what + "; " + fault->remedy);
+}
 
-  implementation.self = descriptor.self;
-  implementation.run = descriptor.run;
-  implementation.parameter_count = static_cast<uint32_t>(parameters.size());
-  implementation.result_count = static_cast<uint32_t>(schema.returns.size());
-  implementation.flags = descriptor.flags;
-  implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
-  implementation.provider = std::move(provider);
-  implementation.doc = descriptor.doc == nullptr ? "" : descriptor.doc;
-  if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
-    implementation.not_overridable = descriptor.not_overridable;
-  }
-  implementation.node_name =
-      node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
+void prepare_parameters(Implementation& implementation) {
+  const std::vector<Parameter>& parameters = implementation.schema.parameters;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     // A required parameter has no default: NONE never matches its mask, so binding reports it.
@@ -218,6 +118,12 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
       implementation.mutated_parameters |= 1u << i;
     }
   }
+  implementation.lists = implementation.has_lists || implementation.fixed_lists;
+}
+
+void prepare_results(Implementation& implementation) {
+  const Schema& schema = implementation.schema;
+  const std::vector<Parameter>& parameters = schema.parameters;
   for (size_t r = 0; r < schema.returns.size(); ++r) {
     const SchemaType& type = schema.returns[r];
     const bool tensor = type.kind == TypeKind::tensor && !type.list && !type.optional;
@@ -234,7 +140,24 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
       implementation.aliases = true;
   }
-  implementation.lists = implementation.has_lists || implementation.fixed_lists;
+}
+
+AfterRun after_run(const Implementation& implementation) {
+  // The context of a Function may hold what has to be freed.
+  if ((implementation.flags & TENON_OP_FUNCTION) != 0) return AfterRun::other;
+  if (!implementation.updates_aliasing)
+    return implementation.out_parameter >= 0 ? AfterRun::out : AfterRun::nothing;
+  if (implementation.out_parameter >= 0) return AfterRun::other;
+  if (implementation.viewed_parameter >= 0) return AfterRun::view;
+  const int8_t returned = implementation.returned_parameter;
+  return returned >= 0 && implementation.mutated_parameters == 1u << returned ? AfterRun::changed
+                                                                              : AfterRun::other;
+}
+
+// What lets a call skip work that the op never needs.
+void find_short_paths(Implementation& implementation) {
+  const Schema& schema = implementation.schema;
+  const std::vector<Parameter>& parameters = schema.parameters;
   implementation.updates_aliasing = implementation.mutates || implementation.aliases;
   if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
       !schema.returns[0].list && !schema.returns[0].optional &&
@@ -248,14 +171,84 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
       implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
   }
   implementation.after_run = after_run(implementation);
+  implementation.fast_record =
+      implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA &&
+      (implementation.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
+      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
+      !schema.returns[0].list;
+}
+
+}  // namespace
+
+std::string node_name_for(std::string_view short_name, bool function) {
+  std::string name;
+  bool upper = true;
+  for (const char c : short_name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name + (function ? "Backward" : "Backward0");
+}
+
+tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& given) {
+  tenon_op_descriptor merged = copy_growable(op);
+  const tenon_op_descriptor rules = copy_growable(given);
+  if (merged.vjp != nullptr) merged.backward = nullptr;  // one rule, prepared under both names
+  if (rules.backward != nullptr || rules.vjp != nullptr) {
+    constexpr uint32_t kOfBackward =
+        TENON_OP_ONCE_DIFFERENTIABLE | TENON_OP_TWICE_DIFFERENTIABLE | TENON_OP_CLEAR_SAVED;
+    merged.backward = rules.backward;
+    merged.vjp = rules.vjp;
+    merged.differentiable = TENON_DIFFERENTIABLE_FORMULA;
+    merged.flags &= ~(kOfBackward | TENON_OP_ZERO_GRADIENT);
+    merged.flags |= rules.flags & kOfBackward;
+    if (rules.saves != nullptr) merged.saves = rules.saves;
+  }
+  if (rules.jvp_kind != TENON_JVP_NONE) {
+    merged.jvp_kind = rules.jvp_kind;
+    merged.jvp = rules.jvp;
+    merged.flags =
+        (merged.flags & ~uint32_t{TENON_OP_JVP_ONCE}) | (rules.flags & TENON_OP_JVP_ONCE);
+  }
+  return merged;
+}
+
+std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& given,
+                                                    std::string provider) {
+  auto made = std::make_unique<Implementation>();
+  Implementation& implementation = *made;
+  implementation.descriptor = copy_growable(given);
+  const tenon_op_descriptor& descriptor = implementation.descriptor;
+  if (descriptor.schema == nullptr)
+    throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
+  implementation.schema = parse_schema(descriptor.schema);
+  const Schema& schema = implementation.schema;
+  check_descriptor(schema, descriptor);
+  if (descriptor.vjp != nullptr) implementation.descriptor.backward = descriptor.vjp;
+  implementation.self = descriptor.self;
+  implementation.run = descriptor.run;
+  implementation.parameter_count = static_cast<uint32_t>(schema.parameters.size());
+  implementation.result_count = static_cast<uint32_t>(schema.returns.size());
+  implementation.flags = descriptor.flags;
+  implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
+  implementation.provider = std::move(provider);
+  implementation.doc = descriptor.doc == nullptr ? "" : descriptor.doc;
+  if ((descriptor.flags & TENON_OP_NOT_OVERRIDABLE) != 0 && descriptor.not_overridable != nullptr) {
+    implementation.not_overridable = descriptor.not_overridable;
+  }
+  implementation.node_name =
+      node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
+  prepare_parameters(implementation);
+  prepare_results(implementation);
+  find_short_paths(implementation);
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   for (const SavedItem& item : implementation.saves) {
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
-  implementation.fast_record =
-      formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
-      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
-      !schema.returns[0].list;
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
   return made;
 }

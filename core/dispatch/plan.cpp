@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/specificity.hpp"
 
@@ -159,6 +160,7 @@ class PlanCache {
 
   std::atomic<const Entry*> slots_[kSlots] = {};
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   uint64_t generation_ = 0;
   std::map<Key, std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them

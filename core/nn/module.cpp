@@ -2,7 +2,6 @@
 #include "core/nn/module.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <unordered_set>
 
@@ -10,6 +9,7 @@
 #include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/call.hpp"
@@ -102,6 +102,12 @@ ModuleTable& ModuleTable::process() {
   return *table;
 }
 
+std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module) {
+  const bool computes = module.forward != nullptr || module.tenon_function != nullptr;
+  if (module.create != nullptr && computes) return std::nullopt;
+  return DescriptorFault{"has no create or no forward", "set both"};
+}
+
 std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     const std::string& provider,
     std::span<const tenon_module_descriptor* const> descriptors) const {
@@ -109,13 +115,12 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
   std::vector<std::unique_ptr<ModuleType>> types;
   for (const tenon_module_descriptor* descriptor : descriptors) {
     auto type = std::make_unique<ModuleType>();
-    std::memcpy(&type->descriptor, descriptor,
-                std::min<size_t>(descriptor->size, sizeof(type->descriptor)));
+    type->descriptor = copy_growable(*descriptor);
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
-    if (type->descriptor.forward == nullptr && type->descriptor.tenon_function == nullptr) {
-      throw Error(TENON_ERROR_VALUE,
-                  "module '" + type->schema.name + "' of plugin '" + provider + "' has no forward");
+    if (const auto fault = check_module(type->descriptor)) {
+      throw Error(TENON_ERROR_VALUE, "module '" + type->schema.name + "' of plugin '" + provider +
+                                         "' " + fault->what + "; " + fault->remedy);
     }
     if (const auto present = types_.find(type->schema.name); present != types_.end()) {
       throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" +
@@ -193,9 +198,8 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 namespace {
 
 std::string located(const tenon_tree& node, const std::string& message) {
-  const std::string place = place_text(node.source(), node.place());
-  const std::string pointer = pointer_of(node);
-  return (place.empty() ? "" : place + ": ") + (pointer.empty() ? "" : pointer + ": ") + message;
+  const std::string place = place_of(node);
+  return (place.empty() ? "" : place + ": ") + message;
 }
 
 // Attribute values as arrays of numbers need memory for the time of the call.

@@ -6,12 +6,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/base/tree.hpp"
+#include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/module.h"
@@ -24,6 +27,9 @@ struct ModuleType {
   Schema schema;
   std::string provider;
 };
+
+// The first fault of a descriptor of this SDK's size. A mode has a tenon_function and no forward.
+std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module);
 
 // The registered module types.
 class ModuleTable {
@@ -45,6 +51,7 @@ class ModuleTable {
 
  private:
   mutable std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::unordered_map<std::string, std::unique_ptr<ModuleType>> types_;
   std::function<void(std::string_view)> finder_;
 };

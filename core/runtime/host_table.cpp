@@ -28,6 +28,7 @@
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/conversion.hpp"
+#include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/payload.hpp"
 #include "core/dispatch/registry.hpp"
@@ -36,6 +37,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/plugin/config.hpp"
 #include "core/runtime/context_slots.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
@@ -83,6 +85,17 @@ void require_gradients(const Tensor* tensor) {
   throw Error(TENON_ERROR_TYPE, "a tensor that requires grad must be Tensor, not " + type.name +
                                     ", which has neither a conversion to Tensor nor a "
                                     "project_gradient");
+}
+
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : schema.parameters) {
+    if (parameter.name == name) return static_cast<int64_t>(names.size());
+    names.push_back(parameter.name);
+  }
+  throw Error(TENON_ERROR_INDEX,
+              "'" + schema.name + "' has no parameter " + quote(name) + suggestion(name, names));
 }
 
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
@@ -555,6 +568,16 @@ int32_t op_returns_tuple(const tenon_op* op) {
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
 }
 
+tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(op, "the op");
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    require_not_null(implementation, "the implementation of the op");
+    *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
+  });
+}
+
 // ---- threads, randomness, log ----
 
 tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
@@ -615,6 +638,38 @@ tenon_string tree_key(const tenon_tree* tree, int64_t index) {
   return {key.data(), static_cast<int64_t>(key.size())};
 }
 
+tenon_status tree_place(const tenon_tree* tree, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tree, "the tree");
+    *text = make_string(place_of(*tree));
+  });
+}
+tenon_status tree_create(const tenon_string* keys, const tenon_value* values, int64_t count,
+                         tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] {
+    const auto of = [&](auto* list) { return std::span(list, static_cast<size_t>(count)); };
+    *tree = (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
+  });
+}
+
+// ---- words in messages ----
+
+tenon_status text_suggestion(const char* word, int64_t length, const tenon_string* candidates,
+                             int64_t count, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    Words words;
+    for (int64_t i = 0; i < count; ++i)
+      words.emplace_back(candidates[i].data, static_cast<size_t>(candidates[i].length));
+    *text = make_string(suggestion({word, static_cast<size_t>(length)}, words));
+  });
+}
+tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    *text = make_string(printable({bytes, static_cast<size_t>(length)}));
+  });
+}
+
 // ---- listings and configuration ----
 
 tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree,
@@ -631,12 +686,18 @@ tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
 }
 tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_checked_config(path).give(); });
+  return guarded(error, [&] { *config = read_config(path).give(); });
 }
 tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
     apply_config(*config);
+  });
+}
+tenon_status config_apply_lazily(const tenon_tree* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config_lazily(*config);
   });
 }
 
@@ -669,6 +730,15 @@ void module_release(tenon_module* module) {
 const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
 const tenon_value* module_attributes(const tenon_module* module) {
   return module->attributes.data();
+}
+tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
+                              const tenon_value** value, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const int64_t place =
+        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
+    *value = module->attributes.data() + place;
+  });
 }
 tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
                                        tenon_error** error) {

@@ -193,7 +193,13 @@ SLOT(op_call_filled, 160);
 SLOT(dispatch_disable, 161);
 SLOT(op_returns_tuple, 163);
 SLOT(type_find_layout, 164);
-SIZE(tenon_host, 16 + 8 * 165);
+SLOT(tree_place, 165);
+SLOT(text_printable, 169);
+SLOT(machine_isa, 170);
+SLOT(context_kept_result, 171);
+SLOT(op_parameter, 172);
+SLOT(module_attribute, 173);
+SIZE(tenon_host, 16 + 8 * 174);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -28,6 +28,11 @@ inline void apply_config(const Tree& config) {
   detail::check(host().config_apply, config.handle());
 }
 
+// The same, but runs no plugin code: plugins with "load": "eager" wait for their first use.
+inline void apply_config_lazily(const Tree& config) {
+  detail::check(host().config_apply_lazily, config.handle());
+}
+
 // Listings, from facts alone: "plugins", "ops", "overridable", "ignored", "modules", "op",
 // "plugin", "module", "live".
 inline Tree describe(const std::string& what, const std::string& name = "") {

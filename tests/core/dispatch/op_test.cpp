@@ -50,14 +50,14 @@ TEST_SUITE("dispatch/op") {
     CHECK(made->mutates);
     CHECK(made->has_lists);
     CHECK_FALSE(made->aliases);
-    CHECK_FALSE(made->records_simply);
+    CHECK_FALSE(made->fast_record);
     CHECK(made->schema.parameters[2].default_value.value.as.integer == 3);
     REQUIRE(made->saves.size() == 3);
     CHECK(made->saves[0].kind == SavedItem::Kind::Argument);
     CHECK(made->saves[1].kind == SavedItem::Kind::ShapeOnly);
     CHECK(made->saves[1].for_parameters == 1);
     CHECK(made->saves[2].kind == SavedItem::Kind::Result);
-    CHECK(make_implementation(with_rule("t.g(Tensor x) -> Tensor"), "p")->records_simply);
+    CHECK(make_implementation(with_rule("t.g(Tensor x) -> Tensor"), "p")->fast_record);
     CHECK(make_implementation(with_rule("t.h(Tensor(a) x) -> Tensor(a)"), "p")->aliases);
   }
 
@@ -68,10 +68,10 @@ TEST_SUITE("dispatch/op") {
 
   TEST_CASE("descriptors that contradict themselves are refused") {
     tenon_op_descriptor op = descriptor("t.f(Tensor x) -> Tensor");
-    CHECK(has(refused(op), "exactly one of 'run' and 'elementwise'"));
+    CHECK(has(refused(op), "has neither run nor elementwise; set exactly one of them"));
     op.run = nothing;
     op.backward = rule;
-    CHECK(has(refused(op), "not declared differentiable by formula"));
+    CHECK(has(refused(op), "has a backward but is not differentiable by formula"));
     op.backward = nullptr;
     op.differentiable = TENON_DIFFERENTIABLE_FORMULA;
     CHECK(has(refused(op), "has no backward"));

@@ -460,6 +460,45 @@
   /* type_find for a caller that reads payloads: TypeError when the plugin that registered the     \
    * type has another layout of them. A layout of size 0 reads nothing and fits. */                \
   X(0, tenon_status, type_find_layout,                                                             \
-    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))
+    (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))   \
+  /* ---- documents, continued ---- */                                                             \
+  /* Where a node of a config is written, as messages say it: "FILE:3:14: /plugins/0/name".        \
+   * Without a file the JSON pointer alone; empty for a root that code made. Gives a string. Any   \
+   * thread. */                                                                                    \
+  X(0, tenon_status, tree_place, (const tenon_tree* tree, tenon_value* text, tenon_error** error)) \
+  /* An object of members, or an array where `keys` is null. Values are numbers, strings, none and \
+   * trees, whose nodes are copied; TypeError for others. Gives a new reference. Any thread. */    \
+  X(0, tenon_status, tree_create,                                                                  \
+    (const tenon_string* keys, const tenon_value* values, int64_t count, tenon_tree** tree,        \
+     tenon_error** error))                                                                         \
+  /* config_apply that loads nothing: plugins with "load": "eager" wait for their first use. */    \
+  X(0, tenon_status, config_apply_lazily, (const tenon_tree* config, tenon_error** error))         \
+  /* ---- words in messages ---- */                                                                \
+  /* " (did you mean 'add'?)" for the candidate that a mistyped word most likely means, or "".     \
+   * Gives a string. Any thread. */                                                                \
+  X(0, tenon_status, text_suggestion,                                                              \
+    (const char* word, int64_t length, const tenon_string* candidates, int64_t count,              \
+     tenon_value* text, tenon_error** error))                                                      \
+  /* The text for a terminal: what it would obey, and bytes that are not UTF-8, written as         \
+   * escapes; line breaks and tabs stay. Gives a string. Any thread. */                            \
+  X(0, tenon_status, text_printable,                                                               \
+    (const char* bytes, int64_t length, tenon_value* text, tenon_error** error))                   \
+  /* ---- kernels ---- */                                                                          \
+  /* The TENON_ISA_ number of the loops that run: the best of the machine, or less where the       \
+   * environment variable TENON_ISA says so. [any-thread] */                                       \
+  X(0, uint32_t, machine_isa, (void))                                                              \
+  /* ---- reads by name or index that are checked ---- */                                          \
+  /* Borrowed; null where the result is not a tensor or `saves` does not keep it. IndexError       \
+   * beyond the results; in backward and jvp only. Calling thread only. */                         \
+  X(0, tenon_status, context_kept_result,                                                          \
+    (const tenon_context* context, int64_t index, tenon_tensor** result, tenon_error** error))     \
+  /* The place of a parameter of the op. IndexError when it has none of the name. Any thread. */   \
+  X(0, tenon_status, op_parameter,                                                                 \
+    (const tenon_op* op, const char* name, int64_t length, int64_t* index, tenon_error** error))   \
+  /* Borrowed; valid as long as the module. IndexError when its type has no attribute of the name. \
+   * Any thread. */                                                                                \
+  X(0, tenon_status, module_attribute,                                                             \
+    (const tenon_module* module, const char* name, int64_t length, const tenon_value** value,      \
+     tenon_error** error))
 
 #endif
