@@ -29,7 +29,7 @@ void apply_config_lazily(const tenon_tree& config);
 // Reads and checks a config, the plugins that it names included. Runs no plugin code.
 Tree read_checked_config(const std::string& path);
 
-// Listings from facts: see describe.cpp for the shapes.
+// Listings from facts: sdk/share/tenon/documents.md has the shapes.
 Tree describe(std::string_view what, std::string_view name);
 // "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
 // unique.
