@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/environment.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
@@ -679,10 +680,11 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
     }
   }
   if (failure.problem.empty()) {
-    failure = make_failure(
-        PluginStage::Find, id, "",
-        "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
-        "install it in one of them, name its folder in TENON_PLUGIN_PATH, or load it by its path");
+    failure =
+        make_failure(PluginStage::Find, id, "",
+                     "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
+                     "install it in one of them, " + std::string(plugin_folder_advice()) +
+                         ", or load it by its path");
   }
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -740,6 +742,20 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
   waiting_.erase(self);
 }
 
+void PluginManager::forget_loaders() {
+  new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
+  const std::thread::id self = std::this_thread::get_id();
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Loading || record->loader == self) continue;
+    record->loader = {};
+    record->opened = true;  // its code may have run by half
+    record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
+                              "the process was forked while another thread loaded the plugin",
+                              "load the plugin before the fork"));
+  }
+}
+
 void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string& asked_by) {
   // While this thread waits, a scan may drop a record whose load has failed.
   const std::shared_ptr<Record> keep = record.shared_from_this();
@@ -788,6 +804,15 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
   }
 }
 
+void Registration::sort_by_name() {
+  const auto by_schema = [](const auto* item) { return schema_name(item->schema); };
+  std::ranges::sort(ops, {}, by_schema);
+  std::ranges::sort(modules, {}, by_schema);
+  std::ranges::sort(types, {}, [](const auto* type) { return std::string_view(type->name); });
+  std::ranges::sort(overrides, {},
+                    [](const auto* entry) { return override_key(entry->schema, entry->types); });
+}
+
 // Loads the record unless that is done, and registers what of it is chosen and not there yet: all
 // of it after a load, some of it when a policy has changed since.
 void PluginManager::load_now(Lock& lock, Record& record, const std::string& asked_by) {
@@ -817,6 +842,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
       if (policies_->disabling(record, {schema_name(schema), key}, nullptr) == nullptr)
         chosen_items.overrides.push_back(table.overrides[i]);
     }
+    chosen_items.sort_by_name();
   };
   const bool first = record.loaded.table == nullptr;
   if (!first) {

@@ -203,7 +203,11 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
     if (parameter.has_default) tree.member("default", parameter.default_value.text);
     tree.end_object();
   }
-  tree.end_array().key("returns").begin_array();
+  tree.end_array()
+      .member("method", is_method(schema))
+      .member("returns_tuple", schema.returns_tuple)
+      .key("returns")
+      .begin_array();
   for (const SchemaType& type : schema.returns) {
     tree.begin_object();
     put_type(tree, type);
@@ -332,7 +336,7 @@ Tree describe_runtime() {
                              std::to_string(TENON_VERSION_MINOR) + "." +
                              std::to_string(TENON_VERSION_PATCH));
   tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
-  tree.member("isa", isa_text(loop_isa())).member("threads", thread_count());
+  tree.member("isa", isa_text(machine_isa())).member("threads", thread_count());
   tree.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
     tree.begin_object()

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/registry.hpp"
@@ -87,6 +88,7 @@ class TableRegistrar final : public Registrar {
   }
 
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
 };
 
 // The name among `names` that it is, or ends: "nn.Linear" for Linear. Empty when there is none.
@@ -167,7 +169,7 @@ PluginManager& start() {
   });
   TypeTable::process().set_completer(
       [manager](std::string_view name) { return manager->complete_type(name); });
-  TypeTable::process().set_rule(
+  TypeTable::process().set_preference(
       [manager](const Override& entry, const std::string& a, const std::string& b) {
         return manager->preferred(entry.schema.name, entry.key(), a, b);
       });
@@ -297,7 +299,8 @@ const Override& find_override(std::string_view key, std::string_view provider) {
 }
 
 void settle_rules(std::string_view op) {
-  static std::mutex settling;  // whoever comes last has looked last
+  static std::mutex settling;  // the last caller has looked last
+  static const HeldAcrossFork held(settling);
   const std::lock_guard lock(settling);
   const Override* rules = TypeTable::process().rules_of(op);
   Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
@@ -313,7 +316,5 @@ void apply_config_lazily(const tenon_tree& config) {
   }
   plugin_manager().apply(policy);
 }
-
-Tree read_checked_config(const std::string& path) { return read_config(path); }
 
 }  // namespace tenon::core

@@ -33,5 +33,4 @@ struct SwishModule {
 };
 TENON_MODULE(SwishModule)
 
-#define DIGITS(op, module) op(Swish) module(SwishModule)
-TENON_PLUGIN(digits, "1.0.0", DIGITS)
+TENON_PLUGIN(digits, "1.0.0")

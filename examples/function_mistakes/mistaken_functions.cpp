@@ -37,5 +37,4 @@ struct Square {
 };
 TENON_OP(Square)
 
-#define MISTAKEN_FUNCTIONS(op, module) op(LinearFunction) op(Square)
-TENON_PLUGIN(mistaken_functions, "1.0.0", MISTAKEN_FUNCTIONS)
+TENON_PLUGIN(mistaken_functions, "1.0.0")

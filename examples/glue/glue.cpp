@@ -18,5 +18,4 @@ struct MultiplyScalarAndMetadata {
 };
 TENON_OVERRIDE(MultiplyScalarAndMetadata)
 
-#define TYPES(type, override) override(MultiplyScalarAndMetadata)
-TENON_PLUGIN_TYPES(glue, "1.0.0", TENON_NOTHING, TYPES)
+TENON_PLUGIN(glue, "1.0.0")

@@ -28,6 +28,4 @@ struct Make {
 };
 TENON_OP(Make)
 
-#define OPS(op, module) op(Make)
-#define TYPES(type, override) type(LoggingTensor)
-TENON_PLUGIN_TYPES(logging_tensor, "1.0.0", OPS, TYPES)
+TENON_PLUGIN(logging_tensor, "1.0.0")

@@ -41,6 +41,4 @@ struct Make {
 };
 TENON_OP(Make)
 
-#define OPS(op, module) op(Make)
-#define TYPES(type, override) type(MetadataTensor)
-TENON_PLUGIN_TYPES(metadata_tensor, "1.0.0", OPS, TYPES)
+TENON_PLUGIN(metadata_tensor, "1.0.0")

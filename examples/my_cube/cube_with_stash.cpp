@@ -16,5 +16,4 @@ struct CubeWithStash {
 };
 TENON_OP(CubeWithStash)
 
-#define OPS(op, module) op(CubeWithStash)
-TENON_PLUGIN(cube_with_stash, "1.0.0", OPS)
+TENON_PLUGIN(cube_with_stash, "1.0.0")

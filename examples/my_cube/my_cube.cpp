@@ -34,5 +34,4 @@ struct Cube {
 };
 TENON_OP(Cube)
 
-#define MY_CUBE(op, module) op(MyCube) op(Cube)
-TENON_PLUGIN(my_cube, "1.0.0", MY_CUBE)
+TENON_PLUGIN(my_cube, "1.0.0")

@@ -15,5 +15,4 @@ struct Add {
 };
 TENON_OP(Add)
 
-#define OVERRIDABLE_FUNCTIONS(op, module) op(Add)
-TENON_PLUGIN(overridable_functions, "1.0.0", OVERRIDABLE_FUNCTIONS)
+TENON_PLUGIN(overridable_functions, "1.0.0")

@@ -73,7 +73,4 @@ struct Make {
 };
 TENON_OP(Make)
 
-#define OPS(op, module) op(Make)
-#define TYPES(type, override) \
-  type(ScalarTensor) type(ConvertingScalarTensor) override(Mean) override(Add)
-TENON_PLUGIN_TYPES(scalar_tensor, "1.0.0", OPS, TYPES)
+TENON_PLUGIN(scalar_tensor, "1.0.0")

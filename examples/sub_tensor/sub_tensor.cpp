@@ -34,6 +34,4 @@ struct Make {
 };
 TENON_OP(Make)
 
-#define OPS(op, module) op(Make)
-#define TYPES(type, override) type(SubTensor) type(SubTensor2) type(OtherSubTensor)
-TENON_PLUGIN_TYPES(sub_tensor, "1.0.0", OPS, TYPES)
+TENON_PLUGIN(sub_tensor, "1.0.0")

@@ -36,7 +36,7 @@ struct Cat {
     }
     if (first == nullptr) first = tensors.begin();
     const int64_t along = wrap_dimension("cat", dim, first->dim());
-    Sizes shape(first->shape());
+    Shape shape(first->shape());
     shape[along] = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       if (is_nothing(tensors[i])) continue;
@@ -44,8 +44,8 @@ struct Cat {
       bool fits = own.size() == shape.rank;
       for (int64_t k = 0; fits && k < shape.rank; ++k) fits = k == along || own[k] == shape[k];
       if (!fits) {
-        throw ValueError("cat(): tensor " + std::to_string(i) + " has shape " + math::text(own) +
-                         ", which differs from " + math::text(first->shape()) +
+        throw ValueError("cat(): tensor " + std::to_string(i) + " has shape " + shape_text(own) +
+                         ", which differs from " + shape_text(first->shape()) +
                          " in more than the size of dimension " + std::to_string(along));
       }
       if (__builtin_add_overflow(shape[along], own[along], &shape[along])) {
@@ -62,19 +62,21 @@ struct Cat {
     }
     return result;
   }
-  static Gradients backward(Context& c, const Tensor& g) {
-    const auto tensors = c.argument<TensorList>(0);
-    const auto dim = c.argument<int64_t>(1);
+  static Gradients backward(ContextOf<Cat>& c, const Tensor& g) {
+    const auto tensors = c["tensors"_arg];
+    const auto dim = c["dim"_arg];
     Gradients gradients(static_cast<size_t>(tensors.size()));
     int64_t start = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       const IntList shape = tensors[i].shape();
       if (is_nothing(tensors[i])) {
-        if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = zeros(shape, g.dtype());
+        if (c.needs_input_grad("tensors"_arg, i))
+          gradients[static_cast<size_t>(i)] = zeros(shape, g.dtype());
         continue;
       }
       const int64_t length = shape[wrap_dimension("cat", dim, shape.size())];
-      if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = g.narrow(dim, start, length);
+      if (c.needs_input_grad("tensors"_arg, i))
+        gradients[static_cast<size_t>(i)] = g.narrow(dim, start, length);
       start += length;
     }
     return gradients;
@@ -88,18 +90,18 @@ struct Stack {
   static Tensor forward(TensorList tensors, int64_t dim) {
     if (tensors.empty()) throw ValueError("stack(): the list of tensors is empty");
     const IntList own = tensors[0].shape();
-    if (own.size() == TENON_MAX_RANK) throw_rank("stack", TENON_MAX_RANK + 1);
+    kernel::check_rank("stack", own.size() + 1);
     const int64_t along = wrap_dimension("stack", dim, own.size() + 1);
     for (int64_t i = 1; i < tensors.size(); ++i) {
-      if (!same(tensors[i].shape(), own)) {
+      if (!same_shape(tensors[i].shape(), own)) {
         throw ValueError("stack(): tensor " + std::to_string(i) + " has shape " +
-                         math::text(tensors[i].shape()) + ", but tensor 0 has " + math::text(own));
+                         shape_text(tensors[i].shape()) + ", but tensor 0 has " + shape_text(own));
       }
     }
-    Sizes shape(own);
+    Shape shape(own);
     shape.insert(along, tensors.size());
     const Tensor result = empty_tensor(shape, common_dtype(tensors));
-    Sizes strides(result.strides());
+    Shape strides(result.strides());
     const int64_t step = strides[along];
     strides.erase(along);
     for (int64_t i = 0; i < tensors.size() && result.numel() != 0; ++i) {
@@ -107,11 +109,11 @@ struct Stack {
     }
     return result;
   }
-  static Gradients backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<int64_t>(1);
+  static Gradients backward(ContextOf<Stack>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg];
     Gradients gradients(static_cast<size_t>(g.size(dim)));
     for (size_t i = 0; i < gradients.size(); ++i) {
-      if (c.needs_input_grad(static_cast<int64_t>(i)))
+      if (c.needs_input_grad("tensors"_arg, static_cast<int64_t>(i)))
         gradients[i] = g.select(dim, static_cast<int64_t>(i));
     }
     return gradients;

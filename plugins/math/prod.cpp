@@ -7,25 +7,26 @@ using namespace math;
 namespace {
 
 template <class T>
-struct ProductPolicy : PolicyDefaults<T> {
+struct ProductPolicy {
   using In = T;
   using Lane = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
   struct Total {
     Lane value = 1;
   };
-  static constexpr int64_t kBlock = 4096;
+  static constexpr int64_t block_elements = 4096;
+  static constexpr bool separates_nan = false;
   static constexpr Lane identity() { return 1; }
   template <class V, class X>
-  MATH_INLINE void step(V& lanes, const X& elements) {
+  TENON_INLINE static void step(V& lanes, const X& elements) {
     V converted;
-    convert(converted, elements);
+    kernel::convert(converted, elements);
     lanes *= converted;
   }
   template <class V>
-  MATH_INLINE void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {
     lanes *= others;
   }
-  MATH_INLINE void add(Total& total, Lane lane) { total.value *= lane; }
+  TENON_INLINE static void add(Total& total, Lane lane) { total.value *= lane; }
   static void merge(Total& total, const Total& other) { total.value *= other.value; }
 };
 
@@ -44,9 +45,9 @@ Tensor product_before(const Tensor& input, int64_t dim) {
 }
 
 // The derivative of the product by each element: the product of all others.
-Tensor product_of_others(Context& c) {
-  const Tensor input = c.tensor(0).to(c.result().dtype());
-  const auto dim = c.argument<std::optional<int64_t>>(1);
+Tensor product_of_others(const Tensor& given, std::optional<int64_t> dim, bool keepdim,
+                         const Tensor& result) {
+  const Tensor input = given.to(result.dtype());
   if (input.numel() == 0) return input;
   const Tensor source = dim && input.dim() != 0 ? input : input.reshape({-1});
   const int64_t along = dim ? wrap_dimension("prod", *dim, input.dim()) : 0;
@@ -56,9 +57,8 @@ Tensor product_of_others(Context& c) {
     has_zero = eq(input, 0).any().item<bool>();
   }
   if (!has_zero) {
-    Tensor product = c.result();
-    if (dim && input.dim() != 0 && !c.argument<bool>(2)) product = product.unsqueeze(along);
-    return product / input;
+    const bool dropped = dim && input.dim() != 0 && !keepdim;
+    return (dropped ? result.unsqueeze(along) : result) / input;
   }
   // Division would lose what a zero hides.
   const Tensor after = product_before(source.flip({along}), along).flip({along});
@@ -82,27 +82,30 @@ struct Prod {
     const DType computed = is_floating(wanted) ? wanted : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
     void* to = result.view_record().data;
-    visit_elements(source.dtype(), [&](auto zero) {
+    kernel::visit<all_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      using Kernel = LaneKernel<ProductPolicy<T>>;
+      using Kernel = kernel::LaneKernel<ProductPolicy<T>>;
       using Out = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
-      reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      kernel::reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
         static_cast<Out*>(to)[at] = static_cast<Out>(total.value);
       });
     });
     return contiguous_as(result, wanted);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<std::optional<int64_t>>(1);
+  static Tensor backward(ContextOf<Prod>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg];
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
-    return keep_dimensions("prod", g, c.tensor(0), dims, c.argument<bool>(2)) *
-           product_of_others(c);
+    return keep_dimensions("prod", g, c["input"_arg], dims, c["keepdim"_arg]) *
+           product_of_others(c["input"_arg], dim, c["keepdim"_arg], c.result());
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    if (!is_floating(c.result().dtype())) return {};
-    const Tensor weighted = tangents[0] * product_of_others(c);
-    return weighted.sum(c.operand(1), c.argument<bool>(2));
+  static Tensor jvp(ContextOf<Prod>& c, TensorList tangents) {
+    const Tensor result = c.result();
+    if (!is_floating(result.dtype())) return {};
+    const auto dim = c["dim"_arg];
+    const bool keepdim = c["keepdim"_arg];
+    return (tangents[0] * product_of_others(c["input"_arg], dim, keepdim, result))
+        .sum(dim, keepdim);
   }
 };
 

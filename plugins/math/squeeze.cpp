@@ -13,7 +13,7 @@ struct Squeeze {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, std::optional<int64_t> dim) {
     const int64_t only = dim ? wrap_dimension("squeeze", *dim, input.dim()) : -1;
-    Sizes shape, strides;
+    Shape shape, strides;
     for (int64_t i = 0; i < input.dim(); ++i) {
       if (input.shape()[i] == 1 && (only < 0 || only == i)) continue;
       shape.push(input.shape()[i]);
@@ -21,7 +21,9 @@ struct Squeeze {
     }
     return alias_tensor(input, shape, strides, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Squeeze>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 struct Unsqueeze {
@@ -37,14 +39,16 @@ struct Unsqueeze {
                        " dimensions (expected " + std::to_string(-rank - 1) + " to " +
                        std::to_string(rank) + ")");
     }
-    if (rank == TENON_MAX_RANK) throw_rank("unsqueeze", rank + 1);
+    kernel::check_rank("unsqueeze", rank + 1);
     const int64_t at = dim < 0 ? dim + rank + 1 : dim;
-    Sizes shape(input.shape()), strides(input.strides());
+    Shape shape(input.shape()), strides(input.strides());
     strides.insert(at, at < rank ? shape[at] * strides[at] : 1);
     shape.insert(at, 1);
     return alias_tensor(input, shape, strides, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Unsqueeze>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lowe
   if (rank < 2) {
     throw ValueError(std::string(op) +
                      "(): takes matrices, at least 2 dimensions, but the shape is " +
-                     math::text(input.shape()));
+                     shape_text(input.shape()));
   }
   const Tensor result = empty_tensor(input.shape(), input.dtype());
   if (input.numel() == 0) return result;
@@ -48,7 +48,7 @@ struct Tril {
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("tril", input, diagonal, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.tril(c.argument<int64_t>(1)); }
+  static Tensor backward(ContextOf<Tril>& c, const Tensor& g) { return g.tril(c["diagonal"_arg]); }
 };
 
 struct Triu {
@@ -58,7 +58,7 @@ struct Triu {
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("triu", input, diagonal, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.triu(c.argument<int64_t>(1)); }
+  static Tensor backward(ContextOf<Triu>& c, const Tensor& g) { return g.triu(c["diagonal"_arg]); }
 };
 
 }  // namespace

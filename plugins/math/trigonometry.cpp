@@ -2,7 +2,6 @@
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
-#include "vector_math.hpp"
 
 namespace {
 
@@ -12,9 +11,9 @@ struct Sin {
   static constexpr auto schema = "sin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The sine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::sin(x); };
+  static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * cos(c.tensor(0)); }
+  static Tensor backward(ContextOf<Sin>& c, const Tensor& g) { return g * cos(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -22,9 +21,9 @@ struct Cos {
   static constexpr auto schema = "cos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The cosine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::cos(x); };
+  static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return -g * sin(c.tensor(0)); }
+  static Tensor backward(ContextOf<Cos>& c, const Tensor& g) { return -g * sin(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -32,7 +31,7 @@ struct Tan {
   static constexpr auto schema = "tan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The tangent.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::tan(x); };
+  static constexpr auto element = [](auto x) { return kernel::tan(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * (square(c.result()) + 1); }
   static constexpr auto jvp = pointwise;
@@ -43,9 +42,11 @@ struct Asin {
   static constexpr auto doc =
       "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1].";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::asin(x); };
+  static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * rsqrt(1 - square(c.tensor(0))); }
+  static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
+    return g * rsqrt(1 - square(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -53,10 +54,10 @@ struct Acos {
   static constexpr auto schema = "acos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1].";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::acos(x); };
+  static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) {
-    return -g * rsqrt(1 - square(c.tensor(0)));
+  static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
+    return -g * rsqrt(1 - square(c["input"_arg]));
   }
   static constexpr auto jvp = pointwise;
 };
@@ -65,9 +66,11 @@ struct Atan {
   static constexpr auto schema = "atan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi/2, pi/2] whose tangent is input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::atan(x); };
+  static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (square(c.tensor(0)) + 1); }
+  static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
+    return g / (square(c["input"_arg]) + 1);
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -76,13 +79,14 @@ struct Atan2 {
       "atan2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi, pi] of the point (other, input).";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto y, auto x) { return vector_math::atan2(y, x); };
+  static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor y = operand_as(c, 0, g.dtype()), x = operand_as(c, 1, g.dtype());
+  static std::array<Tensor, 2> backward(ContextOf<Atan2>& c, const Tensor& g) {
+    const Tensor y = operand_as(c["input"_arg], g.dtype()),
+                 x = operand_as(c["other"_arg], g.dtype());
     const Tensor scaled = g / (square(y) + square(x));
-    return {c.needs_input_grad(0) ? scaled * x : Tensor(),
-            c.needs_input_grad(1) ? -scaled * y : Tensor()};
+    return {c.needs_input_grad("input"_arg) ? scaled * x : Tensor(),
+            c.needs_input_grad("other"_arg) ? -scaled * y : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

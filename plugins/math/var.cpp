@@ -34,8 +34,8 @@ struct MomentKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
-                        int64_t stride, Total* totals) {
+  TENON_INLINE static void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
+                                int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
@@ -52,20 +52,20 @@ struct MomentKernel {
   // Adds the deviations from `center` and their squares. In f64, whatever the elements are: in f32
   // the squares would overflow from 1e19 on, and vanish below 1e-23.
   template <int Bytes>
-  MATH_INLINE void add_powers(const T* in, int64_t count, int64_t stride, double center,
-                              double& first, double& second) {
+  TENON_INLINE static void add_powers(const T* in, int64_t count, int64_t stride, double center,
+                                      double& first, double& second) {
     constexpr auto N = static_cast<int64_t>(Bytes / sizeof(double));
-    using V = typename VectorOf<double, Bytes>::type;
-    using In = typename VectorOf<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>::type;
+    using V = kernel::Vector<double, Bytes>;
+    using In = kernel::Vector<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>;
     int64_t i = 0;
     if (stride == 1 && count >= 2 * N) {
       V first_a{}, first_b{}, second_a{}, second_b{}, a, b;
       In x, y;
       for (; i + 2 * N <= count; i += 2 * N) {
-        std::memcpy(&x, in + i, sizeof(x));
-        std::memcpy(&y, in + i + N, sizeof(y));
-        convert(a, x);
-        convert(b, y);
+        __builtin_memcpy(&x, in + i, sizeof(x));
+        __builtin_memcpy(&y, in + i + N, sizeof(y));
+        kernel::convert(a, x);
+        kernel::convert(b, y);
         a -= center;
         b -= center;
         first_a += a;
@@ -86,9 +86,9 @@ struct MomentKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
-                           Total* totals) {
-    double center[kPanel], first[kPanel], second[kPanel];
+  TENON_INLINE static void columns(const T* in, int64_t, int64_t rows, int64_t row_stride,
+                                   int64_t columns, Total* totals) {
+    double center[kernel::most_columns], first[kernel::most_columns], second[kernel::most_columns];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) center[c] = first[c] = second[c] = 0;
@@ -118,30 +118,28 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     using Kernel = MomentKernel<T>;
-    T* to = static_cast<T*>(result.view_record().data);
-    reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+    T* to = kernel::elements<T>(result);
+    kernel::reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
       const double variance = total.squares / divisor;
       to[at] = static_cast<T>(root ? ::sqrt(variance) : variance);
     });
   };
-  if (source.dtype() == f32)
-    run(float{});
-  else
-    run(double{});
+  kernel::visit<floating_dtypes>(source.dtype(), run);
   return result;
 }
 
 // 2 (input - mean) / divisor: the derivative of the variance by each element.
-Tensor variance_slope(const char* op, Context& c) {
-  const Tensor& input = c.tensor(0);
-  const Reduction plan = plan_reduction(op, input, c.argument<std::optional<IntList>>(1), true);
-  const auto divisor =
-      static_cast<double>(std::max<int64_t>(0, plan.extent - c.argument<int64_t>(3)));
-  return (input - input.mean(c.operand(1), true)) * (2.0 / divisor);
+template <class Op>
+Tensor variance_slope(const char* op, ContextOf<Op>& c) {
+  const Tensor& input = c["input"_arg];
+  const auto dim = c["dim"_arg];
+  const Reduction plan = plan_reduction(op, input, dim, true);
+  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - c["correction"_arg]));
+  return (input - input.mean(dim, true)) * (2.0 / divisor);
 }
-Tensor kept(const char* op, Context& c, const Tensor& g) {
-  return keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1),
-                         c.argument<bool>(2));
+template <class Op>
+Tensor kept(const char* op, ContextOf<Op>& c, const Tensor& g) {
+  return keep_dimensions(op, g, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
 }
 
 struct Var {
@@ -156,11 +154,11 @@ struct Var {
                         int64_t correction) {
     return spread("var", input, dim, keepdim, correction, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Var>& c, const Tensor& g) {
     return kept("var", c, g) * variance_slope("var", c);
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return (tangents[0] * variance_slope("var", c)).sum(c.operand(1), c.argument<bool>(2));
+  static Tensor jvp(ContextOf<Var>& c, TensorList tangents) {
+    return (tangents[0] * variance_slope("var", c)).sum(c["dim"_arg], c["keepdim"_arg]);
   }
 };
 
@@ -176,12 +174,12 @@ struct Std {
                         int64_t correction) {
     return spread("std", input, dim, keepdim, correction, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Std>& c, const Tensor& g) {
     return kept("std", c, through_root(c, g)) * variance_slope("std", c);
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<Std>& c, TensorList tangents) {
     return through_root(
-        c, (tangents[0] * variance_slope("std", c)).sum(c.operand(1), c.argument<bool>(2)));
+        c, (tangents[0] * variance_slope("std", c)).sum(c["dim"_arg], c["keepdim"_arg]));
   }
   static Tensor through_root(Context& c, const Tensor& g) {
     const Tensor result = c.result();

@@ -1,7 +1,6 @@
 // Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu,
 // elu.
 #include "common.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -9,7 +8,7 @@ using namespace nn;
 namespace functional = tenon::nn::functional;
 
 template <class T>
-NN_INLINE T constant(double value) {
+TENON_INLINE T constant(double value) {
   return static_cast<T>(value);
 }
 constexpr double kInverseRootTwo = 0.70710678118654752440;    // 1 / sqrt(2)
@@ -20,17 +19,14 @@ struct Gelu {
   static constexpr auto doc =
       "input times the normal distribution function of input, in its exact form.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      return x * T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
-    } else {
-      return x;
-    }
+    return x * T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::gelu(g, c.tensor(0));
+  static Tensor backward(ContextOf<Gelu>& c, const Tensor& g) {
+    return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -39,23 +35,20 @@ struct GeluGrad {
   static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of gelu.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T below = T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
-      return g * (below + x * constant<T>(kInverseRootTwoPi) * exp_of(T{-0.5} * x * x));
-    } else {
-      return g;
-    }
+    const T below = T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
+    return g * (below + x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
   };
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Tensor& x = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
+    const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::gelu(v, x);
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::gelu(v, x);
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor square = x * x;
-      input = v * c.tensor(0) * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
+      input = v * c["grad_output"_arg] * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
     }
     return {std::move(grad_output), std::move(input)};
   }
@@ -66,17 +59,14 @@ struct Silu {
   static constexpr auto schema = "nn.functional.silu(Tensor input) -> Tensor";
   static constexpr auto doc = "input times its sigmoid.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      return x / (T{1} + exp_of(-x));
-    } else {
-      return x;
-    }
+    return x / (T{1} + kernel::exp(-x));
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::silu(g, c.tensor(0));
+  static Tensor backward(ContextOf<Silu>& c, const Tensor& g) {
+    return tenon::nn::grad::silu(g, c["input"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -85,23 +75,20 @@ struct SiluGrad {
   static constexpr auto schema = "nn.grad.silu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of silu.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T s = T{1} / (T{1} + exp_of(-x));
-      return g * s * (T{1} + x * (T{1} - s));
-    } else {
-      return g;
-    }
+    const T s = T{1} / (T{1} + kernel::exp(-x));
+    return g * s * (T{1} + x * (T{1} - s));
   };
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Tensor& x = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SiluGrad>& c, const Tensor& v) {
+    const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::silu(v, x);
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::silu(v, x);
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor s = x.sigmoid();
-      input = v * c.tensor(0) * (s * (1 - s) * (2 + x * (1 - s * 2)));
+      input = v * c["grad_output"_arg] * (s * (1 - s) * (2 + x * (1 - s * 2)));
     }
     return {std::move(grad_output), std::move(input)};
   }
@@ -114,20 +101,17 @@ struct Softplus {
   static constexpr auto doc =
       "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto beta, auto threshold) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T scaled = x * beta;
-      const T soft = log1p_of(exp_of(scaled)) / beta;
-      return scaled > threshold ? x : soft;
-    } else {
-      return x;
-    }
+    const T scaled = x * beta;
+    const T soft = kernel::log1p(kernel::exp(scaled)) / beta;
+    return scaled > threshold ? x : soft;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor scaled = c.tensor(0) * c.argument<double>(1);
-    return tenon::where(scaled > c.argument<double>(2), g, g * scaled.sigmoid());
+  static Tensor backward(ContextOf<Softplus>& c, const Tensor& g) {
+    const Tensor scaled = c["input"_arg] * c["beta"_arg];
+    return tenon::where(scaled > c["threshold"_arg], g, g * scaled.sigmoid());
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -141,8 +125,8 @@ struct LeakyRelu {
   static constexpr auto element = [](auto x, auto slope) {
     return x > decltype(x){0} ? x : x * slope;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::where(c.tensor(0) > 0, g, g * c.argument<double>(1));
+  static Tensor backward(ContextOf<LeakyRelu>& c, const Tensor& g) {
+    return tenon::where(c["input"_arg] > 0, g, g * c["negative_slope"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -151,22 +135,19 @@ struct Elu {
   static constexpr auto schema = "nn.functional.elu(Tensor input, float alpha=1) -> Tensor";
   static constexpr auto doc = "input where it is positive, alpha * (exp(input) - 1) elsewhere.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto alpha) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T curved = alpha * expm1_of(x);
-      return x > T{0} ? x : curved;
-    } else {
-      return x;
-    }
+    const T curved = alpha * kernel::expm1(x);
+    return x > T{0} ? x : curved;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Elu>& c, const Tensor& g) {
     // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to
     // NaN.
-    const Tensor& x = c.tensor(0);
+    const Tensor& x = c["input"_arg];
     const Tensor power = x.clamp(tenon::none, 0).exp();
-    return tenon::where(x > 0, g, g * power * c.argument<double>(1));
+    return tenon::where(x > 0, g, g * power * c["alpha"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };

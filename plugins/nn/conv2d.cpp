@@ -21,7 +21,7 @@ struct Geometry {
   Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
            IntList paddings, IntList dilations, int64_t group_count)
       : op(op_name), groups(group_count), batched(input.size() == 4) {
-    if (!tenon::is_floating(dtype)) throw_floating(op, "input", dtype);
+    check_floating(op, "input", dtype);
     if (input.size() != 3 && input.size() != 4) {
       refuse("'input' must have shape [N, C, H, W] or [C, H, W], got " + shape_text(input));
     }
@@ -33,12 +33,9 @@ struct Geometry {
       stride[i] = strides[i];
       padding[i] = paddings[i];
       dilation[i] = dilations[i];
-      if (stride[i] < 1) refuse("stride must be positive, got " + std::to_string(stride[i]));
-      if (dilation[i] < 1) refuse("dilation must be positive, got " + std::to_string(dilation[i]));
-      if (padding[i] < 0) refuse("padding must not be negative, got " + std::to_string(padding[i]));
-      check_setting(op, "stride", stride[i]);
-      check_setting(op, "dilation", dilation[i]);
-      check_setting(op, "padding", padding[i]);
+      check_setting(op, "stride", stride[i], 1);
+      check_setting(op, "dilation", dilation[i], 1);
+      check_setting(op, "padding", padding[i], 0);
     }
     const int64_t* size = input.data() + (batched ? 1 : 0);
     batch = batched ? input[0] : 1;
@@ -59,8 +56,8 @@ struct Geometry {
     }
     if (kernel_height < 1 || kernel_width < 1)
       refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
-    check_setting(op, "the kernel height", kernel_height);
-    check_setting(op, "the kernel width", kernel_width);
+    check_setting(op, "the kernel height", kernel_height, 1);
+    check_setting(op, "the kernel width", kernel_width, 1);
     out_height = out_size(height, kernel_height, 0, input);
     out_width = out_size(width, kernel_width, 1, input);
   }
@@ -106,13 +103,7 @@ struct Geometry {
   }
 
   void check_output(const Tensor& grad_output) const {
-    const Shape wanted = output_shape();
-    const IntList found = grad_output.shape();
-    if (found.size() != wanted.rank ||
-        !std::equal(found.begin(), found.end(), wanted.list().begin())) {
-      refuse("'grad_output' must have shape " + shape_text(wanted.list()) + ", got " +
-             shape_text(grad_output));
-    }
+    kernel::check_shape(op, "grad_output", grad_output, output_shape());
   }
 };
 
@@ -188,23 +179,18 @@ Tensor transposed(const Tensor& tensor) {
   return tenon::alias_tensor(tensor, {shape.data(), 2}, {strides.data(), 2}, 0);
 }
 
-template <class T>
-T* elements(const Tensor& tensor) {
-  return static_cast<T*>(tensor.view_record().data);
-}
-
 // The unfolded input of sample n and group g: in `columns`, or where it lies.
 template <class T>
 Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
                 const Tensor& columns) {
   const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
   if (k.is_pointwise()) return matrix(input, k.depth(), k.positions(), offset);
-  unfold(k, elements<const T>(input) + offset, elements<T>(columns));
+  unfold(k, kernel::elements<const T>(input) + offset, kernel::elements<T>(columns));
   return columns;
 }
 
 Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  Tensor result = tenon::empty_tensor(k.output_shape().list(), input.dtype());
+  Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
   visit_floating(input.dtype(), [&](auto zero) {
@@ -222,8 +208,8 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
                     matrix(result, k.group_features(), k.positions(), first * k.positions()));
         }
         if (!b.defined()) continue;
-        const T* shift = elements<const T>(b);
-        T* plane = elements<T>(result) + n * k.features * k.positions();
+        const T* shift = kernel::elements<const T>(b);
+        T* plane = kernel::elements<T>(result) + n * k.features * k.positions();
         for (int64_t f = 0; f < k.features; ++f, plane += k.positions()) {
           for (int64_t i = 0; i < k.positions(); ++i) plane[i] += shift[f];
         }
@@ -234,7 +220,7 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
 }
 
 Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& grad_output) {
-  Tensor result = tenon::empty_tensor(k.input_shape().list(), weight.dtype());
+  Tensor result = tenon::empty_tensor(k.input_shape(), weight.dtype());
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
   const Tensor w = dense(weight), go = dense(grad_output);
@@ -256,7 +242,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
             tenon::mm(group, rows, matrix(result, k.depth(), k.positions(), offset));
           } else {
             tenon::mm(group, rows, columns);
-            fold(k, elements<const T>(columns), elements<T>(result) + offset);
+            fold(k, kernel::elements<const T>(columns), kernel::elements<T>(result) + offset);
           }
         }
       }
@@ -289,32 +275,34 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
           const Tensor rows = matrix(go, k.group_features(), k.positions(),
                                      (n * k.features + g * k.group_features()) * k.positions());
           tenon::mm(rows, transposed(unfolded<T>(k, x, n, g, columns)), product);
-          const T* from = elements<const T>(product);
-          T* to = elements<T>(sums) + n / part * size + g * product.numel();
+          const T* from = kernel::elements<const T>(product);
+          T* to = kernel::elements<T>(sums) + n / part * size + g * product.numel();
           for (int64_t i = 0; i < product.numel(); ++i) to[i] += from[i];
         }
       }
     });
-    T* to = elements<T>(result);
+    T* to = kernel::elements<T>(result);
     for (int64_t p = 0; p < parts; ++p) {
-      const T* from = elements<const T>(sums) + p * size;
+      const T* from = kernel::elements<const T>(sums) + p * size;
       for (int64_t i = 0; i < size; ++i) to[i] += from[i];
     }
   });
   return result;
 }
 
-// The four lists that all three ops end with, from parameter `first` on.
+// What all three ops end with.
 struct Settings {
   IntList stride, padding, dilation;
   int64_t groups;
-  Settings(Context& c, int64_t first)
-      : stride(c.argument<IntList>(first)),
-        padding(c.argument<IntList>(first + 1)),
-        dilation(c.argument<IntList>(first + 2)),
-        groups(c.argument<int64_t>(first + 3)) {}
+  template <class Op>
+  explicit Settings(ContextOf<Op>& c)
+      : stride(c["stride"_arg]),
+        padding(c["padding"_arg]),
+        dilation(c["dilation"_arg]),
+        groups(c["groups"_arg]) {}
   Tensor convolve(const Tensor& input, const Tensor& weight) const {
-    return tenon::nn::functional::conv2d(input, weight, {}, stride, padding, dilation, groups);
+    return tenon::nn::functional::conv2d(input, weight, Tensor(), stride, padding, dilation,
+                                         groups);
   }
   Tensor input(IntList size, const Tensor& weight, const Tensor& grad_output) const {
     return tenon::nn::functional::conv2d_input(size, weight, grad_output, stride, padding, dilation,
@@ -349,28 +337,30 @@ struct Conv2d {
     }
     return convolve(geometry, input, weight, bias);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2d>& c, const Tensor& g) {
+    const Settings settings(c);
     Tensor input, weight, bias;
-    if (c.needs_input_grad(0)) input = settings.input(c.tensor(0).shape(), c.tensor(1), g);
-    if (c.needs_input_grad(1)) weight = settings.weight(c.tensor(0), c.tensor(1).shape(), g);
-    if (c.needs_input_grad(2)) bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
+    if (c.needs_input_grad("input"_arg))
+      input = settings.input(c["input"_arg].shape(), c["weight"_arg], g);
+    if (c.needs_input_grad("weight"_arg))
+      weight = settings.weight(c["input"_arg], c["weight"_arg].shape(), g);
+    if (c.needs_input_grad("bias"_arg)) bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
     return {std::move(input), std::move(weight), std::move(bias)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const Settings settings(c, 3);
+  static Tensor jvp(ContextOf<Conv2d>& c, TensorList t) {
+    const Settings settings(c);
     Tensor tangent;
-    if (t[0].defined()) tangent = settings.convolve(t[0], c.tensor(1));
-    if (t[1].defined()) tangent = plus(tangent, settings.convolve(c.tensor(0), t[1]));
+    if (t[0].defined()) tangent = settings.convolve(t[0], c["weight"_arg]);
+    if (t[1].defined()) tangent = plus(tangent, settings.convolve(c["input"_arg], t[1]));
     if (t[2].defined()) {
       const Tensor shift = t[2].reshape({-1, 1, 1});
       if (tangent.defined()) {
         tangent = tangent + shift;
       } else {
-        const Geometry geometry("conv2d", t[2].dtype(), c.tensor(0).shape(), c.tensor(1).shape(),
-                                settings.stride, settings.padding, settings.dilation,
-                                settings.groups);
-        tangent = shift.expand(geometry.output_shape().list());
+        const Geometry geometry("conv2d", t[2].dtype(), c["input"_arg].shape(),
+                                c["weight"_arg].shape(), settings.stride, settings.padding,
+                                settings.dilation, settings.groups);
+        tangent = shift.expand(IntList(geometry.output_shape()));
       }
     }
     return tangent;
@@ -398,11 +388,12 @@ struct Conv2dInput {
     geometry.check_output(grad_output);
     return input_gradient(geometry, weight, grad_output);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dInput>& c, const Tensor& v) {
+    const Settings settings(c);
     Tensor weight, grad_output;
-    if (c.needs_input_grad(1)) weight = settings.weight(v, c.tensor(1).shape(), c.tensor(2));
-    if (c.needs_input_grad(2)) grad_output = settings.convolve(v, c.tensor(1));
+    if (c.needs_input_grad("weight"_arg))
+      weight = settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(v, c["weight"_arg]);
     return {Tensor(), std::move(weight), std::move(grad_output)};
   }
   static constexpr auto jvp = tenon::multilinear;
@@ -429,11 +420,12 @@ struct Conv2dWeight {
     geometry.check_output(grad_output);
     return weight_gradient(geometry, input, grad_output, weight_size);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dWeight>& c, const Tensor& v) {
+    const Settings settings(c);
     Tensor input, grad_output;
-    if (c.needs_input_grad(0)) input = settings.input(c.tensor(0).shape(), v, c.tensor(2));
-    if (c.needs_input_grad(2)) grad_output = settings.convolve(c.tensor(0), v);
+    if (c.needs_input_grad("input"_arg))
+      input = settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(c["input"_arg], v);
     return {std::move(input), Tensor(), std::move(grad_output)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -20,7 +20,7 @@ Tensor class_rows(const Tensor& input) {
   }
   shape.push(input.shape()[1]);
   strides.push(input.strides()[1]);
-  return dense(tenon::alias_tensor(input, shape.list(), strides.list(), 0));
+  return dense(tenon::alias_tensor(input, shape, strides, 0));
 }
 // The way back, without a copy.
 Tensor classes_second(const Tensor& rows, IntList shape) {
@@ -29,13 +29,11 @@ Tensor classes_second(const Tensor& rows, IntList shape) {
   strides.push(rows.strides()[0]);
   strides.push(1);
   for (int64_t i = 1; i + 1 < rows.dim(); ++i) strides.push(rows.strides()[i]);
-  return tenon::alias_tensor(rows, shape, strides.list(), 0);
+  return tenon::alias_tensor(rows, shape, strides, 0);
 }
 
 bool is_probabilities(const Tensor& input, const Tensor& target) {
-  const IntList a = input.shape(), b = target.shape();
-  return tenon::is_floating(target.dtype()) && a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin());
+  return tenon::is_floating(target.dtype()) && kernel::same_shape(input.shape(), target.shape());
 }
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
 // What a mean divides by: the distributions in the scores, also where they have no classes.
@@ -58,7 +56,7 @@ Tensor weighted_target(const Tensor& input, const Tensor& target, const Tensor& 
   if (!weight.defined()) return q;
   Shape shape;
   for (int64_t i = 0; i < input.dim(); ++i) shape.push(i == dim ? weight.numel() : 1);
-  return q * weight.reshape(shape.list());
+  return q * weight.reshape(IntList(shape));
 }
 Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                         std::string_view reduction, double smoothing) {
@@ -115,24 +113,24 @@ struct CrossEntropy {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    check_constant_weight("cross_entropy", c.needs_input_grad(2));
-    const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
-    const auto reduction = c.argument<std::string_view>(4);
-    const auto smoothing = c.argument<double>(5);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<CrossEntropy>& c, const Tensor& g) {
+    check_constant_weight("cross_entropy", c.needs_input_grad("weight"_arg));
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     if (!is_probabilities(input, target)) {
-      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c.argument<int64_t>(3),
+      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c["ignore_index"_arg],
                                              reduction, smoothing),
               Tensor(), Tensor()};
     }
     const int64_t dim = class_dim(input);
     const Tensor spread = spread_gradient(g, input, reduction);
     Tensor for_input, for_target;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor q = weighted_target(input, target, weight, smoothing);
       for_input = spread * (tenon::nn::functional::softmax(input, dim) * q.sum(dim, true) - q);
     }
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("target"_arg)) {
       for_target = -(spread * weighted_target(input, tenon::ones_like(target), weight, 0) *
                      tenon::nn::functional::log_softmax(input, dim)) *
                    (1 - smoothing);
@@ -140,17 +138,17 @@ struct CrossEntropy {
     return {std::move(for_input), std::move(for_target), Tensor()};
   }
 
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<CrossEntropy>& c, TensorList t) {
     check_constant_weight("cross_entropy", t[2].defined());
-    const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
-    const auto reduction = c.argument<std::string_view>(4);
-    const auto smoothing = c.argument<double>(5);
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     Tensor change;  // of log_softmax(input)
     if (t[0].defined())
       change = t[0] - (tenon::nn::functional::softmax(input, dim) * t[0]).sum(dim, true);
     if (!is_probabilities(input, target)) {
-      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c.argument<int64_t>(3),
+      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c["ignore_index"_arg],
                                                 reduction, smoothing);
     }
     Tensor terms;
@@ -168,7 +166,7 @@ struct CrossEntropy {
   template <class T>
   static Tensor loss(const Targets& targets, const Tensor& rows) {
     const int64_t classes = targets.classes, count = targets.count();
-    const T* scores = static_cast<const T*>(rows.view_record().data);
+    const T* scores = kernel::elements<const T>(rows);
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     const T sharp = static_cast<T>(1 - targets.smoothing), share = targets.share<T>();
     // Small runs stay on the stack.
@@ -181,9 +179,9 @@ struct CrossEntropy {
     }
     T* log_sums = maxima + count;
     if (classes > 0) {
-      tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-        run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
-                           log_sums + begin);
+      kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
+        kernel::run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
+                                   log_sums + begin);
       });
     }
     return reduce_losses<T>(targets, rows.dtype(), [&](int64_t i) {
@@ -205,8 +203,8 @@ struct CrossEntropy {
 // One block of rows of the gradient: factor * (total * softmax - target).
 template <class T>
 struct GradientRows {
-  NN_INLINE static void run(const T* x, T* to, const int64_t* index, int64_t rows, int64_t classes,
-                            const T* softmax_factors, const T* target_factors) {
+  TENON_INLINE static void run(const T* x, T* to, const int64_t* index, int64_t rows,
+                               int64_t classes, const T* softmax_factors, const T* target_factors) {
     T sums[kBlock];
     const int64_t step = rows_in_block(classes);
     for (int64_t r = 0; r < rows; r += step) {
@@ -263,33 +261,34 @@ struct CrossEntropyGrad {
 
   // With z = v - <softmax, v>, <v, gradient> is the loss's derivative along v, a linear function L
   // of z scaled by grad_output; its transpose is the gradient of nll_loss.
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    check_constant_weight("cross_entropy", c.needs_input_grad(3));
-    const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
-    const auto ignore_index = c.argument<int64_t>(4);
-    const auto reduction = c.argument<std::string_view>(5);
-    const auto smoothing = c.argument<double>(6);
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<CrossEntropyGrad>& c,
+                                                             const Tensor& v) {
+    check_constant_weight("cross_entropy", c.needs_input_grad("weight"_arg));
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto ignore_index = c["ignore_index"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     const Tensor p = tenon::nn::functional::softmax(input, dim);
     const Tensor z = v - (p * v).sum(dim, true);
     Tensor for_grad, for_input;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("grad_output"_arg)) {
       for_grad =
           tenon::nn::grad::smoothed_nll_loss(z, target, weight, ignore_index, reduction, smoothing);
     }
-    if (c.needs_input_grad(1)) {
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
-                                                      ignore_index, reduction, smoothing);
+    if (c.needs_input_grad("input"_arg)) {
+      const Tensor spread = tenon::nn::grad::nll_loss(
+          c["grad_output"_arg], target, weight, input.shape(), ignore_index, reduction, smoothing);
       for_input = -(spread.sum(dim, true) * p * z);
     }
     return {std::move(for_grad), std::move(for_input), Tensor(), Tensor()};
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<CrossEntropyGrad>& c, TensorList t) {
     check_constant_weight("cross_entropy", t[3].defined());
-    const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
-    const auto ignore_index = c.argument<int64_t>(4);
-    const auto reduction = c.argument<std::string_view>(5);
-    const auto smoothing = c.argument<double>(6);
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto ignore_index = c["ignore_index"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     Tensor tangent;
     if (t[0].defined()) {
@@ -299,8 +298,8 @@ struct CrossEntropyGrad {
     if (t[1].defined()) {
       const Tensor p = tenon::nn::functional::softmax(input, dim);
       const Tensor z = t[1] - (p * t[1]).sum(dim, true);
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
-                                                      ignore_index, reduction, smoothing);
+      const Tensor spread = tenon::nn::grad::nll_loss(
+          c["grad_output"_arg], target, weight, input.shape(), ignore_index, reduction, smoothing);
       tangent = plus(tangent, -(spread.sum(dim, true) * p * z));
     }
     return tangent;
@@ -331,9 +330,10 @@ struct CrossEntropyGrad {
       softmax_factors[i] = ignored ? T{0} : factor * targets.total<T>(i);
       target_factors[i] = ignored ? T{0} : factor * sharp * targets.weight_of<T>(i);
     }
-    tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-      run<GradientRows<T>>(scores + begin * classes, to + begin * classes, targets.index + begin,
-                           end - begin, classes, softmax_factors + begin, target_factors + begin);
+    kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
+      kernel::run<GradientRows<T>>(scores + begin * classes, to + begin * classes,
+                                   targets.index + begin, end - begin, classes,
+                                   softmax_factors + begin, target_factors + begin);
       if (share == 0) return;
       for (int64_t i = begin; i < end; ++i) {
         if (targets.index[i] == targets.ignore_index) continue;

@@ -8,8 +8,9 @@ using namespace nn;
 
 // Targets have no gradient.
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-Three only_first(Context& c, Tensor gradient) {
-  check_constant_weight("nll_loss", c.needs_input_grad(2));
+template <class Op>
+Three only_first(ContextOf<Op>& c, Tensor gradient) {
+  check_constant_weight("nll_loss", c.needs_input_grad("weight"_arg));
   return {std::move(gradient), Tensor(), Tensor()};
 }
 
@@ -23,7 +24,7 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
   Tensor result;
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* scores = static_cast<const T*>(whole.view_record().data);
+    const T* scores = kernel::elements<const T>(whole);
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     const T sharp = static_cast<T>(1 - smoothing), share = targets.template share<T>();
     result = reduce_losses<T>(targets, input.dtype(), [&](int64_t i) {
@@ -45,11 +46,7 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
 
 void check_gradient_shape(const char* op, const Tensor& grad_output, const Targets& targets) {
   const IntList wanted = targets.reduction == Reduction::none ? targets.target_shape() : IntList();
-  const IntList found = grad_output.shape();
-  if (found.size() != wanted.size() || !std::equal(found.begin(), found.end(), wanted.begin())) {
-    throw tenon::ValueError(std::string(op) + "(): 'grad_output' must have shape " +
-                            shape_text(wanted) + ", got " + shape_text(grad_output));
-  }
+  kernel::check_shape(op, "grad_output", grad_output, wanted);
 }
 
 struct NllLoss {
@@ -70,15 +67,15 @@ struct NllLoss {
                         int64_t ignore_index, std::string_view reduction) {
     return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0);
   }
-  static Three backward(Context& c, const Tensor& g) {
+  static Three backward(ContextOf<NllLoss>& c, const Tensor& g) {
     return only_first(
-        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
-                                     c.argument<int64_t>(3), c.argument<std::string_view>(4), 0));
+        c, tenon::nn::grad::nll_loss(g, c["target"_arg], c["weight"_arg], c["input"_arg].shape(),
+                                     c["ignore_index"_arg], c["reduction"_arg], 0));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<NllLoss>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::functional::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
-                                           c.argument<std::string_view>(4));
+    return tenon::nn::functional::nll_loss(t[0], c["target"_arg], c["weight"_arg],
+                                           c["ignore_index"_arg], c["reduction"_arg]);
   }
 };
 
@@ -99,17 +96,16 @@ struct SmoothedNllLoss {
     return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction,
                    label_smoothing);
   }
-  static Three backward(Context& c, const Tensor& g) {
-    return only_first(
-        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
-                                     c.argument<int64_t>(3), c.argument<std::string_view>(4),
-                                     c.argument<double>(5)));
+  static Three backward(ContextOf<SmoothedNllLoss>& c, const Tensor& g) {
+    return only_first(c, tenon::nn::grad::nll_loss(g, c["target"_arg], c["weight"_arg],
+                                                   c["input"_arg].shape(), c["ignore_index"_arg],
+                                                   c["reduction"_arg], c["label_smoothing"_arg]));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<SmoothedNllLoss>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::grad::smoothed_nll_loss(
-        t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3), c.argument<std::string_view>(4),
-        c.argument<double>(5));
+    return tenon::nn::grad::smoothed_nll_loss(t[0], c["target"_arg], c["weight"_arg],
+                                              c["ignore_index"_arg], c["reduction"_arg],
+                                              c["label_smoothing"_arg]);
   }
 };
 
@@ -132,8 +128,8 @@ struct NllLossGrad {
     tenon::fill_elements(result, 0);
     visit_floating(grad_output.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const T* g = static_cast<const T*>(whole.view_record().data);
-      T* to = static_cast<T*>(result.view_record().data);
+      const T* g = kernel::elements<const T>(whole);
+      T* to = kernel::elements<T>(result);
       const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
       const T sharp = static_cast<T>(1 - label_smoothing), share = targets.template share<T>();
       const T scale = targets.template scale<T>();
@@ -151,16 +147,16 @@ struct NllLossGrad {
     });
     return result;
   }
-  static Three backward(Context& c, const Tensor& v) {
+  static Three backward(ContextOf<NllLossGrad>& c, const Tensor& v) {
     return only_first(c, tenon::nn::grad::smoothed_nll_loss(
-                             v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
-                             c.argument<std::string_view>(5), c.argument<double>(6)));
+                             v, c["target"_arg], c["weight"_arg], c["ignore_index"_arg],
+                             c["reduction"_arg], c["label_smoothing"_arg]));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<NllLossGrad>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3),
-                                     c.argument<int64_t>(4), c.argument<std::string_view>(5),
-                                     c.argument<double>(6));
+    return tenon::nn::grad::nll_loss(t[0], c["target"_arg], c["weight"_arg], c["input_size"_arg],
+                                     c["ignore_index"_arg], c["reduction"_arg],
+                                     c["label_smoothing"_arg]);
   }
 };
 

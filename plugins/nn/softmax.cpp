@@ -7,18 +7,6 @@ namespace {
 
 using namespace nn;
 
-// A dimension of a contiguous tensor: what lies outside, along and inside of it.
-struct Extent {
-  int64_t outer = 1, n = 1, inner = 1;
-  Extent(const Tensor& tensor, int64_t dim) {
-    const int64_t rank = tensor.dim();
-    if (rank == 0) return;
-    for (int64_t i = 0; i < dim; ++i) outer *= tensor.shape()[i];
-    n = tensor.shape()[dim];
-    for (int64_t i = dim + 1; i < rank; ++i) inner *= tensor.shape()[i];
-  }
-};
-
 template <template <class> class Rows, bool Logarithm>
 Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
   check_floating(op, "input", input);
@@ -26,20 +14,20 @@ Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
   const Tensor whole = dense(input);
   Tensor result = tenon::empty_tensor(input.shape(), input.dtype());
   if (input.numel() == 0) return result;
-  const Extent extent(whole, wrapped);
+  const kernel::Lines lines(whole.shape(), wrapped);
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = whole.data<const T>();
     T* y = result.data<T>();
-    const int64_t n = extent.n, inner = extent.inner;
+    const int64_t n = lines.size, inner = lines.inner;
     if (inner == 1) {
-      tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
-        run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
+      kernel::for_rows(lines.outer, n, [&](int64_t begin, int64_t end) {
+        kernel::run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
       });
     } else {
-      tenon::parallel_for(0, extent.outer, row_grain(n * inner), [&](int64_t begin, int64_t end) {
+      kernel::for_rows(lines.outer, n * inner, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          run<SoftmaxColumns<T, Logarithm>>(x + i * n * inner, y + i * n * inner, n, inner);
+          kernel::run<SoftmaxColumns<T, Logarithm>>(x + i * n * inner, y + i * n * inner, n, inner);
         }
       });
     }
@@ -53,13 +41,13 @@ bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& resu
   check_floating(op, "output", result);
   check_same_dtype(op, "grad_output", grad_output, "output", result);
   const Shape a(grad_output.shape()), b(result.shape());
-  if (a.rank != b.rank || !std::equal(a.list().begin(), a.list().end(), b.list().begin())) {
+  if (a.rank != b.rank || !std::equal(a.begin(), a.end(), b.begin())) {
     throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " +
                             shape_text(grad_output) + " does not fit 'output' of shape " +
                             shape_text(result));
   }
-  const Extent extent(result, result.wrap_dimension(dim));
-  if (extent.inner != 1) return false;
+  const kernel::Lines lines(result.shape(), result.wrap_dimension(dim));
+  if (lines.inner != 1) return false;
   gradient = tenon::empty_tensor(result.shape(), result.dtype());
   if (gradient.numel() == 0) return true;
   const Tensor g_whole = dense(grad_output), y_whole = dense(result);
@@ -68,9 +56,9 @@ bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& resu
     const T* g = g_whole.data<const T>();
     const T* y = y_whole.data<const T>();
     T* to = gradient.data<T>();
-    const int64_t n = extent.n;
-    tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
-      run<Rows<T>>(g + begin * n, y + begin * n, to + begin * n, end - begin, n);
+    const int64_t n = lines.size;
+    kernel::for_rows(lines.outer, n, [&](int64_t begin, int64_t end) {
+      kernel::run<Rows<T>>(g + begin * n, y + begin * n, to + begin * n, end - begin, n);
     });
   });
   return true;
@@ -84,12 +72,12 @@ struct Softmax {
   static Tensor forward(const Tensor& input, int64_t dim) {
     return normalize<SoftmaxRows, false>("softmax", input, dim);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::softmax(g, c.result(), c.argument<int64_t>(1));
+  static Tensor backward(ContextOf<Softmax>& c, const Tensor& g) {
+    return tenon::nn::grad::softmax(g, c.result(), c["dim"_arg]);
   }
   // The derivative is a symmetric matrix, so it maps tangents as it maps gradients.
-  static Tensor jvp(Context& c, TensorList t) {
-    return tenon::nn::grad::softmax(t[0], c.result(), c.argument<int64_t>(1));
+  static Tensor jvp(ContextOf<Softmax>& c, TensorList t) {
+    return tenon::nn::grad::softmax(t[0], c.result(), c["dim"_arg]);
   }
 };
 
@@ -105,24 +93,24 @@ struct SoftmaxGrad {
       return gradient;
     return (grad_output - (grad_output * result).sum(dim, true)) * result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor& y = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SoftmaxGrad>& c, const Tensor& v) {
+    const auto dim = c["dim"_arg];
+    const Tensor& y = c["output"_arg];
     Tensor grad_output, result;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::softmax(v, y, dim);
-    if (c.needs_input_grad(1)) {
-      const Tensor& g = c.tensor(0);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::softmax(v, y, dim);
+    if (c.needs_input_grad("output"_arg)) {
+      const Tensor& g = c["grad_output"_arg];
       result = v * (g - (g * y).sum(dim, true)) - g * (v * y).sum(dim, true);
     }
     return {std::move(grad_output), std::move(result)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor& y = c.tensor(1);
+  static Tensor jvp(ContextOf<SoftmaxGrad>& c, TensorList t) {
+    const auto dim = c["dim"_arg];
+    const Tensor& y = c["output"_arg];
     Tensor tangent;
     if (t[0].defined()) tangent = tenon::nn::grad::softmax(t[0], y, dim);
     if (t[1].defined()) {
-      const Tensor& g = c.tensor(0);
+      const Tensor& g = c["grad_output"_arg];
       tangent = plus(tangent, (g - (g * y).sum(dim, true)) * t[1] - (g * t[1]).sum(dim, true) * y);
     }
     return tangent;
@@ -137,11 +125,11 @@ struct LogSoftmax {
   static Tensor forward(const Tensor& input, int64_t dim) {
     return normalize<LogSoftmaxRows, true>("log_softmax", input, dim);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::log_softmax(g, c.result(), c.argument<int64_t>(1));
+  static Tensor backward(ContextOf<LogSoftmax>& c, const Tensor& g) {
+    return tenon::nn::grad::log_softmax(g, c.result(), c["dim"_arg]);
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    return t[0] - (c.result().exp() * t[0]).sum(c.argument<int64_t>(1), true);
+  static Tensor jvp(ContextOf<LogSoftmax>& c, TensorList t) {
+    return t[0] - (c.result().exp() * t[0]).sum(c["dim"_arg], true);
   }
 };
 
@@ -157,20 +145,21 @@ struct LogSoftmaxGrad {
       return gradient;
     return grad_output - result.exp() * grad_output.sum(dim, true);
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor p = c.tensor(1).exp();
+  static std::tuple<Tensor, Tensor> backward(ContextOf<LogSoftmaxGrad>& c, const Tensor& v) {
+    const auto dim = c["dim"_arg];
+    const Tensor p = c["output"_arg].exp();
     Tensor grad_output, result;
-    if (c.needs_input_grad(0)) grad_output = v - (p * v).sum(dim, true);
-    if (c.needs_input_grad(1)) result = -(p * c.tensor(0).sum(dim, true) * v);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = v - (p * v).sum(dim, true);
+    if (c.needs_input_grad("output"_arg)) result = -(p * c["grad_output"_arg].sum(dim, true) * v);
     return {std::move(grad_output), std::move(result)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const auto dim = c.argument<int64_t>(2);
+  static Tensor jvp(ContextOf<LogSoftmaxGrad>& c, TensorList t) {
+    const auto dim = c["dim"_arg];
     Tensor tangent;
-    if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c.tensor(1), dim);
+    if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c["output"_arg], dim);
     if (t[1].defined())
-      tangent = plus(tangent, -(c.tensor(1).exp() * c.tensor(0).sum(dim, true) * t[1]));
+      tangent =
+          plus(tangent, -(c["output"_arg].exp() * c["grad_output"_arg].sum(dim, true) * t[1]));
     return tangent;
   }
 };

@@ -1,16 +1,18 @@
 # tenon_add_plugin: one shared object that exports one symbol. The same function for everyone.
 
-# tenon_add_plugin(NAME hello SOURCES hello.cpp [LINK library...] [RESIDENT])
+# tenon_add_plugin(NAME hello SOURCES hello.cpp [LINK library...] [RESIDENT] [WRAPPERS])
 #
 # Builds hello.so from C++ (17, or what CMAKE_CXX_STANDARD says) or C sources against the SDK's
 # headers alone. It is installed to lib/tenon/plugins, unless TENON_PLUGIN_INSTALL is set to a false
 # value. LINK names libraries that the plugin brings, such as OpenBLAS. RESIDENT keeps it mapped
-# once it is loaded: for plugins whose libraries cannot be unloaded.
+# once it is loaded: for plugins whose libraries cannot be unloaded. WRAPPERS generates
+# <hello_ops.hpp>, typed functions for its ops, for what links the target hello_ops; it is installed
+# with the plugin.
 function(tenon_add_plugin)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "RESIDENT" "NAME" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RESIDENT;WRAPPERS" "NAME" "SOURCES;LINK")
   if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "usage: tenon_add_plugin(NAME name SOURCES file... [LINK library...] "
-                        "[RESIDENT]), called with: ${ARGV}")
+                        "[RESIDENT] [WRAPPERS]), called with: ${ARGV}")
   endif()
 
   add_library(${arg_NAME} MODULE ${arg_SOURCES})
@@ -54,5 +56,36 @@ function(tenon_add_plugin)
   if(NOT DEFINED TENON_PLUGIN_INSTALL OR TENON_PLUGIN_INSTALL)
     include(GNUInstallDirs)
     install(TARGETS ${arg_NAME} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon/plugins)
+  endif()
+  if(arg_WRAPPERS)
+    tenon_add_wrappers(${arg_NAME} ${CMAKE_CURRENT_BINARY_DIR}/include "" "")
+  endif()
+endfunction()
+
+# For tenon_add_plugin and the shipped plugins: writes <folder/hello_ops.hpp> below the include
+# directory, and <folder/${methods}> where that is not empty.
+function(tenon_add_wrappers plugin include folder methods)
+  set(directory ${include}/${folder})
+  set(files ${directory}/${plugin}_ops.hpp)
+  if(NOT DEFINED TENON_WRAPPERS_COMMAND)
+    set(TENON_WRAPPERS_COMMAND tenon::cli wrappers)
+  endif()
+  set(command ${TENON_WRAPPERS_COMMAND} $<TARGET_FILE:${plugin}> -o ${files})
+  if(methods)
+    list(APPEND files ${directory}/${methods})
+    list(APPEND command --methods ${directory}/${methods})
+  endif()
+  file(MAKE_DIRECTORY ${directory})
+  list(GET TENON_WRAPPERS_COMMAND 0 program)
+  add_custom_command(OUTPUT ${files} COMMAND ${command} DEPENDS ${plugin} ${program}
+    COMMENT "Writing typed wrappers of ${plugin}" VERBATIM)
+  add_custom_target(${plugin}_wrappers DEPENDS ${files})
+
+  add_library(${plugin}_ops INTERFACE)
+  target_include_directories(${plugin}_ops INTERFACE ${include})
+  add_dependencies(${plugin}_ops ${plugin}_wrappers)
+  if(NOT DEFINED TENON_PLUGIN_INSTALL OR TENON_PLUGIN_INSTALL)
+    include(GNUInstallDirs)
+    install(FILES ${files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
   endif()
 endfunction()

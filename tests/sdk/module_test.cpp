@@ -1,13 +1,13 @@
 // Modules through the skin: registration, walks, state, printing.
 #include <cstdio>
-#include <functional>
-#include <pthread.h>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/small_stack.hpp"
 
 namespace {
 
 using namespace functions;
+using tenon_test::on_small_stack;
 
 using Names = std::vector<std::string>;
 
@@ -38,22 +38,6 @@ Module linear_of(int64_t in, int64_t out, bool bias = true) {
 }
 Module sequential(const std::string& layers) {
   return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
-}
-
-// In a thread with so small a stack that nothing can recurse far.
-void on_small_stack(const std::function<void()>& body) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 * 1024);
-  pthread_t thread{};
-  const auto run = [](void* state) -> void* {
-    (*static_cast<const std::function<void()>*>(state))();
-    return nullptr;
-  };
-  REQUIRE(pthread_create(&thread, &attributes, run,
-                         const_cast<void*>(static_cast<const void*>(&body))) == 0);
-  pthread_attr_destroy(&attributes);
-  pthread_join(thread, nullptr);
 }
 
 // `levels` Sequentials in each other, the innermost around `core`.
@@ -170,14 +154,14 @@ TEST_SUITE("sdk/module") {
     for (const auto& [name, module] : walk_modules(family)) {
       if (name.empty()) continue;
       names.push_back(name);
-      values.push_back(module.attribute<int64_t>(0));
+      values.push_back(module.attribute<int64_t>("value"));
     }
     CHECK(names == Names{"root", "root.0", "root.0.0", "root.0.1", "root.1", "root.2", "root.2.0",
                          "root.2.1", "root.2.1.0", "root.2.1.1"});
     CHECK(values == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     std::vector<int64_t> children;
     for (const Module& child : family.child("root").children())
-      children.push_back(child.attribute<int64_t>(0));
+      children.push_back(child.attribute<int64_t>("value"));
     CHECK(children == std::vector<int64_t>{1, 4, 5});
     CHECK(family.tensor("root.2.1.0.weight").item() == 8);
     CHECK(family.named_parameters().size() == 10);

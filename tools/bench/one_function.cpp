@@ -23,5 +23,4 @@ struct MulConstant {
 
 TENON_OP(MulConstant)
 
-#define ONE_FUNCTION_LIST(op, module) op(MulConstant)
-TENON_PLUGIN(one_function, "1.0.0", ONE_FUNCTION_LIST)
+TENON_PLUGIN(one_function, "1.0.0")

@@ -13,5 +13,4 @@ struct Cube {
 
 TENON_OP(Cube)
 
-#define ONE_OP_LIST(op, module) op(Cube)
-TENON_PLUGIN(one_op, "1.0.0", ONE_OP_LIST)
+TENON_PLUGIN(one_op, "1.0.0")

@@ -207,6 +207,25 @@ void define_new(CLI::App& program, Invocation& invocation) {
       ->type_name("DIR");
 }
 
+void define_wrappers(CLI::App& program, Invocation& invocation) {
+  Definition<WrappersOptions> write(
+      program, invocation, write_wrappers, "wrappers",
+      "Write typed C++ functions for the ops of a plugin",
+      "  tenon wrappers build/hello.so -o hello_ops.hpp\n"
+      "  tenon wrappers hello\n"
+      "They are made from the plugin's facts; none of its code runs. In CMake,\n"
+      "tenon_add_plugin(... WRAPPERS) does the same at every build.");
+  write.app->add_option("plugin", write.options->plugin, "Id or path of the plugin")
+      ->required()
+      ->type_name("PLUGIN");
+  write.app
+      ->add_option("-o,--output", write.options->output,
+                   "The header; standard output when left out")
+      ->type_name("FILE");
+  // For the SDK's own class Tensor.
+  write.app->add_option("--methods", write.options->methods)->group("");
+}
+
 // The config whose plugins, rules and types are meant.
 void define_config(CLI::App* command, std::string& config) {
   command->add_option("--config", config, "With the plugins, rules and types of this config")
@@ -382,6 +401,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_why(program, invocation);
   define_ambiguities(program, invocation);
   define_new(program, invocation);
+  define_wrappers(program, invocation);
   program.footer(
       "`tenon COMMAND --help` tells more, with examples. The options above go with every "
       "command.\n" +

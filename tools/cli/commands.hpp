@@ -65,6 +65,12 @@ struct NewOptions {
   std::string folder;
 };
 
+struct WrappersOptions {
+  std::string plugin;   // id or path
+  std::string output;   // empty: standard output
+  std::string methods;  // where declarations for class Tensor go; empty: none
+};
+
 struct CheckOptions {
   std::string plugin;  // id or path
   std::string item;    // only this op or module
@@ -93,6 +99,7 @@ int list_ignored(const ListOptions& options);
 int print_signature(const ListOptions& options);
 int show_name(const ListOptions& options);
 int create_project(const NewOptions& options);
+int write_wrappers(const WrappersOptions& options);
 int print_version(const ListOptions& options);
 
 }  // namespace cli

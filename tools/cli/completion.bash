@@ -29,7 +29,7 @@ _tenon() {
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new version'
+    words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
     words+=' --help --version --plugin-path --no-autoload --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
@@ -37,6 +37,7 @@ _tenon() {
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --dir' ;;
+      wrappers) words+=' --output' ;;
       coverage) words+=' --baseline --config --json' ;;
       ambiguities) words+=' --config --json' ;;
       why) words+=' --config --json' ;;

@@ -16,10 +16,12 @@
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
 //                    Function, which saves by itself what backward needs; forms.hpp has the other
 //                    forms: setup_context, a residual, an instance
-//   backward (or vjp) (Context&, const Tensor& gradient of each result...) -> one gradient for each
-//                    input slot: a Tensor, a std::tuple or std::array of them, or Gradients
-//   jvp              (Context&, const Tensor& tangent of each slot...) -> tangents of the results;
-//                    or one of JvpKind::pointwise, linear, multilinear
+//   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
+//                    for each input slot: a Tensor, a std::tuple or std::array of them, or
+//                    Gradients. c["dim"_arg] is an argument by name, see arguments.hpp; a rule that
+//                    reads none may take Context&
+//   jvp              (ContextOf<Op>& c, const Tensor& tangent of each slot...) -> tangents of the
+//                    results; or one of JvpKind::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   not_overridable  the reason, for ops that must not be overridden
 //   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
@@ -33,8 +35,8 @@
 #pragma once
 
 #include "tenon/elementwise.hpp"
-#include "tenon/facts.hpp"
 #include "tenon/forms.hpp"
+#include "tenon/registration.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -318,11 +320,5 @@ using wrap_tenon_function = detail::WrappedFunction<function>;
 
 TENON_NAMESPACE_END
 
-// Turns a definition into a descriptor and its facts. At global scope, once in the plugin; the name
-// is what TENON_PLUGIN's list says.
-#define TENON_OP(Definition)                                              \
-  TENON_FACTS_PLACE static constexpr auto tenon_fact_##Definition =       \
-      ::tenon::detail::make_facts<::tenon::detail::OpFact<Definition>>(); \
-  extern "C" __attribute__((visibility("hidden")))                        \
-  const tenon_op_descriptor tenon_op_##Definition;                        \
-  const tenon_op_descriptor tenon_op_##Definition = ::tenon::detail::make_op<Definition>();
+// Defines and registers an op. At global scope, once for a definition; in any file of the plugin.
+#define TENON_OP(Definition) TENON_REGISTER(op, Definition, OpFact, make_op)

@@ -93,6 +93,16 @@ inline Result call_values(const tenon_op* op, const std::array<tenon_value, Coun
   return call_in_order<Result>(host().op_call_filled, op, values);
 }
 
+// Without the arguments at the end that are not given.
+template <class Result>
+inline Result call_given(const tenon_op* op, const std::array<tenon_value, 8>& values) {
+  auto count = static_cast<int64_t>(values.size());
+  while (count > 0 && values[static_cast<size_t>(count - 1)].tag == not_given.value().tag) --count;
+  tenon_value results[max_results];
+  check(host().op_call_filled, op, values.data(), count, results);
+  return FromResults<Result>::make(op, results);
+}
+
 }  // namespace detail
 
 // A registered op. Cheap to copy; valid for the life of the process; any thread.
@@ -199,3 +209,19 @@ class Op {
 };
 
 TENON_NAMESPACE_END
+
+// A function that calls an op by name, for a plugin whose own typed wrappers do not exist before it
+// is built: up to eight arguments in schema order, checked when it is called. `Result` is what
+// Op::call takes.
+//
+//   TENON_OP_FUNCTION(Tensor, conv2d_weight, "nn.functional.conv2d_weight")
+#define TENON_OP_FUNCTION(Result, function, op_name)                                               \
+  inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                  \
+                         TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                  \
+                         TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                   \
+    static const ::tenon::Op op(op_name);                                                          \
+    return ::tenon::detail::call_given<Result>(                                                    \
+        op.handle(),                                                                               \
+        {a.value(), b.value(), c.value(), d.value(), e.value(), f.value(), g.value(), h.value()}); \
+  }
+#define TENON_OPTIONAL(name) const ::tenon::Argument& name = ::tenon::detail::not_given

@@ -41,7 +41,7 @@ struct PluginFact {
     writer.raw("{\"plugin\":{\"id\":");
     writer.string(Plugin::id);
     writer.raw(",\"version\":");
-    writer.string(Plugin::version);
+    writer.string(Plugin::definition.version);
     writer.raw(",\"abi\":[");
     writer.number(TENON_ABI_MAJOR);
     writer.put(',');
@@ -82,94 +82,58 @@ inline void meet_host_early() noexcept {
   plugin.host = &none;
 }
 
-inline tenon_status enter(const tenon_host* host, const tenon_plugin* table,
-                          const tenon_plugin** plugin, tenon_error** error) noexcept {
+// What TENON_PLUGIN says.
+struct PluginDefinition {
+  const char* version;
+  // Called once, before anything of the plugin is visible; `options` is the config's object for the
+  // plugin, or null. A plugin without it takes no options.
+  tenon_status (*init)(const tenon_tree* options, tenon_error** error) = nullptr;
+  // Called before unloading.
+  void (*shutdown)() = nullptr;
+};
+
+template <class Plugin>
+constexpr tenon_plugin make_table() {
+  tenon_plugin table{};
+  table.size = sizeof(tenon_plugin);
+  table.abi_major = TENON_ABI_MAJOR;
+  table.abi_minor = TENON_TARGET_MINOR;
+  table.id = Plugin::id;
+  table.version = Plugin::definition.version;
+  table.init = Plugin::definition.init;
+  table.shutdown = Plugin::definition.shutdown;
+  return table;
+}
+
+inline tenon_status enter(const tenon_host* host, tenon_plugin& table, const tenon_plugin** plugin,
+                          tenon_error** error) noexcept {
   if (host->magic != TENON_HOST_MAGIC || host->abi_major != TENON_ABI_MAJOR ||
       host->abi_minor + 1 < TENON_TARGET_MINOR + 1) {
     constexpr char text[] = "the host's boundary is older than the one this plugin was built for";
     return host->error_set(error, TENON_ERROR_PLUGIN, text, sizeof(text) - 1);
   }
-  plugin_host() = {host, true, table->id};
-  *plugin = table;
+  plugin_host() = {host, true, table.id};
+  collect_entries(table);
+  *plugin = &table;
   return TENON_OK;
 }
 
 }  // namespace detail
 TENON_NAMESPACE_END
 
-// The plugin: its id, its version, and the list of what it brings, one line each:
+// The plugin: its id and version, once. What it provides needs no list: each TENON_OP,
+// TENON_MODULE, TENON_TYPE and TENON_OVERRIDE of its files registers itself.
 //
-//   #define HELLO(op, module) op(Square) op(Cube) module(Doubler)
-//   TENON_PLUGIN(hello, "0.1.0", HELLO)
-//
-// The names are those given to TENON_OP and TENON_MODULE, in any file of the plugin.
-// TENON_PLUGIN_TYPES takes a second list, of the names given to TENON_TYPE and TENON_OVERRIDE,
-// types after their parents; a plugin without ops and modules gives TENON_NOTHING as the first:
-//
-//   #define DIAGONAL(type, override) type(Diagonal) override(AddDiagonals)
-//
-// TENON_PLUGIN_WITH takes flags and an init function `tenon_status (const tenon_tree* options,
-// tenon_error**)`; TENON_PLUGIN_FULL takes everything: both lists, flags, init, and a shutdown
-// function `void ()`. 0 and nullptr stand for what there is not.
-#define TENON_PLUGIN(name, version_text, LIST) \
-  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, 0, nullptr, nullptr)
-#define TENON_PLUGIN_TYPES(name, version_text, LIST, TYPES) \
-  TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, 0, nullptr, nullptr)
-#define TENON_PLUGIN_WITH(name, version_text, LIST, plugin_flags, init_function) \
-  TENON_PLUGIN_FULL(name, version_text, LIST, TENON_NOTHING, plugin_flags, init_function, nullptr)
-#define TENON_NOTHING(first, second)
-
-#define TENON_DECLARE_OP(Definition) \
-  extern "C" __attribute__((visibility("hidden"))) const tenon_op_descriptor tenon_op_##Definition;
-#define TENON_DECLARE_MODULE(Definition)           \
-  extern "C" __attribute__((visibility("hidden"))) \
-  const tenon_module_descriptor tenon_module_##Definition;
-#define TENON_DECLARE_TYPE(Definition)             \
-  extern "C" __attribute__((visibility("hidden"))) \
-  const tenon_type_descriptor tenon_type_##Definition;
-#define TENON_DECLARE_OVERRIDE(Definition)         \
-  extern "C" __attribute__((visibility("hidden"))) \
-  const tenon_override_descriptor tenon_override_##Definition;
-#define TENON_LIST_TYPE(Definition) &tenon_type_##Definition,
-#define TENON_LIST_OVERRIDE(Definition) &tenon_override_##Definition,
-#define TENON_LIST_OP(Definition) &tenon_op_##Definition,
-#define TENON_LIST_MODULE(Definition) &tenon_module_##Definition,
-#define TENON_LIST_NOTHING(Definition)
-
-#define TENON_PLUGIN_FULL(name, version_text, LIST, TYPES, plugin_flags, init_function,         \
-                          shutdown_function)                                                    \
-  LIST(TENON_DECLARE_OP, TENON_DECLARE_MODULE)                                                  \
-  TYPES(TENON_DECLARE_TYPE, TENON_DECLARE_OVERRIDE)                                             \
+//   TENON_PLUGIN(hello, "0.1.0")
+//   TENON_PLUGIN(hello, "0.1.0", initialize)             // see PluginDefinition
+//   TENON_PLUGIN(hello, "0.1.0", initialize, shut_down)  // nullptr for one that is not needed
+#define TENON_PLUGIN(name, ...)                                                                 \
   namespace {                                                                                   \
   struct tenon_plugin_##name {                                                                  \
     static constexpr auto id = #name;                                                           \
-    static constexpr auto version = version_text;                                               \
+    static constexpr ::tenon::detail::PluginDefinition definition{__VA_ARGS__};                 \
   };                                                                                            \
-  constexpr const tenon_op_descriptor* tenon_ops_of_##name[] = {                                \
-      LIST(TENON_LIST_OP, TENON_LIST_NOTHING) nullptr};                                         \
-  constexpr const tenon_module_descriptor* tenon_modules_of_##name[] = {                        \
-      LIST(TENON_LIST_NOTHING, TENON_LIST_MODULE) nullptr};                                     \
-  constexpr const tenon_type_descriptor* tenon_types_of_##name[] = {                            \
-      TYPES(TENON_LIST_TYPE, TENON_LIST_NOTHING) nullptr};                                      \
-  constexpr const tenon_override_descriptor* tenon_overrides_of_##name[] = {                    \
-      TYPES(TENON_LIST_NOTHING, TENON_LIST_OVERRIDE) nullptr};                                  \
-  constexpr tenon_plugin tenon_table_of_##name = {                                              \
-      sizeof(tenon_plugin),                                                                     \
-      plugin_flags,                                                                             \
-      TENON_ABI_MAJOR,                                                                          \
-      TENON_TARGET_MINOR,                                                                       \
-      #name,                                                                                    \
-      version_text,                                                                             \
-      tenon_ops_of_##name,                                                                      \
-      sizeof(tenon_ops_of_##name) / sizeof(void*) - 1,                                          \
-      tenon_modules_of_##name,                                                                  \
-      sizeof(tenon_modules_of_##name) / sizeof(void*) - 1,                                      \
-      init_function,                                                                            \
-      shutdown_function,                                                                        \
-      tenon_types_of_##name,                                                                    \
-      sizeof(tenon_types_of_##name) / sizeof(void*) - 1,                                        \
-      tenon_overrides_of_##name,                                                                \
-      sizeof(tenon_overrides_of_##name) / sizeof(void*) - 1};                                   \
+  tenon_plugin tenon_table_of_##name = ::tenon::detail::make_table<tenon_plugin_##name>();      \
   }                                                                                             \
   TENON_FACTS_PLACE static constexpr auto tenon_plugin_fact_##name =                            \
       ::tenon::detail::make_facts<::tenon::detail::PluginFact<tenon_plugin_##name>>();          \
@@ -183,5 +147,5 @@ TENON_NAMESPACE_END
   }                                                                                             \
   extern "C" TENON_EXPORT tenon_status tenon_plugin_entry(                                      \
       const tenon_host* host, const tenon_plugin** plugin, tenon_error** error) {               \
-    return ::tenon::detail::enter(host, &tenon_table_of_##name, plugin, error);                 \
+    return ::tenon::detail::enter(host, tenon_table_of_##name, plugin, error);                  \
   }

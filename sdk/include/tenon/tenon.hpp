@@ -7,9 +7,11 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/configure.hpp"
+#include "tenon/data_ops.hpp"
 #include "tenon/explain.hpp"
 #include "tenon/mode.hpp"
 #include "tenon/module.hpp"
+#include "tenon/nn_ops.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/overridable.hpp"
 #include "tenon/override_entry.hpp"

@@ -144,7 +144,8 @@ class Tensor {
                        bool create_graph = false) const;
 
   // ---- ops as methods: the same ops as the functions ----
-#include "tenon/ops_methods.inc"
+#include "tenon/blas_methods.inc"
+#include "tenon/math_methods.inc"
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail_no_data() const {

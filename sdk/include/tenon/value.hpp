@@ -236,13 +236,17 @@ class Argument {
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
   }
+  Argument(FloatList list)
+      : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
+    value_.as.numbers = list.data();
+  }
   inline Argument(const std::vector<Tensor>& list);
   inline Argument(TensorList list);
   template <class T>
   Argument(const std::optional<T>& optional) : Argument(none) {
     if (optional) *this = Argument(*optional);
   }
-  explicit Argument(const tenon_value& value) : value_(value) {}
+  explicit constexpr Argument(const tenon_value& value) : value_(value) {}
   const tenon_value& value() const { return value_; }
 
  private:
@@ -254,6 +258,8 @@ class Argument {
 };
 
 namespace detail {
+// The default of a parameter that a call leaves out.
+inline constexpr Argument not_given{tenon_value{TENON_VALUE_TAG_COUNT, 0, {0}}};
 // What kind of value it is, as messages say it: "int", "list of Tensors".
 inline const char* kind_text(const tenon_value& value) {
   constexpr const char* kinds[] = {"none",           "bool",         "int",

@@ -11,14 +11,10 @@
 #include "op.h"
 #include "type.h"
 
-enum {
-  TENON_PLUGIN_RESIDENT = 1 << 0 /* never unmapped: it brings a library that cannot be */
-};
-
 /* Growable: begins with its size. Lives as long as the plugin is loaded. */
 typedef struct tenon_plugin {
   uint32_t size;
-  uint32_t flags;
+  uint32_t flags; /* 0 */
   uint32_t abi_major;
   uint32_t abi_minor; /* the host minor that it needs */
   const char* id;
@@ -31,7 +27,7 @@ typedef struct tenon_plugin {
    * the config's object for this plugin, or null. shutdown is called before unloading. [load] */
   tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
   void(TENON_CALL* shutdown)(void);
-  const tenon_type_descriptor* const* types; /* parents before their children */
+  const tenon_type_descriptor* const* types; /* in any order */
   int64_t type_count;
   const tenon_override_descriptor* const* overrides;
   int64_t override_count;

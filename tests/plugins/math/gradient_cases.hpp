@@ -1,0 +1,7 @@
+// What the gradient suites of math check, so that together they miss no op.
+#pragma once
+
+#include <set>
+#include <string>
+
+std::set<std::string> elementwise_gradient_ops();

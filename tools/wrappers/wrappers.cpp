@@ -1,0 +1,275 @@
+#include "wrappers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <tenon/runtime.hpp>
+
+namespace wrappers {
+
+namespace {
+
+using tenon::Tree;
+using Words = std::vector<std::string>;
+
+constexpr size_t kColumns = 100;
+
+// A C++ type of a parameter or result, by the schema's; what is not listed travels as Argument and
+// Value, which are of any kind.
+using TypeTable = std::map<std::string, std::string, std::less<>>;
+const TypeTable kParameterTypes = {{"Tensor", "const Tensor&"},
+                                   {"Tensor?", "const Tensor&"},
+                                   {"Tensor[]", "const std::vector<Tensor>&"},
+                                   {"Scalar", "const Scalar&"},
+                                   {"int", "int64_t"},
+                                   {"float", "double"},
+                                   {"bool", "bool"},
+                                   {"str", "std::string_view"},
+                                   {"dtype", "DType"},
+                                   {"dtype?", "DType"}};
+const TypeTable kResultTypes = {{"Tensor", "Tensor"},
+                                {"Tensor?", "Tensor"},
+                                {"Tensor[]", "std::vector<Tensor>"},
+                                {"Scalar", "Scalar"},
+                                {"int", "int64_t"},
+                                {"int[]", "std::vector<int64_t>"},
+                                {"float", "double"},
+                                {"float[]", "std::vector<double>"},
+                                {"bool", "bool"},
+                                {"str", "std::string"},
+                                {"str[]", "std::vector<std::string>"},
+                                {"dtype", "DType"}};
+
+// "Tensor(a!)?" -> "Tensor?"
+std::string without_alias(std::string type) {
+  if (const size_t open = type.find('('); open != type.npos)
+    type.erase(open, type.find(')') - open + 1);
+  return type;
+}
+
+std::string type_of(const TypeTable& types, const std::string& schema, const char* any) {
+  const auto found = types.find(schema);
+  return found == types.end() ? any : found->second;
+}
+
+constexpr std::array<std::string_view, 93> kKeywords = {
+    "alignas",       "alignof",     "and",
+    "and_eq",        "asm",         "auto",
+    "bitand",        "bitor",       "bool",
+    "break",         "case",        "catch",
+    "char",          "char16_t",    "char32_t",
+    "char8_t",       "class",       "co_await",
+    "co_return",     "co_yield",    "compl",
+    "concept",       "const",       "const_cast",
+    "consteval",     "constexpr",   "constinit",
+    "continue",      "decltype",    "default",
+    "delete",        "do",          "double",
+    "dynamic_cast",  "else",        "enum",
+    "explicit",      "export",      "extern",
+    "false",         "float",       "for",
+    "friend",        "goto",        "if",
+    "inline",        "int",         "long",
+    "mutable",       "namespace",   "new",
+    "noexcept",      "not",         "not_eq",
+    "nullptr",       "operator",    "or",
+    "or_eq",         "private",     "protected",
+    "public",        "register",    "reinterpret_cast",
+    "requires",      "return",      "short",
+    "signed",        "sizeof",      "static",
+    "static_assert", "static_cast", "struct",
+    "switch",        "template",    "this",
+    "thread_local",  "throw",       "true",
+    "try",           "typedef",     "typeid",
+    "typename",      "union",       "unsigned",
+    "using",         "virtual",     "void",
+    "volatile",      "wchar_t",     "while",
+    "xor",           "xor_eq",      "op"};  // op: the local variable of each function
+
+std::string identifier(const std::string& name) {
+  const bool taken = std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
+  return taken ? name + "_" : name;
+}
+
+struct Parameter {
+  std::string name;
+  std::string type;
+  std::string default_value;  // as C++ writes it; empty: none
+};
+
+struct Function {
+  std::string full_name;
+  std::string name_space;  // as C++ writes it: nn::functional
+  std::string name;
+  std::string result;
+  std::vector<Parameter> parameters;
+  bool method = false;
+};
+
+// Empty for lists that no Argument is made of: the caller passes them.
+std::string default_of(const std::string& type, const std::string& text) {
+  if (text == "None") return type == "Tensor?" ? "{}" : type == "dtype?" ? "DType::none" : "none";
+  if (text == "True") return "true";
+  if (text == "False") return "false";
+  if (text == "bool") return "boolean";  // a dtype
+  if (text == "nan") return "std::numeric_limits<double>::quiet_NaN()";
+  if (text == "inf") return "std::numeric_limits<double>::infinity()";
+  if (text == "-inf") return "-std::numeric_limits<double>::infinity()";
+  if (text.front() == '\'') {
+    std::string quoted = "\"";
+    for (const char c : text.substr(1, text.size() - 2))
+      quoted += c == '"' ? "\\\"" : std::string(1, c);
+    return quoted + "\"";
+  }
+  if (text.front() != '[') return text;
+  const std::string items = "{" + text.substr(1, text.size() - 2) + "}";
+  const std::string element = type.substr(0, type.find('['));
+  if (element == "int") return "std::vector<int64_t>" + items;
+  return element == "float" ? "std::vector<double>" + items : "";
+}
+
+Function read_op(const Tree& op) {
+  Function function;
+  function.full_name = op["name"].text();
+  if (op["fault"].defined())
+    throw tenon::ValueError("op " + function.full_name + ": " + op["fault"].text());
+  std::string_view rest = function.full_name;
+  for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
+    function.name_space +=
+        (function.name_space.empty() ? "" : "::") + identifier(std::string(rest.substr(0, dot)));
+    rest.remove_prefix(dot + 1);
+  }
+  function.name = identifier(std::string(rest));
+  function.method = op["method"].truth();
+  const Tree parameters = op["parameters"];
+  for (int64_t i = 0; i < parameters.size(); ++i) {
+    const std::string type = without_alias(parameters[i]["type"].text());
+    const Tree given = parameters[i]["default"];
+    function.parameters.push_back({identifier(parameters[i]["name"].text()),
+                                   type_of(kParameterTypes, type, "const Argument&"),
+                                   given.defined() ? default_of(type, given.text()) : ""});
+  }
+  const Tree returns = op["returns"];
+  std::string results;
+  for (int64_t i = 0; i < returns.size(); ++i)
+    results += (i == 0 ? "" : ", ") +
+               type_of(kResultTypes, without_alias(returns[i]["type"].text()), "Value");
+  function.result = returns.size() == 0           ? "void"
+                    : op["returns_tuple"].truth() ? "std::tuple<" + results + ">"
+                                                  : results;
+  return function;
+}
+
+// head + a, b, c + tail, over several lines where it is long.
+std::string wrapped(const std::string& head, const Words& items, const std::string& tail) {
+  std::string line = head, text;
+  const std::string indent(8, ' ');
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::string item = items[i] + (i + 1 < items.size() ? "," : tail);
+    const bool separate = i > 0 && line != indent;
+    if (line.size() + separate + item.size() > kColumns && line != indent) {
+      text += line + "\n";
+      line = indent + item;
+    } else {
+      line += (separate ? " " : "") + item;
+    }
+  }
+  return text + line + (items.empty() ? tail : "") + "\n";
+}
+
+// From parameter `first`; C++ takes defaults behind the last parameter without one.
+Words declarations(const Function& function, size_t first, bool defaults) {
+  size_t required = 0;
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    if (function.parameters[i].default_value.empty()) required = i + 1;
+  }
+  Words list;
+  for (size_t i = first; i < function.parameters.size(); ++i) {
+    const Parameter& parameter = function.parameters[i];
+    list.push_back(parameter.type + " " + parameter.name);
+    if (defaults && i >= required) list.back() += " = " + parameter.default_value;
+  }
+  return list;
+}
+
+std::string definition(const Function& function) {
+  Words values;
+  for (const Parameter& parameter : function.parameters) {
+    values.push_back(parameter.type == "const Argument&"
+                         ? parameter.name + ".value()"
+                         : "Argument(" + parameter.name + ").value()");
+  }
+  const std::string& result = function.result;
+  return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
+                 ") {") +
+         "  static const Op op(\"" + function.full_name + "\");\n" +
+         wrapped("  return detail::call_values<" + result + ", " + std::to_string(values.size()) +
+                     ">(op.handle(), {",
+                 values, "});") +
+         "}\n";
+}
+
+std::string method_declaration(const Function& function) {
+  return wrapped("inline " + function.result + " " + function.name + "(",
+                 declarations(function, 1, true), ") const;");
+}
+std::string method_definition(const Function& function) {
+  Words arguments = {"*this"};
+  for (size_t i = 1; i < function.parameters.size(); ++i)
+    arguments.push_back(function.parameters[i].name);
+  return wrapped("inline " + function.result + " Tensor::" + function.name + "(",
+                 declarations(function, 1, false), ") const {") +
+         wrapped("  return v1::" + function.name + "(", arguments, ");") + "}\n";
+}
+
+std::vector<Function> read_ops(const Tree& declared) {
+  std::vector<Function> functions;
+  const Tree ops = declared["ops"];
+  for (int64_t i = 0; i < ops.size(); ++i) functions.push_back(read_op(ops[i]));
+  std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) {
+    return a.name_space != b.name_space ? a.name_space < b.name_space : a.name < b.name;
+  });
+  return functions;
+}
+
+}  // namespace
+
+Files write(const std::string& plugin, bool methods) {
+  const Tree declared = tenon::describe("declarations", plugin);
+  const std::string title = "the ops of plugin " + declared["id"].text() + " " +
+                            declared["version"].text() +
+                            ", generated from its facts by `tenon wrappers`: do not edit.\n"
+                            "// clang-format off\n";
+  Files files{"// Typed functions for " + title +
+                  "#pragma once\n\n#include <limits>\n\n#include <tenon/op.hpp>\n\n"
+                  "TENON_NAMESPACE_BEGIN\n",
+              "// Methods of Tensor: " + title};
+  const std::vector<Function> functions = read_ops(declared);
+  std::string name_space, bodies;
+  for (const Function& function : functions) {
+    if (function.name_space != name_space) {
+      if (!name_space.empty()) files.functions += "}  // namespace " + name_space + "\n";
+      name_space = function.name_space;
+      files.functions += "\nnamespace " + name_space + " {\n";
+    }
+    files.functions += "\n" + definition(function);
+    if (!function.method || !methods) continue;
+    files.methods += method_declaration(function);
+    bodies += "\n" + method_definition(function);
+  }
+  if (!name_space.empty()) files.functions += "\n}  // namespace " + name_space + "\n";
+  files.functions += bodies + "\nTENON_NAMESPACE_END\n";
+  return files;
+}
+
+void save(const std::string& path, const std::string& text) {
+  std::ifstream file(path, std::ios::binary);
+  if (file && std::string(std::istreambuf_iterator<char>(file), {}) == text) return;
+  tenon::write_file(path, text);
+}
+
+}  // namespace wrappers
