@@ -191,26 +191,51 @@ int64_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+namespace {
+
+// How near a word is to a name: fewer edits first, then a longer common start, then the shorter
+// name.
+struct Nearness {
+  int64_t edits = 0, common = 0;
+  size_t length = 0;
+
+  bool operator<(const Nearness& other) const {
+    if (edits != other.edits) return edits < other.edits;
+    // 'mul' before 'full' for 'mull', and before 'mul_'.
+    return common != other.common ? common > other.common : length < other.length;
+  }
+};
+
+std::optional<Nearness> nearness(std::string_view word, std::string_view name) {
+  const size_t longer = std::max(word.size(), name.size());
+  const size_t shorter = std::min(word.size(), name.size());
+  const auto bound = static_cast<int64_t>(std::max<size_t>(1, longer / 3));
+  if (longer > kLongestWord || static_cast<int64_t>(longer - shorter) > bound) return std::nullopt;
+  const int64_t edits = edit_distance(word, name);
+  // In words of one or two letters, one edit is already too many.
+  if (edits > bound || edits >= static_cast<int64_t>(shorter)) return std::nullopt;
+  return Nearness{edits, common_start(word, name), longer};
+}
+
+}  // namespace
+
 std::optional<std::string_view> nearest_word(std::string_view word,
                                              std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
+  const bool whole = word.find('.') != word.npos;
   std::optional<std::string_view> nearest;
-  int64_t least = 0, start = 0;
+  Nearness least;
   for (const std::string_view candidate : candidates) {
-    const size_t longer = std::max(word.size(), candidate.size());
-    const size_t shorter = std::min(word.size(), candidate.size());
-    const auto bound = static_cast<int64_t>(std::max<size_t>(1, longer / 3));
-    if (longer > kLongestWord || static_cast<int64_t>(longer - shorter) > bound) continue;
-    const int64_t distance = edit_distance(word, candidate);
-    // One wrong letter of one or two is no likeness.
-    if (distance > bound || distance >= static_cast<int64_t>(shorter)) continue;
-    // Of two as near, the one that begins alike: 'mul' before 'full' for 'mull'.
-    const int64_t common = common_start(word, candidate);
-    if (!nearest || distance < least || (distance == least && common > start)) {
-      nearest = candidate;
-      least = distance;
-      start = common;
+    std::optional<Nearness> found = nearness(word, candidate);
+    const size_t dot = candidate.rfind('.');
+    if (!whole && dot != candidate.npos) {
+      const std::optional<Nearness> last = nearness(word, candidate.substr(dot + 1));
+      if (last && (!found || *last < *found)) found = last;
     }
+    if (found) found->length = candidate.size();
+    if (!found || (nearest && !(*found < least))) continue;
+    nearest = candidate;
+    least = *found;
   }
   return nearest;
 }

@@ -170,8 +170,8 @@ std::string pointer_of(const tenon_tree& node);
 std::string pointer_step(std::string_view pointer, std::string_view key);
 // "FILE:3:14", "line 3, column 14" without a source name, "" for what code made.
 std::string place_text(std::string_view source, TreePlace place);
-// "FILE:3:14: /plugins/0/name": where a node is written. Only what of it is known: the pointer
-// alone without a source, the source alone for a root, "" for a root that code made.
+// "FILE:3:14: /plugins/0/name": where a node is written. Only what of it is known: "line 3, column
+// 14: /plugins" without a source, the pointer alone of what code made, "" for its root.
 std::string place_of(const tenon_tree& node);
 // "a string", "an integer", "null", ...
 std::string_view kind_text(TreeKind kind);

@@ -13,7 +13,8 @@
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/config_table.hpp"
-#include "core/plugin/version_range.hpp"
+#include "core/plugin/config_text.hpp"
+#include "core/plugin/policy.hpp"
 
 namespace tenon::core {
 
@@ -28,32 +29,6 @@ struct Fault {
   std::string pointer;
   std::string what;
 };
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-bool is_name(std::string_view text) {
-  bool start = true;
-  for (const char c : text) {
-    if (c == '.' ? start : !is_word(c) || (start && c >= '0' && c <= '9')) return false;
-    start = c == '.';
-  }
-  return !start;
-}
-
-// "nn.*", or for overrides "add[TypeA, TypeB]".
-bool is_pattern(std::string_view text) {
-  const size_t bracket = std::min(text.find('['), text.size());
-  const auto made_of = [](std::string_view part, std::string_view more) {
-    return !part.empty() && std::all_of(part.begin(), part.end(), [&](char c) {
-      return is_word(c) || c == '.' || c == '*' || more.find(c) != more.npos;
-    });
-  };
-  if (!made_of(text.substr(0, bracket), "")) return false;
-  if (bracket == text.size()) return true;
-  return text.ends_with(']') && made_of(text.substr(bracket + 1, text.size() - bracket - 2), ", ");
-}
 
 // What a value is, for messages; short strings and numbers are shown.
 std::string found_text(const tenon_tree& node) {
@@ -244,45 +219,11 @@ class Reader {
 
   void check_text(std::string_view text, TreePlace place, const std::string& pointer,
                   const ConfigForm& form) {
-    const auto all = [&](auto&& test) { return std::all_of(text.begin(), text.end(), test); };
-    bool fits = true;
-    std::string hint;
-    switch (form.text) {
-      case ConfigText::Any:
-        break;
-      case ConfigText::Choice:
-        fits = std::find(form.choices.begin(), form.choices.end(), text) != form.choices.end();
-        hint = suggestion(text, form.choices);
-        break;
-      case ConfigText::InputPath:
-      case ConfigText::OutputPath:
-      case ConfigText::PluginPath:
-        fits = !text.empty() && text.find('\0') == std::string_view::npos;
-        break;
-      case ConfigText::PluginId:
-        fits = !text.empty() && is_word(text.front()) &&
-               all([](char c) { return is_word(c) || c == '.' || c == '-'; });
-        break;
-      case ConfigText::Name:
-        fits = is_name(text);
-        break;
-      case ConfigText::Pattern:
-        fits = is_pattern(text);
-        break;
-      case ConfigText::Version:
-        try {
-          fits = !text.empty();
-          static_cast<void>(VersionRange(text));
-        } catch (const Error&) {
-          fits = false;
-        }
-        break;
-      case ConfigText::Sha256:
-        fits = text.size() == 64 && all([](char c) {
-                 return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-               });
-        break;
-    }
+    const bool choice = form.text == ConfigText::Choice;
+    const bool fits =
+        choice ? std::find(form.choices.begin(), form.choices.end(), text) != form.choices.end()
+               : fits_text(form.text, text);
+    const std::string hint = choice ? suggestion(text, form.choices) : "";
     if (!fits)
       add(place, pointer,
           "found the string " + quote(text) + ", wanted " + wanted_text(form) + hint);
@@ -435,8 +376,7 @@ class Reader {
       bool required = true;
       if (entry.is_string()) {
         const std::string_view text = entry.as_string();
-        const bool is_path = text.find('/') != std::string_view::npos || text.ends_with(".so");
-        (is_path ? path : name) = text;
+        (is_plugin_path(text) ? path : name) = text;
       } else if (entry.is_object()) {
         name = text_of(entry, "name");
         path = text_of(entry, "path");

@@ -1,10 +1,7 @@
-// The keys of the config, and the JSON Schema made from them.
+// The keys of the config.
 #include "core/plugin/config_table.hpp"
 
-#include <cmath>
-#include <vector>
-
-#include "core/base/text.hpp"
+#include "core/plugin/policy.hpp"
 
 namespace tenon::core {
 
@@ -13,8 +10,6 @@ namespace {
 using Type = ConfigType;
 using Text = ConfigText;
 using Names = std::string_view[];
-
-constexpr double kMaxInt = 9007199254740992.0;  // what every JSON reader keeps exactly
 
 constexpr ConfigForm kBool[] = {{.type = Type::Bool}};
 constexpr ConfigForm kText[] = {{.type = Type::Text}};
@@ -27,7 +22,7 @@ constexpr ConfigForm kPattern[] = {{.type = Type::Text, .text = Text::Pattern}};
 constexpr ConfigForm kVersion[] = {{.type = Type::Text, .text = Text::Version}};
 constexpr ConfigForm kSha256[] = {{.type = Type::Text, .text = Text::Sha256}};
 constexpr ConfigForm kFree[] = {{.type = Type::Free}};
-constexpr ConfigForm kCount[] = {{.type = Type::Int, .low = 1, .high = kMaxInt}};
+constexpr ConfigForm kCount[] = {{.type = Type::Int, .low = 1, .high = kMaxConfigInt}};
 constexpr ConfigForm kPositive[] = {{.type = Type::Number, .low = 0, .above_low = true}};
 constexpr ConfigForm kNotNegative[] = {{.type = Type::Number, .low = 0}};
 constexpr ConfigForm kFraction[] = {
@@ -64,7 +59,7 @@ constexpr ConfigKey kPluginKeys[] = {
      .forms = kBool},
 };
 std::string_view plugin_shorthand(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".so") ? "path" : "name";
+  return is_plugin_path(text) ? "path" : "name";
 }
 constexpr ConfigObject kPlugin = {.name = "plugin",
                                   .meaning = "a plugin, by id or by path",
@@ -143,7 +138,7 @@ constexpr ConfigForm kTypesForm[] = {
 
 constexpr Names kFormats = {"csv", "npy"};
 constexpr ConfigForm kFormat[] = {{.type = Type::Text, .text = Text::Choice, .choices = kFormats}};
-constexpr ConfigForm kColumn[] = {{.type = Type::Int, .low = -kMaxInt, .high = kMaxInt},
+constexpr ConfigForm kColumn[] = {{.type = Type::Int, .low = -kMaxConfigInt, .high = kMaxConfigInt},
                                   {.type = Type::Text}};
 constexpr ConfigForm kShape[] = {
     {.type = Type::Array, .elements = kCount, .fewest = 1, .most = 15}};
@@ -295,7 +290,7 @@ constexpr ConfigForm kOutputForm[] = {{.type = Type::Object, .object = &kOutput}
 // ---- the whole ----
 
 constexpr ConfigForm kSchemaVersion[] = {{.type = Type::Int, .low = 1, .high = 1}};
-constexpr ConfigForm kSeed[] = {{.type = Type::Int, .low = 0, .high = kMaxInt}};
+constexpr ConfigForm kSeed[] = {{.type = Type::Int, .low = 0, .high = kMaxConfigInt}};
 constexpr ConfigForm kThreads[] = {{.type = Type::Int, .low = 1, .high = 1024}};
 constexpr Names kNeedsData = {"data"};
 constexpr Names kNeedsModel = {"model"};
@@ -346,291 +341,8 @@ constexpr ConfigObject kRoot = {.name = "config",
                                 .meaning = "A Tenon config: plugins, and what to do with them",
                                 .keys = kRootKeys};
 
-std::string number_text(double number) {
-  if (std::fabs(number) < 1e15 && number == std::floor(number)) {
-    return std::to_string(static_cast<int64_t>(number));
-  }
-  return float_text(number);
-}
-
-// " from 1 to 1024", " above 0", " of at least 0 and below 1"; bounds of kMaxInt are not worth a
-// word.
-std::string range_text(const ConfigForm& form) {
-  const bool low = form.low > -kMaxInt;
-  const bool high = form.high < kMaxInt;
-  if (low && high && form.low == form.high) return " equal to " + number_text(form.low);
-  if (low && high && !form.above_low && !form.below_high) {
-    return " from " + number_text(form.low) + " to " + number_text(form.high);
-  }
-  std::string text;
-  if (low) text += (form.above_low ? " above " : " of at least ") + number_text(form.low);
-  if (low && high) text += " and";
-  if (high) text += (form.below_high ? " below " : " of at most ") + number_text(form.high);
-  return text;
-}
-
-std::string text_wanted(const ConfigForm& form) {
-  switch (form.text) {
-    case Text::Any:
-      return "a string";
-    case Text::Choice:
-      return quoted_list(form.choices, "or");
-    case Text::InputPath:
-    case Text::OutputPath:
-      return "a path";
-    case Text::PluginId:
-      return "a plugin id like 'math'";
-    case Text::PluginPath:
-      return "the path of a plugin";
-    case Text::Name:
-      return "a name like 'relu' or 'nn.functional.relu'";
-    case Text::Pattern:
-      return "a name or pattern like 'nn.functional.*'";
-    case Text::Version:
-      return "a version range like '>=1.2, <2'";
-    case Text::Sha256:
-      return "a SHA-256 hash of 64 hexadecimal digits";
-  }
-  return "a string";
-}
-
-// ---- JSON Schema ----
-
-// What the reader enforces by code, as regular expressions for editors.
-std::string_view text_pattern(Text text) {
-  switch (text) {
-    case Text::PluginId:
-      return "^[A-Za-z0-9_][A-Za-z0-9_.-]*$";
-    case Text::Name:
-      return "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$";
-    case Text::Pattern:
-      return "^[A-Za-z0-9_.*]+(\\[[A-Za-z0-9_.*, ]+\\])?$";
-    case Text::Sha256:
-      return "^[0-9A-Fa-f]{64}$";
-    default:
-      return "";
-  }
-}
-
-void put_number(TreeBuilder& out, std::string_view name, double number) {
-  if (number == std::floor(number)) {
-    out.member(name, static_cast<int64_t>(number));
-  } else {
-    out.member(name, number);
-  }
-}
-
-void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms);
-
-// The members that describe one form, into an object that is open.
-void put_form(TreeBuilder& out, const ConfigForm& form) {
-  switch (form.type) {
-    case Type::Bool:
-      out.member("type", "boolean");
-      break;
-    case Type::Int:
-    case Type::Number:
-      out.member("type", form.type == Type::Int ? "integer" : "number");
-      if (form.low > -kMaxInt)
-        put_number(out, form.above_low ? "exclusiveMinimum" : "minimum", form.low);
-      if (form.high < kMaxInt)
-        put_number(out, form.below_high ? "exclusiveMaximum" : "maximum", form.high);
-      break;
-    case Type::Text:
-      out.member("type", "string");
-      if (form.text == Text::Choice) {
-        out.key("enum").begin_array();
-        for (const std::string_view choice : form.choices) out.value(choice);
-        out.end_array();
-      } else if (!text_pattern(form.text).empty()) {
-        out.member("pattern", text_pattern(form.text));
-      } else if (form.text != Text::Any) {
-        out.member("minLength", 1);
-      }
-      break;
-    case Type::Object:
-      out.member("$ref", "#/definitions/" + std::string(form.object->name));
-      break;
-    case Type::Map:
-      out.member("type", "object");
-      out.key("propertyNames")
-          .begin_object()
-          .member("pattern", text_pattern(form.text))
-          .end_object();
-      out.key("additionalProperties").begin_object();
-      put_forms(out, form.elements);
-      out.end_object();
-      break;
-    case Type::Array:
-      out.member("type", "array");
-      out.key("items").begin_object();
-      put_forms(out, form.elements);
-      out.end_object();
-      if (form.fewest > 0) out.member("minItems", form.fewest);
-      if (form.most < std::numeric_limits<int64_t>::max()) out.member("maxItems", form.most);
-      break;
-    case Type::Free:
-      out.member("type", "object");
-      break;
-  }
-}
-
-void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms) {
-  if (forms.size() == 1) return put_form(out, forms.front());
-  out.key("anyOf").begin_array();
-  for (const ConfigForm& form : forms) {
-    out.begin_object();
-    put_form(out, form);
-    out.end_object();
-  }
-  out.end_array();
-}
-
-// The object with the keys of one variant.
-void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view variant) {
-  const auto belongs = [&](const ConfigKey& key) {
-    return key.variant.empty() || key.variant == variant;
-  };
-  out.member("type", "object").member("description", object.meaning);
-  out.key("properties").begin_object();
-  for (const ConfigKey& key : object.keys) {
-    if (!belongs(key)) continue;
-    out.key(key.name).begin_object();
-    const bool chooser = !variant.empty() && key.name == object.variant_key;
-    // Draft 7 ignores what stands beside $ref.
-    const bool reference = key.forms.size() == 1 && key.forms.front().type == Type::Object;
-    if (chooser) {
-      out.member("const", variant);
-    } else if (reference) {
-      out.key("allOf").begin_array().begin_object();
-      put_forms(out, key.forms);
-      out.end_object().end_array();
-    } else {
-      put_forms(out, key.forms);
-    }
-    out.member("description", key.meaning);
-    if (!key.fallback.empty()) out.key("default").copy(*parse_tree(key.fallback), false);
-    out.end_object();
-  }
-  out.end_object();
-  bool any_required = false;
-  bool any_needs = false;
-  for (const ConfigKey& key : object.keys) {
-    any_required = any_required || (key.required && belongs(key));
-    any_needs = any_needs || !key.needs.empty();
-  }
-  if (any_required) {
-    out.key("required").begin_array();
-    for (const ConfigKey& key : object.keys) {
-      if (key.required && belongs(key)) out.value(key.name);
-    }
-    out.end_array();
-  }
-  if (any_needs) {
-    out.key("dependencies").begin_object();
-    for (const ConfigKey& key : object.keys) {
-      if (key.needs.empty()) continue;
-      out.key(key.name).begin_array();
-      for (const std::string_view need : key.needs) out.value(need);
-      out.end_array();
-    }
-    out.end_object();
-  }
-  out.member("additionalProperties", object.open);
-}
-
-std::span<const std::string_view> variants_of(const ConfigObject& object) {
-  for (const ConfigKey& key : object.keys) {
-    if (key.name == object.variant_key) return key.forms.front().choices;
-  }
-  return {};
-}
-
-void put_definition(TreeBuilder& out, const ConfigObject& object) {
-  const auto variants = variants_of(object);
-  if (object.shorthand == nullptr && variants.empty()) return put_object(out, object, "");
-  out.key(variants.empty() ? "anyOf" : "oneOf").begin_array();
-  if (object.shorthand != nullptr) {
-    out.begin_object().member("type", "string").member("minLength", 1).end_object();
-  }
-  if (variants.empty()) {
-    out.begin_object();
-    put_object(out, object, "");
-    out.end_object();
-  }
-  for (const std::string_view variant : variants) {
-    out.begin_object();
-    put_object(out, object, variant);
-    out.end_object();
-  }
-  out.end_array();
-}
-
-void collect_objects(std::span<const ConfigForm> forms, std::vector<const ConfigObject*>& objects) {
-  for (const ConfigForm& form : forms) {
-    collect_objects(form.elements, objects);
-    if (form.object == nullptr) continue;
-    bool known = false;
-    for (const ConfigObject* object : objects) known = known || object == form.object;
-    if (known) continue;
-    objects.push_back(form.object);
-    for (const ConfigKey& key : form.object->keys) collect_objects(key.forms, objects);
-  }
-}
-
 }  // namespace
 
 const ConfigObject& config_table() { return kRoot; }
-
-std::string wanted_text(const ConfigForm& form) {
-  switch (form.type) {
-    case Type::Bool:
-      return "true or false";
-    case Type::Int:
-      return "an integer" + range_text(form);
-    case Type::Number:
-      return "a number" + range_text(form);
-    case Type::Text:
-      return text_wanted(form);
-    case Type::Object:
-      return form.object->shorthand == nullptr ? "an object" : "a string or an object";
-    case Type::Array: {
-      std::string text = "an array";
-      if (form.fewest == form.most) text += " of " + std::to_string(form.most);
-      if (form.fewest != form.most && form.fewest > 0) {
-        text += " of " + std::to_string(form.fewest) + " to " + std::to_string(form.most);
-      }
-      return text;
-    }
-    case Type::Map:
-    case Type::Free:
-      return "an object";
-  }
-  return "";
-}
-
-std::string wanted_text(std::span<const ConfigForm> forms) {
-  std::vector<std::string> texts;
-  for (const ConfigForm& form : forms) texts.push_back(wanted_text(form));
-  const Words words(texts.begin(), texts.end());
-  return word_list(words, "or");
-}
-
-std::string config_schema_json() {
-  std::vector<const ConfigObject*> objects;
-  for (const ConfigKey& key : kRoot.keys) collect_objects(key.forms, objects);
-  TreeBuilder out;
-  out.begin_object().member("$schema", "http://json-schema.org/draft-07/schema#");
-  out.member("title", "Tenon config");
-  put_object(out, kRoot, "");
-  out.key("definitions").begin_object();
-  for (const ConfigObject* object : objects) {
-    out.key(object->name).begin_object();
-    put_definition(out, *object);
-    out.end_object();
-  }
-  out.end_object().end_object();
-  return json(*out.finish(), 2) + "\n";
-}
 
 }  // namespace tenon::core

@@ -37,6 +37,9 @@ enum class ConfigText : uint8_t {
   Sha256
 };
 
+// Integers that every JSON reader keeps exactly are between its negative and it.
+inline constexpr double kMaxConfigInt = 9007199254740992.0;
+
 struct ConfigObject;
 
 // One way in which a value may be written.
@@ -77,10 +80,6 @@ struct ConfigObject {
 };
 
 const ConfigObject& config_table();
-
-// "an integer from 1 to 1024", "'lazy', 'eager' or 'never'", ...
-std::string wanted_text(const ConfigForm& form);
-std::string wanted_text(std::span<const ConfigForm> forms);
 
 // JSON Schema (draft 7) of the config, for editors: what sdk/share/tenon/config.schema.json holds.
 std::string config_schema_json();

@@ -47,8 +47,4 @@ std::string place_in(const Tree& written, std::string_view pointer) {
   return place_of(member == nullptr ? *written : *member);
 }
 
-bool is_plugin_path(std::string_view name) {
-  return name.find('/') != name.npos || name.ends_with(".so");
-}
-
 }  // namespace tenon::core

@@ -83,6 +83,8 @@ std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
 std::string place_in(const Tree& written, std::string_view pointer = {});
 
 // Whether a plugin is named by its file: ids hold no '/' and do not end in ".so".
-bool is_plugin_path(std::string_view name);
+inline bool is_plugin_path(std::string_view name) {
+  return name.find('/') != name.npos || name.ends_with(".so");
+}
 
 }  // namespace tenon::core

@@ -1,25 +1,5 @@
 // Listings as trees. All but an app's own state comes from plugin facts: nothing is loaded to be
 // listed.
-//
-// - runtime: {version, abi: [major, minor], isa, threads, folders: [{path, origin}]}
-// - plugins: [{id, version, state, path, origin, abi, ops, modules, compiler, reason?, stage?}]
-// - plugin: one of them, with ops: [signature...] and modules: [signature...]
-// - ops: [{name, namespace, signature, schema, provider, differentiable, jvp,
-//   double_backward, form, method, doc, rules}]
-// - op: one of them, with standing, overridable, reason?, providers: [{plugin, standing, reason?}],
-//   parameters: [{name, type, keyword_only, default?, alias?, mutates?}], returns: [{type, alias?,
-//   mutates?}]
-// - overridable: [{namespace, ops: [name...]}]; `name` chooses one namespace
-// - ignored: [{name, provider, reason}]
-// - declarations: {id, version, path, ops, modules}, all that one plugin declares, named by id or
-//   path, with parameters and samples
-// - modules: [{name, signature, schema, provider, mode, doc}]
-// - module: one of them, with providers, parameters and returns as for an op; where its schema
-//   cannot be parsed `fault` says why
-// - types, type, coverage (of the type `name`): see describe_types.hpp
-// - why (`name`: an op and types of operands): see explain.hpp
-// - live: [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
-//   calls that are alive, of those made while tracking was on
 #include <algorithm>
 #include <map>
 #include <string>
@@ -368,7 +348,8 @@ Tree describe_runtime() {
   return tree.finish();
 }
 
-Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
+Tree describe_overridable(std::string_view wanted) {
+  const Inventory inventory;
   std::map<std::string, std::vector<std::string>> namespaces;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (!ignored_reason(op).empty()) continue;
@@ -395,109 +376,151 @@ Tree describe_overridable(const Inventory& inventory, std::string_view wanted) {
   return tree.finish();
 }
 
+template <class List, class Put>
+Tree array_of(const List& list, Put&& put) {
+  TreeBuilder tree;
+  tree.begin_array();
+  for (const auto& item : list) put(tree, item);
+  return tree.end_array().finish();
+}
+
+Tree describe_plugins() {
+  return array_of(Inventory().plugins, [](TreeBuilder& tree, const PluginListing& plugin) {
+    tree.begin_object();
+    put_plugin(tree, plugin, false);
+    tree.end_object();
+  });
+}
+
+Tree describe_plugin(std::string_view name) {
+  const Inventory inventory;
+  TreeBuilder tree;
+  tree.begin_object();
+  put_plugin(tree, inventory.plugins[find_plugin(inventory, name)], true);
+  return tree.end_object().finish();
+}
+
+Tree describe_declarations(std::string_view name) {
+  TreeBuilder tree;
+  tree.begin_object();
+  if (is_plugin_path(name)) {
+    const std::string path(name);
+    put_declarations(tree, *read_facts_file(path).facts, path);
+  } else {
+    const Inventory inventory;
+    const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
+    if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
+    put_declarations(tree, *plugin.facts, plugin.path);
+  }
+  return tree.end_object().finish();
+}
+
+Tree describe_ops(std::string_view name) {
+  return array_of(Inventory().ops(), [&](TreeBuilder& tree, const DeclaredOp& op) {
+    if (!name.empty() && op.schema->namespace_name() != name) return;
+    tree.begin_object();
+    put_op(tree, op);
+    tree.end_object();
+  });
+}
+
+Tree describe_op(std::string_view name) {
+  const Inventory inventory;
+  const std::vector<DeclaredOp> ops = inventory.ops();
+  const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
+    return std::string_view(declared.schema->name);
+  })];
+  TreeBuilder tree;
+  tree.begin_object();
+  put_op(tree, op);
+  tree.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
+  const std::string reason = ignored_reason(op);
+  tree.member("overridable", reason.empty());
+  if (!reason.empty()) tree.member("reason", reason);
+  put_providers(tree, ItemKind::Op, op.schema->name);
+  put_parts(tree, *op.schema);
+  return tree.end_object().finish();
+}
+
+Tree describe_ignored() {
+  const Inventory inventory;
+  return array_of(inventory.standing_ops(), [](TreeBuilder& tree, const DeclaredOp& op) {
+    const std::string reason = ignored_reason(op);
+    if (reason.empty()) return;
+    tree.begin_object()
+        .member("name", op.schema->name)
+        .member("provider", op.plugin->id)
+        .member("reason", reason)
+        .end_object();
+  });
+}
+
+Tree describe_modules() {
+  const Inventory inventory;
+  return array_of(inventory.modules(), [](TreeBuilder& tree, const DeclaredModule& module) {
+    tree.begin_object();
+    put_module(tree, module);
+    tree.end_object();
+  });
+}
+
+Tree describe_module(std::string_view name) {
+  const Inventory inventory;
+  const std::vector<DeclaredModule> modules = inventory.modules();
+  const DeclaredModule& module =
+      modules[find_one(modules, name, "module",
+                       [](const DeclaredModule& declared) { return declared.facts->name(); })];
+  TreeBuilder tree;
+  tree.begin_object();
+  put_module(tree, module);
+  put_providers(tree, ItemKind::Module, module.facts->name());
+  put_parsed(tree, module.facts->schema);
+  return tree.end_object().finish();
+}
+
+Tree describe_coverage_of(std::string_view type) {
+  const Inventory inventory;
+  std::vector<std::string> ops;
+  for (const DeclaredOp& op : inventory.standing_ops()) {
+    if (ignored_reason(op).empty()) ops.push_back(op.schema->name);
+  }
+  return describe_coverage(type, ops);
+}
+
+// sdk/share/tenon/documents.md has the shape of each.
+struct Listing {
+  std::string_view kind;
+  Tree (*make)(std::string_view name);
+};
+constexpr Listing kListings[] = {
+    {"runtime", [](std::string_view) { return describe_runtime(); }},
+    {"plugins", [](std::string_view) { return describe_plugins(); }},
+    {"plugin", describe_plugin},
+    {"ops", describe_ops},
+    {"op", describe_op},
+    {"declarations", describe_declarations},
+    {"overridable", describe_overridable},
+    {"ignored", [](std::string_view) { return describe_ignored(); }},
+    {"types", [](std::string_view) { return describe_types(); }},
+    {"type", describe_type},
+    {"coverage", describe_coverage_of},
+    {"why", [](std::string_view call) { return explain_call(call); }},
+    {"ambiguities", [](std::string_view) { return describe_ambiguities(); }},
+    {"modules", [](std::string_view) { return describe_modules(); }},
+    {"module", describe_module},
+    {"live", [](std::string_view) { return describe_live(); }},
+};
+
 }  // namespace
 
 Tree describe(std::string_view what, std::string_view name) {
-  if (what == "runtime") return describe_runtime();
-  if (what == "types") return describe_types();
-  if (what == "type") return describe_type(name);
-  if (what == "why") return explain_call(name);
-  if (what == "ambiguities") return describe_ambiguities();
-  if (what == "live") return describe_live();
-  const Inventory inventory;
-  if (what == "coverage") {
-    std::vector<std::string> ops;
-    for (const DeclaredOp& op : inventory.standing_ops()) {
-      if (ignored_reason(op).empty()) ops.push_back(op.schema->name);
-    }
-    return describe_coverage(name, ops);
+  Words kinds;
+  for (const Listing& listing : kListings) {
+    if (listing.kind == what) return listing.make(name);
+    kinds.push_back(listing.kind);
   }
-  if (what == "overridable") return describe_overridable(inventory, name);
-  TreeBuilder tree;
-  if (what == "plugins") {
-    tree.begin_array();
-    for (const PluginListing& plugin : inventory.plugins) {
-      tree.begin_object();
-      put_plugin(tree, plugin, false);
-      tree.end_object();
-    }
-    tree.end_array();
-  } else if (what == "plugin") {
-    tree.begin_object();
-    put_plugin(tree, inventory.plugins[find_plugin(inventory, name)], true);
-    tree.end_object();
-  } else if (what == "declarations") {
-    tree.begin_object();
-    if (is_plugin_path(name)) {
-      const std::string path(name);
-      put_declarations(tree, *read_facts_file(path).facts, path);
-    } else {
-      const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
-      if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
-      put_declarations(tree, *plugin.facts, plugin.path);
-    }
-    tree.end_object();
-  } else if (what == "ops") {
-    tree.begin_array();
-    for (const DeclaredOp& op : inventory.ops()) {
-      if (!name.empty() && op.schema->namespace_name() != name) continue;
-      tree.begin_object();
-      put_op(tree, op);
-      tree.end_object();
-    }
-    tree.end_array();
-  } else if (what == "op") {
-    const std::vector<DeclaredOp> ops = inventory.ops();
-    const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
-      return std::string_view(declared.schema->name);
-    })];
-    tree.begin_object();
-    put_op(tree, op);
-    tree.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
-    const std::string reason = ignored_reason(op);
-    tree.member("overridable", reason.empty());
-    if (!reason.empty()) tree.member("reason", reason);
-    put_providers(tree, ItemKind::Op, op.schema->name);
-    put_parts(tree, *op.schema);
-    tree.end_object();
-  } else if (what == "ignored") {
-    tree.begin_array();
-    for (const DeclaredOp& op : inventory.standing_ops()) {
-      const std::string reason = ignored_reason(op);
-      if (!reason.empty())
-        tree.begin_object()
-            .member("name", op.schema->name)
-            .member("provider", op.plugin->id)
-            .member("reason", reason)
-            .end_object();
-    }
-    tree.end_array();
-  } else if (what == "modules") {
-    tree.begin_array();
-    for (const DeclaredModule& module : inventory.modules()) {
-      tree.begin_object();
-      put_module(tree, module);
-      tree.end_object();
-    }
-    tree.end_array();
-  } else if (what == "module") {
-    const std::vector<DeclaredModule> modules = inventory.modules();
-    const DeclaredModule& module =
-        modules[find_one(modules, name, "module",
-                         [](const DeclaredModule& declared) { return declared.facts->name(); })];
-    tree.begin_object();
-    put_module(tree, module);
-    put_providers(tree, ItemKind::Module, module.facts->name());
-    put_parsed(tree, module.facts->schema);
-    tree.end_object();
-  } else {
-    throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +
-                                          "; there are runtime, plugins, plugin, ops, op, "
-                                          "declarations, overridable, ignored, types, type, "
-                                          "coverage, why, ambiguities, modules, module and "
-                                          "live");
-  }
-  return tree.finish();
+  throw Error(TENON_ERROR_ARGUMENT,
+              "there is no listing " + quote(what) + "; there are " + word_list(kinds, "and"));
 }
 
 std::string describe_signature(std::string_view name) {

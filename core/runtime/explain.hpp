@@ -11,19 +11,7 @@
 namespace tenon::core {
 
 // Of a call with these arguments, as it would be made now on this thread. Runs nothing.
-//
-// {op, signature, provider, version, ranked?: what ranks it above others,
-//  arguments: [{name, position, given: "position" | "keyword" | "default" | "assumed", value,
-//               converted?}],
-//  types: [the set of the operands'], order: [those that are asked],
-//  modes: [innermost first], modes_below: [...],
-//  steps: [{type?, what, provider?, version?, asked, reason?}],
-//  outranked: [{plugin, what, standing, reason?}] of others who declare it,
-//  answer: {what, provider, version}, then: {...} what runs when modes let it go on,
-//  kernel: {device, compute?, result?, isa?},
-//  gradient}
-// or instead of answer, then, kernel and gradient
-// {error, kind, nearest: [...], plugins: [{plugin, override, state, reason}], suggestion}.
+// sdk/share/tenon/documents.md has the shape.
 Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_string> keywords,
                   std::span<const tenon_value> keyword_values);

@@ -133,10 +133,10 @@ std::string other_use(PluginManager& manager, ItemKind kind, std::string_view na
   if (!use.empty())
     throw Error(TENON_ERROR_VALUE, std::string("no ") + what + " is named " + quote(name) + use);
   std::vector<std::string_view> candidates(names.begin(), names.end());
-  std::string message =
-      std::string("no ") + what + " is named " + quote(name) + suggestion(name, candidates);
   // The last part alone is what people type.
-  if (!full.empty()) message += "; its full name is " + quote(full);
+  std::string message =
+      std::string("no ") + what + " is named " + quote(name) +
+      (full.empty() ? suggestion(name, candidates) : "; its full name is " + quote(full));
   std::string folders;
   for (const SearchFolder& folder : manager.folders())
     folders += (folders.empty() ? "" : ", ") + folder.path;

@@ -27,7 +27,7 @@ void apply_config(const tenon_tree& config);
 // The same, but eager plugins wait for their first use: runs no plugin code.
 void apply_config_lazily(const tenon_tree& config);
 
-// Listings from facts: see describe.cpp for the shapes.
+// Listings from facts: sdk/share/tenon/documents.md has the shapes.
 Tree describe(std::string_view what, std::string_view name);
 // "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
 // unique.

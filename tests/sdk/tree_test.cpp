@@ -1,4 +1,8 @@
 // Documents: parsing, asking emptily, printing.
+#include <limits>
+
+#include <tenon/text.hpp>
+
 #include "tests/sdk/functions.hpp"
 
 using namespace functions;
@@ -44,5 +48,39 @@ TEST_SUITE("sdk/tree") {
     const Refusal refused = refusal([] { Tree::parse("{\"a\": 1,\n \"b\": }"); });
     CHECK(refused.kind != TENON_OK);
     CHECK(has(refused.text, "line 2"));
+  }
+
+  TEST_CASE("documents are made value by value") {
+    TreeArray list;
+    CHECK(list.empty());
+    list.add(1).add(2.0).add(true).add("x\n").add(none).add(Tree()).add(Tree::parse("[{}]"));
+    TreeObject object;
+    object.set("list", list.tree()).set("name", std::string("a\0b", 3));
+    CHECK(object.tree().json() ==
+          R"({"list":[1,2.0,true,"x\n",null,null,[{}]],"name":"a\u0000b"})");
+    CHECK(TreeObject().tree().json() == "{}");
+    CHECK(TreeArray().tree().json() == "[]");
+    CHECK(TreeArray().add(std::numeric_limits<double>::infinity()).tree().json() == "[null]");
+    CHECK_THROWS_AS(TreeObject().set("a", 1).set("a", 2).tree(), ValueError);
+  }
+
+  TEST_CASE("a node names its place") {
+    CHECK(Tree().place().empty());
+    CHECK(Tree::parse("{\"a\": [1]}")["a"][0].place() == "line 1, column 8: /a/0");
+    CHECK(TreeObject().set("a", 1).tree()["a"].place() == "/a");
+  }
+
+  TEST_CASE("words in messages") {
+    CHECK(suggestion("linaer", {"nn.functional.linear", "add"}) ==
+          " (did you mean 'nn.functional.linear'?)");
+    CHECK(suggestion("zzz", {"add"}).empty());
+    CHECK(suggestion("", {"a"}).empty());
+    CHECK(printable("a\033\xf9\xe2\x80\xae\n") == "a\\x1b\\xf9\\u202e\n");
+  }
+
+  TEST_CASE("an error names its kind") {
+    CHECK(ValueError("x").kind_name() == std::string("ValueError"));
+    CHECK(ConfigError("x").kind_name() == std::string("ConfigError"));
+    CHECK(Error(999, "x").kind_name() == std::string("Error"));
   }
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/abi/version.h>
+#include <tenon/text.hpp>
 
 #include "check_worker.hpp"
 #include "commands.hpp"
@@ -232,52 +233,74 @@ void define_config(CLI::App* command, std::string& config) {
       ->type_name("CONFIG");
 }
 
-void define_lists(CLI::App& program, Invocation& invocation) {
-  using List = Definition<ListOptions>;
-  List plugins(program, invocation, list_plugins, "plugins",
-               "List every plugin found: state, version, path, reason when refused",
-               "  tenon plugins\n"
-               "  tenon --plugin-path build plugins --json\n"
-               "Ends with 1 when a plugin is refused. Nothing is loaded to be listed.");
-  plugins.json();
+// A command that lists, or shows what its one argument names.
+struct Listing {
+  const char* name;
+  int (*function)(const ListOptions&);
+  const char* summary;
+  const char* examples;
+  const char* argument = nullptr;  // "NAMESPACE"; null: it takes none
+  const char* meaning = nullptr;
+  bool required = false;
+};
 
-  List ops(program, invocation, list_ops, "ops",
-           "List every op: signature, provider, differentiability",
-           "  tenon ops\n"
-           "  tenon ops nn.functional\n"
-           "  tenon ops --json");
-  ops.app->add_option("namespace", ops.options->name, "Only the ops of this namespace")
-      ->type_name("NAMESPACE");
-  ops.app->add_flag("--names", ops.options->names_only)->group("");
-  ops.json();
+constexpr Listing kListings[] = {
+    {"plugins", list_plugins, "List every plugin found: state, version, path, reason when refused",
+     "  tenon plugins\n"
+     "  tenon --plugin-path build plugins --json\n"
+     "Ends with 1 when a plugin is refused. Nothing is loaded to be listed."},
+    {"ops", list_ops, "List every op: signature, provider, differentiability",
+     "  tenon ops\n"
+     "  tenon ops nn.functional\n"
+     "  tenon ops --json",
+     "NAMESPACE", "Only the ops of this namespace"},
+    {"modules", list_modules, "List every module that a model can be built of", "  tenon modules"},
+    {"overridable", list_overridable, "List the ops that can be overridden, by namespace",
+     "  tenon overridable\n"
+     "  tenon overridable nn.functional\n"
+     "  tenon overridable nn.functional --first 5",
+     "NAMESPACE", "Only this namespace"},
+    {"ignored", list_ignored, "List the ops that cannot be overridden, each with its reason",
+     "  tenon ignored"},
+    {"types", list_types,
+     "List the types that stand in for Tensor: parent, handler, fallback, overrides",
+     "  tenon types\n"
+     "  tenon --plugin-path build types --json"},
+    {"signature", print_signature, "Print how an op is called",
+     "  tenon signature add\n"
+     "  tenon signature nn.functional.linear",
+     "OP", "The op, by full name or its last part", true},
+    {"show", show_name, "Show an op, plugin, module or tensor type in full",
+     "  tenon show linear\n"
+     "  tenon show math\n"
+     "  tenon show Conv2d --json\n"
+     "Shows all that bear the name; JSON is a list, each with its \"kind\".",
+     "NAME", "A name in full, or its last part", true},
+    {"version", print_version, "Print versions, and how the runtime is set up",
+     "  tenon version --json"},
+};
 
-  List modules(program, invocation, list_modules, "modules",
-               "List every module that a model can be built of", "  tenon modules");
-  modules.json();
+void define_listings(CLI::App& program, Invocation& invocation) {
+  for (const Listing& listing : kListings) {
+    Definition<ListOptions> list(program, invocation, listing.function, listing.name,
+                                 listing.summary, listing.examples);
+    if (listing.argument != nullptr) {
+      list.app->add_option(lower(listing.argument), list.options->name, listing.meaning)
+          ->required(listing.required)
+          ->type_name(listing.argument);
+    }
+    if (listing.function == list_ops)
+      list.app->add_flag("--names", list.options->names_only)->group("");
+    if (listing.function == list_overridable) {
+      list.app->add_option("--first", list.options->first, "Only the first N of a namespace")
+          ->check(whole_number(1, 1000000000))
+          ->type_name("N");
+    }
+    list.json();
+  }
+}
 
-  List overridable(program, invocation, list_overridable, "overridable",
-                   "List the ops that can be overridden, by namespace",
-                   "  tenon overridable\n"
-                   "  tenon overridable nn.functional\n"
-                   "  tenon overridable nn.functional --first 5");
-  overridable.app->add_option("namespace", overridable.options->name, "Only this namespace")
-      ->type_name("NAMESPACE");
-  overridable.app
-      ->add_option("--first", overridable.options->first, "Only the first N of a namespace")
-      ->check(whole_number(1, 1000000000))
-      ->type_name("N");
-  overridable.json();
-
-  List ignored(program, invocation, list_ignored, "ignored",
-               "List the ops that cannot be overridden, each with its reason", "  tenon ignored");
-  ignored.json();
-
-  List types(program, invocation, list_types, "types",
-             "List the types that stand in for Tensor: parent, handler, fallback, overrides",
-             "  tenon types\n"
-             "  tenon --plugin-path build types --json");
-  types.json();
-
+void define_coverage(CLI::App& program, Invocation& invocation) {
   Definition<CoverageOptions> coverage(
       program, invocation, print_coverage, "coverage",
       "List which overridable ops a type handles, is asked for, inherits, converts for, misses",
@@ -294,7 +317,9 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       ->type_name("FILE");
   define_config(coverage.app, coverage.options->config);
   coverage.json();
+}
 
+void define_why(CLI::App& program, Invocation& invocation) {
   Definition<WhyOptions> why(program, invocation, explain_call, "why",
                              "Tell what would run for operands of these types, and why",
                              "  tenon why add ScalarTensor Tensor\n"
@@ -311,7 +336,9 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       ->type_name("TYPE");
   define_config(why.app, why.options->config);
   why.json();
+}
 
+void define_ambiguities(CLI::App& program, Invocation& invocation) {
   Definition<AmbiguityOptions> ambiguities(
       program, invocation, list_ambiguities, "ambiguities",
       "List overrides between which nothing decides, and what would",
@@ -320,29 +347,6 @@ void define_lists(CLI::App& program, Invocation& invocation) {
       "Ends with 1 when there are some.");
   define_config(ambiguities.app, ambiguities.options->config);
   ambiguities.json();
-
-  List signature(program, invocation, print_signature, "signature", "Print how an op is called",
-                 "  tenon signature add\n"
-                 "  tenon signature nn.functional.linear");
-  signature.app->add_option("op", signature.options->name, "The op, by full name or its last part")
-      ->required()
-      ->type_name("OP");
-  signature.json();
-
-  List show(program, invocation, show_name, "show",
-            "Show an op, plugin, module or tensor type in full",
-            "  tenon show linear\n"
-            "  tenon show math\n"
-            "  tenon show Conv2d --json\n"
-            "Shows all that bear the name; JSON is a list, each with its \"kind\".");
-  show.app->add_option("name", show.options->name, "A name in full, or its last part")
-      ->required()
-      ->type_name("NAME");
-  show.json();
-
-  List version(program, invocation, print_version, "version",
-               "Print versions, and how the runtime is set up", "  tenon version --json");
-  version.json();
 }
 
 // No argument is an empty text, but for the values of operands of `why`.
@@ -360,7 +364,7 @@ std::string command_word(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--plugin-path" || arguments[i] == "--threads") {
       ++i;
-    } else if (!starts_with(arguments[i], "-")) {
+    } else if (!arguments[i].starts_with("-")) {
       return arguments[i];
     }
   }
@@ -392,7 +396,10 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
   const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
-  define_lists(program, invocation);
+  define_listings(program, invocation);
+  define_coverage(program, invocation);
+  define_why(program, invocation);
+  define_ambiguities(program, invocation);
   define_new(program, invocation);
   define_wrappers(program, invocation);
   program.footer(
@@ -411,7 +418,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     if (!command->get_group().empty()) commands.push_back(command->get_name());
   }
   if (!known) {
-    throw UsageError("there is no command '" + word + "'" + suggestion(word, commands) +
+    throw UsageError("there is no command '" + word + "'" + tenon::suggestion(word, commands) +
                      "; there are " + join(commands, ", "));
   }
   const std::string help = word.empty() ? "tenon --help" : "tenon " + word + " --help";

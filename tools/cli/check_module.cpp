@@ -4,7 +4,6 @@
 #include <tenon/runtime.hpp>
 
 #include "check_item.hpp"
-#include "json.hpp"
 
 namespace cli {
 
@@ -24,16 +23,10 @@ namespace {
 
 Module create(const CheckedModule& module, const Sample& sample, uint64_t seed) {
   tenon::seed_generator(seed);
-  JsonObject object;
-  object.put("type", module.name);
-  for (const SampleValue& value : sample.values) {
-    Sample one;
-    one.values.push_back(value);
-    const std::string json = one.json();
-    const size_t colon = json.find(':');
-    object.raw(value.name, json.substr(colon + 1, json.size() - colon - 2));
-  }
-  return tenon::create_module(tenon::Tree::parse(object.text()));
+  tenon::TreeObject object;
+  object.set("type", module.name);
+  for (const SampleValue& value : sample.values) object.set(value.name, value.tree());
+  return tenon::create_module(object.tree());
 }
 
 Tensor input_of(const std::vector<int64_t>& shape, tenon::DType dtype) {

@@ -74,12 +74,6 @@ std::string indented(std::string_view text) {
   return out + "\n";
 }
 
-std::string json_list(const std::vector<std::string>& texts) {
-  JsonArray list;
-  for (const std::string& text : texts) list.raw(json_string(text));
-  return list.text();
-}
-
 }  // namespace
 
 std::string_view remedy_of(std::string_view kind) {
@@ -132,29 +126,41 @@ std::string summary_text(const CheckReport& report) {
   return text + " (" + duration(report.seconds) + ")\n";
 }
 
-std::string report_json(const CheckReport& report) {
-  JsonArray items;
+tenon::Tree report_tree(const CheckReport& report) {
+  tenon::TreeArray items;
   for (const CheckedItem& item : report.items) {
-    JsonArray findings;
+    tenon::TreeArray findings;
     for (const Finding& finding : item.findings) {
-      JsonObject object;
-      object.put("kind", finding.kind).put("stage", finding.stage).put("message", finding.message);
-      object.raw("sample", finding.sample.empty() ? "null" : finding.sample);
-      object.put("remedy", remedy_of(finding.kind));
-      findings.raw(object.text());
+      findings.add(tenon::TreeObject()
+                       .set("kind", finding.kind)
+                       .set("stage", finding.stage)
+                       .set("message", finding.message)
+                       .set("sample", finding.sample.empty() ? tenon::Tree()
+                                                             : tenon::Tree::parse(finding.sample))
+                       .set("remedy", remedy_of(finding.kind))
+                       .tree());
     }
-    JsonObject object;
-    object.put("name", item.name).put("kind", item.kind);
-    object.put("state", is_faulty(item) ? "fault" : is_skipped(item) ? "skipped" : "ok");
-    object.put("samples", item.samples).raw("stages", json_list(item.stages));
-    object.optional("skipped", item.skipped);
-    object.raw("findings", findings.text()).raw("notes", json_list(item.notes));
-    items.raw(object.text());
+    items.add(tenon::TreeObject()
+                  .set("name", item.name)
+                  .set("kind", item.kind)
+                  .set("state", is_faulty(item)    ? "fault"
+                                : is_skipped(item) ? "skipped"
+                                                   : "ok")
+                  .set("samples", item.samples)
+                  .set("stages", text_array(item.stages))
+                  .set("skipped", text_or_null(item.skipped))
+                  .set("findings", findings.tree())
+                  .set("notes", text_array(item.notes))
+                  .tree());
   }
-  JsonObject object;
-  object.put("plugin", report.plugin).put("version", report.version).put("path", report.path);
-  object.truth("ok", !report.faulty()).put("seconds", report.seconds);
-  return object.raw("items", items.text()).text();
+  return tenon::TreeObject()
+      .set("plugin", report.plugin)
+      .set("version", report.version)
+      .set("path", report.path)
+      .set("ok", !report.faulty())
+      .set("seconds", report.seconds)
+      .set("items", items.tree())
+      .tree();
 }
 
 }  // namespace cli

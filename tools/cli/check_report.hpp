@@ -1,10 +1,13 @@
-// What checking found: kinds of findings with their remedies, and the report as text and JSON.
+// What checking found: kinds of findings with their remedies, and the report as text and as a
+// document.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <tenon/tree.hpp>
 
 namespace cli {
 
@@ -40,6 +43,6 @@ struct CheckReport {
 
 std::string item_text(const CheckedItem& item, bool in_full);
 std::string summary_text(const CheckReport& report);
-std::string report_json(const CheckReport& report);
+tenon::Tree report_tree(const CheckReport& report);
 
 }  // namespace cli

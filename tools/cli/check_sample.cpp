@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include <tenon/parallel.hpp>
+#include <tenon/text.hpp>
 
-#include "json.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -20,29 +20,36 @@ using Kind = SampleValue::Kind;
 
 // ---- samples as JSON ----
 
+// Every try is reported before it is made, thousands for an op that takes few arguments: samples
+// are written as text, without a document for each part.
 namespace {
 
+std::string json_number(double number) {
+  return std::isfinite(number) ? short_number(number) : "null";
+}
+std::string json_text(const std::string& text) {
+  return tenon::TreeArray().add(text).tree()[0].json();
+}
 template <class List, class Text>
 std::string json_array(const List& list, Text&& text) {
-  JsonArray array;
-  for (const auto& item : list) array.raw(text(item));
-  return array.text();
+  std::string out;
+  for (const auto& item : list) out += (out.empty() ? "" : ",") + text(item);
+  return "[" + out + "]";
 }
 std::string json_integers(const std::vector<int64_t>& list) {
   return json_array(list, [](int64_t number) { return std::to_string(number); });
 }
 
 std::string spec_json(const TensorSpec& spec) {
-  JsonObject object;
-  object.raw("shape", json_integers(spec.shape));
-  if (spec.dtype != tenon::f64) object.put("dtype", tenon::dtype_text(spec.dtype));
+  std::string out = "{\"shape\":" + json_integers(spec.shape);
+  if (spec.dtype != tenon::f64)
+    out += std::string(",\"dtype\":\"") + tenon::dtype_text(spec.dtype) + "\"";
   if (!spec.values.empty()) {
-    object.raw("values", json_array(spec.values, json_number));
+    out += ",\"values\":" + json_array(spec.values, json_number);
   } else if (spec.low != -1 || spec.high != 1) {
-    object.put("low", spec.low).put("high", spec.high);
+    out += ",\"low\":" + json_number(spec.low) + ",\"high\":" + json_number(spec.high);
   }
-  if (!spec.requires_grad) object.truth("requires_grad", false);
-  return object.text();
+  return out + (spec.requires_grad ? "}" : ",\"requires_grad\":false}");
 }
 
 std::string value_json(const SampleValue& value) {
@@ -56,9 +63,9 @@ std::string value_json(const SampleValue& value) {
              : value.scalar.is_floating() ? json_number(value.scalar.to<double>())
                                           : std::to_string(value.scalar.to<int64_t>());
     case Kind::text:
-      return json_string(value.text);
+      return json_text(value.text);
     case Kind::dtype:
-      return json_string(tenon::dtype_text(value.dtype));
+      return json_text(tenon::dtype_text(value.dtype));
     case Kind::integers:
       return json_integers(value.integers);
     case Kind::numbers:
@@ -70,10 +77,13 @@ std::string value_json(const SampleValue& value) {
 
 }  // namespace
 
+Tree SampleValue::tree() const { return Tree::parse(value_json(*this)); }
+
 std::string Sample::json() const {
-  JsonObject object;
-  for (const SampleValue& value : values) object.raw(value.name, value_json(value));
-  return object.text();
+  std::string out;
+  for (const SampleValue& value : values)
+    out += (out.empty() ? "\"" : ",\"") + value.name + "\":" + value_json(value);
+  return "{" + out + "}";
 }
 
 // ---- calls ----
@@ -255,8 +265,8 @@ TensorSpec read_tensor(const std::string& place, const Tree& tree) {
                                           "high",  "values", "requires_grad"};
   for (int64_t i = 0; i < tree.size(); ++i) {
     if (std::find(known.begin(), known.end(), tree.key(i)) == known.end()) {
-      refuse(place, "a tensor has no '" + tree.key(i) + "'" + suggestion(tree.key(i), known) +
-                        "; it has " + join(known, ", "));
+      refuse(place, "a tensor has no '" + tree.key(i) + "'" +
+                        tenon::suggestion(tree.key(i), known) + "; it has " + join(known, ", "));
     }
   }
   TensorSpec spec;
@@ -422,7 +432,7 @@ std::vector<Sample> parse_samples(const std::string& json,
         continue;
       }
       if (found == names.end())
-        refuse(at, "there is no parameter '" + key + "'" + suggestion(key, names));
+        refuse(at, "there is no parameter '" + key + "'" + tenon::suggestion(key, names));
       sample.values.push_back(
           read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())]));
     }

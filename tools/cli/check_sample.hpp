@@ -33,6 +33,8 @@ struct SampleValue {
   tenon::DType dtype = tenon::DType::none;
   std::vector<int64_t> integers;
   std::vector<double> numbers;
+
+  tenon::Tree tree() const;
 };
 
 struct Sample {

@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 #include "check_item.hpp"
 #include "commands.hpp"
-#include "json.hpp"
 
 namespace cli {
 
@@ -34,11 +34,11 @@ std::vector<CheckTarget> check_targets(const Tree& declarations, const std::stri
                [&](const CheckTarget& target) { return target.name == name; });
   if (chosen.empty()) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
-                 [&](const CheckTarget& target) { return ends_with(target.name, "." + name); });
+                 [&](const CheckTarget& target) { return target.name.ends_with("." + name); });
   }
   if (!chosen.empty()) return chosen;
   throw tenon::ValueError("plugin '" + declarations["id"].text() + "' declares no op or module '" +
-                          name + "'" + suggestion(name, names));
+                          name + "'" + tenon::suggestion(name, names));
 }
 
 namespace {
@@ -47,26 +47,30 @@ class Speaker : public CheckListener {
  public:
   explicit Speaker(const std::function<void(const std::string&)>& say) : say_(say) {}
   void stage(const std::string& name) override { say("stage", "name", name); }
-  void trying(const Sample& sample) override { say("trying", "sample", sample.json()); }
+  // By far the most frequent one.
+  void trying(const Sample& sample) override {
+    say_(R"({"at":"trying","sample":)" + sample.json() + "}");
+  }
   void note(const std::string& text) override { say("note", "text", text); }
   void skip(const std::string& reason) override { say("skip", "reason", reason); }
   void samples(int64_t count) override {
-    say_(JsonObject().put("at", "samples").put("count", count).text());
+    say_(tenon::TreeObject().set("at", "samples").set("count", count).tree().json());
   }
   void finding(const Finding& finding) override {
-    say_(JsonObject()
-             .put("at", "finding")
-             .put("kind", finding.kind)
-             .put("stage", finding.stage)
-             .put("message", finding.message)
-             .put("sample", finding.sample)
-             .text());
+    say_(tenon::TreeObject()
+             .set("at", "finding")
+             .set("kind", finding.kind)
+             .set("stage", finding.stage)
+             .set("message", finding.message)
+             .set("sample", finding.sample)
+             .tree()
+             .json());
   }
   void item(const char* at, int64_t index) {
-    say_(JsonObject().put("at", at).put("item", index).text());
+    say_(tenon::TreeObject().set("at", at).set("item", index).tree().json());
   }
   void say(const char* at, const char* key, const std::string& text) {
-    say_(JsonObject().put("at", at).put(key, text).text());
+    say_(tenon::TreeObject().set("at", at).set(key, text).tree().json());
   }
 
  private:

@@ -32,7 +32,7 @@ struct WorkerOptions {
 };
 
 // Opens the plugin and checks; `say` gets JSON objects:
-//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":...}
+//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":{...}}
 //   {"at":"finding",...} {"at":"note","text":...} {"at":"skip","reason":...}
 //   {"at":"samples","count":n}
 //   {"at":"done","item":i} {"at":"end"}

@@ -1,11 +1,11 @@
 // tenon check: a plugin tried out in a child process, op by op.
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <optional>
 #include <unistd.h>
 
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 #include "check_child.hpp"
 #include "check_report.hpp"
@@ -16,6 +16,7 @@
 #include "json.hpp"
 #include "signal_cleanup.hpp"
 #include "terminal.hpp"
+#include "text.hpp"
 
 namespace cli {
 
@@ -86,21 +87,21 @@ class Collector {
     if (at == "done" && running_ && answer["item"].integer(-1) == next_) {
       finish_item();
     } else if (at == "stage") {
-      stage_ = escaped(answer["name"].text());
+      stage_ = tenon::printable(answer["name"].text());
       if (running_ &&
           std::find(item.stages.begin(), item.stages.end(), stage_) == item.stages.end())
         item.stages.push_back(stage_);
       sample_.clear();
     } else if (at == "trying") {
-      sample_ = answer["sample"].text();
+      sample_ = answer["sample"].is_object() ? answer["sample"].json() : "";
     } else if (at == "finding") {
       add(answer);
     } else if (at == "note") {
-      const std::string text = escaped(answer["text"].text());
+      const std::string text = tenon::printable(answer["text"].text());
       if (std::find(item.notes.begin(), item.notes.end(), text) == item.notes.end())
         item.notes.push_back(text);
     } else if (at == "skip") {
-      item.skipped = escaped(answer["reason"].text());
+      item.skipped = tenon::printable(answer["reason"].text());
     } else if (at == "samples") {
       item.samples = answer["count"].integer();
     } else if (at == "end") {
@@ -114,7 +115,7 @@ class Collector {
   // What the end of a child means; true when another one shall go on behind the item.
   bool conclude(const ChildEnd& end) {
     const std::string output =
-        end.output.empty() ? "" : "\nit had printed:\n" + escaped(end.output);
+        end.output.empty() ? "" : "\nit had printed:\n" + tenon::printable(end.output);
     std::string kind, message;
     if (end.timed_out) {
       kind = "timeout";
@@ -146,8 +147,8 @@ class Collector {
   void add(const Tree& answer) {
     const std::string kind = answer["kind"].text();
     if (remedy_of(kind).empty()) return protocol("a finding of an unknown kind");
-    current().findings.push_back({kind, escaped(answer["stage"].text()),
-                                  escaped(answer["message"].text()),
+    current().findings.push_back({kind, tenon::printable(answer["stage"].text()),
+                                  tenon::printable(answer["message"].text()),
                                   normal_json(answer["sample"].text())});
   }
   static std::string normal_json(const std::string& text) {
@@ -217,12 +218,8 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
 
 }  // namespace
 
-int check_plugin(const CheckOptions& asked) {
-  CheckOptions options = asked;
+int check_plugin(const CheckOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.plugin.find('/') != std::string::npos || ends_with(options.plugin, ".so")) {
-    options.plugin = std::filesystem::absolute(options.plugin).lexically_normal();
-  }
   try {
     Sample sample;
     apply_options(options.options, sample);
@@ -265,7 +262,7 @@ int check_plugin(const CheckOptions& asked) {
   collector.finish();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    print_json(report_json(report));
+    print_json(report_tree(report));
   } else {
     print(item_text(report.items.front(), false));
     print(summary_text(report));

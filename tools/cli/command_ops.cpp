@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 #include "commands.hpp"
 #include "json.hpp"
 #include "table.hpp"
+#include "text.hpp"
 #include "views.hpp"
 
 namespace cli {
@@ -22,8 +24,8 @@ int list_ops(const ListOptions& options) {
       }
     }
     throw tenon::ValueError("no namespace is named '" + options.name + "'" +
-                            suggestion(options.name, known) + "; there are " + join(known, ", ") +
-                            " and the root");
+                            tenon::suggestion(options.name, known) + "; there are " +
+                            join(known, ", ") + " and the root");
   }
   if (options.names_only) {
     std::string last;

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "json.hpp"
+#include "text.hpp"
 
 namespace cli {
 
@@ -36,17 +37,17 @@ int64_t shown(const tenon::Tree& names, const ListOptions& options) {
 int list_overridable(const ListOptions& options) {
   const tenon::Tree namespaces = tenon::describe("overridable", options.name);
   if (options.json) {
-    JsonArray list;
+    tenon::TreeArray list;
     for (int64_t i = 0; i < namespaces.size(); ++i) {
-      JsonArray ops;
+      tenon::TreeArray ops;
       const tenon::Tree names = namespaces[i]["ops"];
-      for (int64_t n = 0; n < shown(names, options); ++n) ops.raw(names[n].json());
-      list.raw(JsonObject()
-                   .put("namespace", namespaces[i]["namespace"].text())
-                   .raw("ops", ops.text())
-                   .text());
+      for (int64_t n = 0; n < shown(names, options); ++n) ops.add(names[n]);
+      list.add(tenon::TreeObject()
+                   .set("namespace", namespaces[i]["namespace"])
+                   .set("ops", ops.tree())
+                   .tree());
     }
-    print_json(list.text());
+    print_json(list.tree());
     return kFine;
   }
   for (int64_t i = 0; i < namespaces.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "files.hpp"
 #include "json.hpp"
 #include "table.hpp"
+#include "text.hpp"
 #include "views.hpp"
 
 namespace cli {
@@ -53,7 +54,7 @@ class Plan {
   // Members whose values plugin code checks, too: that takes a run.
   std::vector<std::string> checked_by_run() const;
   void print_text() const;
-  std::string json() const;
+  Tree tree() const;
 
  private:
   void fault(const Tree& node, const std::string& text) {
@@ -71,6 +72,9 @@ class Plan {
   void plan_module(const Tree& node, const std::string& name, int depth);
   void plan_loss();
   void plan_output();
+  void add_data(Table& table) const;
+  void add_training(Table& table) const;
+  void add_rules(Table& table) const;
   Table settings() const;
 
   std::string path_;
@@ -238,51 +242,51 @@ std::string arguments_text(const Tree& object, const std::string& without) {
   return parts.empty() ? "" : "(" + join(parts, ", ") + ")";
 }
 
-Table Plan::settings() const {
-  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
-  const Tree data = config_["data"], split = config_["split"], training = config_["training"];
-  int64_t train = -1;
-  if (data.defined()) {
-    table.add({"data", data["path"].text() +
-                           (data_.bytes > 0
-                                ? " (" + file_size(data_.bytes) + ", " + data["format"].text() + ")"
-                                : "")});
-    if (data_.samples > 0 && data_.features >= 0) {
-      const int64_t test = test_count(split, data_.samples);
-      train = data_.samples - test;
-      std::string labels =
-          data["format"].text() == "npy"
-              ? "labels from " + data["labels"].text()
-              : "labels in column " + (data_.label_column < 0 ? data["label_column"].json()
-                                                              : std::to_string(data_.label_column));
-      table.add({"samples", grouped(data_.samples) + " of " + counted(data_.features, "number") +
-                                ", " + labels});
-      std::string form;
-      if (data["shape"].defined()) form = "shape " + data["shape"].json();
-      if (data["scale"].number(1) != 1) {
-        form += (form.empty() ? "" : ", ") + ("scaled by " + short_number(data["scale"].number()));
-      }
-      if (!form.empty()) table.add({"", form});
-      table.add(
-          {"split", grouped(train) + " to train, " + grouped(test) + " to test" +
-                        (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
-    }
-  }
-  if (config_["loss"].defined()) {
-    table.add(
-        {"loss", config_["loss"]["op"].text() + arguments_text(config_["loss"]["options"], "")});
-  }
-  if (const Tree optimizer = config_["optimizer"]; optimizer.defined()) {
+// Rows about the samples.
+void Plan::add_data(Table& table) const {
+  const Tree data = config_["data"], split = config_["split"];
+  const std::string format = data["format"].text();
+  table.add(
+      {"data", data["path"].text() +
+                   (data_.bytes > 0 ? " (" + file_size(data_.bytes) + ", " + format + ")" : "")});
+  if (data_.samples <= 0 || data_.features < 0) return;
+  const std::string labels =
+      format == "npy"
+          ? "labels from " + data["labels"].text()
+          : "labels in column " + (data_.label_column < 0 ? data["label_column"].json()
+                                                          : std::to_string(data_.label_column));
+  table.add({"samples",
+             grouped(data_.samples) + " of " + counted(data_.features, "number") + ", " + labels});
+  std::vector<std::string> changes;
+  if (data["shape"].defined()) changes.push_back("shape " + data["shape"].json());
+  if (data["scale"].number(1) != 1)
+    changes.push_back("scaled by " + short_number(data["scale"].number()));
+  if (!changes.empty()) table.add({"", join(changes, ", ")});
+  const int64_t test = test_count(split, data_.samples);
+  table.add({"split", grouped(data_.samples - test) + " to train, " + grouped(test) + " to test" +
+                          (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
+}
+
+// Rows about loss, optimizer and epochs.
+void Plan::add_training(Table& table) const {
+  const Tree loss = config_["loss"], optimizer = config_["optimizer"];
+  const Tree training = config_["training"];
+  if (loss.defined()) table.add({"loss", loss["op"].text() + arguments_text(loss["options"], "")});
+  if (optimizer.defined())
     table.add({"optimizer", optimizer["type"].text() + arguments_text(optimizer, "type")});
+  if (!training.defined()) return;
+  const int64_t batch = training["batch_size"].integer(64);
+  std::string text = counted(training["epochs"].integer(), "epoch");
+  if (data_.samples > 0 && data_.features >= 0) {
+    const int64_t train = data_.samples - test_count(config_["split"], data_.samples);
+    text += " of " + counted((train + batch - 1) / batch, "step");
   }
-  if (training.defined()) {
-    const int64_t batch = training["batch_size"].integer(64), epochs = training["epochs"].integer();
-    std::string text = counted(epochs, "epoch");
-    if (train > 0) text += " of " + counted((train + batch - 1) / batch, "step");
-    text += ", batches of " + grouped(batch) + ", learning rate " +
-            training["schedule"].text("constant");
-    table.add({"training", text});
-  }
+  table.add({"training", text + ", batches of " + grouped(batch) + ", learning rate " +
+                             training["schedule"].text("constant")});
+}
+
+// Rows about what is ranked and switched off, and how types are treated.
+void Plan::add_rules(Table& table) const {
   const Tree prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
   for (int64_t i = 0; i < prefer.size(); ++i)
     table.add({i == 0 ? "prefer" : "", prefer[i].text() + " for " + prefer.key(i)});
@@ -294,6 +298,13 @@ Table Plan::settings() const {
   const Tree types = config_["types"];
   for (int64_t i = 0; i < types.size(); ++i)
     table.add({i == 0 ? "types" : "", types.key(i) + arguments_text(types[i], "")});
+}
+
+Table Plan::settings() const {
+  Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
+  if (config_["data"].defined()) add_data(table);
+  add_training(table);
+  add_rules(table);
   table.add({"seed", std::to_string(config_["seed"].integer())});
   if (config_["threads"].defined())
     table.add({"threads", std::to_string(config_["threads"].integer())});
@@ -340,51 +351,47 @@ void Plan::print_text() const {
   print(settings().text());
 }
 
-std::string Plan::json() const {
-  JsonArray plugins, layers, faults;
+Tree Plan::tree() const {
+  tenon::TreeArray plugins, layers;
   for (const PlannedPlugin& row : rows_) {
-    JsonArray purposes;
-    for (const std::string& purpose : row.purposes) purposes.raw(json_string(purpose));
-    plugins.raw(JsonObject()
-                    .put("id", row.id)
-                    .put("version", row.version)
-                    .put("state", row.state)
-                    .put("load", row.load)
-                    .raw("for", purposes.text())
-                    .put("path", row.path)
-                    .text());
+    plugins.add(tenon::TreeObject()
+                    .set("id", row.id)
+                    .set("version", row.version)
+                    .set("state", row.state)
+                    .set("load", row.load)
+                    .set("for", text_array(row.purposes))
+                    .set("path", row.path)
+                    .tree());
   }
   for (const Layer& layer : layers_) {
-    layers.raw(JsonObject()
-                   .put("name", layer.name)
-                   .put("type", layer.type)
-                   .put("attributes", layer.attributes)
-                   .put("plugin", layer.plugin)
-                   .text());
+    layers.add(tenon::TreeObject()
+                   .set("name", layer.name)
+                   .set("type", layer.type)
+                   .set("attributes", layer.attributes)
+                   .set("plugin", layer.plugin)
+                   .tree());
   }
-  for (const std::string& text : faults_) faults.raw(json_string(text));
-  JsonObject object;
-  object.put("config", path_).raw("plugins", plugins.text()).raw("model", layers.text());
+  tenon::TreeObject object;
+  object.set("config", path_).set("plugins", plugins.tree()).set("model", layers.tree());
   if (config_["data"].defined()) {
     const int64_t test = data_.samples > 0 ? test_count(config_["split"], data_.samples) : 0;
-    object.raw("data", JsonObject()
-                           .put("path", config_["data"]["path"].text())
-                           .put("bytes", data_.bytes)
-                           .put("samples", data_.samples)
-                           .put("features", data_.features)
-                           .put("train", data_.samples - test)
-                           .put("test", test)
-                           .text());
+    object.set("data", tenon::TreeObject()
+                           .set("path", config_["data"]["path"])
+                           .set("bytes", data_.bytes)
+                           .set("samples", data_.samples)
+                           .set("features", data_.features)
+                           .set("train", data_.samples - test)
+                           .set("test", test)
+                           .tree());
   }
   for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
-    if (config_[key].defined()) object.raw(key, config_[key].json());
+    if (config_[key].defined()) object.set(key, config_[key]);
   }
-  JsonArray by_run;
-  for (const std::string& member : checked_by_run()) by_run.raw(json_string(member));
-  object.raw("checked_by_run", by_run.text());
-  object.truth("runs", faults_.empty() && missing().empty());
-  object.put("seed", config_["seed"].integer()).raw("faults", faults.text());
-  return object.text();
+  return object.set("checked_by_run", text_array(checked_by_run()))
+      .set("runs", faults_.empty() && missing().empty())
+      .set("seed", config_["seed"].integer())
+      .set("faults", text_array(faults_))
+      .tree();
 }
 
 }  // namespace
@@ -392,7 +399,7 @@ std::string Plan::json() const {
 int plan_config(const PlanOptions& options) {
   const Plan plan(options.config);
   if (options.json) {
-    print_json(plan.json());
+    print_json(plan.tree());
     return plan.faults().empty() ? kFine : kFault;
   }
   plan.print_text();

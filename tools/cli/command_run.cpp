@@ -82,43 +82,44 @@ struct Result {
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
 
-std::string epoch_json(const Epoch& epoch) {
-  JsonObject object;
-  object.put("epoch", epoch.number).put("train_loss", epoch.train_loss);
+Tree epoch_tree(const Epoch& epoch) {
+  tenon::TreeObject object;
+  object.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
   if (epoch.test) {
-    object.put("test_loss", epoch.test->loss);
-    if (const auto accuracy = epoch.test->accuracy()) object.put("accuracy", *accuracy);
+    object.set("test_loss", epoch.test->loss);
+    if (const auto accuracy = epoch.test->accuracy()) object.set("accuracy", *accuracy);
   }
-  return object.text();
+  return object.tree();
 }
 
 void print_result_json(const Result& result) {
-  JsonObject samples;
-  samples.put("train", result.train_count).put("test", result.test_count);
-  JsonObject object;
-  object.put("config", result.config)
-      .put("mode", result.trained ? "train" : "evaluate")
-      .put("seed", static_cast<int64_t>(result.seed))
-      .raw("samples", samples.text())
-      .put("parameters", result.parameters);
+  tenon::TreeObject object;
+  object.set("config", result.config)
+      .set("mode", result.trained ? "train" : "evaluate")
+      .set("seed", static_cast<int64_t>(result.seed))
+      .set("samples", tenon::TreeObject()
+                          .set("train", result.train_count)
+                          .set("test", result.test_count)
+                          .tree())
+      .set("parameters", result.parameters);
   if (result.trained) {
-    object.put("epochs", static_cast<int64_t>(result.epochs.size()))
-        .put("train_loss", result.train_loss);
+    object.set("epochs", static_cast<int64_t>(result.epochs.size()))
+        .set("train_loss", result.train_loss);
   }
   if (result.has_score) {
-    if (result.has_loss) object.put("test_loss", result.score.loss);
+    if (result.has_loss) object.set("test_loss", result.score.loss);
     if (const auto accuracy = result.score.accuracy()) {
-      object.put("accuracy", *accuracy).put("correct", *result.score.correct);
+      object.set("accuracy", *accuracy).set("correct", *result.score.correct);
     }
   }
-  object.put("seconds", result.seconds).put("samples_per_second", result.rate());
+  object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
-    JsonArray history;
-    for (const Epoch& epoch : result.epochs) history.raw(epoch_json(epoch));
-    object.raw("history", history.text());
+    tenon::TreeArray history;
+    for (const Epoch& epoch : result.epochs) history.add(epoch_tree(epoch));
+    object.set("history", history.tree());
   }
-  object.optional("weights", result.weights).optional("plot", result.plot);
-  print_json(object.text());
+  print_json(
+      object.set("weights", text_or_null(result.weights)).set("plot", text_or_null(result.plot)));
 }
 
 void print_result(const Result& result) {
@@ -170,6 +171,103 @@ class Stopwatch {
   double seconds_ = 0;
 };
 
+// What a config describes, made: samples, model and loss.
+struct Setup {
+  Dataset dataset;
+  tenon::Module model;
+  std::optional<Loss> loss;
+  Schedule schedule;
+};
+
+Result start_result(const Tree& config, const RunOptions& options) {
+  Result result;
+  result.config = options.config;
+  result.trained = options.evaluate.empty();
+  result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
+  result.weights = result.trained ? config["output"]["weights"].text() : options.evaluate;
+  if (!result.trained) return result;
+  result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
+  check_writable(result.weights, config["output"]["weights"]);
+  check_writable(result.plot, config["output"]["plot"]);
+  return result;
+}
+
+Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
+  if (options.threads == 0 && config["threads"].defined())
+    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
+  tenon::apply_config(config);
+  // The order of what draws random numbers is a promise: with the same seed a saved model is
+  // evaluated on the very samples that its training held back.
+  tenon::seed_generator(result.seed);
+  Setup setup{
+      load_dataset(config["data"], config["split"]), tenon::create_module(config["model"]), {}, {}};
+  result.parameters = parameter_count(setup.model);
+  result.train_count = setup.dataset.train.count();
+  result.test_count = setup.dataset.test.count();
+  if (!result.trained) setup.model.load(options.evaluate);
+  fit_labels(config, setup.model, setup.dataset);
+  if (config["loss"].defined()) setup.loss.emplace(config["loss"]);
+  result.has_loss = setup.loss.has_value();
+  const Tree training = config["training"];
+  setup.schedule.epochs = options.epochs.value_or(training["epochs"].integer(1));
+  setup.schedule.batch_size = training["batch_size"].integer(64);
+  setup.schedule.cosine = training["schedule"].text() == "cosine";
+  return setup;
+}
+
+// False: interrupted, nothing was saved.
+bool train_and_save(const Tree& config, Setup& setup, bool quiet, Result& result) {
+  const Schedule& schedule = setup.schedule;
+  const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
+  Optimizer optimizer(config["optimizer"], setup.model.parameters());
+  const InterruptScope interrupts;
+  Progress progress(schedule.epochs, schedule.epochs * batches,
+                    schedule.epochs * result.train_count, quiet);
+  Stopwatch computing;
+  int64_t steps_left = batches;
+  Watcher watcher;
+  watcher.batch_done = [&](double batch_loss) {
+    progress.batch_done(batch_loss);
+    if (--steps_left == 0) computing.pause();
+  };
+  watcher.epoch_done = [&](const Epoch& epoch) {
+    progress.epoch_done(epoch);
+    steps_left = batches;
+    computing.resume();
+  };
+  watcher.stopped = InterruptScope::seen;
+  computing.resume();
+  result.epochs = train(setup.model, *setup.loss, optimizer, setup.dataset, schedule, watcher);
+  progress.finish();
+  if (InterruptScope::seen()) {
+    std::fprintf(stderr, "tenon: interrupted after %zu of %lld epochs; nothing was saved\n",
+                 result.epochs.size(), static_cast<long long>(schedule.epochs));
+    return false;
+  }
+  result.computing_seconds = computing.seconds();
+  result.computed = schedule.epochs * result.train_count;
+  result.train_loss = result.epochs.back().train_loss;
+  if (result.epochs.back().test) {
+    result.score = *result.epochs.back().test;
+    result.has_score = true;
+  }
+  if (!result.weights.empty()) setup.model.save(result.weights);
+  if (!result.plot.empty())
+    tenon::write_file(result.plot, learning_curve(file_name(result.config), result.epochs));
+  return true;
+}
+
+void score_model(Setup& setup, Result& result) {
+  const Dataset& dataset = setup.dataset;
+  const Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
+  const Clock::time_point start = Clock::now();
+  result.score = evaluate(setup.model, setup.loss ? &*setup.loss : nullptr, samples,
+                          std::max<int64_t>(setup.schedule.batch_size, 256));
+  result.computing_seconds = seconds_since(start);
+  result.computed = samples.count();
+  result.has_score = true;
+}
+
 }  // namespace
 
 int run_config(const RunOptions& options) {
@@ -180,94 +278,17 @@ int run_config(const RunOptions& options) {
     throw UsageError("--plot and --epochs are about training; --evaluate does not train");
   }
   require_keys(config, options.config, training);
-
-  Result result;
-  result.config = options.config;
-  result.trained = training;
-  result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
-  result.weights = training ? config["output"]["weights"].text() : options.evaluate;
-  if (training) {
-    result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
-    check_writable(result.weights, config["output"]["weights"]);
-    check_writable(result.plot, config["output"]["plot"]);
-  }
-
-  if (options.threads == 0 && config["threads"].defined()) {
-    tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
-  }
-  tenon::apply_config(config);
-  // The order of what draws random numbers is a promise: with the same seed a saved model is
-  // evaluated on the very samples that its training held back.
-  tenon::seed_generator(result.seed);
-  Dataset dataset = load_dataset(config["data"], config["split"]);
-  tenon::Module model = tenon::create_module(config["model"]);
-  result.parameters = parameter_count(model);
-  result.train_count = dataset.train.count();
-  result.test_count = dataset.test.count();
-  if (!training) model.load(options.evaluate);
-  fit_labels(config, model, dataset);
-  std::optional<Loss> loss;
-  if (config["loss"].defined()) loss.emplace(config["loss"]);
-  result.has_loss = loss.has_value();
-
-  Schedule schedule;
-  schedule.epochs = options.epochs.value_or(config["training"]["epochs"].integer(1));
-  schedule.batch_size = config["training"]["batch_size"].integer(64);
-  schedule.cosine = config["training"]["schedule"].text() == "cosine";
-
-  Stopwatch computing;
-  if (training) {
-    const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
-    Optimizer optimizer(config["optimizer"], model.parameters());
-    const InterruptScope interrupts;
-    Progress progress(schedule.epochs, schedule.epochs * batches,
-                      schedule.epochs * result.train_count, options.quiet);
-    int64_t steps_left = batches;
-    Watcher watcher;
-    watcher.batch_done = [&](double batch_loss) {
-      progress.batch_done(batch_loss);
-      if (--steps_left == 0) computing.pause();
-    };
-    watcher.epoch_done = [&](const Epoch& epoch) {
-      progress.epoch_done(epoch);
-      steps_left = batches;
-      computing.resume();
-    };
-    watcher.stopped = InterruptScope::seen;
-    computing.resume();
-    result.epochs = train(model, *loss, optimizer, dataset, schedule, watcher);
-    progress.finish();
-    if (InterruptScope::seen()) {
-      std::fprintf(stderr, "tenon: interrupted after %zu of %lld epochs; nothing was saved\n",
-                   result.epochs.size(), static_cast<long long>(schedule.epochs));
-      return kInterrupted;
-    }
-    result.computed = schedule.epochs * result.train_count;
-    result.train_loss = result.epochs.back().train_loss;
-    if (result.epochs.back().test) {
-      result.score = *result.epochs.back().test;
-      result.has_score = true;
-    }
-    if (!result.weights.empty()) model.save(result.weights);
-    if (!result.plot.empty()) {
-      tenon::write_file(result.plot, learning_curve(file_name(options.config), result.epochs));
-    }
-  } else {
-    const Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
-    computing.resume();
-    result.score = evaluate(model, loss ? &*loss : nullptr, samples,
-                            std::max<int64_t>(schedule.batch_size, 256));
-    computing.pause();
-    result.computed = samples.count();
-    result.has_score = true;
-  }
-  result.computing_seconds = computing.seconds();
+  Result result = start_result(config, options);
+  Setup setup = set_up(config, options, result);
+  if (!training)
+    score_model(setup, result);
+  else if (!train_and_save(config, setup, options.quiet, result))
+    return kInterrupted;
   result.seconds = seconds_since(start);
-  if (options.json) {
+  if (options.json)
     print_result_json(result);
-  } else {
+  else
     print_result(result);
-  }
   return kFine;
 }
 

@@ -1,8 +1,10 @@
 // tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
 #include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
 
 #include "commands.hpp"
 #include "json.hpp"
+#include "text.hpp"
 #include "views.hpp"
 
 namespace cli {
@@ -47,12 +49,12 @@ std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
 std::vector<Named> find_named(const std::vector<Named>& all, const std::string& name) {
   std::vector<Named> found = chosen(all, [&](const Named& item) { return item.name == name; });
   if (found.empty()) {
-    found = chosen(all, [&](const Named& item) { return ends_with(item.name, "." + name); });
+    found = chosen(all, [&](const Named& item) { return item.name.ends_with("." + name); });
   }
   if (found.empty()) {
     const std::string asked = lower(name);
     found = chosen(all, [&](const Named& item) {
-      return lower(item.name) == asked || ends_with(lower(item.name), "." + asked);
+      return lower(item.name) == asked || lower(item.name).ends_with("." + asked);
     });
   }
   return found;
@@ -67,14 +69,17 @@ int show_name(const ListOptions& options) {
     std::vector<std::string> names;
     for (const Named& item : all) names.push_back(item.name);
     throw tenon::ValueError("no op, plugin, module or type is named '" + options.name + "'" +
-                            suggestion(options.name, names));
+                            tenon::suggestion(options.name, names));
   }
-  JsonArray list;
+  tenon::TreeArray list;
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string& kind = found[i].kind;
     const Tree tree = tenon::describe(kind, found[i].name);
     if (options.json) {
-      list.raw("{\"kind\":" + json_string(kind) + "," + tree.json().substr(1));
+      tenon::TreeObject item;
+      item.set("kind", kind);
+      for (int64_t m = 0; m < tree.size(); ++m) item.set(tree.key(m), tree[m]);
+      list.add(item.tree());
       continue;
     }
     if (i > 0) print("\n");
@@ -84,14 +89,14 @@ int show_name(const ListOptions& options) {
     if (kind == "type") print_type(tree);
   }
   if (options.json) {
-    print_json(list.text());
+    print_json(list.tree());
     return kFine;
   }
   // A module and an op of one name differ in their first letter only; both are worth a mention.
   std::string others;
   for (const Named& item : chosen(all, [&](const Named& other) {
          return lower(other.name) == lower(options.name) ||
-                ends_with(lower(other.name), "." + lower(options.name));
+                lower(other.name).ends_with("." + lower(options.name));
        })) {
     bool is_shown = false;
     for (const Named& one : found)

@@ -10,11 +10,10 @@ int print_signature(const ListOptions& options) {
   const std::string signature = tenon::signature(options.name);
   if (options.json) {
     const tenon::Tree op = tenon::describe("op", options.name);
-    print_json(JsonObject()
-                   .put("name", op["name"].text())
-                   .put("signature", signature)
-                   .put("schema", op["schema"].text())
-                   .text());
+    print_json(tenon::TreeObject()
+                   .set("name", op["name"])
+                   .set("signature", signature)
+                   .set("schema", op["schema"]));
   } else {
     print(signature + "\n");
   }

@@ -14,7 +14,7 @@ std::string painted(const std::string& text) {
   for (size_t start = 0; start < text.size();) {
     const size_t end = text.find('\n', start) + 1;
     const std::string line = text.substr(start, end - start - 1);
-    const bool runs = starts_with(line, "  runs "), fails = starts_with(line, "  fails ");
+    const bool runs = line.starts_with("  runs "), fails = line.starts_with("  fails ");
     result += runs    ? paint(stdout, Style::green, line)
               : fails ? paint(stdout, Style::red, line)
                       : line;

@@ -22,7 +22,7 @@ std::vector<DeclaredType> declared_types(const Tree& list) {
     const size_t bracket = type.text.find('[');
     type.list = bracket != std::string::npos;
     if (type.list) type.length = std::strtoll(type.text.c_str() + bracket + 1, nullptr, 10);
-    type.optional = ends_with(type.text, "?");
+    type.optional = type.text.ends_with("?");
     type.has_default = part["default"].defined();
     type.default_text = part["default"].text();
     type.alias = part["alias"].text();

@@ -20,18 +20,6 @@ void print_error(const std::string& kind, const std::string& message) {
   cli::print(stderr, text);
 }
 
-const char* kind_text(tenon_status kind) {
-  switch (kind) {
-#define TENON_CLI_CASE(name, code, text, remedy) \
-  case TENON_ERROR_##name:                       \
-    return text;
-    TENON_ERROR_KINDS(TENON_CLI_CASE)
-#undef TENON_CLI_CASE
-    default:
-      return "Error";
-  }
-}
-
 int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
@@ -58,7 +46,7 @@ int main(int count, char** arguments) {
     std::string message = error.what();
     const std::string op = error.op() == nullptr ? "" : error.op();
     if (!op.empty() && message.find(op) == std::string::npos) message += "\n  in op " + op;
-    print_error(kind_text(error.kind()), message);
+    print_error(error.kind_name(), message);
   } catch (const std::exception& error) {
     print_error("", error.what());
   }

@@ -8,7 +8,7 @@
 
 #include <sys/ioctl.h>
 
-#include "text.hpp"
+#include <tenon/text.hpp>
 
 namespace cli {
 
@@ -91,11 +91,11 @@ void print(FILE* stream, std::string_view text) {
   const std::string& token = mark_token();
   std::string out;
   for (size_t at = text.find(token); at != text.npos; at = text.find(token)) {
-    out += escaped(text.substr(0, at));
+    out += tenon::printable(text.substr(0, at));
     out += code_of(static_cast<Style>(text[at + token.size()] - '0'));
     text.remove_prefix(at + token.size() + 1);
   }
-  out += escaped(text);
+  out += tenon::printable(text);
   std::fwrite(out.data(), 1, out.size(), stream);
 }
 

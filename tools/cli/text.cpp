@@ -12,25 +12,6 @@ namespace {
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-// Letters to insert, delete, replace or swap with a neighbour.
-size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
 }  // namespace
 
 int64_t display_width(std::string_view text) {
@@ -96,42 +77,6 @@ std::string duration(double seconds) {
 
 std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80   ? 1
-                          : lead < 0xC2 ? 0
-                          : lead < 0xE0 ? 2
-                          : lead < 0xF0 ? 3
-                          : lead < 0xF5 ? 4
-                                        : 0;
-    unsigned code = length < 2 ? lead : lead & (0xFFU >> (length + 1));
-    bool whole = length > 0 && i + length <= text.size();
-    for (size_t k = 1; whole && k < length; ++k) {
-      whole = !starts_character(text[i + k]);
-      code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
-    }
-    const bool control = (code < 0x20 && code != '\n' && code != '\t') ||
-                         (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E ||
-                         code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
-                         (code >= 0x2066 && code <= 0x2069);
-    if (whole && !control) {
-      out += text.substr(i, length);
-      i += length;
-      continue;
-    }
-    char escape[8];
-    if (whole && code > 0xFF)
-      std::snprintf(escape, sizeof escape, "\\u%04x", code & 0xFFFFU);
-    else
-      std::snprintf(escape, sizeof escape, "\\x%02x", (whole ? code : lead) & 0xFFU);
-    out += escape;
-    i += whole ? length : 1;
-  }
-  return out;
-}
-
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
   for (const std::string& word : words) {
@@ -147,13 +92,6 @@ std::string lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return result;
-}
-
-bool starts_with(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 std::string wrapped(std::string_view text, size_t indent, size_t width) {
@@ -179,46 +117,6 @@ std::string wrapped(std::string_view text, size_t indent, size_t width) {
     text.remove_prefix(std::min(space + 1, text.size()));
   }
   return out + "\n";
-}
-
-std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
-  const std::string asked = lower(word);
-  const std::string* best = nullptr;
-  size_t fewest = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::string known = lower(candidate);
-    // The last part alone is what people type.
-    const size_t dot = known.rfind('.');
-    size_t found = edits(asked, known);
-    if (dot != std::string::npos) found = std::min(found, edits(asked, known.substr(dot + 1)));
-    // Of two as near, the shorter: 'mul' before 'mul_'.
-    if (found < fewest || (best != nullptr && found == fewest && candidate.size() < best->size())) {
-      fewest = found;
-      best = &candidate;
-    }
-  }
-  return best == nullptr ? "" : " (did you mean '" + *best + "'?)";
-}
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c));
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
-std::string json_number(double number) {
-  return std::isfinite(number) ? short_number(number) : "null";
 }
 
 }  // namespace cli

@@ -20,7 +20,7 @@ TENON_NAMESPACE_BEGIN
 
 // How the arguments bind, who would be asked, who answers and from which plugin, the kernel's
 // dtypes, and what autograd would record: for the modes and settings of this thread, now. A call
-// that would fail is explained by its error. core/runtime/explain.hpp has the shape. By types
+// that would fail is explained by its error. share/tenon/documents.md has the shape. By types
 // alone: describe("why", "add ScalarTensor Tensor").
 template <class... Arguments>
 Tree explain(const Op& op, const Arguments&... arguments) {

@@ -33,8 +33,8 @@ inline void apply_config_lazily(const Tree& config) {
   detail::check(host().config_apply_lazily, config.handle());
 }
 
-// Listings, from facts alone: "plugins", "ops", "overridable", "ignored", "modules", "op",
-// "plugin", "module", "live".
+// Listings, from facts alone: "plugins", "ops", "op"...; share/tenon/documents.md has the kinds and
+// their shapes.
 inline Tree describe(const std::string& what, const std::string& name = "") {
   Tree tree;
   detail::check(host().describe, what.c_str(), name.c_str(), tree.slot());

@@ -50,6 +50,11 @@ TEST_SUITE("text") {
     CHECK(nearest_word("inputs", names) == "input");
     CHECK(nearest_word("oter", names) == "other");
     CHECK(nearest_word("mull", Words{"full", "mul", "mul_"}) == "mul");
+    CHECK(nearest_word("mull", Words{"mul_", "mul"}) == "mul");
+    // The last part of a name alone is what people type.
+    CHECK(nearest_word("linaer", Words{"nn.functional.linear", "nn.Lines"}) ==
+          "nn.functional.linear");
+    CHECK_FALSE(nearest_word("x.linaer", Words{"nn.functional.linear"}));
     CHECK_FALSE(nearest_word("beta", names));
     CHECK_FALSE(nearest_word("", names));
     CHECK_FALSE(nearest_word("x", Words{"y"}));

@@ -292,6 +292,33 @@ TEST_SUITE("tree") {
           "[\n  \"" + std::string(60, 'x') + "\",\n  \"" + std::string(60, 'y') + "\"\n]");
   }
 
+  TEST_CASE("the place of a node is what is known of it") {
+    TreeOptions options;
+    options.source = "c.json";
+    const Tree tree = parse_tree("{\n \"a\": [1, {\"b/c\": 2}]}", options);
+    CHECK(place_of(*tree) == "c.json:1:1");
+    CHECK(place_of(*tree_at_pointer(*tree, "/a/1/b~1c")) == "c.json:2:19: /a/1/b~1c");
+    const Tree made = make_array(std::vector<tenon_value>(2));
+    CHECK(place_of(*made) == "");
+    CHECK(place_of(*made->at(1)) == "/1");
+  }
+
+  TEST_CASE("objects of values copy trees, and refuse what a document cannot hold") {
+    const Tree part = parse_tree("[1, {\"x\": null}]");
+    tenon_value values[3]{};
+    values[0].tag = TENON_VALUE_TREE;
+    values[0].as.tree = const_cast<tenon_tree*>(part.get());
+    values[1].tag = TENON_VALUE_FLOAT;
+    values[1].as.number = 2;
+    const tenon_string keys[] = {{"a", 1}, {"b", 1}, {"b", 1}};
+    CHECK(json(*make_object(std::span(keys, 2), std::span(values, 2))) ==
+          R"({"a":[1,{"x":null}],"b":2.0})");
+    CHECK(json(*make_object({}, {})) == "{}");
+    CHECK_THROWS_AS(make_object(keys, values), Error);
+    values[2].tag = TENON_VALUE_TENSOR;
+    CHECK_THROWS_AS(make_array(values), Error);
+  }
+
   TEST_CASE("what JSON cannot hold is written as null or the replacement character") {
     TreeBuilder builder;
     builder.begin_array().value(std::nan("")).value(std::numeric_limits<double>::infinity());

@@ -192,10 +192,8 @@
   X(0, const tenon_tree*, tree_find, (const tenon_tree* tree, const char* key, int64_t length))    \
   X(0, tenon_string, tree_key, (const tenon_tree* tree, int64_t index))                            \
   /* ---- listings and configuration ---- */                                                       \
-  /* What is known, from facts alone: `what` is "plugins", "ops", "overridable", "ignored",        \
-   * "modules", "op", "plugin", "module", "runtime", "live"; `name` filters. tools/README has the  \
-   * shapes.                                                                                       \
-   */                                                                                              \
+  /* What is known, from facts alone: a listing of a kind, "ops" or "plugin"; `name` filters, or   \
+   * names the one that is described. share/tenon/documents.md has the kinds and their shapes. */  \
   X(0, tenon_status, describe,                                                                     \
     (const char* what, const char* name, tenon_tree** tree, tenon_error** error))                  \
   /* (input, other, *, alpha=1, out=None): given as a string. */                                   \
@@ -411,7 +409,7 @@
      const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
      tenon_error** error))                                                                         \
   /* What op_call or op_call_keywords would do now, and why; calls nothing.                        \
-   * core/runtime/explain.hpp has the shape; a call that would fail is explained by its error. */  \
+   * share/tenon/documents.md has the shape; a call that would fail is explained by its error. */  \
   X(0, tenon_status, op_explain,                                                                   \
     (const tenon_op* op, const tenon_value* arguments, int64_t count,                              \
      const tenon_string* keywords, const tenon_value* keyword_values, int64_t keyword_count,       \
@@ -462,8 +460,8 @@
   X(0, tenon_status, type_find_layout,                                                             \
     (const char* name, const tenon_payload_layout* layout, uint32_t* type, tenon_error** error))   \
   /* ---- documents, continued ---- */                                                             \
-  /* Where a node of a config is written, as messages say it: "FILE:3:14: /plugins/0/name".        \
-   * Without a file the JSON pointer alone; empty for a root that code made. Gives a string. Any   \
+  /* Where a node is written, as messages say it: "FILE:3:14: /plugins/0/name", without a file     \
+   * "line 3, column 14: /plugins"; of what code made the JSON pointer alone. Gives a string. Any  \
    * thread. */                                                                                    \
   X(0, tenon_status, tree_place, (const tenon_tree* tree, tenon_value* text, tenon_error** error)) \
   /* An object of members, or an array where `keys` is null. Values are numbers, strings, none and \

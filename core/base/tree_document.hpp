@@ -1,0 +1,27 @@
+// What the nodes of a tree are in: private to trees.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/tree.hpp"
+
+namespace tenon::core {
+
+// Children of a node lie side by side in `nodes`, after the children of their siblings; the root is
+// last.
+struct TreeDocument {
+  std::atomic<int64_t> references{1};
+  std::vector<tenon_tree> nodes;
+  std::string text;              // keys and strings
+  std::vector<uint32_t> sorted;  // for large objects: child positions in the order of their keys
+  std::string source;
+
+  std::string_view view(uint32_t offset, uint32_t length) const {
+    return std::string_view(text).substr(offset, length);
+  }
+};
+
+}  // namespace tenon::core

@@ -1,0 +1,200 @@
+// The config's table as JSON Schema (draft 7), for editors.
+#include <cmath>
+#include <vector>
+
+#include "core/plugin/config_table.hpp"
+#include "core/plugin/config_text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+using Type = ConfigType;
+using Text = ConfigText;
+
+void put_number(TreeBuilder& out, std::string_view name, double number) {
+  if (number == std::floor(number)) {
+    out.member(name, static_cast<int64_t>(number));
+  } else {
+    out.member(name, number);
+  }
+}
+
+void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms);
+
+// The members that describe one form, into an object that is open.
+void put_form(TreeBuilder& out, const ConfigForm& form) {
+  switch (form.type) {
+    case Type::Bool:
+      out.member("type", "boolean");
+      break;
+    case Type::Int:
+    case Type::Number:
+      out.member("type", form.type == Type::Int ? "integer" : "number");
+      if (form.low > -kMaxConfigInt)
+        put_number(out, form.above_low ? "exclusiveMinimum" : "minimum", form.low);
+      if (form.high < kMaxConfigInt)
+        put_number(out, form.below_high ? "exclusiveMaximum" : "maximum", form.high);
+      break;
+    case Type::Text:
+      out.member("type", "string");
+      if (form.text == Text::Choice) {
+        out.key("enum").begin_array();
+        for (const std::string_view choice : form.choices) out.value(choice);
+        out.end_array();
+      } else if (!text_pattern(form.text).empty()) {
+        out.member("pattern", text_pattern(form.text));
+      } else if (form.text != Text::Any) {
+        out.member("minLength", 1);
+      }
+      break;
+    case Type::Object:
+      out.member("$ref", "#/definitions/" + std::string(form.object->name));
+      break;
+    case Type::Map:
+      out.member("type", "object");
+      out.key("propertyNames")
+          .begin_object()
+          .member("pattern", text_pattern(form.text))
+          .end_object();
+      out.key("additionalProperties").begin_object();
+      put_forms(out, form.elements);
+      out.end_object();
+      break;
+    case Type::Array:
+      out.member("type", "array");
+      out.key("items").begin_object();
+      put_forms(out, form.elements);
+      out.end_object();
+      if (form.fewest > 0) out.member("minItems", form.fewest);
+      if (form.most < std::numeric_limits<int64_t>::max()) out.member("maxItems", form.most);
+      break;
+    case Type::Free:
+      out.member("type", "object");
+      break;
+  }
+}
+
+void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms) {
+  if (forms.size() == 1) return put_form(out, forms.front());
+  out.key("anyOf").begin_array();
+  for (const ConfigForm& form : forms) {
+    out.begin_object();
+    put_form(out, form);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+// The object with the keys of one variant.
+void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view variant) {
+  const auto belongs = [&](const ConfigKey& key) {
+    return key.variant.empty() || key.variant == variant;
+  };
+  out.member("type", "object").member("description", object.meaning);
+  out.key("properties").begin_object();
+  for (const ConfigKey& key : object.keys) {
+    if (!belongs(key)) continue;
+    out.key(key.name).begin_object();
+    const bool chooser = !variant.empty() && key.name == object.variant_key;
+    // Draft 7 ignores what stands beside $ref.
+    const bool reference = key.forms.size() == 1 && key.forms.front().type == Type::Object;
+    if (chooser) {
+      out.member("const", variant);
+    } else if (reference) {
+      out.key("allOf").begin_array().begin_object();
+      put_forms(out, key.forms);
+      out.end_object().end_array();
+    } else {
+      put_forms(out, key.forms);
+    }
+    out.member("description", key.meaning);
+    if (!key.fallback.empty()) out.key("default").copy(*parse_tree(key.fallback), false);
+    out.end_object();
+  }
+  out.end_object();
+  bool any_required = false;
+  bool any_needs = false;
+  for (const ConfigKey& key : object.keys) {
+    any_required = any_required || (key.required && belongs(key));
+    any_needs = any_needs || !key.needs.empty();
+  }
+  if (any_required) {
+    out.key("required").begin_array();
+    for (const ConfigKey& key : object.keys) {
+      if (key.required && belongs(key)) out.value(key.name);
+    }
+    out.end_array();
+  }
+  if (any_needs) {
+    out.key("dependencies").begin_object();
+    for (const ConfigKey& key : object.keys) {
+      if (key.needs.empty()) continue;
+      out.key(key.name).begin_array();
+      for (const std::string_view need : key.needs) out.value(need);
+      out.end_array();
+    }
+    out.end_object();
+  }
+  out.member("additionalProperties", object.open);
+}
+
+std::span<const std::string_view> variants_of(const ConfigObject& object) {
+  for (const ConfigKey& key : object.keys) {
+    if (key.name == object.variant_key) return key.forms.front().choices;
+  }
+  return {};
+}
+
+void put_definition(TreeBuilder& out, const ConfigObject& object) {
+  const auto variants = variants_of(object);
+  if (object.shorthand == nullptr && variants.empty()) return put_object(out, object, "");
+  out.key(variants.empty() ? "anyOf" : "oneOf").begin_array();
+  if (object.shorthand != nullptr) {
+    out.begin_object().member("type", "string").member("minLength", 1).end_object();
+  }
+  if (variants.empty()) {
+    out.begin_object();
+    put_object(out, object, "");
+    out.end_object();
+  }
+  for (const std::string_view variant : variants) {
+    out.begin_object();
+    put_object(out, object, variant);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void collect_objects(std::span<const ConfigForm> forms, std::vector<const ConfigObject*>& objects) {
+  for (const ConfigForm& form : forms) {
+    collect_objects(form.elements, objects);
+    if (form.object == nullptr) continue;
+    bool known = false;
+    for (const ConfigObject* object : objects) known = known || object == form.object;
+    if (known) continue;
+    objects.push_back(form.object);
+    for (const ConfigKey& key : form.object->keys) collect_objects(key.forms, objects);
+  }
+}
+
+}  // namespace
+
+std::string config_schema_json() {
+  std::vector<const ConfigObject*> objects;
+  for (const ConfigKey& key : config_table().keys) collect_objects(key.forms, objects);
+  TreeBuilder out;
+  out.begin_object().member("$schema", "http://json-schema.org/draft-07/schema#");
+  out.member("title", "Tenon config");
+  put_object(out, config_table(), "");
+  out.key("definitions").begin_object();
+  for (const ConfigObject* object : objects) {
+    out.key(object->name).begin_object();
+    put_definition(out, *object);
+    out.end_object();
+  }
+  out.end_object().end_object();
+  return json(*out.finish(), 2) + "\n";
+}
+
+}  // namespace tenon::core

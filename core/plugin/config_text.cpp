@@ -1,0 +1,173 @@
+// Texts of a config: the grammar of each kind in one place.
+#include "core/plugin/config_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/plugin/version_range.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+using Text = ConfigText;
+using Type = ConfigType;
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_name(std::string_view text) {
+  bool start = true;
+  for (const char c : text) {
+    if (c == '.' ? start : !is_word(c) || (start && c >= '0' && c <= '9')) return false;
+    start = c == '.';
+  }
+  return !start;
+}
+
+// "nn.*", or for overrides "add[TypeA, TypeB]".
+bool is_pattern(std::string_view text) {
+  const size_t bracket = std::min(text.find('['), text.size());
+  const auto made_of = [](std::string_view part, std::string_view more) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [&](char c) {
+      return is_word(c) || c == '.' || c == '*' || more.find(c) != more.npos;
+    });
+  };
+  if (!made_of(text.substr(0, bracket), "")) return false;
+  if (bracket == text.size()) return true;
+  return text.ends_with(']') && made_of(text.substr(bracket + 1, text.size() - bracket - 2), ", ");
+}
+
+bool is_plugin_id(std::string_view text) {
+  return !text.empty() && is_word(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_word(c) || c == '.' || c == '-'; });
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+         });
+}
+
+bool is_version_range(std::string_view text) {
+  try {
+    static_cast<void>(VersionRange(text));
+    return !text.empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_path(std::string_view text) {
+  return !text.empty() && text.find('\0') == std::string_view::npos;
+}
+
+// A kind of text: by code, since expressions take a stack that grows with the text; for editors;
+// and in words.
+struct Grammar {
+  Text kind;
+  bool (*fits)(std::string_view text);
+  std::string_view pattern;
+  std::string_view wanted;
+};
+constexpr Grammar kGrammars[] = {
+    {Text::InputPath, is_path, "", "a path"},
+    {Text::OutputPath, is_path, "", "a path"},
+    {Text::PluginPath, is_path, "", "the path of a plugin"},
+    {Text::PluginId, is_plugin_id, "^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "a plugin id like 'math'"},
+    {Text::Name, is_name, "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$",
+     "a name like 'relu' or 'nn.functional.relu'"},
+    {Text::Pattern, is_pattern, "^[A-Za-z0-9_.*]+(\\[[A-Za-z0-9_.*, ]+\\])?$",
+     "a name or pattern like 'nn.functional.*'"},
+    {Text::Version, is_version_range, "", "a version range like '>=1.2, <2'"},
+    {Text::Sha256, is_sha256, "^[0-9A-Fa-f]{64}$", "a SHA-256 hash of 64 hexadecimal digits"},
+};
+
+const Grammar* grammar_of(Text kind) {
+  for (const Grammar& grammar : kGrammars) {
+    if (grammar.kind == kind) return &grammar;
+  }
+  return nullptr;
+}
+
+std::string wanted_word(const ConfigForm& form) {
+  if (form.text == Text::Choice) return quoted_list(form.choices, "or");
+  const Grammar* grammar = grammar_of(form.text);
+  return std::string(grammar == nullptr ? "a string" : grammar->wanted);
+}
+
+std::string number_text(double number) {
+  if (std::fabs(number) < 1e15 && number == std::floor(number)) {
+    return std::to_string(static_cast<int64_t>(number));
+  }
+  return float_text(number);
+}
+
+// " from 1 to 1024", " above 0", " of at least 0 and below 1"; bounds of kMaxConfigInt are not
+// worth a word.
+std::string range_text(const ConfigForm& form) {
+  const bool low = form.low > -kMaxConfigInt;
+  const bool high = form.high < kMaxConfigInt;
+  if (low && high && form.low == form.high) return " equal to " + number_text(form.low);
+  if (low && high && !form.above_low && !form.below_high) {
+    return " from " + number_text(form.low) + " to " + number_text(form.high);
+  }
+  std::string text;
+  if (low) text += (form.above_low ? " above " : " of at least ") + number_text(form.low);
+  if (low && high) text += " and";
+  if (high) text += (form.below_high ? " below " : " of at most ") + number_text(form.high);
+  return text;
+}
+
+}  // namespace
+
+bool fits_text(ConfigText kind, std::string_view text) {
+  const Grammar* grammar = grammar_of(kind);
+  return grammar == nullptr || grammar->fits(text);
+}
+
+std::string_view text_pattern(ConfigText kind) {
+  const Grammar* grammar = grammar_of(kind);
+  return grammar == nullptr ? std::string_view() : grammar->pattern;
+}
+
+std::string wanted_text(const ConfigForm& form) {
+  switch (form.type) {
+    case Type::Bool:
+      return "true or false";
+    case Type::Int:
+      return "an integer" + range_text(form);
+    case Type::Number:
+      return "a number" + range_text(form);
+    case Type::Text:
+      return wanted_word(form);
+    case Type::Object:
+      return form.object->shorthand == nullptr ? "an object" : "a string or an object";
+    case Type::Array: {
+      std::string text = "an array";
+      if (form.fewest == form.most) text += " of " + std::to_string(form.most);
+      if (form.fewest != form.most && form.fewest > 0) {
+        text += " of " + std::to_string(form.fewest) + " to " + std::to_string(form.most);
+      }
+      return text;
+    }
+    case Type::Map:
+    case Type::Free:
+      return "an object";
+  }
+  return "";
+}
+
+std::string wanted_text(std::span<const ConfigForm> forms) {
+  std::vector<std::string> texts;
+  for (const ConfigForm& form : forms) texts.push_back(wanted_text(form));
+  const Words words(texts.begin(), texts.end());
+  return word_list(words, "or");
+}
+
+}  // namespace tenon::core

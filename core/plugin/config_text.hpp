@@ -1,0 +1,21 @@
+// What texts of a config must look like: as code, as a regular expression, and in words.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/plugin/config_table.hpp"
+
+namespace tenon::core {
+
+// Whether the text is of the kind; choices are held against those of their form instead.
+bool fits_text(ConfigText kind, std::string_view text);
+// The same as a regular expression of ECMAScript; empty where none says it.
+std::string_view text_pattern(ConfigText kind);
+
+// "an integer from 1 to 1024", "'lazy', 'eager' or 'never'", ...
+std::string wanted_text(const ConfigForm& form);
+std::string wanted_text(std::span<const ConfigForm> forms);
+
+}  // namespace tenon::core
