@@ -175,9 +175,10 @@ std::string_view kind_text(TreeKind kind);
 
 // Makes a tree from code, in document order:
 //   TreeBuilder builder;
-//   builder.begin_object().member("name",
-//   "add").key("types").begin_array().value("Tensor").end_array(); builder.end_object(); Tree tree
-//   = builder.finish();
+//   builder.begin_object().member("name", "add");
+//   builder.key("types").begin_array().value("Tensor").end_array();
+//   builder.end_object();
+//   Tree tree = builder.finish();
 // Misuse (a key outside of an object, a duplicate key, an open container) is an InternalError.
 class TreeBuilder {
  public:

@@ -81,15 +81,16 @@ struct Schema {
   std::vector<std::unique_ptr<std::string>> default_strings;
 };
 
-// The grammar, in which spaces may stand between any two words:
+// The grammar; spaces are allowed between any two words:
 //   schema    = name "(" [parameter {"," parameter}] ")" ["->" returns]
 //   name      = word {"." word}; the first is not "tenon", the runtime's own namespace
 //   parameter = type word ["=" default] | "*", after which all are keyword-only
-//   type      = ("Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
-//   "bool" |
-//               "str" | "dtype" | "tree" | "any") ["[" [length] "]"] ["?"]
-//   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype | "[" [default
-//   {"," default}] "]" returns   = type | "(" [type [word] {"," type [word]}] ")"
+//   type      = base ["[" [length] "]"] ["?"]
+//   base      = "Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
+//               "bool" | "str" | "dtype" | "tree" | "any"
+//   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype |
+//               "[" [default {"," default}] "]"
+//   returns   = type | "(" [type [word] {"," type [word]}] ")"
 // Without "->" the text describes a module. A result that aliases a parameter carries the letter of
 // one. A keyword-only `out` is written `Tensor(a!)? out=None`.
 //

@@ -2,14 +2,13 @@
 //
 // A kernel says how elements become totals:
 //   using In, Total             element type (bool is read as uint8_t); the state of one output,
-//   whose
-//                               default value is the empty reduction
+//                               whose default value is the empty reduction
 //   ordered                     true: it reads positions along the one reduced dimension
 //   wide                        true: worth compiling for wide vectors too
 //   merge(Total&, const Total&) appends what another block found; blocks come in order
 //   rows<Bytes>(...)            adds `count` elements of each of `rows` runs to that run's total
 //   columns<Bytes>(...)         adds `rows` lines of `columns` adjacent elements to the columns'
-//   totals
+//                               totals
 // with vectors of `Bytes` bytes. LaneKernel makes one from a policy of a few lines.
 //
 // How the data is cut depends on its shape alone, so results do not depend on the number of

@@ -3,8 +3,7 @@
 //   struct Square {
 //     static constexpr auto schema = "hello.square(Tensor input) -> Tensor";
 //     static constexpr auto doc = "The square of each element.";
-//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`, see
-//     below
+//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`
 //   };
 //   TENON_OP(Square)
 //
