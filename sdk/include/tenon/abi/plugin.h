@@ -1,4 +1,4 @@
-/* The plugin: its single exported entry symbol and the table that the entry fills. */
+/* The plugin: its only exported symbol, the entry, and the table that the entry returns. */
 #ifndef TENON_ABI_PLUGIN_H
 #define TENON_ABI_PLUGIN_H
 
@@ -11,36 +11,43 @@
 #include "op.h"
 #include "type.h"
 
+/* Flags of a plugin. */
 enum {
-  TENON_PLUGIN_RESIDENT = 1 << 0 /* never unmapped: it brings a library that cannot be */
+  TENON_PLUGIN_RESIDENT = 1 << 0 /* never unmapped: it links a library that cannot be unloaded */
 };
 
-/* Growable: begins with its size. Lives as long as the plugin is loaded. */
+/* Everything that a plugin registers. Growable: begins with its size; fields past `size` read as
+ * zero. Owned by the plugin; it and everything it points to must stay valid, and must not change,
+ * as long as the plugin is loaded. A list may be null when its count is 0. The lists must name
+ * exactly what the facts of the file declare. */
 typedef struct tenon_plugin {
   uint32_t size;
-  uint32_t flags;
-  uint32_t abi_major;
-  uint32_t abi_minor; /* the host minor that it needs */
-  const char* id;
+  uint32_t flags;      /* TENON_PLUGIN_ bits */
+  uint32_t abi_major;  /* TENON_ABI_MAJOR of its build */
+  uint32_t abi_minor;  /* the host minor that it needs: TENON_TARGET_MINOR of its build */
+  const char* id;      /* its name in configs, listings and messages */
   const char* version; /* semantic version of the plugin itself */
   const tenon_op_descriptor* const* ops;
   int64_t op_count;
   const tenon_module_descriptor* const* modules;
   int64_t module_count;
-  /* Both may be null. init is called once, before anything of the plugin is visible; `options` is
-   * the config's object for this plugin, or null. shutdown is called before unloading. [load] */
+  /* Called once, before anything of the plugin is visible; a failure refuses the plugin. `options`
+   * is the object of the config for this plugin; borrowed, valid during the call; may be null. May
+   * be null. Loading thread only. */
   tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
+  /* Called once, when the process ends or loading fails after init. May be null. Any thread. */
   void(TENON_CALL* shutdown)(void);
-  const tenon_type_descriptor* const* types; /* parents before their children */
+  const tenon_type_descriptor* const* types; /* parents before the types that derive from them */
   int64_t type_count;
   const tenon_override_descriptor* const* overrides;
   int64_t override_count;
 } tenon_plugin;
 
+/* Name of the entry. */
 #define TENON_PLUGIN_ENTRY "tenon_plugin_entry"
 
-/* The only symbol that a plugin exports. Keeps `host` (it outlives the plugin) and points *plugin
- * at its table. [load] */
+/* The entry: keeps `host`, which is valid for the life of the process, and points *plugin at the
+ * plugin's table, which the plugin owns. Called once, before init. Loading thread only. */
 typedef tenon_status(TENON_CALL* tenon_plugin_entry_function)(const tenon_host* host,
                                                               const tenon_plugin** plugin,
                                                               tenon_error** error);
