@@ -1,4 +1,4 @@
-// Writes the typed wrappers of the shipped ops from their schemas, so that no signature stands
+// Writes the typed wrappers of the bundled ops from their schemas, so that no signature is written
 // twice.
 //
 //   generate_ops DIRECTORY           writes ops.hpp and ops_methods.inc into it
