@@ -12,7 +12,7 @@ struct MulConstant {
   static Tensor forward(Context&, const Tensor& tensor, double constant) {
     return tensor * constant;
   }
-  // Arguments that are no tensors are kept with the call. Their gradient is none: an undefined
+  // Arguments that are not tensors are kept with the call. Their gradient is an undefined
   // tensor.
   static Gradients backward(Context& ctx, const Tensor& gradient) {
     return {gradient * ctx.argument<double>(1), Tensor()};
