@@ -4,7 +4,7 @@
 #
 # Builds hello.so from C++ (17, or what CMAKE_CXX_STANDARD says) or C sources against the SDK's
 # headers alone. It is installed to lib/tenon/plugins, unless TENON_PLUGIN_INSTALL is set to a false
-# value. LINK names libraries that the plugin brings, such as OpenBLAS. RESIDENT keeps it mapped
+# value. LINK names libraries that the plugin uses, such as OpenBLAS. RESIDENT keeps it mapped
 # once it is loaded: for plugins whose libraries cannot be unloaded.
 function(tenon_add_plugin)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RESIDENT" "NAME" "SOURCES;LINK")
@@ -26,7 +26,7 @@ function(tenon_add_plugin)
   # What plugin.hpp says, for sources that include another header before it.
   target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
 
-  # Kernels are loops over floats: vectorize them, and promise the compiler that nobody reads errno
+  # Kernels are loops over floats: vectorize them, and promise the compiler that no code reads errno
   # or traps. A unique symbol would keep the plugin mapped for ever.
   target_compile_options(${arg_NAME} PRIVATE
     -fno-math-errno
@@ -34,7 +34,7 @@ function(tenon_add_plugin)
     $<$<OR:$<CONFIG:Release,RelWithDebInfo>,$<STREQUAL:$<CONFIG>,>>:-O3>
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 
-  # What is missing is told here by the linker, not at load by the host.
+  # The linker reports missing symbols, instead of the host when it loads the plugin.
   set(map ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TenonPlugin.map)
   set_property(TARGET ${arg_NAME} APPEND PROPERTY LINK_DEPENDS ${map})
   target_link_options(${arg_NAME} PRIVATE
