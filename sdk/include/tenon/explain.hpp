@@ -18,10 +18,10 @@
 
 TENON_NAMESPACE_BEGIN
 
-// How the arguments bind, who would be asked, who answers and from which plugin, the kernel's
+// How the arguments bind, which candidates are asked, what runs and from which plugin, the kernel's
 // dtypes, and what autograd would record: for the modes and settings of this thread, now. A call
-// that would fail is explained by its error. core/runtime/explain.hpp has the shape. By types
-// alone: describe("why", "add ScalarTensor Tensor").
+// that would fail is explained by its error. sdk/README.md has the shape. By types alone:
+// describe("why", "add ScalarTensor Tensor").
 template <class... Arguments>
 Tree explain(const Op& op, const Arguments&... arguments) {
   const detail::WrittenArguments written(arguments...);
