@@ -67,8 +67,8 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 // The tag of a flat list of such elements.
 uint32_t list_tag(TypeKind kind);
 
-// What such a message says is wanted: "Tensor", "Tensor or Number", "list of 2 ints", ...
-std::string wanted_text(const SchemaType& type);
+// What such a message says is expected: "Tensor", "Tensor or Number", "list of 2 ints", ...
+std::string expected_text(const SchemaType& type);
 
 // How messages name the type of a value: "Tensor", "int", "float", "NoneType", "list of ints",
 // "str", ...

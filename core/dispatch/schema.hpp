@@ -1,4 +1,4 @@
-// Schemas: the parsed form of an op's signature text, the only place where a signature stands.
+// Schemas: the parsed form of an op's signature text, the only place of a signature.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +101,7 @@ struct Schema {
 Schema parse_schema(std::string_view text);
 // "(input, other, *, alpha=1, out=None)"
 std::string signature_text(const Schema& schema);
-// What tells two schemas of one name apart, the first difference alone: "their schemas differ in
+// How two schemas of one name differ, the first difference alone: "their schemas differ in
 // parameter 2: 'int k' of 'a', 'float k=1.0' of 'b'". Empty when they are the same.
 std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,
                               std::string_view b_owner);

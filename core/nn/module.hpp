@@ -18,7 +18,7 @@
 
 namespace tenon::core {
 
-// A type that a plugin brings. Immutable, never freed.
+// A module type of a plugin. Immutable, never freed.
 struct ModuleType {
   tenon_module_descriptor descriptor{};
   Schema schema;
@@ -147,8 +147,8 @@ class ModuleRef {
   tenon_module* module_ = nullptr;
 };
 
-// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
-// words.
+// From attributes by position and name, bound like a call's arguments. Throws TypeError with
+// Python's messages.
 ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
                         std::span<const tenon_string> keywords,
                         std::span<const tenon_value> keyword_values);

@@ -100,9 +100,9 @@ shared_library& Load::open() const {
     return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
-    std::string remedy = "mend the file, or what it needs";
+    std::string remedy = "fix the file, or what it needs";
     if (text.find("undefined symbol") != text.npos) {
-      remedy = "link what defines it, and link with -z defs to be told when building";
+      remedy = "link what defines it, and link with -z defs so that the linker reports it";
     } else if (text.find("cannot open shared object file") != text.npos) {
       remedy = "install the library that it needs, or put its folder in the plugin's run path";
     }
@@ -117,13 +117,13 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   auto* entry =
       &library.get<std::remove_pointer_t<tenon_plugin_entry_function>>(TENON_PLUGIN_ENTRY);
 
-  // A lookup goes on in the libraries that the plugin links, where another plugin's entry may be.
+  // A lookup continues in the libraries that the plugin links, where another plugin's entry may be.
   Dl_info place{};
   void* owner = nullptr;
   link_map* own = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
       ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
-    fail(PluginStage::Symbol, no_entry + " of its own, only that of a library that it links",
+    fail(PluginStage::Symbol, no_entry + ", only that of a library that it links",
          remedy, "", quote(place.dli_fname));
   }
 
@@ -518,7 +518,7 @@ void LoadedPlugin::shutdown() const noexcept {
   try {
     table->shutdown();
   } catch (...) {
-    // Nothing can be done for a plugin that throws while it is told to end.
+    // Nothing can be done for a plugin that throws in its shutdown.
   }
 }
 

@@ -1,4 +1,4 @@
-// States of plugins, the index of what they bring, and loads that happen once.
+// States of plugins, the index of what they provide, and loads that happen once.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct PluginManager::Policies {
   Entry entry(const Record& record) const;
   const PluginPolicy::Rule* disabling(const Record& record, const RuleTarget& target,
                                       std::string* source) const;
-  // The plugin among `candidates` that the first matching rule prefers. `reason` tells which.
+  // The plugin among `candidates` that the first matching rule prefers. `reason` says which rule.
   const Record* preferred(const RuleTarget& target, const std::vector<Record*>& candidates,
                           std::string* reason = nullptr) const;
   // The one whose place in a policy's list decides, where a policy says so.
@@ -138,7 +138,7 @@ const PluginPolicy::Rule* PluginManager::Policies::disabling(const Record& recor
     for (const PluginPolicy::Rule& rule : policy.disable) {
       if (!rule.plugin.empty() && rule.plugin != record.id()) continue;
       if (!matches(rule, target)) continue;
-      // Switching an op off, whoever brings it, says nothing of those who override it.
+      // Disabling an op of every provider does not disable its overrides.
       if (!target.key.empty() && rule.plugin.empty() && !rule.about_overrides()) continue;
       if (source != nullptr) *source = policy.source;
       return &rule;
@@ -359,7 +359,7 @@ void PluginManager::build_index() {
 
 namespace {
 
-// What tells two schemas of one item apart, as part of a message; "" when they are the same.
+// How two schemas of one item differ, as part of a message; "" when they are the same.
 std::string schema_difference_text(std::string_view a, const std::string& a_provider,
                                    std::string_view b, const std::string& b_provider) {
   try {
@@ -727,7 +727,7 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
       PluginFailure failure = make_failure(
           PluginStage::Init, record.id(), record.found.path,
           "it is needed while it is being loaded: its init, or that of a plugin that waits for it, "
-          "uses what it brings",
+          "uses what it provides",
           "do this at the first call of an op instead of in init");
       failure.asked_by = asked_by;
       throw PluginError(std::move(failure));
@@ -767,7 +767,7 @@ bool PluginManager::is_loading() const {
                      [&](const auto& record) { return record->loader == self; });
 }
 
-// Overrides for a type must be there when its objects meet ops, whoever brings them.
+// Overrides for a type, of any plugin, must be there before ops are called on its objects.
 void PluginManager::load_companions(Lock& lock, const Record& record) {
   const std::shared_ptr<const PluginFacts> facts = record.found.facts;
   const auto concerns = [&](const OverrideFacts& entry) {
@@ -907,7 +907,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
     throw complete;
   } catch (const Error& error) {
     PluginFailure failure = make_failure(PluginStage::Register, id, path, error.message,
-                                         "mend the plugin, or what stands in its way");
+                                         "fix the plugin, or resolve the conflict above");
     failure.asked_by = asked_by;
     PluginError complete(failure);
     complete.cause = std::make_shared<const tenon_error>(tenon_error{error});
@@ -934,7 +934,7 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
     const Record& record = *declared->second.front();
     std::string reason;
     standing(record, kind, name, &reason);
-    throw Error(TENON_ERROR_PLUGIN, asked_by + " is brought by plugin " + record.text() +
+    throw Error(TENON_ERROR_PLUGIN, asked_by + " is provided by plugin " + record.text() +
                                         " but not available: " + reason +
                                         "; enable it in the config");
   }
@@ -942,7 +942,7 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
                       return other.get() == best.front();
                     })->get();
   ensure_loaded(lock, record, asked_by);
-  // A file that was built again since it was indexed may bring less.
+  // A file that was built again since it was indexed may provide less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
 }
 
@@ -1175,7 +1175,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       std::vector<std::string_view> names;
       for (const auto& [name, records] : index(ItemKind::Type)) names.push_back(name);
       refuse(make_failure(PluginStage::Find, "", "",
-                          "types: no plugin brings a tensor type " + quote(type.name) +
+                          "types: no plugin provides a tensor type " + quote(type.name) +
                               suggestion(type.name, names),
                           "correct the name, or remove the entry"));
     }

@@ -55,7 +55,7 @@ double best_microseconds(Body&& body) {
 }  // namespace
 
 TEST_SUITE("facts reader") {
-  TEST_CASE("samples are handed on as text, whatever is in it") {
+  TEST_CASE("samples are returned as text, whatever is in it") {
     const PluginFacts facts = facts_in(make_elf(
         {plugin_payload(),
          R"j({"op":{"schema":"x.f(Tensor input) -> Tensor","samples":"[{\"input\": 3}]"}})j",
@@ -132,7 +132,7 @@ TEST_SUITE("facts reader") {
     CHECK(refused > 500);
   }
 
-  TEST_CASE("files that are no shared library for this machine are told apart") {
+  TEST_CASE("files that are not a shared library for this machine each have a message") {
     const std::string good = make_elf({plugin_payload()});
     CHECK(contains(refusal("#!/bin/sh\nexit 0\n").problem, "a script"));
     CHECK(contains(refusal("!<arch>\n").problem, "a static library"));
@@ -194,13 +194,13 @@ TEST_SUITE("facts reader") {
     forged = patched(forged, offsetof(Elf64_Ehdr, e_phnum), uint16_t{1000});
     forged.append(reinterpret_cast<const char*>(headers.data()),
                   headers.size() * sizeof(Elf64_Phdr));
-    // Told by the second copy of the fact, or else by the sum of the sizes.
+    // Found by the second copy of the fact, or else by the sum of the sizes.
     refusal(forged);
   }
 
-  TEST_CASE("a library without facts is told from one that a tool took them from") {
+  TEST_CASE("a library without facts differs from one that a tool took them from") {
     CHECK(contains(failure_of([] { read_facts_file(fixture("no_facts")); }).problem,
-                   "no Tenon plugin"));
+                   "not a Tenon plugin"));
     std::string moved = read_file(fixture("plain"));
     Elf64_Ehdr header;
     std::memcpy(&header, moved.data(), sizeof header);
@@ -255,7 +255,7 @@ TEST_SUITE("facts reader") {
     CHECK(contains(failure_of([] { read_facts_file(fixture("bad_json")); }).problem, "not JSON"));
   }
 
-  TEST_CASE("what is no regular readable file is refused at once") {
+  TEST_CASE("what is not a regular readable file is refused at once") {
     const TemporaryFolder folder;
     const auto refused = [&](const std::string& path) {
       PluginFailure failure = failure_of([&] { read_facts_file(path); });

@@ -275,7 +275,7 @@ TEST_SUITE("tensor file") {
     getrusage(RUSAGE_SELF, &usage);
     CHECK(usage.ru_maxrss < int64_t{4} << 20);  // in KiB
 
-    // Gaps and ranges that run backwards are no better.
+    // Gaps and ranges that run backwards are refused, too.
     CHECK(
         begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx"))
                    .fault(),
@@ -404,7 +404,7 @@ TEST_SUITE("tensor file") {
         rusage after{};
         getrusage(RUSAGE_SELF, &after);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-        const long kilobytes = 0;  // sanitizers keep memory of their own
+        const long kilobytes = 0;  // sanitizers use more memory
 #else
         const long kilobytes = after.ru_maxrss - before.ru_maxrss;
 #endif
