@@ -141,7 +141,7 @@ TEST_SUITE("check") {
                    "returned an incorrect number of gradients (expected 2, got 1)"));
   }
 
-  TEST_CASE("a Function that does not say of what order its gradient is, is told to") {
+  TEST_CASE("check asks a Function to declare the order of its gradient") {
     const auto notes = [](const std::string& name) {
       return run_program("check " + kBroken + "broken_gradients.so --op broken." + name).out;
     };
@@ -161,7 +161,7 @@ TEST_SUITE("check") {
         run_program("check " + kBroken + "broken_process.so --timeout 3 --memory 1024 --json");
     CHECK(outcome.code == 1);
     const Tree report = outcome.json();
-    // Sanitizers turn a signal into an exit of their own, and need more memory than any limit.
+    // Sanitizers turn a signal into their own exit, and need more memory than any limit.
     const bool plain = !TENON_TEST_SANITIZED;
     std::map<std::string, std::string> expected = {
         {"broken_process", "ok"},

@@ -1,5 +1,5 @@
-// Types, overrides and handlers that are wrong: what is refused leaves nothing behind, and calls
-// go on as before.
+// Types, overrides and handlers that are wrong: what is refused leaves nothing behind, and later
+// calls work as before.
 #include <functional>
 #include <map>
 
@@ -109,7 +109,7 @@ TEST_SUITE("sdk/bad_types") {
     check_table_answers();
   }
 
-  TEST_CASE("a handler that throws or answers nonsense is refused, and the type goes on") {
+  TEST_CASE("a handler that throws or returns nonsense is refused, and the type still works") {
     const Tensor x = handlers("unruly").call<Tensor>(row({1, 4}));
     const auto refused = [&](const char* op) {
       const Op called(op);
@@ -207,7 +207,7 @@ TEST_SUITE("sdk/bad_types") {
     check_table_answers();
   }
 
-  TEST_CASE("an exception inside nested modes leaves them in force, and their order intact") {
+  TEST_CASE("an exception inside nested modes leaves them active, and their order intact") {
     class Denying : public Mode {
      public:
       Denying() : Mode("denying") {}

@@ -117,7 +117,7 @@ TEST_SUITE("config") {
     CHECK(batch->place().line == 0);
   }
 
-  TEST_CASE("all faults are told at once, in the order of the file") {
+  TEST_CASE("all faults are reported at once, in the order of the file") {
     CHECK(fault(R"({
   "plugins": ["math", {"nam": "blas"}, "math"],
   "sed": 1,
@@ -150,7 +150,7 @@ TEST_SUITE("config") {
         "(did you mean 'cosine'?)");
   }
 
-  TEST_CASE("each kind of value says what is wanted") {
+  TEST_CASE("each kind of value says what is expected") {
     CHECK(fault("[1]") == "c.json:1:1: the config: found an array of 1, wanted an object");
     CHECK(fault("{\"schema_version\": 2}") ==
           "c.json:1:20: /schema_version: found 2, wanted an integer equal to 1");
@@ -240,7 +240,7 @@ TEST_SUITE("config") {
               .ends_with("wanted 'weights' or 'plot' ('seed' stands at the top of the config)"));
   }
 
-  TEST_CASE("text that is not JSON is told with its line") {
+  TEST_CASE("text that is not JSON is reported with its line") {
     CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\",]}") ==
           "c.json:2:21: a comma before ']'; JSON allows none after the last entry\n"
           "   \"plugins\": [\"math\",]}\n"
@@ -280,7 +280,7 @@ TEST_SUITE("config") {
     CHECK(fault(text + "]}").ends_with("\n... and 150 more"));
   }
 
-  TEST_CASE("files are read from their folder, and unreadable ones told") {
+  TEST_CASE("files are read from their folder, and unreadable ones reported") {
     const files::path folder =
         files::temp_directory_path() / ("tenon_config_" + std::to_string(getpid()));
     files::create_directories(folder);

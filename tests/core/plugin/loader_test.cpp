@@ -82,7 +82,7 @@ TEST_SUITE("loader") {
     delete error;
   }
 
-  TEST_CASE("another ABI major is told from the file, naming both and the remedy") {
+  TEST_CASE("another ABI major is read from the file, naming both and the remedy") {
     const PluginFailure failure = refusal("abi_major");
     CHECK(failure.stage == PluginStage::Version);
     CHECK(failure.wanted == "ABI 1.0");
@@ -91,7 +91,7 @@ TEST_SUITE("loader") {
     CHECK(contains(failure.remedy, "update Tenon"));
   }
 
-  TEST_CASE("a newer minor is told from the file with the macro that lowers it") {
+  TEST_CASE("a newer minor is read from the file, naming the macro that lowers it") {
     const PluginFailure failure = refusal("abi_minor");
     CHECK(failure.stage == PluginStage::Version);
     CHECK(failure.found == "ABI 1.99");
@@ -152,7 +152,8 @@ TEST_SUITE("loader") {
     CHECK(contains(borrowed.found, "plain.so"));
   }
 
-  TEST_CASE("an entry or init that refuses is told with the plugin's own message as the cause") {
+  TEST_CASE(
+      "an entry or init that refuses is reported with the plugin's own message as the cause") {
     const PluginFailure entry = refusal("entry_fails");
     CHECK(entry.stage == PluginStage::Init);
     CHECK(contains(entry.problem, "its entry failed: this machine has no licence dongle"));
@@ -197,7 +198,7 @@ TEST_SUITE("loader") {
     CHECK(contains(refusal("bad_descriptor").problem, "neither run nor elementwise"));
   }
 
-  TEST_CASE("it is told whether code of the plugin may have run") {
+  TEST_CASE("the loader reports whether code of the plugin may have run") {
     const FakeHost host;
     const auto opened = [&](const std::string& name) {
       bool result = false;

@@ -39,7 +39,7 @@ TEST_SUITE("math shape") {
     const Tensor copied = turned.reshape({2, 12});
     CHECK_FALSE(shares(copied, input));
     CHECK(values(copied) == values(turned));
-    // Dimensions that lie together may be split and joined, whatever lies between.
+    // Adjacent dimensions may be split and joined, whatever is between.
     const Tensor part = counted({4, 6, 5}).slice(1, 0, 3);
     CHECK(shares(part.reshape({2, 2, 3, 5}), part));
     CHECK(shares(part.reshape({4, 15}), part));
