@@ -433,7 +433,8 @@ typedef struct tenon_host {
   /* An object without data of a type that does not derive from Tensor. `*payload` receives the
    * address of zeroed memory of the type's payload size, in which the caller must construct the
    * payload before anything else; null when that size is 0. `payload` may be null: the host makes a
-   * default payload. `shape` may be null when `rank` is 0. New reference. Any thread. */
+   * default payload; TypeError where the type has none. `shape` may be null when `rank` is 0. New
+   * reference. Any thread. */
   tenon_status(TENON_CALL* typed_create)(uint32_t type, tenon_dtype dtype, int64_t rank,
                                          const int64_t* shape, void** payload,
                                          tenon_tensor** result, tenon_error** error);
@@ -505,7 +506,8 @@ typedef struct tenon_host {
   void(TENON_CALL* node_retain)(tenon_node* node);
   /* Drops a reference; the last one destroys the node. May be null. Any thread. */
   void(TENON_CALL* node_release)(tenon_node* node);
-  /* Fills `info`, of which the caller has set `size`. Any thread. */
+  /* Fills the first `info->size` bytes of `info`, and sets `size` to what it has filled.
+   * Any thread. */
   void(TENON_CALL* node_read)(tenon_node* node, tenon_node_info* info);
   /* The node that gets the gradient of input `index`, and which of its outputs that is; null when
    * the input needs none. `output` may be null. New reference. Any thread. */
@@ -600,8 +602,8 @@ typedef struct tenon_host {
    * valid until then. Calling thread only. */
   tenon_status(TENON_CALL* mode_enter)(const char* name, tenon_handler_function handler, void* self,
                                        int32_t below, tenon_mode** mode, tenon_error** error);
-  /* Leaves the mode and frees it, on failure too. RuntimeError when it was not the innermost, or
-   * was entered on another thread. Calling thread only. */
+  /* Leaves the mode: it is inactive and must not be used any more, on failure too. RuntimeError
+   * when it was not the innermost, or was entered on another thread. Calling thread only. */
   tenon_status(TENON_CALL* mode_leave)(tenon_mode* mode, tenon_error** error);
   /* Modes above autograd that are active on this thread. Calling thread only. */
   int64_t(TENON_CALL* mode_count)(void);

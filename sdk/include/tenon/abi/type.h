@@ -61,7 +61,7 @@ enum {
 /* The payload of a result that the default handler or UNWRAP_REWRAP makes. */
 enum {
   TENON_METADATA_KEEP = 0, /* the payload of the first operand that has one */
-  TENON_METADATA_DROP = 1, /* a default payload */
+  TENON_METADATA_DROP = 1, /* a default payload, see merge */
   TENON_METADATA_MERGE = 2 /* made by the type's merge function */
 };
 
@@ -95,7 +95,8 @@ typedef struct tenon_type_descriptor {
   tenon_handler_function handler;
   /* Destroys a payload, once; the host frees its memory. */
   void(TENON_CALL* destroy)(void* payload);
-  /* Constructs the payload of a result from the operands of this type, in order. */
+  /* Constructs the payload of a result from the operands of this type, in order; a default payload
+   * when `count` is 0. Null: there is no default payload, and MERGE gives none. */
   tenon_status(TENON_CALL* merge)(void* self, tenon_tensor* const* operands, int64_t count,
                                   void* payload, tenon_error** error);
   /* The printed form, as a string value; owned. Null: the parent's, or the host's. */
