@@ -1,4 +1,4 @@
-// The process's random generator: it only counts: a draw is a pure function of seed and offset.
+// The process's random generator: it only counts; a draw is a pure function of seed and offset.
 #pragma once
 
 #include <cstdint>
