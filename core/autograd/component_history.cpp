@@ -13,6 +13,7 @@
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -200,6 +201,7 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
   // Readers of one tensor may be the first to notice, all at once. Copying a payload may lead here
   // for what it holds.
   static std::recursive_mutex connecting;
+  static const HeldAcrossFork held(connecting);
   TensorRef old;  // keeps the old node until the lock is gone
   const std::lock_guard lock(connecting);
   ComponentsNode* present = components_node(tensor);

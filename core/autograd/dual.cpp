@@ -237,19 +237,23 @@ class Propagation {
         std::vector<Tensor*>& list = lists_.emplace_back();
         for (uint32_t k = 0; k < value.length; ++k) {
           Tensor* tensor = value.as.tensors[k];
+          list.push_back(tensor == nullptr ? nullptr : strip(as_it_was(*tensor)));
           if (slot) add_slot(i, k, tensor);
-          list.push_back(tensor == nullptr ? nullptr : strip(*tensor));
         }
         plain_[i].as.tensors = list.data();
         continue;
       }
       Tensor* tensor = value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr;
+      if (tensor != nullptr) plain_[i].as.tensor = strip(slot ? as_it_was(*tensor) : *tensor);
       if (slot) add_slot(i, 0, tensor);
-      if (tensor == nullptr) continue;
-      const bool original = i < call_.originals.size() && call_.originals[i];
-      plain_[i].as.tensor = strip(original ? *call_.originals[i] : *tensor);
     }
     rule_.slots = static_cast<int64_t>(slots_.size());
+  }
+  // The operand of the next slot.
+  Tensor& as_it_was(Tensor& operand) const {
+    const size_t slot = slots_.size();
+    const bool original = slot < call_.originals.size() && call_.originals[slot];
+    return original ? *call_.originals[slot] : operand;
   }
   void add_slot(uint32_t parameter, uint32_t at, Tensor* operand) {
     slots_.push_back(
@@ -329,7 +333,7 @@ class Propagation {
     const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
                                          static_cast<int64_t>(given.size()), &error);
     if (status == TENON_OK) return;
-    add_error_context(&error, implementation_, status);
+    add_error_context(&error, implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
 

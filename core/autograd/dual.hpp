@@ -36,7 +36,7 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
 struct DualCall {
   const Implementation& implementation;
   const tenon_value* arguments;
-  std::span<const TensorRef> originals;  // by parameter: operands as they were, where they changed
+  std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
   std::span<Tensor** const> results;
   const std::vector<bool>& constant;  // by result: marked as not differentiable
   FunctionNotes* notes;               // of a Function

@@ -10,6 +10,7 @@
 #include "core/autograd/anomaly.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
@@ -203,6 +204,7 @@ class CopySlicesNode final : public Node {
   void release_saved() override {
     if (change_->outputs().size() == 1) change_->release_saved();
   }
+  void detach_saved(const Storage& storage) override { change_->detach_saved(storage); }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override {
     if (gradients[0] == nullptr) {
@@ -426,6 +428,7 @@ void refresh_stale(Tensor& tensor) {
   Tensor& base = *tensor.view_base;
   // Readers of one view may be the first to notice, all at once.
   static std::mutex refreshing;
+  static const HeldAcrossFork held(refreshing);
   struct Old {
     GraphNode* node = nullptr;
     ~Old() {
@@ -489,6 +492,28 @@ void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot) 
   ViewNode* again = ViewNode::create(gradient_edge(base), tensor, base);
   set_history(tensor, again, 0);
   again->release();
+}
+
+void break_saved_cycles(const Storage& storage, Node& node, std::span<Node* const> old) {
+  constexpr size_t kMost = 10'000;  // a change in place is not worth a longer search
+  std::unordered_set<Node*> seen(old.begin(), old.end());
+  std::vector<Node*> waiting{&node};
+  while (!waiting.empty()) {
+    Node* next = waiting.back();
+    waiting.pop_back();
+    if (next != &node) next->detach_saved(storage);
+    for (const Edge& edge : next->edges()) {
+      if (edge.node != nullptr && seen.insert(edge.node).second) waiting.push_back(edge.node);
+    }
+    if (seen.size() <= kMost) continue;
+    static std::atomic<bool> warned{false};
+    if (warned.exchange(true, std::memory_order_relaxed)) return;
+    log(LogLevel::warning, "",
+        "a tensor that was saved for backward is changed in place at the end of a long graph, "
+        "which may leave a reference cycle that keeps the graph alive: clone the tensor before "
+        "the change, or make it under no_grad. Reported once");
+    return;
+  }
 }
 
 void require_disjoint(const Tensor& tensor, const char* op) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -90,6 +91,11 @@ void set_history(Tensor& tensor, Node* node, uint32_t output);
 // After `node` recorded an in-place change of the tensor: its history, and its base's, go through
 // `node`. `slot` is the edge of `node` that the tensor's old history hangs on.
 void rebase_history(Tensor& tensor, OpNode* node, uint32_t output, size_t slot);
+
+// After a change in place of memory that nodes have saved: those among them to which the new
+// history of `node` leads keep no handle that may lead back to them. `old`: nodes of the history
+// before the change, behind which none is.
+void break_saved_cycles(const Storage& storage, Node& node, std::span<Node* const> old);
 
 inline bool is_leaf(const Tensor& tensor) { return tensor.node == nullptr; }
 

@@ -10,6 +10,7 @@
 
 #include "core/autograd/node.hpp"
 #include "core/base/environment.hpp"
+#include "core/base/fork.hpp"
 
 namespace tenon::core {
 
@@ -20,6 +21,7 @@ namespace {
 struct Living {
   // Recursive: a report that outlives a release elsewhere frees what was saved, and nodes with it.
   std::recursive_mutex mutex;
+  const HeldAcrossFork held{mutex};
   std::unordered_set<OpNode*> nodes;
 };
 Living& living() {

@@ -344,6 +344,19 @@ bool own_result(const SavedTensor& saved) {
 
 }  // namespace
 
+void OpNode::detach_saved(const Storage& storage) {
+  const Use use(*this);
+  if (!use.begun()) return;
+  for (size_t i = 0; i < saved_count_; ++i) {
+    SavedTensor& saved = saved_[i];
+    if (saved.kind == SavedTensor::Kind::ShapeOnly || saved.packs() || saved.tensor == nullptr ||
+        saved.tensor->storage != &storage || saved.tensor->typed())
+      continue;
+    Tensor* detached = make_detached(*saved.tensor).give();
+    std::exchange(saved.tensor, detached)->release();
+  }
+}
+
 namespace {
 
 [[noreturn, gnu::cold]] void fail_answer(const Node& node, const std::string& what) {
@@ -694,7 +707,7 @@ void OpNode::apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& a
                                              static_cast<int64_t>(gradients.size()), &error);
   }
   if (status != TENON_OK) {
-    add_error_context(&error, *implementation_, status);
+    add_error_context(&error, *implementation_, status, FailureOf::rule);
     throw_status(status, error);
   }
   check_answer(*this, answer);

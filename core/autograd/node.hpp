@@ -70,6 +70,9 @@ class Node : public GraphNode {
   // Frees what was saved; a later apply throws GraphError.
   virtual void release_saved() {}
   virtual bool released() const { return false; }
+  // What was saved in this memory, which has changed since: a rule refuses it, so it needs no
+  // history, and the caller's handle may get one that leads back to the node.
+  virtual void detach_saved(const Storage&) {}
   virtual NodeReport report() { return {}; }
 
   std::span<Edge> edges() { return {edges_, edge_count_}; }
@@ -152,6 +155,7 @@ class OpNode final : public Node {
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
   void release_saved() override;
+  void detach_saved(const Storage& storage) override;
   bool released() const override {
     return (uses_.load(std::memory_order_acquire) & kReleased) != 0;
   }

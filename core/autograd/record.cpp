@@ -140,6 +140,37 @@ class NewNode {
   OpNode* node_;
 };
 
+// Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
+bool may_be_saved(const Tensor& result) {
+  return result.storage != nullptr &&
+         (result.references.load(std::memory_order_relaxed) > 2 ||
+          result.storage->references.load(std::memory_order_relaxed) > 1);
+}
+
+// The nodes of a tensor and its base, kept while they get others.
+class OldHistory {
+ public:
+  OldHistory(const Tensor& tensor, const Tensor* base) {
+    keep(tensor.node);
+    if (base != nullptr) keep(base->node);
+  }
+  ~OldHistory() {
+    for (Node* node : nodes()) node->release();
+  }
+  OldHistory(const OldHistory&) = delete;
+  OldHistory& operator=(const OldHistory&) = delete;
+  std::span<Node* const> nodes() const { return {nodes_, count_}; }
+
+ private:
+  void keep(GraphNode* node) {
+    if (node == nullptr) return;
+    node->retain();
+    nodes_[count_++] = static_cast<Node*>(node);
+  }
+  Node* nodes_[2];
+  size_t count_ = 0;
+};
+
 bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
 }
@@ -378,23 +409,23 @@ class RecordedCall {
   }
 
  private:
-  // What an in-place rule wants to see of the tensor that is about to change, with the history and
-  // the tangent that it has now.
+  // What an in-place rule reads of the tensors that are about to change, with the history and the
+  // tangent that they have now.
   void keep_originals() {
     const bool by_op = dual_ && implementation_.descriptor.jvp_kind == TENON_JVP_MULTILINEAR;
-    for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-      if (arguments_[i].tag != TENON_VALUE_TENSOR) continue;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (tensor == nullptr) return;
       const bool saved = std::any_of(
           implementation_.saves.begin(), implementation_.saves.end(), [&](const SavedItem& item) {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
-      Tensor& tensor = *arguments_[i].as.tensor;
       // What is kept is read after the change, of another operand on the same memory too.
-      if ((saved || by_op) && (mutated(i) || shares_with_mutated(tensor))) keep_original(i, tensor);
-    }
+      if ((saved || by_op) && (mutated(i) || shares_with_mutated(*tensor)))
+        keep_original(slot, *tensor);
+    });
   }
-  void keep_original(uint32_t index, Tensor& tensor) {
-    originals_.resize(std::max<size_t>(originals_.size(), index + size_t{1}));
+  void keep_original(size_t index, Tensor& tensor) {
+    originals_.resize(std::max(originals_.size(), index + 1));
     if (dual_ || tensor.storage == nullptr) {
       static const tenon_op* const clone = Registry::process().require("clone");
       const tenon_value argument = tensor_value(&tensor);
@@ -411,12 +442,15 @@ class RecordedCall {
     return (implementation_.mutated_parameters >> parameter & 1u) != 0;
   }
   bool shares_with_mutated(const Tensor& tensor) const {
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      if (tensor.storage != nullptr && mutated(i) && arguments_[i].tag == TENON_VALUE_TENSOR &&
-          arguments_[i].as.tensor->storage == tensor.storage)
-        return true;
-    }
-    return false;
+    bool shares = false;
+    for_each_slot(implementation_, arguments_, [&](size_t, const Tensor* other, uint32_t i) {
+      shares |= tensor.storage != nullptr && mutated(i) && other != nullptr &&
+                other->storage == tensor.storage;
+    });
+    return shares;
+  }
+  Tensor* as_it_was(size_t slot, Tensor* operand) const {
+    return slot < originals_.size() && originals_[slot] ? originals_[slot].get() : operand;
   }
 
   bool changed(const Tensor* tensor) const {
@@ -633,7 +667,10 @@ class RecordedCall {
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
+      const TensorRef base(result.view_base);
+      const OldHistory before(result, base.get());
       rebase_history(result, node.get(), static_cast<uint32_t>(i), own_slot);
+      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node.get(), before.nodes());
     }
   }
 
@@ -645,14 +682,11 @@ class RecordedCall {
     }
     const auto kind = item.kind == SavedItem::Kind::ShapeOnly ? SavedTensor::Kind::ShapeOnly
                                                               : SavedTensor::Kind::Argument;
-    const tenon_value& value = arguments_[item.index];
-    if (value.tag == TENON_VALUE_TENSOR) {
-      const bool original = kind == SavedTensor::Kind::Argument && originals_.size() > item.index &&
-                            originals_[item.index];
-      node->save(kind, item.index, original ? originals_[item.index].get() : value.as.tensor);
-    } else if (value.tag == TENON_VALUE_TENSOR_LIST) {
-      for (uint32_t k = 0; k < value.length; ++k) node->save(kind, item.index, value.as.tensors[k]);
-    }
+    const bool list = arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
+    for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t i) {
+      if (i != item.index || (tensor == nullptr && !list)) return;
+      node->save(kind, i, kind == SavedTensor::Kind::Argument ? as_it_was(slot, tensor) : tensor);
+    });
   }
 
   void save_notes(OpNode* node, std::span<Tensor* const> results) {
@@ -691,7 +725,7 @@ class RecordedCall {
   bool recording_;
   bool dual_;
   bool function_;
-  std::vector<TensorRef> originals_;  // by parameter
+  std::vector<TensorRef> originals_;  // by slot
   std::optional<DetachedInputs> detached_;
   std::unique_ptr<FunctionNotes> notes_;
   Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor

@@ -12,6 +12,7 @@
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -117,6 +118,7 @@ class RefusedOverrides {
 
  private:
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::vector<const Override*> entries_;
 };
 

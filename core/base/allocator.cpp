@@ -83,13 +83,14 @@ constexpr uint32_t class_limit(size_t index) {
 
 // ---- lists that all threads share ----
 
-struct SharedList {
-  std::mutex mutex;
-  FreeBlock* head = nullptr;
-};
+// Several lists have one lock: a fork holds all of them, and the thread sanitizer counts to 64.
+constexpr size_t kSharedLocks = 16;
+constinit std::mutex shared_locks[kSharedLocks];
+std::mutex& shared_lock(size_t index) { return shared_locks[index % kSharedLocks]; }
+
 // Never destroyed: tensors in static storage may be released after any destructor here would have
 // run.
-constinit SharedList shared_lists[kClassCount];
+constinit FreeBlock* shared_lists[kClassCount] = {};
 constinit std::atomic<int64_t> shared_mid_bytes{0};
 
 struct Region {
@@ -130,14 +131,14 @@ FreeBlock* carve(int64_t bytes, uint32_t most, uint32_t* carved) noexcept {
 
 // Up to `most` blocks of a class from the shared list, linked.
 FreeBlock* take_shared(size_t index, uint32_t most, uint32_t* taken) noexcept {
-  SharedList& list = shared_lists[index];
-  const std::lock_guard lock(list.mutex);
-  FreeBlock* head = list.head;
+  FreeBlock*& list = shared_lists[index];
+  const std::lock_guard lock(shared_lock(index));
+  FreeBlock* head = list;
   if (head == nullptr) return nullptr;
   FreeBlock* last = head;
   uint32_t count = 1;
   for (; count < most && last->next != nullptr; ++count) last = last->next;
-  list.head = last->next;
+  list = last->next;
   last->next = nullptr;
   *taken = count;
   if (index >= kFirstMid) shared_mid_bytes -= class_bytes(index) * count;
@@ -158,10 +159,10 @@ void give_shared(size_t index, FreeBlock* head) noexcept {
   FreeBlock* last = head;
   int64_t count = 1;
   for (; last->next != nullptr; ++count) last = last->next;
-  SharedList& list = shared_lists[index];
-  const std::lock_guard lock(list.mutex);
-  last->next = list.head;
-  list.head = head;
+  FreeBlock*& list = shared_lists[index];
+  const std::lock_guard lock(shared_lock(index));
+  last->next = list;
+  list = head;
   if (index >= kFirstMid) shared_mid_bytes += class_bytes(index) * count;
 }
 
@@ -434,7 +435,7 @@ void hold_allocator(bool hold) noexcept {
   const auto change = [hold](std::mutex& mutex) { hold ? mutex.lock() : mutex.unlock(); };
   large_store().hold(hold);
   change(region.mutex);
-  for (SharedList& list : shared_lists) change(list.mutex);
+  for (std::mutex& lock : shared_locks) change(lock);
 }
 
 int64_t cached_bytes() noexcept {

@@ -10,6 +10,10 @@ namespace tenon::core {
 // [any-thread]
 const char* environment(const char* name) noexcept;
 
+// What a message advises for a plugin that is in none of the folders: the variable, or where it is
+// ignored what a program with elevated rights may do. [any-thread]
+const char* plugin_folder_advice() noexcept;
+
 // Whether the text of a switch says no: "0", "false", "off" or "no", in capitals as well.
 bool says_no(std::string_view text) noexcept;
 

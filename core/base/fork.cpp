@@ -1,6 +1,13 @@
 // What a fork needs: no lock may be held by a thread that the child does not have, and the child's
 // pool starts its own threads.
+#include "core/base/fork.hpp"
+
+#include <algorithm>
+#include <new>
 #include <pthread.h>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/base/allocator.hpp"
 #include "core/base/generator.hpp"
@@ -11,23 +18,83 @@ namespace tenon::core {
 
 namespace {
 
+struct HeldLocks {
+  std::mutex mutex;
+  std::vector<HeldAcrossFork*> locks;
+};
+HeldLocks& held_locks() {
+  static auto* const all = new HeldLocks;  // locks with static storage die late
+  return *all;
+}
+
+// All or none, again and again: other threads take them in any order.
+void hold_all(const std::vector<HeldAcrossFork*>& locks) {
+  for (;;) {
+    size_t held = 0;
+    while (held < locks.size() && locks[held]->try_hold()) ++held;
+    if (held == locks.size()) return;
+    while (held > 0) locks[--held]->resume();
+    std::this_thread::yield();
+  }
+}
+
+// Behind the other locks come those under which no other is taken.
 void prepare() {
+  held_locks().mutex.lock();
+  hold_all(held_locks().locks);
   hold_log(true);
   hold_generator(true);
   hold_allocator(true);
 }
-void resume() {
+void resume_base() {
   hold_allocator(false);
   hold_generator(false);
   hold_log(false);
 }
+void resume() {
+  resume_base();
+  for (HeldAcrossFork* lock : held_locks().locks) lock->resume();
+  held_locks().mutex.unlock();
+}
 void resume_child() {
-  resume();
+  resume_base();
   forget_threads();
+  for (HeldAcrossFork* lock : held_locks().locks) lock->resume_in_child();
+  held_locks().mutex.unlock();
 }
 
 [[maybe_unused]] const int registered = pthread_atfork(prepare, resume, resume_child);
 
+void enlist(HeldAcrossFork* lock) {
+  HeldLocks& all = held_locks();
+  const std::lock_guard guard(all.mutex);
+  all.locks.push_back(lock);
+}
+
 }  // namespace
+
+HeldAcrossFork::HeldAcrossFork(std::mutex& mutex, std::function<void()> in_child)
+    : mutex_(&mutex), in_child_(std::move(in_child)) {
+  enlist(this);
+}
+HeldAcrossFork::HeldAcrossFork(std::recursive_mutex& mutex) : recursive_(&mutex) { enlist(this); }
+HeldAcrossFork::~HeldAcrossFork() {
+  HeldLocks& all = held_locks();
+  const std::lock_guard guard(all.mutex);
+  all.locks.erase(std::find(all.locks.begin(), all.locks.end(), this));
+}
+
+bool HeldAcrossFork::try_hold() {
+  return mutex_ != nullptr ? mutex_->try_lock() : recursive_->try_lock();
+}
+void HeldAcrossFork::resume() { mutex_ != nullptr ? mutex_->unlock() : recursive_->unlock(); }
+void HeldAcrossFork::resume_in_child() {
+  if (in_child_) in_child_();
+  // Only the thread that took a recursive lock may release it, and in the child it has another id.
+  if (recursive_ != nullptr)
+    new (recursive_) std::recursive_mutex;
+  else
+    mutex_->unlock();
+}
 
 }  // namespace tenon::core

@@ -41,10 +41,8 @@ constexpr uint32_t kLargeObject = 16;
 }
 
 [[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view wanted) {
-  std::string where = place_text(node.source(), node.place());
-  if (!where.empty()) where += ": ";
-  const std::string pointer = escaped(pointer_of(node));
-  throw Error(TENON_ERROR_VALUE, where + (pointer.empty() ? "" : pointer + ": ") + "found " +
+  const std::string place = place_of(node);
+  throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
                                      std::string(kind_text(node.kind())) + ", wanted " +
                                      std::string(wanted));
 }
@@ -98,6 +96,12 @@ std::string pointer_of(const tenon_tree& node) {
   if (parent == nullptr) return {};
   if (parent->is_object()) return pointer_step(pointer_of(*parent), node.key());
   return pointer_of(*parent) + "/" + std::to_string(&node - parent->children().data());
+}
+
+std::string place_of(const tenon_tree& node) {
+  const std::string place = place_text(node.source(), node.place());
+  const std::string pointer = escaped(pointer_of(node));
+  return place + (place.empty() || pointer.empty() ? "" : ": ") + pointer;
 }
 
 const tenon_tree* tree_at_pointer(const tenon_tree& tree, std::string_view pointer) {
@@ -359,6 +363,61 @@ Tree TreeBuilder::finish() {
   pending_.clear();
   document_ = nullptr;
   return Tree::take(&nodes[root]);
+}
+
+namespace {
+
+void add_value(TreeBuilder& builder, const tenon_value& value) {
+  switch (value.tag) {
+    case TENON_VALUE_NONE:
+      builder.value(nullptr);
+      return;
+    case TENON_VALUE_BOOL:
+      builder.value(value.as.integer != 0);
+      return;
+    case TENON_VALUE_INT:
+      builder.value(value.as.integer);
+      return;
+    case TENON_VALUE_FLOAT:
+      builder.value(value.as.number);
+      return;
+    case TENON_VALUE_STRING:
+      builder.value(std::string_view(value.as.string, value.length));
+      return;
+    case TENON_VALUE_TREE:
+      if (value.as.tree == nullptr) break;
+      builder.copy(*value.as.tree, false);
+      return;
+    default:
+      break;
+  }
+  throw Error(TENON_ERROR_TYPE,
+              "a tree holds numbers, strings, none and trees, found a value of tag " +
+                  std::to_string(value.tag));
+}
+
+}  // namespace
+
+Tree make_array(std::span<const tenon_value> values) {
+  TreeBuilder builder;
+  builder.begin_array();
+  for (const tenon_value& value : values) add_value(builder, value);
+  return builder.end_array().finish();
+}
+
+Tree make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values) {
+  TreeBuilder builder;
+  std::vector<DuplicateKey> repeated;
+  builder.collect_duplicates(&repeated);
+  builder.begin_object();
+  for (size_t i = 0; i < values.size(); ++i) {
+    builder.key({keys[i].data, static_cast<size_t>(keys[i].length)});
+    add_value(builder, values[i]);
+  }
+  builder.end_object();
+  if (!repeated.empty())
+    throw Error(TENON_ERROR_VALUE, "duplicate key " + quote(repeated.front().key));
+  return builder.finish();
 }
 
 namespace {

@@ -170,6 +170,9 @@ std::string pointer_of(const tenon_tree& node);
 std::string pointer_step(std::string_view pointer, std::string_view key);
 // "FILE:3:14", "line 3, column 14" without a source name, "" for what code made.
 std::string place_text(std::string_view source, TreePlace place);
+// "FILE:3:14: /plugins/0/name": where a node is written. Only what of it is known: the pointer
+// alone without a source, the source alone for a root, "" for a root that code made.
+std::string place_of(const tenon_tree& node);
 // "a string", "an integer", "null", ...
 std::string_view kind_text(TreeKind kind);
 
@@ -252,5 +255,10 @@ class TreeBuilder {
   uint32_t key_length_ = 0;
   bool has_key_ = false;
 };
+
+// An array or object of values: numbers, strings, none, and trees, whose nodes are copied without
+// their places. TypeError for other values, ValueError for a key that occurs twice.
+Tree make_array(std::span<const tenon_value> values);
+Tree make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values);
 
 }  // namespace tenon::core

@@ -752,8 +752,37 @@ TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments
   return TensorRef::take(results[0].as.tensor);
 }
 
+namespace {
+
+std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+// "op(): ...", "... op 'op' ...", "... (thrown by 'op')", "[op::backward] ...": whether a message
+// names the op.
+bool names_op(std::string_view message, std::string_view op) {
+  for (const std::string_view name : {last_word(op), op}) {
+    const std::string called = std::string(name) + "(";
+    if (message.starts_with(called) || message.find("op " + quote(name)) != message.npos ||
+        message.find("by " + quote(name)) != message.npos ||
+        message.starts_with("[" + std::string(name) + "::"))
+      return true;
+  }
+  return false;
+}
+
+// The failure of `inner`, an op that `op` called, reads "op(): inner(): ..."; between the two there
+// may be others, which the causes name.
+void name_called_op(std::string& message, std::string_view op, std::string_view inner) {
+  const std::string between = std::string(last_word(inner)) + "(): ";
+  if (!inner.empty() && message.starts_with(between) &&
+      message.find("(): ", between.size()) != message.npos)
+    message.erase(0, between.size());
+  if (!names_op(message, op)) message = std::string(last_word(op)) + "(): " + message;
+}
+
+}  // namespace
+
 void add_error_context(tenon_error** slot, const Implementation& implementation,
-                       tenon_status status) noexcept {
+                       tenon_status status, FailureOf what) noexcept {
   if (slot == nullptr) return;
   try {
     const std::string& op = implementation.schema.name;
@@ -772,12 +801,14 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
       return;
     }
     if (error.error.op == op) return;
-    if (!error.error.op.empty()) {
-      // It comes from another op that this one called: told in its words, as the cause of this
-      // one's failure.
-      error.error.cause = std::make_shared<const tenon_error>(error);
+    const std::string inner = std::exchange(error.error.op, op);
+    if (!inner.empty()) {
+      // It comes from another op that this one called, as the cause of this one's failure.
+      auto cause = std::make_shared<tenon_error>(error);
+      cause->error.op = inner;
+      error.error.cause = std::move(cause);
     }
-    error.error.op = op;
+    if (what == FailureOf::call) name_called_op(error.error.message, op, inner);
     error.error.provider = implementation.provider;
   } catch (...) {  // without memory the error goes on without its context
   }

@@ -129,9 +129,12 @@ inline tenon_value int_list_value(std::span<const int64_t> numbers) {
   return value;
 }
 
-// Adds op and provider to an error; one that names another op becomes the cause, and of a recursion
-// the chain gets longer.
+// Whose failure it is: of a call, which the message then names, or of a rule, which says it itself.
+enum class FailureOf { call, rule };
+
+// Adds op and provider to an error, and to its message the op where it names none; one that names
+// another op becomes the cause, and of a recursion the chain gets longer.
 void add_error_context(tenon_error** error, const Implementation& implementation,
-                       tenon_status status) noexcept;
+                       tenon_status status, FailureOf what = FailureOf::call) noexcept;
 
 }  // namespace tenon::core

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/tree.hpp"
@@ -92,11 +93,7 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
 }
 
 std::string stored_type(const TensorFile& file, const std::string& name) {
-  const auto found =
-      std::find_if(file.metadata.begin(), file.metadata.end(), [&](const auto& entry) {
-        return entry.first.starts_with(kTypeKey) && entry.first.substr(kTypeKey.size()) == name;
-      });
-  return found == file.metadata.end() ? "" : found->second;
+  return file.metadata.find(std::string(kTypeKey) + name).value_or("");
 }
 
 namespace {
@@ -124,8 +121,8 @@ class Restoring {
       fail("it is of type " + quote(type_name) +
            (plugin != nullptr && plugin->is_string() ? " of plugin " + quote(plugin->as_string())
                                                      : "") +
-           ", which is not available: " + error.message +
-           "; install that plugin, or name its folder in TENON_PLUGIN_PATH");
+           ", which is not available: " + error.message + "; install that plugin, or " +
+           plugin_folder_advice());
     }
     PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
@@ -219,9 +216,10 @@ class Restoring {
 
 void restore_types(TensorFile& file) {
   std::vector<std::pair<std::string, std::string>> whole;
-  for (const auto& [key, text] : file.metadata) {
-    if (key.starts_with(kRestoreKey)) whole.emplace_back(key.substr(kRestoreKey.size()), text);
-  }
+  file.metadata.each([&](const std::string& key, std::string text) {
+    if (key.starts_with(kRestoreKey))
+      whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
+  });
   // Components before what they are of.
   std::stable_sort(whole.begin(), whole.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });

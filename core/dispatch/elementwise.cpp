@@ -51,7 +51,7 @@ uint32_t find_isa() {
   }
   return best;
 }
-const uint32_t machine_isa = find_isa();
+const uint32_t best_isa = find_isa();
 
 std::string name_of(const Implementation& implementation) {
   return std::string(implementation.schema.short_name()) + "()";
@@ -60,7 +60,7 @@ std::string name_of(const Implementation& implementation) {
 // The best instruction set that has a loop for the dtype.
 uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) {
   const tenon_loop* loops = implementation.elementwise.loops;
-  for (uint32_t isa = machine_isa;; --isa) {
+  for (uint32_t isa = best_isa;; --isa) {
     if (loops[isa * TENON_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
   }
@@ -531,7 +531,7 @@ inline Tensor* run_dense(const Call& call) {
   if (model == nullptr || !dtype_floating(model->view.dtype)) return nullptr;
   const tenon_dtype dtype = model->view.dtype;
   const tenon_loop loop =
-      call.implementation.elementwise.loops[machine_isa * TENON_DTYPE_COUNT + dtype];
+      call.implementation.elementwise.loops[best_isa * TENON_DTYPE_COUNT + dtype];
   if (loop == nullptr) return nullptr;
 
   const bool compares = call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE;
@@ -643,7 +643,7 @@ const char* isa_text(uint32_t isa) {
   return names[isa];
 }
 
-uint32_t loop_isa() { return machine_isa; }
+uint32_t machine_isa() noexcept { return best_isa; }
 
 void prepare_elementwise(Implementation& implementation) {
   const tenon_elementwise& given = *implementation.descriptor.elementwise;

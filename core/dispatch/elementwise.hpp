@@ -22,7 +22,7 @@ KernelChoice choose_kernel(const Implementation& implementation, const tenon_val
 // "baseline", "v3", "v4".
 const char* isa_text(uint32_t isa);
 // The instruction set whose loops are run (TENON_ISA_...): the machine's best, or what TENON_ISA
-// names.
-uint32_t loop_isa();
+// names. The slot machine_isa; plugins ask it as well.
+uint32_t machine_isa() noexcept;
 
 }  // namespace tenon::core

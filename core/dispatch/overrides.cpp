@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/registry.hpp"
@@ -188,6 +189,7 @@ class PlanCache {
 
   std::atomic<const Entry*> slots_[kSlots] = {};
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   uint64_t generation_ = 0;
   std::map<Key, std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them

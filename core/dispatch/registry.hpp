@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/dispatch/op.hpp"
 
 namespace tenon::core {
@@ -68,6 +69,7 @@ class Registry {
   std::atomic<const Snapshot*> snapshot_;
   mutable std::atomic<int64_t> readers_{0};
   mutable std::mutex writers_;
+  const HeldAcrossFork held_{writers_};
   std::vector<std::unique_ptr<const Snapshot>> retired_;
   std::vector<std::unique_ptr<tenon_op>> ops_;
   struct Owned {

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/dispatch/op.hpp"
 #include "core/dispatch/type_settings.hpp"
 #include "core/tensor/tensor.hpp"
@@ -215,6 +216,7 @@ class TypeTable {
   std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them
   std::atomic<uint64_t> generation_{1};
   mutable std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::function<void(std::string_view)> finder_;
   std::function<bool(std::string_view)> completer_;  // false: to be asked again
   Rule rule_;

@@ -191,9 +191,8 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 namespace {
 
 std::string located(const tenon_tree& node, const std::string& message) {
-  const std::string place = place_text(node.source(), node.place());
-  const std::string pointer = pointer_of(node);
-  return (place.empty() ? "" : place + ": ") + (pointer.empty() ? "" : pointer + ": ") + message;
+  const std::string place = place_of(node);
+  return (place.empty() ? "" : place + ": ") + message;
 }
 
 // Attribute values as arrays of numbers need memory for the time of the call.

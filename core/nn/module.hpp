@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/base/tree.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
@@ -45,6 +46,7 @@ class ModuleTable {
 
  private:
   mutable std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
   std::unordered_map<std::string, std::unique_ptr<ModuleType>> types_;
   std::function<void(std::string_view)> finder_;
 };

@@ -22,6 +22,7 @@ struct PluginFailure {
   std::string found;
   std::string remedy;
   std::string asked_by;  // who needed the plugin: "config x.json", "op 'mm'"; empty when unknown
+  std::string place;     // in the config: "x.json:3:14: /plugins/0"; empty when none names it
 
   // All of it in one line.
   std::string text() const;

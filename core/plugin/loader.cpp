@@ -17,6 +17,7 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "core/base/fork.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -33,6 +34,7 @@ std::string abi_text(uint32_t major, uint32_t minor) {
 // what it uses is gone.
 shared_library& keep_open(shared_library library) {
   static std::mutex mutex;
+  static const HeldAcrossFork held(mutex);
   static auto& libraries = *new std::vector<std::unique_ptr<shared_library>>;
   const std::lock_guard lock(mutex);
   return *libraries.emplace_back(std::make_unique<shared_library>(std::move(library)));
@@ -95,6 +97,7 @@ shared_library& Load::open() const {
   // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load
   // others from their static constructors.
   static std::recursive_mutex mutex;
+  static const HeldAcrossFork held(mutex);
   const std::lock_guard lock(mutex);
   try {
     return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
@@ -186,6 +189,7 @@ const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
   }
   if (given.size >= sizeof(tenon_plugin)) return &given;
   static std::mutex mutex;
+  static const HeldAcrossFork held(mutex);
   static auto& completed = *new std::vector<std::unique_ptr<tenon_plugin>>;  // as long as plugins
   const std::lock_guard lock(mutex);
   tenon_plugin& table = *completed.emplace_back(std::make_unique<tenon_plugin>());

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/environment.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
@@ -679,10 +680,11 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
     }
   }
   if (failure.problem.empty()) {
-    failure = make_failure(
-        PluginStage::Find, id, "",
-        "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
-        "install it in one of them, name its folder in TENON_PLUGIN_PATH, or load it by its path");
+    failure =
+        make_failure(PluginStage::Find, id, "",
+                     "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
+                     "install it in one of them, " + std::string(plugin_folder_advice()) +
+                         ", or load it by its path");
   }
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -738,6 +740,20 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
   waiting_[self] = &record;
   changed_.wait(lock, [&] { return record.state != PluginState::Loading; });
   waiting_.erase(self);
+}
+
+void PluginManager::forget_loaders() {
+  new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
+  const std::thread::id self = std::this_thread::get_id();
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Loading || record->loader == self) continue;
+    record->loader = {};
+    record->opened = true;  // its code may have run by half
+    record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
+                              "the process was forked while another thread loaded the plugin",
+                              "load the plugin before the fork"));
+  }
 }
 
 void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string& asked_by) {
@@ -827,6 +843,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
   const Policies::Entry entry = policies_->entry(record);
   const std::string sha256 = entry.plugin == nullptr ? "" : entry.plugin->sha256;
   const Tree options = entry.plugin == nullptr ? Tree() : entry.plugin->options;
+  const Tree written = entry.plugin == nullptr ? Tree() : entry.plugin->written;
   const std::string id = record.id();
   const std::string path = record.found.path;
   FileStamp stamp = record.found.stamp;
@@ -901,6 +918,8 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
   } catch (const PluginError& error) {
     PluginFailure failure = error.failure;
     failure.asked_by = asked_by;
+    // What init refuses is what it was given.
+    failure.place = place_in(written, failure.stage == PluginStage::Init ? "/options" : "");
     PluginError complete(failure);
     complete.cause = error.cause;
     end_failed(std::move(failure));
@@ -1049,8 +1068,10 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   policies_->list.insert(policies_->list.begin(), adopted);
   scan();
   std::vector<PluginFailure> failures;
-  const auto refuse = [&](PluginFailure failure) {
-    failure.asked_by = policy.source;
+  const auto refuse = [&](PluginFailure failure, const Tree& written,
+                          std::string_view pointer = {}) {
+    failure.place = place_in(written, pointer);
+    if (failure.place.empty()) failure.asked_by = policy.source;
     failures.push_back(std::move(failure));
   };
   std::vector<std::string> left_out;
@@ -1066,7 +1087,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       if (record != nullptr && record->settled()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",
-                            "apply the config before anything of the plugin is used"));
+                            "apply the config before anything of the plugin is used"),
+               plugin.written, "/load");
       }
       continue;
     }
@@ -1078,14 +1100,15 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     try {
       record = &policy_record(plugin, policy.source);
     } catch (const PluginError& error) {
-      refuse(error.failure);
+      refuse(error.failure, plugin.written);
       continue;
     }
     if (const std::string& id = record->id();
         !plugin.id.empty() && !id.empty() && id != plugin.id) {
       refuse(make_failure(PluginStage::Find, plugin.id, record->found.path,
                           "the file at this path is plugin " + quote(id),
-                          "correct `name` or `path`, or leave one of them out"));
+                          "correct `name` or `path`, or leave one of them out"),
+             plugin.written);
       continue;
     }
     if (std::any_of(listed.begin(), listed.end(), [&](const auto& one) {
@@ -1093,28 +1116,31 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
         })) {
       refuse(make_failure(PluginStage::Find, record->id(), record->found.path,
                           "the config lists it twice, by its id and by its path",
-                          "remove one of the entries"));
+                          "remove one of the entries"),
+             plugin.written);
       continue;
     }
     listed.emplace_back(record->found.path, plugin.name);
     if (record->state == PluginState::Failed) {
-      refuse(*record->failure);
+      const bool version = record->failure->stage == PluginStage::Version;
+      refuse(*record->failure, plugin.written, version ? "/version" : "");
       continue;
     }
     if (auto failure = check_hash(record->id(), record->found.path, plugin.sha256)) {
-      refuse(std::move(*failure));
+      refuse(std::move(*failure), plugin.written, "/sha256");
     }
     if (record->settled()) {
       if (auto failure = check_version(*record->found.facts, record->found.path, plugin.version)) {
-        refuse(std::move(*failure));
+        refuse(std::move(*failure), plugin.written, "/version");
       }
       if (plugin.options) {
         refuse(make_failure(PluginStage::Init, record->id(), record->found.path,
                             "it is loaded already, so its options come too late",
-                            "apply the config before anything of the plugin is used"));
+                            "apply the config before anything of the plugin is used"),
+               plugin.written, "/options");
       }
     }
-    if (auto failure = conflict(*record)) refuse(std::move(*failure));
+    if (auto failure = conflict(*record)) refuse(std::move(*failure), plugin.written);
   }
   // A rule that names nothing is a mistyped rule. What failed or is disabled still counts.
   const auto matched = [&](const PluginPolicy::Rule& rule, std::vector<std::string_view>& names) {
@@ -1135,12 +1161,13 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     std::vector<std::string_view> names;
     if (is_missing(rule.plugin) || matched(rule, names)) return;
     refuse(make_failure(
-        PluginStage::Find, "", "",
-        std::string(list) + ": " + quote(rule.pattern) + " matches no " +
-            (rule.about_overrides() ? "override" : "op or module") +
-            (rule.plugin.empty() ? " of any plugin" : " of plugin " + quote(rule.plugin)) +
-            suggestion(rule.pattern, names),
-        "correct the name, or remove the rule"));
+               PluginStage::Find, "", "",
+               std::string(list) + ": " + quote(rule.pattern) + " matches no " +
+                   (rule.about_overrides() ? "override" : "op or module") +
+                   (rule.plugin.empty() ? " of any plugin" : " of plugin " + quote(rule.plugin)) +
+                   suggestion(rule.pattern, names),
+               "correct the name, or remove the rule"),
+           rule.written);
   };
   for (const PluginPolicy::Rule& rule : adopted.disable) {
     check_matches(rule, "ops.disable");
@@ -1150,7 +1177,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
         if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             quote(name) + " is registered already, so it cannot be disabled",
-                            "apply the config before anything of the plugin is used"));
+                            "apply the config before anything of the plugin is used"),
+               rule.written);
       }
     }
   }
@@ -1163,7 +1191,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       refuse(make_failure(PluginStage::Find, rule.plugin, "",
                           "it is preferred for " + quote(rule.pattern) +
                               " but no plugin has this id; " + searched_text(folders_),
-                          "correct the id, or remove the rule"));
+                          "correct the id, or remove the rule"),
+             rule.written);
     } else {
       check_matches(rule, "ops.prefer");
     }
@@ -1177,10 +1206,13 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       refuse(make_failure(PluginStage::Find, "", "",
                           "types: no plugin provides a tensor type " + quote(type.name) +
                               suggestion(type.name, names),
-                          "correct the name, or remove the entry"));
+                          "correct the name, or remove the entry"),
+             type.written);
     }
-    for (const auto* patterns :
-         {&type.settings.fallback_allow, &type.settings.fallback_deny, &type.settings.covers}) {
+    for (const auto& [patterns, list] :
+         {std::pair{&type.settings.fallback_allow, "/fallback_ops/allow/"},
+          std::pair{&type.settings.fallback_deny, "/fallback_ops/deny/"},
+          std::pair{&type.settings.covers, "/covers/"}}) {
       for (const std::string& pattern : *patterns) {
         if (std::any_of(ops.begin(), ops.end(),
                         [&](std::string_view op) { return matches_pattern(pattern, op); }))
@@ -1188,7 +1220,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
         refuse(make_failure(PluginStage::Find, "", "",
                             "types: " + type.name + ": " + quote(pattern) +
                                 " matches no op of any plugin" + suggestion(pattern, ops),
-                            "correct the name, or remove it"));
+                            "correct the name, or remove it"),
+               type.written, list + std::to_string(&pattern - patterns->data()));
       }
     }
   }
@@ -1211,6 +1244,9 @@ void PluginManager::apply(const PluginPolicy& policy) {
     PluginError error(failures.front());
     for (size_t i = 1; i < failures.size(); ++i)
       error.message.append("\n").append(failures[i].text());
+    if (failures.size() > 1 && !failures.front().place.empty())
+      error.message.insert(
+          0, policy.source + " has " + std::to_string(failures.size()) + " faults:\n");
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_->list.front().plugins;
@@ -1220,7 +1256,7 @@ void PluginManager::apply(const PluginPolicy& policy) {
   lock.lock();
   for (const PluginPolicy::Plugin& plugin : plugins) {
     if (plugin.mode != LoadMode::Eager || is_left_out(plugin, policy.source)) continue;
-    ensure_loaded(lock, policy_record(plugin, policy.source), policy.source);
+    ensure_loaded(lock, policy_record(plugin, policy.source), plugin.written ? "" : policy.source);
   }
 }
 

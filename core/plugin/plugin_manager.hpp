@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/fork.hpp"
 #include "core/base/tree.hpp"
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
@@ -164,6 +165,8 @@ class PluginManager {
   void load_companions(Lock& lock, const Record& record);
   bool is_loading() const;
   void load_now(Lock& lock, Record& record, const std::string& asked_by);
+  // In the child of a fork: what threads of the parent were loading has failed.
+  void forget_loaders();
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
   Record* find_path(const std::string& path) const;
   Record* find_id(const std::string& id) const;
@@ -199,6 +202,7 @@ class PluginManager {
   const SearchEnvironment environment_;
 
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_, [this] { forget_loaders(); }};
   std::condition_variable changed_;               // some record has left Loading
   std::vector<std::shared_ptr<Record>> records_;  // in search order
   std::unique_ptr<Policies> policies_;

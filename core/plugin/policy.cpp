@@ -41,6 +41,12 @@ std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
   return rules;
 }
 
+std::string place_in(const Tree& written, std::string_view pointer) {
+  if (!written) return {};
+  const tenon_tree* member = tree_at_pointer(*written, pointer);
+  return place_of(member == nullptr ? *written : *member);
+}
+
 bool is_plugin_path(std::string_view name) {
   return name.find('/') != name.npos || name.ends_with(".so");
 }

@@ -19,6 +19,8 @@ enum class LoadMode {
 // Who provides what several plugins of the policy's list bring, when no rule ranks them.
 enum class DuplicateRule { Error, First, Last };
 
+// `written` is the node of a config that says it, for places in messages; empty: code says it.
+//
 // Patterns are names in which '*' stands for any text ("nn.functional.*"); they are held against
 // the names of ops, of modules and of types. With brackets ("add[A, B]", "*[A]") they are held
 // against overrides alone.
@@ -32,16 +34,19 @@ struct PluginPolicy {
     std::string id{};      // that a plugin named by its path must have; empty: any
     bool required = true;  // false: it may be missing
     bool glue = false;     // may override the ops of others for the types of others
+    Tree written{};
   };
   struct Rule {
     std::string pattern;
     std::string plugin;  // id; in `disable` empty means whoever brings it
+    Tree written{};
 
     bool about_overrides() const { return pattern.find('[') != std::string::npos; }
   };
   struct Type {
     std::string name;
     TypeSettings settings;
+    Tree written{};
   };
   std::string source;                     // who asks, for messages: "config 'a.json'"
   std::vector<std::string> search_paths;  // folders, searched before all others
@@ -72,6 +77,10 @@ std::string canonical_pattern(const std::string& pattern);
 // to `faults`.
 std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
                                                   std::vector<std::string>& faults);
+
+// Where a config says it: the member at a JSON pointer below `written`, as far as there is one;
+// empty when code says it.
+std::string place_in(const Tree& written, std::string_view pointer = {});
 
 // Whether a plugin is named by its file: ids hold no '/' and do not end in ".so".
 bool is_plugin_path(std::string_view name);

@@ -6,13 +6,16 @@
 // - plugin: one of them, with ops: [signature...] and modules: [signature...]
 // - ops: [{name, namespace, signature, schema, provider, differentiable, jvp,
 //   double_backward, form, method, doc, rules}]
-// - op: one of them, with standing, overridable, reason?, providers: [{plugin, standing, reason?}]
+// - op: one of them, with standing, overridable, reason?, providers: [{plugin, standing, reason?}],
+//   parameters: [{name, type, keyword_only, default?, alias?, mutates?}], returns: [{type, alias?,
+//   mutates?}]
 // - overridable: [{namespace, ops: [name...]}]; `name` chooses one namespace
 // - ignored: [{name, provider, reason}]
 // - declarations: {id, version, path, ops, modules}, all that one plugin declares, named by id or
 //   path, with parameters and samples
 // - modules: [{name, signature, schema, provider, mode, doc}]
-// - module: one of them, with providers as for an op
+// - module: one of them, with providers, parameters and returns as for an op; where its schema
+//   cannot be parsed `fault` says why
 // - types, type, coverage (of the type `name`): see describe_types.hpp
 // - why (`name`: an op and types of operands): see explain.hpp
 // - live: [{provider, nodes, saved_tensors, saved_bytes, ops: [{op, nodes}]}] of recorded
@@ -230,15 +233,19 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
 }
 
 // Parts of a schema that cannot be parsed are missing; `fault` says why.
+void put_parsed(TreeBuilder& tree, const std::string& schema) {
+  try {
+    put_parts(tree, parse_schema(schema));
+  } catch (const Error& error) {
+    tree.member("fault", error.message);
+  }
+}
+
 template <class Facts>
 void put_parts_of(TreeBuilder& tree, const Facts& facts) {
   tree.member("name", facts.name()).member("schema", facts.schema);
   if (!facts.samples.empty()) tree.member("samples", facts.samples);
-  try {
-    put_parts(tree, parse_schema(facts.schema));
-  } catch (const Error& error) {
-    tree.member("fault", error.message);
-  }
+  put_parsed(tree, facts.schema);
 }
 
 void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::string& path) {
@@ -345,7 +352,7 @@ Tree describe_runtime() {
                              std::to_string(TENON_VERSION_MINOR) + "." +
                              std::to_string(TENON_VERSION_PATCH));
   tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
-  tree.member("isa", isa_text(loop_isa())).member("threads", thread_count());
+  tree.member("isa", isa_text(machine_isa())).member("threads", thread_count());
   tree.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
     tree.begin_object()
@@ -447,6 +454,7 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.member("overridable", reason.empty());
     if (!reason.empty()) tree.member("reason", reason);
     put_providers(tree, ItemKind::Op, op.schema->name);
+    put_parts(tree, *op.schema);
     tree.end_object();
   } else if (what == "ignored") {
     tree.begin_array();
@@ -476,6 +484,7 @@ Tree describe(std::string_view what, std::string_view name) {
     tree.begin_object();
     put_module(tree, module);
     put_providers(tree, ItemKind::Module, module.facts->name());
+    put_parsed(tree, module.facts->schema);
     tree.end_object();
   } else {
     throw Error(TENON_ERROR_ARGUMENT, "there is no listing " + quote(what) +

@@ -23,6 +23,7 @@
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/registry.hpp"
@@ -611,6 +612,38 @@ tenon_string tree_key(const tenon_tree* tree, int64_t index) {
   return {key.data(), static_cast<int64_t>(key.size())};
 }
 
+tenon_status tree_place(const tenon_tree* tree, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tree, "the tree");
+    *text = make_string(place_of(*tree));
+  });
+}
+tenon_status tree_create(const tenon_string* keys, const tenon_value* values, int64_t count,
+                         tenon_tree** tree, tenon_error** error) {
+  return guarded(error, [&] {
+    const auto of = [&](auto* list) { return std::span(list, static_cast<size_t>(count)); };
+    *tree = (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
+  });
+}
+
+// ---- words in messages ----
+
+tenon_status text_suggestion(const char* word, int64_t length, const tenon_string* candidates,
+                             int64_t count, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    Words words;
+    for (int64_t i = 0; i < count; ++i)
+      words.emplace_back(candidates[i].data, static_cast<size_t>(candidates[i].length));
+    *text = make_string(suggestion({word, static_cast<size_t>(length)}, words));
+  });
+}
+tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    *text = make_string(printable({bytes, static_cast<size_t>(length)}));
+  });
+}
+
 // ---- listings and configuration ----
 
 tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree,
@@ -633,6 +666,12 @@ tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
     apply_config(*config);
+  });
+}
+tenon_status config_apply_lazily(const tenon_tree* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config_lazily(*config);
   });
 }
 
@@ -1198,6 +1237,12 @@ const tenon_host& host_table() noexcept {
         .dispatch_disabled = dispatch_disabled,
         .op_returns_tuple = op_returns_tuple,
         .type_find_layout = type_find_layout,
+        .tree_place = tree_place,
+        .tree_create = tree_create,
+        .config_apply_lazily = config_apply_lazily,
+        .text_suggestion = text_suggestion,
+        .text_printable = text_printable,
+        .machine_isa = machine_isa,
     };
     // Calls of any thread come through here.
     if (process_is_traced()) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/registry.hpp"
@@ -87,6 +88,7 @@ class TableRegistrar final : public Registrar {
   }
 
   std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
 };
 
 // The name among `names` that it is, or ends: "nn.Linear" for Linear. Empty when there is none.
@@ -217,17 +219,19 @@ PluginPolicy policy_of(const tenon_tree& config) {
       if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
       plugin.required = !is_false(entry, "require");
       plugin.glue = truth(entry, "glue");
+      plugin.written = Tree(&entry);
       policy.plugins.push_back(std::move(plugin));
     }
   }
   if (const tenon_tree* ops = config.find("ops")) {
     if (const tenon_tree* prefer = ops->find("prefer")) {
       for (const tenon_tree& rule : prefer->children())
-        policy.prefer.push_back({std::string(rule.key()), std::string(rule.as_string())});
+        policy.prefer.push_back(
+            {std::string(rule.key()), std::string(rule.as_string()), Tree(&rule)});
     }
     if (const tenon_tree* disable = ops->find("disable")) {
       for (const tenon_tree& rule : disable->children())
-        policy.disable.push_back({text(rule, "op"), text(rule, "plugin")});
+        policy.disable.push_back({text(rule, "op"), text(rule, "plugin"), Tree(&rule)});
     }
     const std::string duplicates = text(*ops, "duplicates");
     policy.duplicates = duplicates == "first"  ? DuplicateRule::First
@@ -254,6 +258,7 @@ PluginPolicy policy_of(const tenon_tree& config) {
           type.settings.fallback_deny = {"*"};
       }
       type.settings.covers = texts(entry, "covers");
+      type.written = Tree(&entry);
       policy.types.push_back(std::move(type));
     }
   }
@@ -295,6 +300,7 @@ const Override& find_override(std::string_view key, std::string_view provider) {
 
 void settle_rules(std::string_view op) {
   static std::mutex settling;  // the last caller has read last
+  static const HeldAcrossFork held(settling);
   const std::lock_guard lock(settling);
   const Override* rules = TypeTable::process().rules_of(op);
   Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
@@ -302,6 +308,14 @@ void settle_rules(std::string_view op) {
 }
 
 void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }
+
+void apply_config_lazily(const tenon_tree& config) {
+  PluginPolicy policy = policy_of(config);
+  for (PluginPolicy::Plugin& plugin : policy.plugins) {
+    if (plugin.mode == LoadMode::Eager) plugin.mode = LoadMode::Lazy;
+  }
+  plugin_manager().apply(policy);
+}
 
 Tree read_checked_config(const std::string& path) { return read_config(path); }
 

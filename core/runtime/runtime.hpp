@@ -24,6 +24,8 @@ void settle_rules(std::string_view op);
 
 // Applies the plugins, search paths and op rules of a config that was read.
 void apply_config(const tenon_tree& config);
+// The same, but eager plugins wait for their first use: runs no plugin code.
+void apply_config_lazily(const tenon_tree& config);
 // Reads and checks a config, the plugins that it names included. Runs no plugin code.
 Tree read_checked_config(const std::string& path);
 

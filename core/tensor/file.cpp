@@ -115,7 +115,7 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
   throw Error(TENON_ERROR_VALUE, quote(path) + " is not a valid tensor file: " + fault);
 }
 
-std::string read_header(const InputFile& file, const std::string& path) {
+std::shared_ptr<const std::string> read_header(const InputFile& file, const std::string& path) {
   if (file.size() < kLengthBytes) {
     fail(path, "header too small: the file has " + std::to_string(file.size()) +
                    " bytes, its length field alone takes 8");
@@ -132,12 +132,13 @@ std::string read_header(const InputFile& file, const std::string& path) {
                    " bytes, but the file has only " + std::to_string(file.size() - kLengthBytes) +
                    " after the length field");
   }
-  std::string text(length, '\0');
-  file.read_at(text.data(), bytes, kLengthBytes);
+  auto text = std::make_shared<std::string>(length, '\0');
+  file.read_at(text->data(), bytes, kLengthBytes);
   return text;
 }
 
-FileHeader parse_header(std::string_view text, int64_t data_bytes, const std::string& path) {
+FileHeader parse_header(const std::shared_ptr<const std::string>& text, int64_t data_bytes,
+                        const std::string& path) {
   try {
     FileHeader header(text);
     header.check_ranges(data_bytes);
@@ -191,12 +192,12 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 
 TensorFile load_tensors(const std::string& path) {
   const InputFile file(path);
-  const std::string text = read_header(file, path);
-  const auto data_start = kLengthBytes + static_cast<int64_t>(text.size());
-  const FileHeader header = parse_header(text, file.size() - data_start, path);
+  const std::shared_ptr<const std::string> text = read_header(file, path);
+  const auto data_start = kLengthBytes + static_cast<int64_t>(text->size());
+  FileHeader header = parse_header(text, file.size() - data_start, path);
   TensorFile result;
   result.path = path;
-  result.metadata = header.metadata();
+  result.metadata = header.take_metadata();
   for (size_t i = 0; i < header.size(); ++i) {
     FileHeader::Tensor entry = header.tensor(i);
     TensorRef tensor = make_empty(entry.dtype, entry.shape);

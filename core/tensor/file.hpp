@@ -20,7 +20,7 @@ struct NamedTensor {
 struct TensorFile {
   std::string path;
   std::vector<NamedTensor> tensors;  // in the order of their data
-  FileMetadata metadata;
+  StoredMetadata metadata;
 
   const NamedTensor* find(std::string_view name) const noexcept;
   // Throws ValueError naming the tensor and the file.

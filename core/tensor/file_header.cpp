@@ -322,11 +322,13 @@ FileHeader::Tensor read_tensor(HeaderCursor& cursor, std::string name) {
 
 }  // namespace
 
-FileHeader::FileHeader(std::string_view text) : text_(text) {
+FileHeader::FileHeader(std::shared_ptr<const std::string> owner)
+    : owner_(std::move(owner)), text_(*owner_) {
+  const std::string_view text = text_;
   if (!is_utf8(text)) fail("invalid header: it is invalid UTF-8");
   if (!text.starts_with('{')) fail("invalid header: it must be an object and begin with '{'");
   HeaderCursor cursor(text);
-  std::deque<Key> keys;
+  std::deque<HeaderKey> keys;
   cursor.object([&](std::string name, size_t key) {
     if (name == kMetadataKey) return read_metadata(cursor);
     keys.push_back({hash_of(name), static_cast<uint32_t>(key)});
@@ -334,7 +336,7 @@ FileHeader::FileHeader(std::string_view text) : text_(text) {
     entries_.push_back({tensor.begin, tensor.end, static_cast<uint32_t>(key)});
   });
   cursor.end();
-  check_twice(std::move(keys), "the tensor ");
+  check_twice(keys, "the tensor ");
   const auto before = [](const Entry& a, const Entry& b) {
     return std::tie(a.begin, a.end, a.key) < std::tie(b.begin, b.end, b.key);
   };
@@ -347,25 +349,25 @@ void FileHeader::read_metadata(HeaderCursor& cursor) {
   if (metadata_ != 0) fail("invalid header: __metadata__ is there twice");
   if (cursor.peek() != '{') fail("invalid header: __metadata__ must be an object");
   metadata_ = cursor.position();
-  std::deque<Key> keys;
   cursor.object([&](const std::string& name, size_t key) {
     if (cursor.peek() != '"')
       fail("invalid header: the metadata " + quote(name) + " must be a string");
     cursor.string();
-    keys.push_back({hash_of(name), static_cast<uint32_t>(key)});
+    metadata_keys_.push_back({hash_of(name), static_cast<uint32_t>(key)});
   });
-  check_twice(std::move(keys), "the metadata ");
+  check_twice(metadata_keys_, "the metadata ");
 }
 
-void FileHeader::check_twice(std::deque<Key> keys, const char* what) const {
-  const auto name = [&](const Key& key) { return HeaderCursor(text_, key.key).string(); };
-  const auto before = [&](const Key& a, const Key& b) {
-    return a.hash != b.hash ? a.hash < b.hash : a.key != b.key && name(a) < name(b);
+void FileHeader::check_twice(std::deque<HeaderKey>& keys, const char* what) const {
+  const auto name = [&](const HeaderKey& key) { return HeaderCursor(text_, key.at).string(); };
+  const auto before = [&](const HeaderKey& a, const HeaderKey& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.at != b.at && name(a) < name(b);
   };
   std::sort(keys.begin(), keys.end(), before);
-  const auto twin = std::adjacent_find(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
-    return a.hash == b.hash && name(a) == name(b);
-  });
+  const auto twin =
+      std::adjacent_find(keys.begin(), keys.end(), [&](const HeaderKey& a, const HeaderKey& b) {
+        return a.hash == b.hash && name(a) == name(b);
+      });
   if (twin != keys.end())
     fail("invalid header: " + std::string(what) + quote(name(*twin)) + " is there twice");
 }
@@ -377,15 +379,24 @@ FileHeader::Tensor FileHeader::tensor(size_t index) const {
   return read_tensor(cursor, std::move(name));
 }
 
-FileMetadata FileHeader::metadata() const {
-  FileMetadata metadata;
-  if (metadata_ == 0) return metadata;
-  HeaderCursor cursor(text_, metadata_);
-  cursor.object([&](std::string name, size_t) {
-    std::string value = cursor.string();
-    metadata.emplace_back(std::move(name), std::move(value));
-  });
-  return metadata;
+std::optional<std::string> StoredMetadata::find(std::string_view key) const {
+  const uint32_t hash = hash_of(key);
+  auto at = std::lower_bound(keys_.begin(), keys_.end(), hash,
+                             [](const HeaderKey& a, uint32_t b) { return a.hash < b; });
+  for (; at != keys_.end() && at->hash == hash; ++at) {
+    HeaderCursor cursor(*text_, at->at);
+    if (cursor.string() != key) continue;
+    cursor.expect(':');
+    return cursor.string();
+  }
+  return std::nullopt;
+}
+
+void StoredMetadata::each(
+    const std::function<void(const std::string& key, std::string value)>& visit) const {
+  if (begin_ == 0) return;
+  HeaderCursor cursor(*text_, begin_);
+  cursor.object([&](const std::string& key, size_t) { visit(key, cursor.string()); });
 }
 
 void FileHeader::check_ranges(int64_t bytes) const {

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +17,33 @@
 
 namespace tenon::core {
 
+// Metadata to be written.
 using FileMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// Where a string is in a header, and the hash of what it says.
+struct HeaderKey {
+  uint32_t hash;
+  uint32_t at;
+};
+
+// Metadata of a file that was read. Keeps the header as its text and 8 bytes for a pair: strings of
+// their own would take many times the length of short ones.
+class StoredMetadata {
+ public:
+  StoredMetadata() = default;
+  // `begin`: where the object is in the text; 0: there is none. `keys` are sorted by hash.
+  StoredMetadata(std::shared_ptr<const std::string> text, size_t begin, std::deque<HeaderKey> keys)
+      : text_(std::move(text)), begin_(begin), keys_(std::move(keys)) {}
+
+  std::optional<std::string> find(std::string_view key) const;
+  // In the order of the file.
+  void each(const std::function<void(const std::string& key, std::string value)>& visit) const;
+
+ private:
+  std::shared_ptr<const std::string> text_;
+  size_t begin_ = 0;
+  std::deque<HeaderKey> keys_;
+};
 
 struct FileDtype {
   std::string_view text;
@@ -39,13 +68,14 @@ class FileHeader {
     int64_t end = 0;
   };
 
-  // `text` is borrowed; it must outlive the header. Throws Error(ValueError) with the fault alone.
-  explicit FileHeader(std::string_view text);
+  // Throws Error(ValueError) with the fault alone.
+  explicit FileHeader(std::shared_ptr<const std::string> text);
 
   size_t size() const noexcept { return entries_.size(); }
   // In the order of their data.
   Tensor tensor(size_t index) const;
-  FileMetadata metadata() const;
+  // To be asked for once.
+  StoredMetadata take_metadata() { return {owner_, metadata_, std::move(metadata_keys_)}; }
   // That the ranges cover `bytes` bytes of data without gap or overlap, and fit their shapes.
   void check_ranges(int64_t bytes) const;
 
@@ -55,16 +85,15 @@ class FileHeader {
     int64_t end;
     uint32_t key;  // where its name is in the text
   };
-  struct Key {
-    uint32_t hash;
-    uint32_t key;
-  };
   void read_metadata(class HeaderCursor& cursor);
-  void check_twice(std::deque<Key> keys, const char* what) const;
+  // Sorts the keys by what they say.
+  void check_twice(std::deque<HeaderKey>& keys, const char* what) const;
 
+  std::shared_ptr<const std::string> owner_;
   std::string_view text_;
   std::deque<Entry> entries_;  // grows without a copy
   size_t metadata_ = 0;        // where its object begins; 0: there is none
+  std::deque<HeaderKey> metadata_keys_;
 };
 
 }  // namespace tenon::core

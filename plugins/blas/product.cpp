@@ -366,14 +366,6 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
   }
 }
 
-std::string shape_text(const Tensor& tensor) {
-  std::string text = "[";
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(tensor.shape()[i]);
-  }
-  return text + "]";
-}
-
 void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
   throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(wanted) +
                    (wanted == 1 ? " dimension" : " dimensions") + ", got shape " +
@@ -388,15 +380,9 @@ void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b) {
   throw ValueError(std::string(op) + "(): batch sizes differ: " + shape_text(a) + " and " +
                    shape_text(b));
 }
-void throw_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
-                  const Tensor& b) {
-  if (a.dtype() == b.dtype()) {
-    throw tenon::TypeError(std::string(op) +
-                           "(): bool tensors have no product; convert them with to()");
-  }
-  throw tenon::TypeError(std::string(op) + "(): '" + a_name + "' is " +
-                         tenon::dtype_text(a.dtype()) + " but '" + b_name + "' is " +
-                         tenon::dtype_text(b.dtype()) + "; convert one with to()");
+void throw_bool(const char* op) {
+  throw tenon::TypeError(std::string(op) +
+                         "(): bool tensors have no product; convert them with to()");
 }
 
 }  // namespace blas

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
 
 namespace blas {
@@ -11,6 +12,7 @@ namespace blas {
 using tenon::DType;
 using tenon::IntList;
 using tenon::Tensor;
+using tenon::kernel::shape_text;
 
 // A run of equally shaped matrices in one tensor; strides count elements.
 struct Matrices {
@@ -39,21 +41,18 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
 void dot(const Tensor& a, const Tensor& b, const Tensor& out);
 
 // ---- refusals ----
-std::string shape_text(const Tensor& tensor);
 [[noreturn]] void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found);
 [[noreturn]] void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b);
 [[noreturn]] void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b);
-[[noreturn]] void throw_dtypes(const char* op, const char* a_name, const Tensor& a,
-                               const char* b_name, const Tensor& b);
+[[noreturn]] void throw_bool(const char* op);
 
 inline void check_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
   if (__builtin_expect(found.dim() != wanted, 0)) throw_rank(op, name, wanted, found);
 }
 inline void check_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
                          const Tensor& b) {
-  if (__builtin_expect(a.dtype() != b.dtype() || a.dtype() == tenon::boolean, 0)) {
-    throw_dtypes(op, a_name, a, b_name, b);
-  }
+  tenon::kernel::check_same_dtype(op, a_name, a, b_name, b);
+  if (__builtin_expect(a.dtype() == tenon::boolean, 0)) throw_bool(op);
 }
 inline void check_inner_sizes(const char* op, const Tensor& a, const Tensor& b, int64_t a_size,
                               int64_t b_size) {

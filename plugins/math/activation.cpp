@@ -3,8 +3,6 @@
 
 #include <tenon/plugin.hpp>
 
-#include "vector_math.hpp"
-
 namespace {
 
 using namespace tenon;
@@ -45,7 +43,7 @@ struct Sigmoid {
   static constexpr auto doc = "1 / (1 + exp(-input)).";
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) {
-    const auto decay = vector_math::exp(-std::fabs(x));  // never overflows
+    const auto decay = kernel::exp(-std::fabs(x));  // never overflows
     return (x < 0 ? decay : 1) / (1 + decay);
   };
   static constexpr auto saves = "result";
@@ -60,7 +58,7 @@ struct Tanh {
   static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::tanh(x); };
+  static constexpr auto element = [](auto x) { return kernel::tanh(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * (1 - square(c.result())); }
   static constexpr auto jvp = pointwise;
@@ -70,7 +68,7 @@ struct Sinh {
   static constexpr auto schema = "sinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic sine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::sinh(x); };
+  static constexpr auto element = [](auto x) { return kernel::sinh(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * cosh(c.tensor(0)); }
   static constexpr auto jvp = pointwise;
@@ -80,7 +78,7 @@ struct Cosh {
   static constexpr auto schema = "cosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic cosine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::cosh(x); };
+  static constexpr auto element = [](auto x) { return kernel::cosh(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * sinh(c.tensor(0)); }
   static constexpr auto jvp = pointwise;
@@ -90,7 +88,7 @@ struct Erf {
   static constexpr auto schema = "erf(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The error function.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::erf(x); };
+  static constexpr auto element = [](auto x) { return kernel::erf(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) {
     constexpr double two_over_root_pi = 1.12837916709551257390;

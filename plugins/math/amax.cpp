@@ -1,5 +1,5 @@
 // amax and amin.
-#include "extremum_lanes.hpp"
+#include "reduction.hpp"
 
 using namespace tenon;
 using namespace math;
@@ -10,12 +10,13 @@ template <bool Largest>
 Tensor extremum(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   const Reduction plan = plan_nonempty_reduction(op, input, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, input.dtype());
-  visit_elements(input.dtype(), [&](auto zero) {
+  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    using Kernel = LaneKernel<ExtremumPolicy<T, Largest>>;
-    T* to = static_cast<T*>(result.view_record().data);
-    reduce<Kernel>(input, plan,
-                   [=](int64_t at, const typename Kernel::Total& total) { to[at] = total.value; });
+    using Kernel = kernel::LaneKernel<kernel::ExtremumPolicy<T, Largest>>;
+    T* to = kernel::elements<T>(result);
+    kernel::reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      to[at] = total.value;
+    });
   });
   return result;
 }

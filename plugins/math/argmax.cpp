@@ -1,5 +1,5 @@
 // max and min along a dimension with their indices, argmax and argmin.
-#include "extremum_lanes.hpp"
+#include "reduction.hpp"
 
 using namespace tenon;
 using namespace math;
@@ -15,9 +15,9 @@ struct ArgKernel {
       std::conditional_t<sizeof(T) == 8, int64_t,
                          std::conditional_t<sizeof(T) == 4, int32_t,
                                             std::conditional_t<sizeof(T) == 2, int16_t, int8_t>>>;
-  using Lanes = LaneKernel<ExtremumPolicy<T, Largest>>;
+  using Lanes = kernel::ExtremumLanes<T, Largest>;
   struct Total {
-    T value = worst<T, Largest>();
+    T value = kernel::worst<T, Largest>();
     int64_t index = -1;
   };
   static constexpr bool ordered = true, wide = sizeof(T) >= 4;
@@ -41,7 +41,7 @@ struct ArgKernel {
     return element == wanted;
   }
   // The first place of a value that is there; dense runs are searched in steps that vectorize.
-  MATH_INLINE int64_t place(const T* in, int64_t count, int64_t stride, T wanted) {
+  TENON_INLINE static int64_t place(const T* in, int64_t count, int64_t stride, T wanted) {
     constexpr int64_t kStep = 32;
     int64_t i = 0;
     if (stride == 1 && wanted == wanted) {
@@ -57,37 +57,35 @@ struct ArgKernel {
 
   // The best of each block first; only in the best block its place is looked for.
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t position, int64_t rows, int64_t row_step,
-                        int64_t count, int64_t stride, Total* totals) {
+  TENON_INLINE static void rows(const T* in, int64_t position, int64_t rows, int64_t row_step,
+                                int64_t count, int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
-      typename Lanes::Total best;
+      T best = kernel::worst<T, Largest>();
       int64_t best_from = -1;
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
-        typename Lanes::Total own;
-        if (stride == 1)
-          Lanes::template add_run<Bytes>(in + from, block, own);
-        else
-          Lanes::add_strided(in + from * stride, block, stride, own);
-        if (best_from < 0 || beats(own.value, best.value)) {
+        const T own = stride == 1
+                          ? kernel::gather_run<Lanes, Bytes, 4096>(in + from, block)
+                          : kernel::gather_strided<Lanes>(in + from * stride, block, stride);
+        if (best_from < 0 || beats(own, best)) {
           best = own;
           best_from = from;
         }
       }
       const int64_t index =
-          best_from + place(in + best_from * stride, count - best_from, stride, best.value);
-      merge(totals[r], Total{best.value, position + index});
+          best_from + place(in + best_from * stride, count - best_from, stride, best);
+      merge(totals[r], Total{best, position + index});
     }
   }
 
   template <int Bytes>
-  MATH_INLINE void columns(const T* in, int64_t position, int64_t rows, int64_t row_stride,
-                           int64_t columns, Total* totals) {
+  TENON_INLINE static void columns(const T* in, int64_t position, int64_t rows, int64_t row_stride,
+                                   int64_t columns, Total* totals) {
     constexpr auto N = static_cast<int64_t>(Bytes / sizeof(T));
-    using Elements = typename VectorOf<T, Bytes>::type;
-    using Indices = typename VectorOf<Index, Bytes>::type;
-    alignas(64) T best[kPanel];
-    alignas(64) Index index[kPanel];
+    using Elements = kernel::Vector<T, Bytes>;
+    using Indices = kernel::Vector<Index, Bytes>;
+    alignas(64) T best[kernel::most_columns];
+    alignas(64) Index index[kernel::most_columns];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) {
@@ -124,7 +122,7 @@ struct ArgKernel {
   }
   // For numbers and for vectors.
   template <class V, class I>
-  MATH_INLINE void keep_better(V& best, I& index, const V& candidate, const I& at) {
+  TENON_INLINE static void keep_better(V& best, I& index, const V& candidate, const I& at) {
     const auto better = Largest ? candidate > best : candidate < best;
     if constexpr (std::is_floating_point_v<T>) {
       const auto first_nan = (candidate != candidate) & (best == best);
@@ -152,15 +150,15 @@ void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool 
   indices = empty_tensor(plan.shape, i64);
   if (values != nullptr) *values = empty_tensor(plan.shape, input.dtype());
   int64_t* index_to = indices.data<int64_t>();
-  visit_elements(input.dtype(), [&](auto zero) {
+  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using Kernel = ArgKernel<T, Largest>;
-    T* value_to = values == nullptr ? nullptr : static_cast<T*>(values->view_record().data);
+    T* value_to = values == nullptr ? nullptr : kernel::elements<T>(*values);
     const auto write = [=](int64_t at, const typename Kernel::Total& total) {
       index_to[at] = total.index;
       if (value_to != nullptr) value_to[at] = total.value;
     };
-    reduce<Kernel>(source, plan, write);
+    kernel::reduce<Kernel>(source, plan, write);
   });
 }
 

@@ -24,12 +24,12 @@ Reach reach(IntList shape, IntList strides, int64_t offset) {
 }
 // Whether two indices may lead to the same element; sure only of layouts that nest.
 bool may_overlap(IntList shape, IntList strides) {
-  Sizes order;
+  Shape order;
   for (int64_t i = 0; i < shape.size(); ++i) {
     if (shape[i] > 1) order.push(i);
   }
   const auto step = [&](int64_t i) { return strides[i] < 0 ? -strides[i] : strides[i]; };
-  std::sort(order.values, order.values + order.rank,
+  std::sort(order.sizes, order.sizes + order.rank,
             [&](int64_t a, int64_t b) { return step(a) < step(b); });
   int64_t covered = 0;
   for (const int64_t i : IntList(order)) {
@@ -40,8 +40,8 @@ bool may_overlap(IntList shape, IntList strides) {
 }
 void check_layout(const char* op, IntList size, IntList stride) {
   if (size.size() != stride.size()) {
-    throw ValueError(std::string(op) + "(): size " + math::text(size) + " and stride " +
-                     math::text(stride) + " have different lengths");
+    throw ValueError(std::string(op) + "(): size " + shape_text(size) + " and stride " +
+                     shape_text(stride) + " have different lengths");
   }
 }
 
@@ -61,7 +61,7 @@ Tensor place(const Tensor& flat, const Tensor& values, IntList size, IntList str
 
 // How the input lay in memory.
 struct Layout {
-  Sizes shape, strides;
+  Shape shape, strides;
   bool contiguous = true;
 };
 
@@ -84,7 +84,7 @@ struct AsStrided {
   static Tensor forward(Context& c, const Tensor& input, IntList size, IntList stride,
                         int64_t storage_offset) {
     check_layout("as_strided", size, stride);
-    c.stash(Layout{Sizes(input.shape()), Sizes(input.strides()), input.is_contiguous()});
+    c.stash(Layout{Shape(input.shape()), Shape(input.strides()), input.is_contiguous()});
     return alias_tensor(input, size, stride, storage_offset);
   }
   // The gradient is gathered in memory laid out like the input's and read from there. Elements that
@@ -122,11 +122,11 @@ struct AsStridedScatter {
   static Tensor forward(Context& c, const Tensor& input, const Tensor& src, IntList size,
                         IntList stride, int64_t storage_offset) {
     check_layout("as_strided_scatter", size, stride);
-    if (!same(src.shape(), size)) {
-      throw ValueError("as_strided_scatter(): src has shape " + math::text(src.shape()) +
-                       ", but the part to write has " + math::text(size));
+    if (!same_shape(src.shape(), size)) {
+      throw ValueError("as_strided_scatter(): src has shape " + shape_text(src.shape()) +
+                       ", but the part to write has " + shape_text(size));
     }
-    c.stash(Layout{Sizes(input.shape()), Sizes(input.strides()), input.is_contiguous()});
+    c.stash(Layout{Shape(input.shape()), Shape(input.strides()), input.is_contiguous()});
     return write(input, src, size, stride, storage_offset);
   }
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
@@ -160,10 +160,10 @@ struct AsStridedScatter {
     copy_elements(result, input);
     const Reach part = reach(size, stride, offset);
     if (part.size() != 0 && (part.lowest < own.lowest || part.highest > own.highest)) {
-      throw ValueError("as_strided_scatter(): the part of shape " + math::text(size) +
-                       ", strides " + math::text(stride) + " and offset " + std::to_string(offset) +
-                       " lies outside of the input of shape " + math::text(input.shape()) +
-                       " and strides " + math::text(input.strides()));
+      throw ValueError("as_strided_scatter(): the part of shape " + shape_text(size) +
+                       ", strides " + shape_text(stride) + " and offset " + std::to_string(offset) +
+                       " lies outside of the input of shape " + shape_text(input.shape()) +
+                       " and strides " + shape_text(input.strides()));
     }
     copy_elements(alias_tensor(result, size, stride, offset), src);
     return result;

@@ -36,7 +36,7 @@ struct Cat {
     }
     if (first == nullptr) first = tensors.begin();
     const int64_t along = wrap_dimension("cat", dim, first->dim());
-    Sizes shape(first->shape());
+    Shape shape(first->shape());
     shape[along] = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       if (is_nothing(tensors[i])) continue;
@@ -44,8 +44,8 @@ struct Cat {
       bool fits = own.size() == shape.rank;
       for (int64_t k = 0; fits && k < shape.rank; ++k) fits = k == along || own[k] == shape[k];
       if (!fits) {
-        throw ValueError("cat(): tensor " + std::to_string(i) + " has shape " + math::text(own) +
-                         ", which differs from " + math::text(first->shape()) +
+        throw ValueError("cat(): tensor " + std::to_string(i) + " has shape " + shape_text(own) +
+                         ", which differs from " + shape_text(first->shape()) +
                          " in more than the size of dimension " + std::to_string(along));
       }
       if (__builtin_add_overflow(shape[along], own[along], &shape[along])) {
@@ -88,18 +88,18 @@ struct Stack {
   static Tensor forward(TensorList tensors, int64_t dim) {
     if (tensors.empty()) throw ValueError("stack(): the list of tensors is empty");
     const IntList own = tensors[0].shape();
-    if (own.size() == TENON_MAX_RANK) throw_rank("stack", TENON_MAX_RANK + 1);
+    kernel::check_rank("stack", own.size() + 1);
     const int64_t along = wrap_dimension("stack", dim, own.size() + 1);
     for (int64_t i = 1; i < tensors.size(); ++i) {
-      if (!same(tensors[i].shape(), own)) {
+      if (!same_shape(tensors[i].shape(), own)) {
         throw ValueError("stack(): tensor " + std::to_string(i) + " has shape " +
-                         math::text(tensors[i].shape()) + ", but tensor 0 has " + math::text(own));
+                         shape_text(tensors[i].shape()) + ", but tensor 0 has " + shape_text(own));
       }
     }
-    Sizes shape(own);
+    Shape shape(own);
     shape.insert(along, tensors.size());
     const Tensor result = empty_tensor(shape, common_dtype(tensors));
-    Sizes strides(result.strides());
+    Shape strides(result.strides());
     const int64_t step = strides[along];
     strides.erase(along);
     for (int64_t i = 0; i < tensors.size() && result.numel() != 0; ++i) {

@@ -1,5 +1,10 @@
 // cumsum.
-#include "reduction.hpp"
+#include <algorithm>
+
+#include <tenon/kernel/isa.hpp>
+#include <tenon/kernel/rows.hpp>
+
+#include "dimensions.hpp"
 
 using namespace tenon;
 using namespace math;
@@ -47,27 +52,21 @@ struct Cumsum {
     const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : i64);
     const Tensor result = empty_tensor(input.shape(), source.dtype());
     if (input.numel() == 0) return result;
-    const IntList shape = input.shape();
-    const int64_t size = shape.empty() ? 1 : shape[along];
-    int64_t inner = 1;
-    for (int64_t i = along + 1; i < shape.size(); ++i) inner *= shape[i];
-    const int64_t outer = input.numel() / (size * inner);
+    const kernel::Lines lines(input.shape(), along);
+    const int64_t size = lines.size, inner = lines.inner;
     const auto run = [&](auto zero, auto sum) {
       using T = decltype(zero);
       const T* in = source.data<T>();
       T* out = result.data<T>();
-      parallel_for(0, outer, std::max<int64_t>(1, kParallelWork / (size * inner)),
-                   [&](int64_t from, int64_t to) {
-                     using Sum = decltype(sum);
-                     int64_t o = from;
-                     for (; inner == 1 && o + 4 <= to; o += 4)
-                       scan_lines<4, Sum>(in + o * size, out + o * size, size);
-                     for (; inner == 1 && o < to; ++o)
-                       scan_lines<1, Sum>(in + o * size, out + o * size, size);
-                     for (; o < to; ++o)
-                       scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size,
-                                         inner);
-                   });
+      kernel::for_rows(lines.outer, size * inner, [&](int64_t from, int64_t to) {
+        using Sum = decltype(sum);
+        int64_t o = from;
+        for (; inner == 1 && o + 4 <= to; o += 4)
+          scan_lines<4, Sum>(in + o * size, out + o * size, size);
+        for (; inner == 1 && o < to; ++o) scan_lines<1, Sum>(in + o * size, out + o * size, size);
+        for (; o < to; ++o)
+          scan_columns<Sum>(in + o * size * inner, out + o * size * inner, size, inner);
+      });
     };
     if (source.dtype() == f32)
       run(float{}, double{});

@@ -7,27 +7,27 @@ using namespace math;
 namespace {
 
 Tensor expand_to(const char* op, const Tensor& input, IntList size) {
-  if (size.size() > TENON_MAX_RANK) throw_rank(op, size.size());
+  kernel::check_rank(op, size.size());
   const int64_t added = size.size() - input.dim();
   if (added < 0) {
-    throw ValueError(std::string(op) + "(): shape " + math::text(input.shape()) +
-                     " has more dimensions than " + math::text(size));
+    throw ValueError(std::string(op) + "(): shape " + shape_text(input.shape()) +
+                     " has more dimensions than " + shape_text(size));
   }
-  Sizes shape(size), strides(size);
+  Shape shape(size), strides(size);
   for (int64_t i = 0; i < size.size(); ++i) {
     const int64_t own = i < added ? 1 : input.shape()[i - added];
     if (size[i] < -1 || (size[i] == -1 && i < added)) {
       throw ValueError(
           std::string(op) + "(): size " + std::to_string(size[i]) + " at dimension " +
-          std::to_string(i) + " of " + math::text(size) +
+          std::to_string(i) + " of " + shape_text(size) +
           (i < added ? " is not allowed for a dimension that is new" : " is negative"));
     }
     if (size[i] == -1) shape[i] = own;
     if (own != 1 && own != shape[i]) {
       throw ValueError(std::string(op) + "(): size " + std::to_string(own) + " at dimension " +
-                       std::to_string(i - added) + " of shape " + math::text(input.shape()) +
+                       std::to_string(i - added) + " of shape " + shape_text(input.shape()) +
                        " does not expand to " + std::to_string(shape[i]) + " in " +
-                       math::text(size) + ": only size 1 expands");
+                       shape_text(size) + ": only size 1 expands");
     }
     strides[i] = i < added || own != shape[i] ? 0 : input.strides()[i - added];
   }

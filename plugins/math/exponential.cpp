@@ -1,8 +1,6 @@
 // Exponentials and logarithms.
 #include <tenon/plugin.hpp>
 
-#include "vector_math.hpp"
-
 namespace {
 
 using namespace tenon;
@@ -13,7 +11,7 @@ struct Exp {
   static constexpr auto schema = "exp(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "e to the power of input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::exp(x); };
+  static constexpr auto element = [](auto x) { return kernel::exp(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * c.result(); }
   static constexpr auto jvp = pointwise;
@@ -23,7 +21,7 @@ struct Exp2 {
   static constexpr auto schema = "exp2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "2 to the power of input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::exp2(x); };
+  static constexpr auto element = [](auto x) { return kernel::exp2(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * c.result() * ln2; }
   static constexpr auto jvp = pointwise;
@@ -33,7 +31,7 @@ struct Expm1 {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::expm1(x); };
+  static constexpr auto element = [](auto x) { return kernel::expm1(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * (c.result() + 1); }
   static constexpr auto jvp = pointwise;
@@ -43,7 +41,7 @@ struct Log {
   static constexpr auto schema = "log(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The natural logarithm; -inf for 0, NaN for negative numbers.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::log(x); };
+  static constexpr auto element = [](auto x) { return kernel::log(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g / c.tensor(0); }
   static constexpr auto jvp = pointwise;
@@ -53,7 +51,7 @@ struct Log2 {
   static constexpr auto schema = "log2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 2.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::log2(x); };
+  static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) * ln2); }
   static constexpr auto jvp = pointwise;
@@ -63,7 +61,7 @@ struct Log10 {
   static constexpr auto schema = "log10(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 10.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::log10(x); };
+  static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) * ln10); }
   static constexpr auto jvp = pointwise;
@@ -73,7 +71,7 @@ struct Log1p {
   static constexpr auto schema = "log1p(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(1 + input), accurate near 0.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::log1p(x); };
+  static constexpr auto element = [](auto x) { return kernel::log1p(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) + 1); }
   static constexpr auto jvp = pointwise;

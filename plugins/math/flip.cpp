@@ -15,7 +15,7 @@ struct Flip {
     const uint32_t mask = dimension_mask("flip", dims, input.dim());
     const Tensor result = empty_tensor(input.shape(), input.dtype());
     if (input.numel() == 0) return result;
-    Sizes strides(input.strides());
+    Shape strides(input.strides());
     int64_t offset = 0;
     for (int64_t i = 0; i < input.dim(); ++i) {
       if ((mask >> i & 1) == 0) continue;

@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/kernel/rows.hpp>
+#include <tenon/kernel/view.hpp>
+
 #include "dimensions.hpp"
 
 using namespace tenon;
@@ -37,28 +40,14 @@ Tensor checked_indices(const char* op, const Tensor& index, int64_t dim, int64_t
 void check_vector(const char* op, const Tensor& index) {
   if (index.dim() > 1) {
     throw IndexError(std::string(op) + "(): the index must be a vector, but its shape is " +
-                     math::text(index.shape()));
+                     shape_text(index.shape()));
   }
 }
-
-// A tensor as outer x size x inner, where `size` is that of the dimension.
-struct Lines {
-  int64_t outer = 1, size = 1, inner = 1;
-  Lines(IntList shape, int64_t dim) {
-    for (int64_t i = 0; i < shape.size(); ++i)
-      (i < dim ? outer : i == dim ? size : inner) *= shape[i];
-  }
-};
 
 Tensor copy_of(const Tensor& input) {
   const Tensor result = empty_tensor(input.shape(), input.dtype());
   copy_elements(result, input);
   return result;
-}
-void check_same_dtype(const char* op, const Tensor& input, const Tensor& source, const char* name) {
-  if (input.dtype() == source.dtype()) return;
-  throw TypeError(std::string(op) + "(): input has dtype " + dtype_text(input.dtype()) + ", but " +
-                  name + " has " + dtype_text(source.dtype()));
 }
 
 // Sums as the dtype defines them: integers wrap, bools are or-ed.
@@ -80,9 +69,9 @@ struct IndexSelect {
     constexpr auto op = "index_select";
     const int64_t at = wrap_dimension(op, dim, input.dim());
     check_vector(op, index);
-    const Lines lines(input.shape(), at);
+    const kernel::Lines lines(input.shape(), at);
     const Tensor indices = checked_indices(op, index, at, lines.size);
-    Sizes shape(input.shape());
+    Shape shape(input.shape());
     if (shape.rank != 0)
       shape[at] = indices.numel();
     else if (indices.numel() != 1)
@@ -134,20 +123,20 @@ struct IndexAdd {
     constexpr auto op = "index_add";
     const int64_t at = wrap_dimension(op, dim, input.dim());
     check_vector(op, index);
-    check_same_dtype(op, input, source, "source");
-    const Lines lines(input.shape(), at);
+    kernel::check_same_dtype(op, "input", input, "source", source);
+    const kernel::Lines lines(input.shape(), at);
     const Tensor indices = checked_indices(op, index, at, lines.size);
-    Sizes wanted(input.shape());
+    Shape wanted(input.shape());
     if (wanted.rank != 0)
       wanted[at] = indices.numel();
     else if (indices.numel() != 1)
       throw IndexError("index_add(): a 0-dim input takes one index, not " +
                        std::to_string(indices.numel()));
-    if (!same(source.shape(), wanted)) {
-      throw ValueError("index_add(): source has shape " + math::text(source.shape()) +
-                       ", but input of shape " + math::text(input.shape()) + " and " +
+    if (!same_shape(source.shape(), wanted)) {
+      throw ValueError("index_add(): source has shape " + shape_text(source.shape()) +
+                       ", but input of shape " + shape_text(input.shape()) + " and " +
                        std::to_string(indices.numel()) + " indices along dimension " +
-                       std::to_string(at) + " take " + math::text(wanted));
+                       std::to_string(at) + " take " + shape_text(wanted));
     }
     const Tensor result = copy_of(input);
     if (source.numel() == 0) return result;
@@ -190,7 +179,7 @@ struct IndexAdd {
 // in order. The other dimensions of the index may be smaller than those of the tensor that it
 // points into.
 struct Places {
-  Sizes shape, strides;  // of the tensor pointed into, contiguous
+  Shape shape, strides;  // of the tensor pointed into, contiguous
   int64_t dim;
 
   template <class Body>
@@ -201,7 +190,8 @@ struct Places {
     const int64_t along = rank == 0 ? 1 : strides[dim];
     int64_t position[TENON_MAX_RANK] = {};
     int64_t base = 0;
-    for (int64_t line = 0, count = product(index_shape) / inner; line < count; ++line) {
+    for (int64_t line = 0, count = kernel::count_elements(index_shape) / inner; line < count;
+         ++line) {
       for (int64_t i = 0; i < inner; ++i) {
         body(line * inner + i, base + i * inner_step + indices[line * inner + i] * along);
       }
@@ -221,9 +211,9 @@ void check_index_shape(const char* op, const Tensor& index, const Tensor& other,
   for (int64_t i = 0; fits && i < index.dim(); ++i)
     fits = i == skip || index.shape()[i] <= other.shape()[i];
   if (fits) return;
-  throw ValueError(std::string(op) + "(): the index has shape " + math::text(index.shape()) +
+  throw ValueError(std::string(op) + "(): the index has shape " + shape_text(index.shape()) +
                    ", which does not lie within " + name + " of shape " +
-                   math::text(other.shape()) +
+                   shape_text(other.shape()) +
                    (skip < 0 ? "" : " outside of dimension " + std::to_string(skip)));
 }
 
@@ -240,7 +230,7 @@ struct Gather {
     const Tensor indices = checked_indices(op, index, at, input.dim() == 0 ? 1 : input.shape()[at]);
     if (result.numel() == 0) return result;
     const Tensor source = contiguous_as(input, input.dtype());
-    const Places places{Sizes(source.shape()), row_major_strides(source.shape()), at};
+    const Places places{Shape(source.shape()), row_major_strides(source.shape()), at};
     visit(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
       const E* from = source.data<E>();
@@ -267,7 +257,7 @@ struct ScatterAdd {
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
     constexpr auto op = "scatter_add";
     const int64_t at = wrap_dimension(op, dim, input.dim());
-    check_same_dtype(op, input, src, "src");
+    kernel::check_same_dtype(op, "input", input, "src", src);
     if (index.numel() != 0) {
       check_index_shape(op, index, input, "input", at);
       check_index_shape(op, index, src, "src", -1);
@@ -277,7 +267,7 @@ struct ScatterAdd {
     if (indices.numel() == 0) return result;
     const Tensor part = alias_tensor(src, index.shape(), src.strides(), 0);
     const Tensor added = contiguous_as(part, part.dtype());
-    const Places places{Sizes(result.shape()), row_major_strides(result.shape()), at};
+    const Places places{Shape(result.shape()), row_major_strides(result.shape()), at};
     visit(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
       const E* from = added.data<E>();
@@ -301,7 +291,7 @@ struct ScatterAdd {
       // Entries of src that no index reads have no part in the result.
       for (int64_t i = 0; i < whole.size(); ++i) {
         if (part.shape()[i] == whole[i]) continue;
-        Sizes shape(part.shape());
+        Shape shape(part.shape());
         shape[i] = whole[i];
         part = slice_backward(part, IntList(shape), i, 0, part.shape()[i], 1);
       }
@@ -328,7 +318,7 @@ struct OneHot {
       throw ValueError("one_hot(): num_classes must be at least 1, but it is " +
                        std::to_string(num_classes));
     }
-    if (input.dim() == TENON_MAX_RANK) throw_rank("one_hot", TENON_MAX_RANK + 1);
+    kernel::check_rank("one_hot", input.dim() + 1);
     check_index_dtype("one_hot", input);
     const Tensor classes = contiguous_as(input, i64);
     const int64_t* from = classes.data<int64_t>();
@@ -338,7 +328,7 @@ struct OneHot {
                          std::to_string(num_classes) + " classes");
       }
     }
-    Sizes shape(input.shape());
+    Shape shape(input.shape());
     shape.push(num_classes);
     const Tensor result = empty_tensor(shape, i64);
     fill_elements(result, 0);

@@ -1,7 +1,5 @@
 // logsumexp.
-#include "extremum_lanes.hpp"
-#include "sum_lanes.hpp"
-#include "vector_math.hpp"
+#include "reduction.hpp"
 
 using namespace tenon;
 using namespace math;
@@ -12,9 +10,9 @@ namespace {
 template <class T>
 struct LogSumKernel {
   using In = T;
-  using Lanes = LaneKernel<ExtremumPolicy<T, true>>;
+  using Lanes = kernel::ExtremumLanes<T, true>;
   struct Total {
-    T largest = worst<T, true>();
+    T largest = kernel::worst<T, true>();
     double sum = 0;
   };
   static constexpr bool ordered = false, wide = true;
@@ -26,39 +24,36 @@ struct LogSumKernel {
   }
   static void merge(Total& total, const Total& other) {
     T largest = total.largest;
-    take_better<true>(largest, other.largest);
+    kernel::take_better<true>(largest, other.largest);
     if (total.sum != 0) total.sum *= relative(total.largest, largest);
     if (other.sum != 0) total.sum += other.sum * relative(other.largest, largest);
     total.largest = largest;
   }
 
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
-                        int64_t stride, Total* totals) {
+  TENON_INLINE static void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
+                                int64_t stride, Total* totals) {
     T terms[kRowBlock];
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
         const T* at = in + from * stride;
-        typename Lanes::Total best;
-        if (stride == 1)
-          Lanes::template add_run<Bytes>(at, block, best);
-        else
-          Lanes::add_strided(at, block, stride, best);
+        const T best = stride == 1 ? kernel::gather_run<Lanes, Bytes, 4096>(at, block)
+                                   : kernel::gather_strided<Lanes>(at, block, stride);
+        const bool finite = best - best == 0;
         // An infinite largest has the last word: its sum is never read.
-        const T center = best.value - best.value == 0 ? best.value : T{0};
+        const T center = finite ? best : T{0};
         for (int64_t i = 0; i < block; ++i) terms[i] = at[i * stride] - center;
-        for (int64_t i = 0; i < block; ++i) terms[i] = vector_math::exp(terms[i]);
-        double sum = 0;
-        LaneKernel<SumPolicy<T>>::template add_run<Bytes>(terms, block, sum);
-        merge(totals[r], Total{best.value, best.value - best.value == 0 ? sum : 1.0});
+        for (int64_t i = 0; i < block; ++i) terms[i] = kernel::exp(terms[i]);
+        const T sum = kernel::gather_run<kernel::SumLanes<T>, Bytes>(terms, block);
+        merge(totals[r], Total{best, finite ? static_cast<double>(sum) : 1.0});
       }
     }
   }
   template <int Bytes>
-  MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
-                           Total* totals) {
-    T largest[kPanel], center[kPanel], sums[kPanel];
+  TENON_INLINE static void columns(const T* in, int64_t, int64_t rows, int64_t row_stride,
+                                   int64_t columns, Total* totals) {
+    T largest[kernel::most_columns], center[kernel::most_columns], sums[kernel::most_columns];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) largest[c] = in[c];
@@ -73,7 +68,7 @@ struct LogSumKernel {
         sums[c] = 0;
       }
       for (int64_t r = 0; r < block; ++r, in += row_stride) {
-        for (int64_t c = 0; c < columns; ++c) sums[c] += vector_math::exp(in[c] - center[c]);
+        for (int64_t c = 0; c < columns; ++c) sums[c] += kernel::exp(in[c] - center[c]);
       }
       for (int64_t c = 0; c < columns; ++c) {
         const bool finite = largest[c] - largest[c] == 0;
@@ -105,17 +100,14 @@ struct Logsumexp {
     const auto run = [&](auto zero) {
       using T = decltype(zero);
       using Kernel = LogSumKernel<T>;
-      T* to = static_cast<T*>(result.view_record().data);
-      reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      T* to = kernel::elements<T>(result);
+      kernel::reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
         const bool finite = total.largest - total.largest == 0;
         to[at] = finite ? static_cast<T>(static_cast<double>(total.largest) + ::log(total.sum))
                         : total.largest;
       });
     };
-    if (source.dtype() == f32)
-      run(float{});
-    else
-      run(double{});
+    kernel::visit<floating_dtypes>(source.dtype(), run);
     return result;
   }
   static Tensor backward(Context& c, const Tensor& g) {

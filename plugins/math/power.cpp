@@ -4,7 +4,6 @@
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
-#include "vector_math.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -14,7 +13,7 @@ using namespace tenon;
 template <class T>
 T power(T base, T exponent) {
   if constexpr (std::is_floating_point_v<T>) {
-    return vector_math::pow(base, exponent);
+    return kernel::pow(base, exponent);
   } else {
     if (exponent < 0) {
       if (base != 1 && base != static_cast<T>(-1)) return 0;

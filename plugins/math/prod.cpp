@@ -7,25 +7,26 @@ using namespace math;
 namespace {
 
 template <class T>
-struct ProductPolicy : PolicyDefaults<T> {
+struct ProductPolicy {
   using In = T;
   using Lane = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
   struct Total {
     Lane value = 1;
   };
-  static constexpr int64_t kBlock = 4096;
+  static constexpr int64_t block_elements = 4096;
+  static constexpr bool separates_nan = false;
   static constexpr Lane identity() { return 1; }
   template <class V, class X>
-  MATH_INLINE void step(V& lanes, const X& elements) {
+  TENON_INLINE static void step(V& lanes, const X& elements) {
     V converted;
-    convert(converted, elements);
+    kernel::convert(converted, elements);
     lanes *= converted;
   }
   template <class V>
-  MATH_INLINE void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {
     lanes *= others;
   }
-  MATH_INLINE void add(Total& total, Lane lane) { total.value *= lane; }
+  TENON_INLINE static void add(Total& total, Lane lane) { total.value *= lane; }
   static void merge(Total& total, const Total& other) { total.value *= other.value; }
 };
 
@@ -82,11 +83,11 @@ struct Prod {
     const DType computed = is_floating(wanted) ? wanted : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
     void* to = result.view_record().data;
-    visit_elements(source.dtype(), [&](auto zero) {
+    kernel::visit<all_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      using Kernel = LaneKernel<ProductPolicy<T>>;
+      using Kernel = kernel::LaneKernel<ProductPolicy<T>>;
       using Out = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
-      reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      kernel::reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
         static_cast<Out*>(to)[at] = static_cast<Out>(total.value);
       });
     });

@@ -6,7 +6,6 @@
 #include <tenon/plugin.hpp>
 
 #include "overwritten.hpp"
-#include "vector_math.hpp"
 
 namespace {
 
@@ -20,20 +19,18 @@ void fill_blocks(const Tensor& result, const Draw& draw) {
   const DType dtype = result.dtype() == f64 ? f64 : f32;
   const bool direct = result.dtype() == dtype && result.is_contiguous();
   const Tensor drawn = direct ? result : empty_tensor(result.shape(), dtype);
-  visit(dtype, [&](auto zero) {
+  kernel::visit<floating_dtypes>(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_floating_point_v<T>) {
-      T* to = drawn.template data<T>();
-      const int64_t count = drawn.numel();
-      parallel_for(0, (count + block - 1) / block, 64, [&](int64_t begin, int64_t end) {
-        double values[block];
-        for (int64_t first = begin * block; first < end * block && first < count; first += block) {
-          draw(first, values);
-          const int64_t n = std::min(block, count - first);
-          for (int64_t i = 0; i < n; ++i) to[first + i] = static_cast<T>(values[i]);
-        }
-      });
-    }
+    T* to = drawn.template data<T>();
+    const int64_t count = drawn.numel();
+    parallel_for(0, (count + block - 1) / block, 64, [&](int64_t begin, int64_t end) {
+      double values[block];
+      for (int64_t first = begin * block; first < end * block && first < count; first += block) {
+        draw(first, values);
+        const int64_t n = std::min(block, count - first);
+        for (int64_t i = 0; i < n; ++i) to[first + i] = static_cast<T>(values[i]);
+      }
+    });
   });
   if (!direct) copy_elements(result, drawn);
 }
@@ -74,10 +71,9 @@ Tensor fill_normal(const Tensor& result, double mean, double deviation) {
       angle[i] = turn * draws.uniform(first + 2 * i + 1);
     }
     for (int64_t i = 0; i < half; ++i)
-      radius[i] = deviation * std::sqrt(-2 * vector_math::log(radius[i]));
-    for (int64_t i = 0; i < half; ++i) values[i] = mean + radius[i] * vector_math::cos(angle[i]);
-    for (int64_t i = 0; i < half; ++i)
-      values[half + i] = mean + radius[i] * vector_math::sin(angle[i]);
+      radius[i] = deviation * std::sqrt(-2 * kernel::log(radius[i]));
+    for (int64_t i = 0; i < half; ++i) values[i] = mean + radius[i] * kernel::cos(angle[i]);
+    for (int64_t i = 0; i < half; ++i) values[half + i] = mean + radius[i] * kernel::sin(angle[i]);
   });
   return result;
 }

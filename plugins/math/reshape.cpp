@@ -7,21 +7,21 @@ using namespace math;
 namespace {
 
 // The wanted sizes with -1 worked out.
-Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
-  if (wanted.size() > TENON_MAX_RANK) throw_rank(op, wanted.size());
-  Sizes shape(wanted);
+Shape resolve(const char* op, const Tensor& input, IntList wanted) {
+  kernel::check_rank(op, wanted.size());
+  Shape shape(wanted);
   int64_t inferred = -1, known = 1;
   bool fits = true;
   for (int64_t i = 0; i < shape.rank; ++i) {
     if (shape[i] == -1) {
       if (inferred >= 0) {
         throw ValueError(std::string(op) + "(): only one size may be -1, but the shape is " +
-                         math::text(wanted));
+                         shape_text(wanted));
       }
       inferred = i;
     } else if (shape[i] < 0) {
       throw ValueError(std::string(op) + "(): size " + std::to_string(shape[i]) + " at dimension " +
-                       std::to_string(i) + " of " + math::text(wanted) + " is negative");
+                       std::to_string(i) + " of " + shape_text(wanted) + " is negative");
     } else {
       fits &= !__builtin_mul_overflow(known, shape[i], &known);
     }
@@ -30,7 +30,7 @@ Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
   if (fits && inferred >= 0) {
     if (known == 0) {
       throw ValueError(std::string(op) + "(): the size for -1 is not determined by " +
-                       math::text(wanted) + ", as another size is 0");
+                       shape_text(wanted) + ", as another size is 0");
     }
     shape[inferred] = count / known;
     fits = count % known == 0;
@@ -38,17 +38,17 @@ Sizes resolve(const char* op, const Tensor& input, IntList wanted) {
     fits = known == count;
   }
   if (!fits) {
-    throw ValueError(std::string(op) + "(): shape " + math::text(wanted) + " does not fit the " +
-                     std::to_string(count) + " elements of shape " + math::text(input.shape()));
+    throw ValueError(std::string(op) + "(): shape " + shape_text(wanted) + " does not fit the " +
+                     std::to_string(count) + " elements of shape " + shape_text(input.shape()));
   }
   return shape;
 }
 
 // Strides under which the same memory has another shape of as many elements; false when there are
 // none.
-bool view_strides(IntList from, IntList from_strides, IntList to, Sizes& strides) {
+bool view_strides(IntList from, IntList from_strides, IntList to, Shape& strides) {
   // Runs of dimensions that lie in memory like one, the last first.
-  Sizes sizes, steps;
+  Shape sizes, steps;
   for (int64_t i = from.size() - 1; i >= 0; --i) {
     if (from[i] == 1) continue;
     const int64_t last = sizes.rank - 1;
@@ -60,7 +60,7 @@ bool view_strides(IntList from, IntList from_strides, IntList to, Sizes& strides
     }
   }
   // Each new dimension must divide what is left of a run.
-  strides = Sizes(to);
+  strides = Shape(to);
   int64_t run = 0, covered = 1;
   for (int64_t i = to.size() - 1; i >= 0; --i) {
     if (to[i] == 1) {
@@ -79,7 +79,7 @@ bool view_strides(IntList from, IntList from_strides, IntList to, Sizes& strides
 }
 
 // The common case in one pass: dense, every size given, none of them 0.
-bool dense_strides(const Tensor& input, IntList wanted, Sizes& strides) {
+bool dense_strides(const Tensor& input, IntList wanted, Shape& strides) {
   if (!input.is_contiguous() || wanted.size() > TENON_MAX_RANK) return false;
   strides.rank = wanted.size();
   int64_t count = 1;
@@ -92,18 +92,18 @@ bool dense_strides(const Tensor& input, IntList wanted, Sizes& strides) {
 }
 
 Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_copy) {
-  Sizes dense;
+  Shape dense;
   if (dense_strides(input, wanted, dense)) return alias_tensor(input, wanted, dense, 0);
-  const Sizes shape = resolve(op, input, wanted);
+  const Shape shape = resolve(op, input, wanted);
   if (input.is_contiguous()) return alias_tensor(input, shape, row_major_strides(shape), 0);
-  Sizes strides;
+  Shape strides;
   if (view_strides(input.shape(), input.strides(), shape, strides)) {
     return alias_tensor(input, shape, strides, 0);
   }
   if (!may_copy) {
-    throw ValueError(std::string(op) + "(): a tensor of shape " + math::text(input.shape()) +
-                     " and strides " + math::text(input.strides()) + " cannot be seen as " +
-                     math::text(shape) + " without copying: use reshape");
+    throw ValueError(std::string(op) + "(): a tensor of shape " + shape_text(input.shape()) +
+                     " and strides " + shape_text(input.strides()) + " cannot be seen as " +
+                     shape_text(shape) + " without copying: use reshape");
   }
   const Tensor result = empty_tensor(shape, input.dtype());
   copy_elements(alias_tensor(result, input.shape(), row_major_strides(input.shape()), 0), input);
@@ -148,10 +148,10 @@ struct Flatten {
     if (start > end) {
       throw ValueError("flatten(): start_dim " + std::to_string(start_dim) +
                        " comes after end_dim " + std::to_string(end_dim) + " in shape " +
-                       math::text(input.shape()));
+                       shape_text(input.shape()));
     }
     if (start == end && input.dim() != 0) return input;
-    Sizes shape;
+    Shape shape;
     int64_t joined = 1;
     for (int64_t i = 0; i < input.dim(); ++i) {
       if (i < start || i > end) {

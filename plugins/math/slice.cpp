@@ -29,7 +29,7 @@ Tensor slice_view(const char* op, const Tensor& input, int64_t dim, std::optiona
   };
   const int64_t from = start ? bound(*start) : 0;
   const int64_t to = std::max(from, end ? bound(*end) : size);
-  Sizes shape(input.shape()), strides(input.strides());
+  Shape shape(input.shape()), strides(input.strides());
   // Not (to - from + step - 1) / step, which may overflow.
   shape[at] = to == from ? 0 : (to - from - 1) / step + 1;
   const int64_t offset = shape[at] == 0 ? 0 : from * strides[at];
@@ -40,7 +40,7 @@ Tensor slice_view(const char* op, const Tensor& input, int64_t dim, std::optiona
 Tensor select_view(const char* op, const Tensor& input, int64_t dim, int64_t index) {
   check_rank(op, input);
   const int64_t at = wrap_dimension(op, dim, input.dim());
-  Sizes shape(input.shape()), strides(input.strides());
+  Shape shape(input.shape()), strides(input.strides());
   const int64_t size = shape[at];
   if (index < -size || index >= size) {
     throw IndexError(std::string(op) + "(): index " + std::to_string(index) +
@@ -71,7 +71,7 @@ Tensor narrow_view(const char* op, const Tensor& input, int64_t dim, int64_t sta
                      std::to_string(length) + " reach beyond dimension " + std::to_string(at) +
                      " with size " + std::to_string(size));
   }
-  Sizes shape(input.shape());
+  Shape shape(input.shape());
   shape[at] = length;
   return alias_tensor(input, shape, input.strides(), length == 0 ? 0 : from * input.strides()[at]);
 }
@@ -82,9 +82,9 @@ Tensor copy_of(const Tensor& input) {
   return result;
 }
 void write_part(const char* op, const Tensor& part, const Tensor& src) {
-  if (!same(part.shape(), src.shape())) {
-    throw ValueError(std::string(op) + "(): src has shape " + math::text(src.shape()) +
-                     ", but the part to write has " + math::text(part.shape()));
+  if (!same_shape(part.shape(), src.shape())) {
+    throw ValueError(std::string(op) + "(): src has shape " + shape_text(src.shape()) +
+                     ", but the part to write has " + shape_text(part.shape()));
   }
   copy_elements(part, src);
 }

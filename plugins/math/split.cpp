@@ -7,7 +7,7 @@ using namespace math;
 namespace {
 
 Tensor part(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
-  Sizes shape(input.shape());
+  Shape shape(input.shape());
   shape[dim] = length;
   return alias_tensor(input, shape, input.strides(),
                       length == 0 ? 0 : start * input.strides()[dim]);
@@ -61,7 +61,7 @@ struct Split {
     for (const int64_t length : split_size)
       overflows |= __builtin_add_overflow(total, length, &total);
     if (overflows || total != size) {
-      throw ValueError("split(): the sizes " + math::text(split_size) + " add up to " +
+      throw ValueError("split(): the sizes " + shape_text(split_size) + " add up to " +
                        (overflows ? "more than can be addressed" : std::to_string(total)) +
                        ", but dimension " + std::to_string(at) + " has size " +
                        std::to_string(size));
@@ -101,7 +101,7 @@ struct Unbind {
   static constexpr auto jvp = JvpKind::linear;
   static std::vector<Tensor> forward(const Tensor& input, int64_t dim) {
     const int64_t at = dimension_of("unbind", input, dim);
-    Sizes shape(input.shape()), strides(input.strides());
+    Shape shape(input.shape()), strides(input.strides());
     shape.erase(at);
     strides.erase(at);
     check_count("unbind", input.shape()[at]);

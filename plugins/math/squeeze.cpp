@@ -13,7 +13,7 @@ struct Squeeze {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, std::optional<int64_t> dim) {
     const int64_t only = dim ? wrap_dimension("squeeze", *dim, input.dim()) : -1;
-    Sizes shape, strides;
+    Shape shape, strides;
     for (int64_t i = 0; i < input.dim(); ++i) {
       if (input.shape()[i] == 1 && (only < 0 || only == i)) continue;
       shape.push(input.shape()[i]);
@@ -37,9 +37,9 @@ struct Unsqueeze {
                        " dimensions (expected " + std::to_string(-rank - 1) + " to " +
                        std::to_string(rank) + ")");
     }
-    if (rank == TENON_MAX_RANK) throw_rank("unsqueeze", rank + 1);
+    kernel::check_rank("unsqueeze", rank + 1);
     const int64_t at = dim < 0 ? dim + rank + 1 : dim;
-    Sizes shape(input.shape()), strides(input.strides());
+    Shape shape(input.shape()), strides(input.strides());
     strides.insert(at, at < rank ? shape[at] * strides[at] : 1);
     shape.insert(at, 1);
     return alias_tensor(input, shape, strides, 0);

@@ -1,26 +1,30 @@
 // sum, mean and sum_to_size.
-#include "sum_lanes.hpp"
+#include "reduction.hpp"
 
 using namespace tenon;
 using namespace math;
 
 namespace {
 
+// The total as a number: unsigned ones stand for wrapped integers.
+double number(double total) { return total; }
+int64_t number(uint64_t total) { return static_cast<int64_t>(total); }
+
 // Sums `input` into `result`, whose dtype is f32, f64 or i64; divides by the extent for a mean.
 void sum_into(const Tensor& input, const Reduction& plan, bool average, const Tensor& result) {
   void* data = result.view_record().data;
   const auto divisor = static_cast<double>(plan.extent);
-  visit_elements(input.dtype(), [&](auto zero) {
-    using Kernel = LaneKernel<SumPolicy<decltype(zero)>>;
+  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+    using Kernel = kernel::LaneKernel<kernel::SumPolicy<decltype(zero)>>;
     using Total = typename Kernel::Total;
     const auto run = [&](auto* to) {
       using Out = std::remove_pointer_t<decltype(to)>;
       if (average) {
-        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
+        kernel::reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
           to[at] = static_cast<Out>(static_cast<double>(number(total)) / divisor);
         });
       } else {
-        reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
+        kernel::reduce<Kernel>(input, plan, [=](int64_t at, const Total& total) {
           to[at] = static_cast<Out>(number(total));
         });
       }
@@ -118,10 +122,10 @@ struct SumToSize {
       plan.extent *= shape[i];
     }
     if (!fits) {
-      throw ValueError("sum_to_size(): shape " + math::text(shape) +
-                       " does not come from broadcasting " + math::text(size));
+      throw ValueError("sum_to_size(): shape " + shape_text(shape) +
+                       " does not come from broadcasting " + shape_text(size));
     }
-    plan.shape = Sizes(size);
+    plan.shape = Shape(size);
     const bool sums = plan.mask != 0 && !is_floating(input.dtype());
     const Tensor result = empty_tensor(size, sums ? i64 : input.dtype());
     if (plan.mask == 0)

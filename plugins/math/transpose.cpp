@@ -7,7 +7,7 @@ using namespace math;
 namespace {
 
 Tensor swap_dimensions(const Tensor& input, int64_t a, int64_t b) {
-  Sizes shape(input.shape()), strides(input.strides());
+  Shape shape(input.shape()), strides(input.strides());
   std::swap(shape[a], shape[b]);
   std::swap(strides[a], strides[b]);
   return alias_tensor(input, shape, strides, 0);
@@ -36,7 +36,7 @@ struct T {
   static Tensor forward(const Tensor& input) {
     if (input.dim() > 2) {
       throw ValueError("t(): takes at most 2 dimensions, but the shape is " +
-                       math::text(input.shape()) + ": use transpose or permute");
+                       shape_text(input.shape()) + ": use transpose or permute");
     }
     return input.dim() < 2 ? input : swap_dimensions(input, 0, 1);
   }
@@ -49,12 +49,12 @@ struct Permute {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList dims) {
     if (dims.size() != input.dim()) {
-      throw ValueError("permute(): " + math::text(dims) + " names " + std::to_string(dims.size()) +
-                       " dimensions, but shape " + math::text(input.shape()) + " has " +
+      throw ValueError("permute(): " + shape_text(dims) + " names " + std::to_string(dims.size()) +
+                       " dimensions, but shape " + shape_text(input.shape()) + " has " +
                        std::to_string(input.dim()));
     }
     dimension_mask("permute", dims, input.dim());
-    Sizes shape, strides;
+    Shape shape, strides;
     for (const int64_t dim : dims) {
       const int64_t from = dim < 0 ? dim + input.dim() : dim;
       shape.push(input.shape()[from]);
@@ -64,7 +64,7 @@ struct Permute {
   }
   static Tensor backward(Context& c, const Tensor& g) {
     const auto dims = c.argument<IntList>(1);
-    Sizes inverse(dims);
+    Shape inverse(dims);
     for (int64_t i = 0; i < dims.size(); ++i)
       inverse[dims[i] < 0 ? dims[i] + dims.size() : dims[i]] = i;
     return g.permute(IntList(inverse));

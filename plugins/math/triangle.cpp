@@ -16,7 +16,7 @@ Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lowe
   if (rank < 2) {
     throw ValueError(std::string(op) +
                      "(): takes matrices, at least 2 dimensions, but the shape is " +
-                     math::text(input.shape()));
+                     shape_text(input.shape()));
   }
   const Tensor result = empty_tensor(input.shape(), input.dtype());
   if (input.numel() == 0) return result;

@@ -2,7 +2,6 @@
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
-#include "vector_math.hpp"
 
 namespace {
 
@@ -12,7 +11,7 @@ struct Sin {
   static constexpr auto schema = "sin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The sine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::sin(x); };
+  static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * cos(c.tensor(0)); }
   static constexpr auto jvp = pointwise;
@@ -22,7 +21,7 @@ struct Cos {
   static constexpr auto schema = "cos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The cosine.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::cos(x); };
+  static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return -g * sin(c.tensor(0)); }
   static constexpr auto jvp = pointwise;
@@ -32,7 +31,7 @@ struct Tan {
   static constexpr auto schema = "tan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The tangent.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::tan(x); };
+  static constexpr auto element = [](auto x) { return kernel::tan(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) { return g * (square(c.result()) + 1); }
   static constexpr auto jvp = pointwise;
@@ -43,7 +42,7 @@ struct Asin {
   static constexpr auto doc =
       "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1].";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::asin(x); };
+  static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g * rsqrt(1 - square(c.tensor(0))); }
   static constexpr auto jvp = pointwise;
@@ -53,7 +52,7 @@ struct Acos {
   static constexpr auto schema = "acos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1].";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::acos(x); };
+  static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) {
     return -g * rsqrt(1 - square(c.tensor(0)));
@@ -65,7 +64,7 @@ struct Atan {
   static constexpr auto schema = "atan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi/2, pi/2] whose tangent is input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return vector_math::atan(x); };
+  static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
   static Tensor backward(Context& c, const Tensor& g) { return g / (square(c.tensor(0)) + 1); }
   static constexpr auto jvp = pointwise;
@@ -76,7 +75,7 @@ struct Atan2 {
       "atan2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi, pi] of the point (other, input).";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto y, auto x) { return vector_math::atan2(y, x); };
+  static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
   static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
     const Tensor y = operand_as(c, 0, g.dtype()), x = operand_as(c, 1, g.dtype());

@@ -12,77 +12,64 @@ using Signed = std::conditional_t<
     std::conditional_t<Size == 2, int16_t, std::conditional_t<Size == 4, int32_t, int64_t>>>;
 
 // Integers of one width are zero alike, whatever their sign.
-template <class Body>
-void visit_patterns(DType dtype, const Body& body) {
-  switch (dtype) {
-    case DType::i16:
-      return body(int16_t{});
-    case DType::i32:
-      return body(int32_t{});
-    case DType::i64:
-      return body(int64_t{});
-    case DType::f32:
-      return body(float{});
-    case DType::f64:
-      return body(double{});
-    default:
-      return body(uint8_t{});
-  }
-}
+template <class T>
+using Pattern = std::conditional_t<sizeof(T) == 1, uint8_t, T>;
 
 // Whether some element is (Nonzero) or is not (otherwise) different from 0.
 template <class T, bool Nonzero>
-struct FindPolicy : PolicyDefaults<T> {
+struct FindPolicy {
   using In = T;
   using Lane = Signed<sizeof(T)>;
   struct Total {
     bool found = false;
   };
-  static constexpr int64_t kBlock = 1 << 16;
+  static constexpr int64_t block_elements = 1 << 16;
+  static constexpr bool separates_nan = false;
   static constexpr Lane identity() { return 0; }
   template <class V, class X>
-  MATH_INLINE void step(V& lanes, const X& elements) {
+  TENON_INLINE static void step(V& lanes, const X& elements) {
     V found;
     if constexpr (Nonzero)
-      convert(found, elements != 0);
+      kernel::convert(found, elements != 0);
     else
-      convert(found, elements == 0);
+      kernel::convert(found, elements == 0);
     lanes |= found;
   }
   template <class V>
-  MATH_INLINE void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {
     lanes |= others;
   }
-  MATH_INLINE void add(Total& total, Lane lane) { total.found |= lane != 0; }
+  TENON_INLINE static void add(Total& total, Lane lane) { total.found |= lane != 0; }
   static void merge(Total& total, const Total& other) { total.found |= other.found; }
 };
 
 template <class T>
-struct CountPolicy : PolicyDefaults<T> {
+struct CountPolicy {
   using In = T;
   using Lane = Signed<(sizeof(T) < 4 ? 4 : sizeof(T))>;
   using Total = int64_t;
-  static constexpr int64_t kBlock = 1 << 16;
+  static constexpr int64_t block_elements = 1 << 16;
+  static constexpr bool separates_nan = false;
   static constexpr Lane identity() { return 0; }
   template <class V, class X>
-  MATH_INLINE void step(V& lanes, const X& elements) {
+  TENON_INLINE static void step(V& lanes, const X& elements) {
     if constexpr (std::is_arithmetic_v<V>) {
       lanes += elements != 0;
     } else if constexpr (sizeof(T) < sizeof(Lane)) {
       V wide;
-      convert(wide, elements);
+      kernel::convert(wide, elements);
       lanes -= wide != 0;
     } else {
       V mask;  // -1 where true
-      convert(mask, elements != 0);
+      kernel::convert(mask, elements != 0);
       lanes -= mask;
     }
   }
   template <class V>
-  MATH_INLINE void join(V& lanes, const V& others) {
+  TENON_INLINE static void join(V& lanes, const V& others) {
     lanes += others;
   }
-  MATH_INLINE void add(Total& total, Lane lane) { total += lane; }
+  TENON_INLINE static void add(Total& total, Lane lane) { total += lane; }
   static void merge(Total& total, const Total& other) { total += other; }
 };
 
@@ -91,9 +78,9 @@ Tensor find(const char* op, const Tensor& input, std::optional<IntList> dim, boo
   const Reduction plan = plan_reduction(op, input, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, boolean);
   bool* to = result.data<bool>();
-  visit_patterns(input.dtype(), [&](auto zero) {
-    using Kernel = LaneKernel<FindPolicy<decltype(zero), Nonzero>>;
-    reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) {
+  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+    using Kernel = kernel::LaneKernel<FindPolicy<Pattern<decltype(zero)>, Nonzero>>;
+    kernel::reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) {
       to[at] = total.found == Nonzero;
     });
   });
@@ -126,9 +113,9 @@ struct CountNonzero {
     const Reduction plan = plan_reduction("count_nonzero", input, dim, false);
     const Tensor result = empty_tensor(plan.shape, i64);
     int64_t* to = result.data<int64_t>();
-    visit_patterns(input.dtype(), [&](auto zero) {
-      using Kernel = LaneKernel<CountPolicy<decltype(zero)>>;
-      reduce<Kernel>(input, plan, [=](int64_t at, int64_t total) { to[at] = total; });
+    kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+      using Kernel = kernel::LaneKernel<CountPolicy<Pattern<decltype(zero)>>>;
+      kernel::reduce<Kernel>(input, plan, [=](int64_t at, int64_t total) { to[at] = total; });
     });
     return result;
   }

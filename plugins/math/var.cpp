@@ -34,8 +34,8 @@ struct MomentKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
-                        int64_t stride, Total* totals) {
+  TENON_INLINE static void rows(const T* in, int64_t, int64_t rows, int64_t row_step, int64_t count,
+                                int64_t stride, Total* totals) {
     for (int64_t r = 0; r < rows; ++r, in += row_step) {
       for (int64_t from = 0; from < count; from += kRowBlock) {
         const int64_t block = count - from < kRowBlock ? count - from : kRowBlock;
@@ -52,20 +52,20 @@ struct MomentKernel {
   // Adds the deviations from `center` and their squares. In f64, whatever the elements are: in f32
   // the squares would overflow from 1e19 on, and vanish below 1e-23.
   template <int Bytes>
-  MATH_INLINE void add_powers(const T* in, int64_t count, int64_t stride, double center,
-                              double& first, double& second) {
+  TENON_INLINE static void add_powers(const T* in, int64_t count, int64_t stride, double center,
+                                      double& first, double& second) {
     constexpr auto N = static_cast<int64_t>(Bytes / sizeof(double));
-    using V = typename VectorOf<double, Bytes>::type;
-    using In = typename VectorOf<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>::type;
+    using V = kernel::Vector<double, Bytes>;
+    using In = kernel::Vector<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>;
     int64_t i = 0;
     if (stride == 1 && count >= 2 * N) {
       V first_a{}, first_b{}, second_a{}, second_b{}, a, b;
       In x, y;
       for (; i + 2 * N <= count; i += 2 * N) {
-        std::memcpy(&x, in + i, sizeof(x));
-        std::memcpy(&y, in + i + N, sizeof(y));
-        convert(a, x);
-        convert(b, y);
+        __builtin_memcpy(&x, in + i, sizeof(x));
+        __builtin_memcpy(&y, in + i + N, sizeof(y));
+        kernel::convert(a, x);
+        kernel::convert(b, y);
         a -= center;
         b -= center;
         first_a += a;
@@ -86,9 +86,9 @@ struct MomentKernel {
   }
 
   template <int Bytes>
-  MATH_INLINE void columns(const T* in, int64_t, int64_t rows, int64_t row_stride, int64_t columns,
-                           Total* totals) {
-    double center[kPanel], first[kPanel], second[kPanel];
+  TENON_INLINE static void columns(const T* in, int64_t, int64_t rows, int64_t row_stride,
+                                   int64_t columns, Total* totals) {
+    double center[kernel::most_columns], first[kernel::most_columns], second[kernel::most_columns];
     for (int64_t from = 0; from < rows; from += kColumnBlock) {
       const int64_t block = rows - from < kColumnBlock ? rows - from : kColumnBlock;
       for (int64_t c = 0; c < columns; ++c) center[c] = first[c] = second[c] = 0;
@@ -118,16 +118,13 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     using Kernel = MomentKernel<T>;
-    T* to = static_cast<T*>(result.view_record().data);
-    reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
+    T* to = kernel::elements<T>(result);
+    kernel::reduce<Kernel>(source, plan, [=](int64_t at, const typename Kernel::Total& total) {
       const double variance = total.squares / divisor;
       to[at] = static_cast<T>(root ? ::sqrt(variance) : variance);
     });
   };
-  if (source.dtype() == f32)
-    run(float{});
-  else
-    run(double{});
+  kernel::visit<floating_dtypes>(source.dtype(), run);
   return result;
 }
 

@@ -1,7 +1,6 @@
 // Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu,
 // elu.
 #include "common.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -9,7 +8,7 @@ using namespace nn;
 namespace functional = tenon::nn::functional;
 
 template <class T>
-NN_INLINE T constant(double value) {
+TENON_INLINE T constant(double value) {
   return static_cast<T>(value);
 }
 constexpr double kInverseRootTwo = 0.70710678118654752440;    // 1 / sqrt(2)
@@ -20,14 +19,11 @@ struct Gelu {
   static constexpr auto doc =
       "input times the normal distribution function of input, in its exact form.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      return x * T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
-    } else {
-      return x;
-    }
+    return x * T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
   };
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::nn::grad::gelu(g, c.tensor(0));
@@ -39,15 +35,12 @@ struct GeluGrad {
   static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of gelu.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T below = T{0.5} * (T{1} + erf_of(x * constant<T>(kInverseRootTwo)));
-      return g * (below + x * constant<T>(kInverseRootTwoPi) * exp_of(T{-0.5} * x * x));
-    } else {
-      return g;
-    }
+    const T below = T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
+    return g * (below + x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
   };
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
     const Tensor& x = c.tensor(1);
@@ -66,14 +59,11 @@ struct Silu {
   static constexpr auto schema = "nn.functional.silu(Tensor input) -> Tensor";
   static constexpr auto doc = "input times its sigmoid.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      return x / (T{1} + exp_of(-x));
-    } else {
-      return x;
-    }
+    return x / (T{1} + kernel::exp(-x));
   };
   static Tensor backward(Context& c, const Tensor& g) {
     return tenon::nn::grad::silu(g, c.tensor(0));
@@ -85,15 +75,12 @@ struct SiluGrad {
   static constexpr auto schema = "nn.grad.silu(Tensor grad_output, Tensor input) -> Tensor";
   static constexpr auto doc = "The gradient of silu.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
   static constexpr auto element = [](auto g, auto x) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T s = T{1} / (T{1} + exp_of(-x));
-      return g * s * (T{1} + x * (T{1} - s));
-    } else {
-      return g;
-    }
+    const T s = T{1} / (T{1} + kernel::exp(-x));
+    return g * s * (T{1} + x * (T{1} - s));
   };
   static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
     const Tensor& x = c.tensor(1);
@@ -114,16 +101,13 @@ struct Softplus {
   static constexpr auto doc =
       "log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto beta, auto threshold) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T scaled = x * beta;
-      const T soft = log1p_of(exp_of(scaled)) / beta;
-      return scaled > threshold ? x : soft;
-    } else {
-      return x;
-    }
+    const T scaled = x * beta;
+    const T soft = kernel::log1p(kernel::exp(scaled)) / beta;
+    return scaled > threshold ? x : soft;
   };
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor scaled = c.tensor(0) * c.argument<double>(1);
@@ -151,15 +135,12 @@ struct Elu {
   static constexpr auto schema = "nn.functional.elu(Tensor input, float alpha=1) -> Tensor";
   static constexpr auto doc = "input where it is positive, alpha * (exp(input) - 1) elsewhere.";
   static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
   static constexpr auto saves = "input";
   static constexpr auto element = [](auto x, auto alpha) {
     using T = decltype(x);
-    if constexpr (std::is_floating_point_v<T>) {
-      const T curved = alpha * expm1_of(x);
-      return x > T{0} ? x : curved;
-    } else {
-      return x;
-    }
+    const T curved = alpha * kernel::expm1(x);
+    return x > T{0} ? x : curved;
   };
   static Tensor backward(Context& c, const Tensor& g) {
     // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to

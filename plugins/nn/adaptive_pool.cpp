@@ -63,7 +63,7 @@ int64_t window_size(const int64_t* low, const int64_t* high) {
 Tensor average(const char* op, const Tensor& input, IntList output_size) {
   check_pool_input(op, input, output_size.size());
   const Grid grid(op, input.shape(), output_size);
-  Tensor result = tenon::empty_tensor(with_last(input.shape(), output_size).list(), input.dtype());
+  Tensor result = tenon::empty_tensor(with_last(input.shape(), output_size), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor whole = dense(input);
   const int64_t in = grid.in_size(), out = grid.out_size();
@@ -72,7 +72,7 @@ Tensor average(const char* op, const Tensor& input, IntList output_size) {
     const T* from = whole.data<const T>();
     T* to = result.data<T>();
     const int64_t planes = Planes(input.shape(), output_size.size()).planes;
-    tenon::parallel_for(0, planes, plane_grain(in), [&](int64_t begin, int64_t end) {
+    kernel::for_rows(planes, in, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
           T sum = 0;
@@ -158,16 +158,14 @@ struct AdaptiveAvgPoolGrad {
       using T = decltype(zero);
       const T* from = whole.data<const T>();
       T* to = result.data<T>();
-      tenon::parallel_for(
-          0, Planes(input_size, dimensions).planes, plane_grain(in),
-          [&](int64_t begin, int64_t end) {
-            for (int64_t p = begin; p < end; ++p) {
-              grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
-                const T share = from[p * out + position] / static_cast<T>(window_size(low, high));
-                each_element(grid, low, high, [&](int64_t i) { to[p * in + i] += share; });
-              });
-            }
+      kernel::for_rows(Planes(input_size, dimensions).planes, in, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+          grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
+            const T share = from[p * out + position] / static_cast<T>(window_size(low, high));
+            each_element(grid, low, high, [&](int64_t i) { to[p * in + i] += share; });
           });
+        }
+      });
     });
     return result;
   }
@@ -205,8 +203,8 @@ struct AdaptiveMaxPool1dWithIndices {
     check_pool_input("adaptive_max_pool1d", input, 1);
     const Grid grid("adaptive_max_pool1d", input.shape(), output_size);
     const Shape shape = with_last(input.shape(), output_size);
-    Tensor values = tenon::empty_tensor(shape.list(), input.dtype());
-    Tensor indices = tenon::empty_tensor(shape.list(), tenon::i64);
+    Tensor values = tenon::empty_tensor(shape, input.dtype());
+    Tensor indices = tenon::empty_tensor(shape, tenon::i64);
     if (values.numel() == 0) return {std::move(values), std::move(indices)};
     const Tensor whole = dense(input);
     const int64_t in = grid.in_size(), out = grid.out_size();
@@ -215,20 +213,19 @@ struct AdaptiveMaxPool1dWithIndices {
       const T* from = whole.data<const T>();
       T* to = values.data<T>();
       auto* at = indices.data<int64_t>();
-      tenon::parallel_for(
-          0, Planes(input.shape(), 1).planes, plane_grain(in), [&](int64_t begin, int64_t end) {
-            for (int64_t p = begin; p < end; ++p) {
-              grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
-                int64_t best = low[2];
-                for (int64_t i = low[2]; i < high[2]; ++i) {
-                  const T value = from[p * in + i];
-                  if (value > from[p * in + best] || value != value) best = i;
-                }
-                to[p * out + position] = from[p * in + best];
-                at[p * out + position] = best;
-              });
+      kernel::for_rows(Planes(input.shape(), 1).planes, in, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+          grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
+            int64_t best = low[2];
+            for (int64_t i = low[2]; i < high[2]; ++i) {
+              const T value = from[p * in + i];
+              if (value > from[p * in + best] || value != value) best = i;
             }
+            to[p * out + position] = from[p * in + best];
+            at[p * out + position] = best;
           });
+        }
+      });
     });
     return {std::move(values), std::move(indices)};
   }

@@ -24,7 +24,7 @@ struct Window {
 template <class Body>
 void each_window(const Windows& w, int64_t planes, bool count_padding, const Body& body) {
   const int64_t work = w.out[0] * w.out[1] * w.kernel[0] * w.kernel[1];
-  tenon::parallel_for(0, planes, plane_grain(work), [&](int64_t begin, int64_t end) {
+  kernel::for_rows(planes, work, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       for (int64_t y = 0; y < w.out[0]; ++y) {
         for (int64_t x = 0; x < w.out[1]; ++x)
@@ -47,8 +47,7 @@ struct AvgPool2d {
     check_pool_input("avg_pool2d", input, 2);
     const Windows windows("avg_pool2d", input.shape(), kernel_size, stride, padding, std::nullopt,
                           ceil_mode);
-    Tensor result =
-        tenon::empty_tensor(with_last(input.shape(), {windows.out, 2}).list(), input.dtype());
+    Tensor result = tenon::empty_tensor(with_last(input.shape(), {windows.out, 2}), input.dtype());
     if (result.numel() == 0) return result;
     const Tensor whole = dense(input);
     const int64_t in = windows.in[0] * windows.in[1], out = windows.out[0] * windows.out[1];
@@ -93,11 +92,8 @@ struct AvgPool2dGrad {
     }
     const Windows windows("avg_pool2d", input_size, kernel_size, stride, padding, std::nullopt,
                           ceil_mode);
-    const Shape wanted = with_last(input_size, {windows.out, 2});
-    if (!std::equal(wanted.list().begin(), wanted.list().end(), grad_output.shape().begin())) {
-      throw tenon::ValueError("avg_pool2d(): 'grad_output' must have shape " +
-                              shape_text(wanted.list()) + ", got " + shape_text(grad_output));
-    }
+    kernel::check_shape("avg_pool2d", "grad_output", grad_output,
+                        with_last(input_size, {windows.out, 2}));
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
     tenon::fill_elements(result, 0);
     if (result.numel() == 0) return result;

@@ -1,10 +1,12 @@
 // What the ops of this plugin share: refusals, reductions by name, shapes.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
+#include <tenon/kernel/check.hpp>
+#include <tenon/kernel/rows.hpp>
+#include <tenon/kernel/view.hpp>
 #include <tenon/plugin.hpp>
 
 namespace nn {
@@ -15,27 +17,16 @@ using tenon::IntList;
 using tenon::Tensor;
 using tenon::TensorList;
 
-std::string shape_text(IntList shape);
-inline std::string shape_text(const Tensor& tensor) { return shape_text(tensor.shape()); }
-
-[[noreturn]] void throw_floating(const char* op, const char* name, DType dtype);
-inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
-  if (__builtin_expect(!tenon::is_floating(tensor.dtype()), 0))
-    throw_floating(op, name, tensor.dtype());
-}
-[[noreturn]] void throw_same_dtype(const char* op, const char* a_name, DType a, const char* b_name,
-                                   DType b);
-inline void check_same_dtype(const char* op, const char* a_name, const Tensor& a,
-                             const char* b_name, const Tensor& b) {
-  if (__builtin_expect(a.dtype() != b.dtype(), 0))
-    throw_same_dtype(op, a_name, a.dtype(), b_name, b.dtype());
-}
+namespace kernel = tenon::kernel;
+using kernel::check_floating, kernel::check_same_dtype;
+using kernel::Shape, kernel::shape_text;
 
 // What strides, dilations and windows may be: products and sums of a few of them stay in range.
 inline constexpr int64_t largest_setting = INT32_MAX;
-[[noreturn]] void throw_setting(const char* op, const char* name, int64_t value);
-inline void check_setting(const char* op, const char* name, int64_t value) {
-  if (__builtin_expect(value > largest_setting, 0)) throw_setting(op, name, value);
+[[noreturn]] void throw_setting(const char* op, const char* name, int64_t value, int64_t least);
+inline void check_setting(const char* op, const char* name, int64_t value, int64_t least) {
+  if (__builtin_expect(value < least || value > largest_setting, 0))
+    throw_setting(op, name, value, least);
 }
 
 enum class Reduction { none, mean, sum };
@@ -46,39 +37,9 @@ inline Tensor reduce(const Tensor& losses, Reduction reduction) {
                                         : losses.sum();
 }
 
-// A shape under construction, without the heap.
-struct Shape {
-  std::array<int64_t, TENON_MAX_RANK> sizes{};
-  int64_t rank = 0;
-
-  Shape() = default;
-  explicit Shape(IntList list) : rank(list.size()) {
-    for (int64_t i = 0; i < rank; ++i) (*this)[i] = list[i];
-  }
-  int64_t& operator[](int64_t i) { return sizes[static_cast<size_t>(i)]; }
-  int64_t operator[](int64_t i) const { return sizes[static_cast<size_t>(i)]; }
-  void push(int64_t size) { (*this)[rank++] = size; }
-  IntList list() const { return {sizes.data(), rank}; }
-  int64_t count() const {
-    int64_t product = 1;
-    for (int64_t i = 0; i < rank; ++i) product *= (*this)[i];
-    return product;
-  }
-};
-
-// Row-major strides.
-inline Shape dense_strides(IntList shape) {
-  Shape strides(shape);
-  int64_t stride = 1;
-  for (int64_t i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
 // A contiguous tensor's storage under another shape. For kernels.
 inline Tensor reshaped(const Tensor& tensor, IntList shape) {
-  return tenon::alias_tensor(tensor, shape, dense_strides(shape).list(), 0);
+  return tenon::alias_tensor(tensor, shape, kernel::row_major_strides(shape), 0);
 }
 
 // The tensor itself or a contiguous copy of it.
@@ -87,11 +48,7 @@ inline Tensor dense(const Tensor& tensor) { return tenon::contiguous_as(tensor, 
 // Calls body(T{}) for a floating dtype.
 template <class Body>
 void visit_floating(DType dtype, Body&& body) {
-  if (dtype == tenon::f32) {
-    body(float{});
-  } else {
-    body(double{});
-  }
+  kernel::visit<tenon::floating_dtypes>(dtype, body);
 }
 
 // An undefined tangent adds nothing.

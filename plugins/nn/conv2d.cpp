@@ -21,7 +21,7 @@ struct Geometry {
   Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
            IntList paddings, IntList dilations, int64_t group_count)
       : op(op_name), groups(group_count), batched(input.size() == 4) {
-    if (!tenon::is_floating(dtype)) throw_floating(op, "input", dtype);
+    check_floating(op, "input", dtype);
     if (input.size() != 3 && input.size() != 4) {
       refuse("'input' must have shape [N, C, H, W] or [C, H, W], got " + shape_text(input));
     }
@@ -33,12 +33,9 @@ struct Geometry {
       stride[i] = strides[i];
       padding[i] = paddings[i];
       dilation[i] = dilations[i];
-      if (stride[i] < 1) refuse("stride must be positive, got " + std::to_string(stride[i]));
-      if (dilation[i] < 1) refuse("dilation must be positive, got " + std::to_string(dilation[i]));
-      if (padding[i] < 0) refuse("padding must not be negative, got " + std::to_string(padding[i]));
-      check_setting(op, "stride", stride[i]);
-      check_setting(op, "dilation", dilation[i]);
-      check_setting(op, "padding", padding[i]);
+      check_setting(op, "stride", stride[i], 1);
+      check_setting(op, "dilation", dilation[i], 1);
+      check_setting(op, "padding", padding[i], 0);
     }
     const int64_t* size = input.data() + (batched ? 1 : 0);
     batch = batched ? input[0] : 1;
@@ -59,8 +56,8 @@ struct Geometry {
     }
     if (kernel_height < 1 || kernel_width < 1)
       refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
-    check_setting(op, "the kernel height", kernel_height);
-    check_setting(op, "the kernel width", kernel_width);
+    check_setting(op, "the kernel height", kernel_height, 1);
+    check_setting(op, "the kernel width", kernel_width, 1);
     out_height = out_size(height, kernel_height, 0, input);
     out_width = out_size(width, kernel_width, 1, input);
   }
@@ -106,13 +103,7 @@ struct Geometry {
   }
 
   void check_output(const Tensor& grad_output) const {
-    const Shape wanted = output_shape();
-    const IntList found = grad_output.shape();
-    if (found.size() != wanted.rank ||
-        !std::equal(found.begin(), found.end(), wanted.list().begin())) {
-      refuse("'grad_output' must have shape " + shape_text(wanted.list()) + ", got " +
-             shape_text(grad_output));
-    }
+    kernel::check_shape(op, "grad_output", grad_output, output_shape());
   }
 };
 
@@ -188,23 +179,18 @@ Tensor transposed(const Tensor& tensor) {
   return tenon::alias_tensor(tensor, {shape.data(), 2}, {strides.data(), 2}, 0);
 }
 
-template <class T>
-T* elements(const Tensor& tensor) {
-  return static_cast<T*>(tensor.view_record().data);
-}
-
 // The unfolded input of sample n and group g: in `columns`, or where it lies.
 template <class T>
 Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
                 const Tensor& columns) {
   const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
   if (k.is_pointwise()) return matrix(input, k.depth(), k.positions(), offset);
-  unfold(k, elements<const T>(input) + offset, elements<T>(columns));
+  unfold(k, kernel::elements<const T>(input) + offset, kernel::elements<T>(columns));
   return columns;
 }
 
 Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  Tensor result = tenon::empty_tensor(k.output_shape().list(), input.dtype());
+  Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
   visit_floating(input.dtype(), [&](auto zero) {
@@ -222,8 +208,8 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
                     matrix(result, k.group_features(), k.positions(), first * k.positions()));
         }
         if (!b.defined()) continue;
-        const T* shift = elements<const T>(b);
-        T* plane = elements<T>(result) + n * k.features * k.positions();
+        const T* shift = kernel::elements<const T>(b);
+        T* plane = kernel::elements<T>(result) + n * k.features * k.positions();
         for (int64_t f = 0; f < k.features; ++f, plane += k.positions()) {
           for (int64_t i = 0; i < k.positions(); ++i) plane[i] += shift[f];
         }
@@ -234,7 +220,7 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
 }
 
 Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& grad_output) {
-  Tensor result = tenon::empty_tensor(k.input_shape().list(), weight.dtype());
+  Tensor result = tenon::empty_tensor(k.input_shape(), weight.dtype());
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
   const Tensor w = dense(weight), go = dense(grad_output);
@@ -256,7 +242,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
             tenon::mm(group, rows, matrix(result, k.depth(), k.positions(), offset));
           } else {
             tenon::mm(group, rows, columns);
-            fold(k, elements<const T>(columns), elements<T>(result) + offset);
+            fold(k, kernel::elements<const T>(columns), kernel::elements<T>(result) + offset);
           }
         }
       }
@@ -289,15 +275,15 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
           const Tensor rows = matrix(go, k.group_features(), k.positions(),
                                      (n * k.features + g * k.group_features()) * k.positions());
           tenon::mm(rows, transposed(unfolded<T>(k, x, n, g, columns)), product);
-          const T* from = elements<const T>(product);
-          T* to = elements<T>(sums) + n / part * size + g * product.numel();
+          const T* from = kernel::elements<const T>(product);
+          T* to = kernel::elements<T>(sums) + n / part * size + g * product.numel();
           for (int64_t i = 0; i < product.numel(); ++i) to[i] += from[i];
         }
       }
     });
-    T* to = elements<T>(result);
+    T* to = kernel::elements<T>(result);
     for (int64_t p = 0; p < parts; ++p) {
-      const T* from = elements<const T>(sums) + p * size;
+      const T* from = kernel::elements<const T>(sums) + p * size;
       for (int64_t i = 0; i < size; ++i) to[i] += from[i];
     }
   });
@@ -370,7 +356,7 @@ struct Conv2d {
         const Geometry geometry("conv2d", t[2].dtype(), c.tensor(0).shape(), c.tensor(1).shape(),
                                 settings.stride, settings.padding, settings.dilation,
                                 settings.groups);
-        tangent = shift.expand(geometry.output_shape().list());
+        tangent = shift.expand(IntList(geometry.output_shape()));
       }
     }
     return tangent;

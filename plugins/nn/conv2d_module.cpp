@@ -19,10 +19,10 @@ struct Conv2d {
     check_size("Conv2d", "out_channels", out_channels, 1);
     check_size("Conv2d", "groups", groups, 1);
     for (int64_t i = 0; i < 2; ++i) {
-      check_size("Conv2d", "kernel_size", kernel_size[i], 1);
-      check_size("Conv2d", "stride", stride[i], 1);
-      check_size("Conv2d", "padding", padding[i], 0);
-      check_size("Conv2d", "dilation", dilation[i], 1);
+      check_size("Conv2d", "kernel_size", kernel_size[i], 1, largest_setting);
+      check_size("Conv2d", "stride", stride[i], 1, largest_setting);
+      check_size("Conv2d", "padding", padding[i], 0, largest_setting);
+      check_size("Conv2d", "dilation", dilation[i], 1, largest_setting);
     }
     if (in_channels % groups != 0 || out_channels % groups != 0) {
       throw tenon::ValueError("Conv2d: groups must divide in_channels " +

@@ -20,7 +20,7 @@ Tensor class_rows(const Tensor& input) {
   }
   shape.push(input.shape()[1]);
   strides.push(input.strides()[1]);
-  return dense(tenon::alias_tensor(input, shape.list(), strides.list(), 0));
+  return dense(tenon::alias_tensor(input, shape, strides, 0));
 }
 // The way back, without a copy.
 Tensor classes_second(const Tensor& rows, IntList shape) {
@@ -29,13 +29,11 @@ Tensor classes_second(const Tensor& rows, IntList shape) {
   strides.push(rows.strides()[0]);
   strides.push(1);
   for (int64_t i = 1; i + 1 < rows.dim(); ++i) strides.push(rows.strides()[i]);
-  return tenon::alias_tensor(rows, shape, strides.list(), 0);
+  return tenon::alias_tensor(rows, shape, strides, 0);
 }
 
 bool is_probabilities(const Tensor& input, const Tensor& target) {
-  const IntList a = input.shape(), b = target.shape();
-  return tenon::is_floating(target.dtype()) && a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin());
+  return tenon::is_floating(target.dtype()) && kernel::same_shape(input.shape(), target.shape());
 }
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
 // What a mean divides by: the distributions in the scores, also where they have no classes.
@@ -58,7 +56,7 @@ Tensor weighted_target(const Tensor& input, const Tensor& target, const Tensor& 
   if (!weight.defined()) return q;
   Shape shape;
   for (int64_t i = 0; i < input.dim(); ++i) shape.push(i == dim ? weight.numel() : 1);
-  return q * weight.reshape(shape.list());
+  return q * weight.reshape(IntList(shape));
 }
 Tensor probability_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                         std::string_view reduction, double smoothing) {
@@ -168,7 +166,7 @@ struct CrossEntropy {
   template <class T>
   static Tensor loss(const Targets& targets, const Tensor& rows) {
     const int64_t classes = targets.classes, count = targets.count();
-    const T* scores = static_cast<const T*>(rows.view_record().data);
+    const T* scores = kernel::elements<const T>(rows);
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     const T sharp = static_cast<T>(1 - targets.smoothing), share = targets.share<T>();
     // Small runs stay on the stack.
@@ -181,9 +179,9 @@ struct CrossEntropy {
     }
     T* log_sums = maxima + count;
     if (classes > 0) {
-      tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-        run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
-                           log_sums + begin);
+      kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
+        kernel::run<LogSumRows<T>>(scores + begin * classes, end - begin, classes, maxima + begin,
+                                   log_sums + begin);
       });
     }
     return reduce_losses<T>(targets, rows.dtype(), [&](int64_t i) {
@@ -205,8 +203,8 @@ struct CrossEntropy {
 // One block of rows of the gradient: factor * (total * softmax - target).
 template <class T>
 struct GradientRows {
-  NN_INLINE static void run(const T* x, T* to, const int64_t* index, int64_t rows, int64_t classes,
-                            const T* softmax_factors, const T* target_factors) {
+  TENON_INLINE static void run(const T* x, T* to, const int64_t* index, int64_t rows,
+                               int64_t classes, const T* softmax_factors, const T* target_factors) {
     T sums[kBlock];
     const int64_t step = rows_in_block(classes);
     for (int64_t r = 0; r < rows; r += step) {
@@ -331,9 +329,10 @@ struct CrossEntropyGrad {
       softmax_factors[i] = ignored ? T{0} : factor * targets.total<T>(i);
       target_factors[i] = ignored ? T{0} : factor * sharp * targets.weight_of<T>(i);
     }
-    tenon::parallel_for(0, count, row_grain(classes), [&](int64_t begin, int64_t end) {
-      run<GradientRows<T>>(scores + begin * classes, to + begin * classes, targets.index + begin,
-                           end - begin, classes, softmax_factors + begin, target_factors + begin);
+    kernel::for_rows(count, classes, [&](int64_t begin, int64_t end) {
+      kernel::run<GradientRows<T>>(scores + begin * classes, to + begin * classes,
+                                   targets.index + begin, end - begin, classes,
+                                   softmax_factors + begin, target_factors + begin);
       if (share == 0) return;
       for (int64_t i = begin; i < end; ++i) {
         if (targets.index[i] == targets.ignore_index) continue;

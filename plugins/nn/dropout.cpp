@@ -1,6 +1,5 @@
 // dropout: zeroes elements at random and scales the others up.
 #include "common.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -8,8 +7,8 @@ using namespace nn;
 
 template <class T>
 struct FillMask {
-  NN_INLINE static void run(T* to, int64_t begin, int64_t end, tenon::Draws draws,
-                            uint64_t threshold, T scale) {
+  TENON_INLINE static void run(T* to, int64_t begin, int64_t end, tenon::Draws draws,
+                               uint64_t threshold, T scale) {
     TENON_INDEPENDENT
     for (int64_t i = begin; i < end; ++i) to[i] = draws.bits(i) >> 11 >= threshold ? scale : T{0};
   }
@@ -43,7 +42,7 @@ struct Dropout {
         using T = decltype(zero);
         T* to = mask.data<T>();
         tenon::parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-          run<FillMask<T>>(to, begin, end, draws, threshold, static_cast<T>(scale));
+          kernel::run<FillMask<T>>(to, begin, end, draws, threshold, static_cast<T>(scale));
         });
       });
     }

@@ -51,7 +51,7 @@ struct Embedding {
     padding_of(padding_idx, rows);
     Shape shape(input.shape());
     shape.push(table.shape()[1]);
-    Tensor result = tenon::empty_tensor(shape.list(), table.dtype());
+    Tensor result = tenon::empty_tensor(shape, table.dtype());
     const auto bytes = static_cast<size_t>(table.shape()[1] * tenon::element_size(table.dtype()));
     const auto* index = static_cast<const int64_t*>(indices.view_record().data);
     const auto* from = static_cast<const char*>(table.view_record().data);
@@ -110,8 +110,8 @@ struct EmbeddingGrad {
     }
     visit_floating(grad_output.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const T* from = static_cast<const T*>(whole.view_record().data);
-      T* to = static_cast<T*>(result.view_record().data);
+      const T* from = kernel::elements<const T>(whole);
+      T* to = kernel::elements<T>(result);
       // Shared out by columns: every thread sees all indices and writes its own part of each row.
       const int64_t grain = std::max<int64_t>(16, 65536 / std::max<int64_t>(count, 1));
       tenon::parallel_for(0, features, grain, [&](int64_t begin, int64_t end) {

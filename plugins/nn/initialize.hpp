@@ -16,11 +16,14 @@ inline Tensor uniform_parameter(const Tensor& values, int64_t fan_in) {
   return values.uniform_(-bound, bound);
 }
 
-inline void check_size(const char* module, const char* name, int64_t size, int64_t least) {
-  if (size < least) {
-    throw tenon::ValueError(std::string(module) + ": " + name + " must be at least " +
-                            std::to_string(least) + ", got " + std::to_string(size));
-  }
+inline void check_size(const char* module, const char* name, int64_t size, int64_t least,
+                       int64_t most = INT64_MAX) {
+  if (size >= least && size <= most) return;
+  const std::string range = most == INT64_MAX
+                                ? "at least " + std::to_string(least)
+                                : "from " + std::to_string(least) + " to " + std::to_string(most);
+  throw tenon::ValueError(std::string(module) + ": " + name + " must be " + range + ", got " +
+                          std::to_string(size));
 }
 
 // As printed: True, (3, 3).

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/kernel/lanes.hpp>
+
 #include "common.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -24,14 +25,14 @@ struct NormalizeRows {
     return static_cast<T>(1 / (largest * std::sqrt(sum / static_cast<double>(n))));
   }
 
-  NN_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, T* mean, T* rstd,
-                            int64_t rows, int64_t n, T eps) {
+  TENON_INLINE static void run(const T* x, const T* weight, const T* bias, T* y, T* mean, T* rstd,
+                               int64_t rows, int64_t n, T eps) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-      const T middle = lanes_sum(x, n) * share;
+      const T middle = kernel::sum(x, n) * share;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) y[i] = x[i] - middle;
-      T factor = T{1} / std::sqrt(lanes_dot(y, y, n) * share + eps);
+      T factor = T{1} / std::sqrt(kernel::dot(y, y, n) * share + eps);
       if (factor == 0) factor = far_factor(y, n);
       mean[r] = middle;
       rstd[r] = factor;
@@ -52,9 +53,9 @@ struct NormalizeRows {
 // `normal` are scratch rows.
 template <class T>
 struct GradRows {
-  NN_INLINE static void run(const T* g, const T* x, const T* mean, const T* rstd, const T* weight,
-                            T* to, T* to_weight, T* to_bias, T* u, T* normal, int64_t rows,
-                            int64_t n) {
+  TENON_INLINE static void run(const T* g, const T* x, const T* mean, const T* rstd,
+                               const T* weight, T* to, T* to_weight, T* to_bias, T* u, T* normal,
+                               int64_t rows, int64_t n) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, g += n, x += n, to += n) {
       const T middle = mean[r], factor = rstd[r];
@@ -74,7 +75,8 @@ struct GradRows {
           to_bias[i] += g[i];
         }
       }
-      const T along_one = lanes_sum(u, n) * share, along_normal = lanes_dot(u, normal, n) * share;
+      const T along_one = kernel::sum(u, n) * share,
+              along_normal = kernel::dot(u, normal, n) * share;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i)
         to[i] = factor * (u[i] - along_one - normal[i] * along_normal);
@@ -101,11 +103,7 @@ int64_t normalized_count(const Tensor& input, IntList shape) {
 void check_parameter(const char* name, const Tensor& parameter, IntList shape,
                      const Tensor& input) {
   if (!parameter.defined()) return;
-  const IntList found = parameter.shape();
-  if (found.size() != shape.size() || !std::equal(found.begin(), found.end(), shape.begin())) {
-    throw tenon::ValueError(std::string("layer_norm(): '") + name + "' must have shape " +
-                            shape_text(shape) + ", got " + shape_text(parameter));
-  }
+  kernel::check_shape("layer_norm", name, parameter, shape);
   check_same_dtype("layer_norm", "input", input, name, parameter);
 }
 
@@ -169,9 +167,9 @@ struct LayerNorm {
         const T* w = weights.defined() ? weights.data<const T>() : nullptr;
         const T* b = biases.defined() ? biases.data<const T>() : nullptr;
         T *y = result.data<T>(), *means = mean.data<T>(), *rstds = rstd.data<T>();
-        tenon::parallel_for(0, rows, 1 + 32768 / n, [&](int64_t begin, int64_t end) {
-          run<NormalizeRows<T>>(x + begin * n, w, b, y + begin * n, means + begin, rstds + begin,
-                                end - begin, n, static_cast<T>(eps));
+        kernel::for_rows(rows, n, [&](int64_t begin, int64_t end) {
+          kernel::run<NormalizeRows<T>>(x + begin * n, w, b, y + begin * n, means + begin,
+                                        rstds + begin, end - begin, n, static_cast<T>(eps));
         });
       });
     }
@@ -229,10 +227,8 @@ struct LayerNormGrad {
     const int64_t n = normalized_count(input, normalized_shape);
     const int64_t rows = n == 0 ? 0 : input.numel() / n;
     check_parameter("weight", weight, normalized_shape, input);
-    const IntList given = grad_output.shape(), expected = input.shape();
-    if (!std::equal(given.begin(), given.end(), expected.begin(), expected.end()) ||
-        mean.numel() != rows || rstd.numel() != rows || mean.dtype() != input.dtype() ||
-        rstd.dtype() != input.dtype()) {
+    if (!kernel::same_shape(grad_output.shape(), input.shape()) || mean.numel() != rows ||
+        rstd.numel() != rows || mean.dtype() != input.dtype() || rstd.dtype() != input.dtype()) {
       throw tenon::ValueError(
           "layer_norm(): 'grad_output', 'mean' and 'rstd' do not fit 'input' of shape " +
           shape_text(input));
@@ -263,8 +259,8 @@ struct LayerNormGrad {
                         count = std::min(rows, from + block) - from;
           T* own = sums + k * 4 * n;
           // Without a weight nobody asks for its gradient; the sums stay zero.
-          run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n, own,
-                           own + n, own + 2 * n, own + 3 * n, count, n);
+          kernel::run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n,
+                                   own, own + n, own + 2 * n, own + 3 * n, count, n);
         }
       });
       T *to_weight = for_weight.data<T>(), *to_bias = for_bias.data<T>();

@@ -32,7 +32,7 @@ Tensor rows_of(const Tensor& input, int64_t features) {
   for (int64_t i = 0; i + 1 < input.dim(); ++i) rows *= input.shape()[i];
   shape.push(rows);
   shape.push(features);
-  return reshaped(whole, shape.list());
+  return reshaped(whole, shape);
 }
 
 struct Linear {
@@ -60,7 +60,7 @@ struct Linear {
     if (rank == 2) return result;
     Shape full(input.shape());
     full[rank - 1] = out_features;
-    return reshaped(result, full.list());
+    return reshaped(result, full);
   }
 
   static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
@@ -86,7 +86,7 @@ struct Linear {
     if (t[2].defined()) {
       Shape full(c.tensor(0).shape());
       full[full.rank - 1] = c.tensor(1).size(0);
-      tangent = tangent.defined() ? tangent + t[2] : t[2].expand(full.list());
+      tangent = tangent.defined() ? tangent + t[2] : t[2].expand(IntList(full));
     }
     return tangent;
   }

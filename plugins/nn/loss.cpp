@@ -23,7 +23,7 @@ Tensor difference(const char* op, const Tensor& input, const Tensor& target) {
     shape.push(size_a == 1 ? size_b : size_a);
   }
   if (input.dtype() == target.dtype()) return input - target;
-  return input.expand(shape.list()) - target.expand(shape.list());
+  return input.expand(IntList(shape)) - target.expand(IntList(shape));
 }
 
 struct MseLoss {

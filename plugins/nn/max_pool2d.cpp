@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "pooling.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -14,7 +13,8 @@ template <class T>
 struct PoolPlane {
   static constexpr int64_t width = 128;  // windows at a time
 
-  NN_INLINE static void run(const Windows* windows, const T* plane, T* values, int64_t* indices) {
+  TENON_INLINE static void run(const Windows* windows, const T* plane, T* values,
+                               int64_t* indices) {
     const Windows& w = *windows;
     using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as the elements
     T largest[width];
@@ -69,8 +69,8 @@ struct PoolPlane {
     }
   };
   template <class Index>
-  NN_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high,
-                             T* largest, Index* best) {
+  TENON_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high,
+                                T* largest, Index* best) {
     TENON_INDEPENDENT
     for (int64_t x = low; x < high; ++x) {
       const T value = at[x * stride];
@@ -88,8 +88,8 @@ template <class T>
 struct PoolInside {
   static constexpr int64_t width = 128;
 
-  NN_INLINE static void run(const Windows* windows, const int32_t* corners, const T* plane,
-                            T* values, int64_t* indices) {
+  TENON_INLINE static void run(const Windows* windows, const int32_t* corners, const T* plane,
+                               T* values, int64_t* indices) {
     const Windows& w = *windows;
     const int64_t windows_count = w.out[0] * w.out[1];
     T largest[width];
@@ -145,8 +145,8 @@ struct MaxPool2dWithIndices {
     const Windows windows("max_pool2d", input.shape(), kernel_size, stride, padding, dilation,
                           ceil_mode);
     const Shape shape = with_last(input.shape(), {windows.out, 2});
-    Tensor values = tenon::empty_tensor(shape.list(), input.dtype());
-    Tensor indices = tenon::empty_tensor(shape.list(), tenon::i64);
+    Tensor values = tenon::empty_tensor(shape, input.dtype());
+    Tensor indices = tenon::empty_tensor(shape, tenon::i64);
     if (values.numel() == 0) return {std::move(values), std::move(indices)};
     const Tensor whole = dense(input);
     const Planes planes(input.shape(), 2);
@@ -171,12 +171,13 @@ struct MaxPool2dWithIndices {
       T* to = values.data<T>();
       auto* at = indices.data<int64_t>();
       const int64_t work = out * windows.kernel[0] * windows.kernel[1];
-      tenon::parallel_for(0, planes.planes, plane_grain(work), [&](int64_t begin, int64_t end) {
+      kernel::for_rows(planes.planes, work, [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
           if (inside) {
-            run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out, at + p * out);
+            kernel::run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out,
+                                       at + p * out);
           } else {
-            run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
+            kernel::run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
           }
         }
       });
@@ -232,10 +233,9 @@ struct MaxPoolGrad {
   static Tensor forward(const Tensor& grad_output, const Tensor& indices, IntList input_size,
                         int64_t dimensions) {
     check_floating("max_pool", "grad_output", grad_output);
-    const IntList a = grad_output.shape(), b = indices.shape();
-    if (indices.dtype() != tenon::i64 || a.size() != b.size() ||
-        !std::equal(a.begin(), a.end(), b.begin()) || dimensions < 1 ||
-        dimensions > input_size.size() || input_size.size() != a.size() ||
+    const IntList a = grad_output.shape();
+    if (indices.dtype() != tenon::i64 || !kernel::same_shape(a, indices.shape()) ||
+        dimensions < 1 || dimensions > input_size.size() || input_size.size() != a.size() ||
         !std::equal(a.begin(), a.end() - dimensions, input_size.begin())) {
       throw tenon::ValueError("max_pool(): 'grad_output' of shape " + shape_text(grad_output) +
                               " and 'indices' of shape " + shape_text(indices) +
@@ -250,8 +250,8 @@ struct MaxPoolGrad {
       using T = decltype(zero);
       const T* from = g.data<const T>();
       const auto* at = positions.data<const int64_t>();
-      T* to = static_cast<T*>(result.view_record().data);
-      tenon::parallel_for(0, in.planes, plane_grain(out.size), [&](int64_t begin, int64_t end) {
+      T* to = kernel::elements<T>(result);
+      kernel::for_rows(in.planes, out.size, [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
           for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
             if (at[i] == -1) continue;  // a window wholly in the padding

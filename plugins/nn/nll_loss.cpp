@@ -23,7 +23,7 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
   Tensor result;
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* scores = static_cast<const T*>(whole.view_record().data);
+    const T* scores = kernel::elements<const T>(whole);
     const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
     const T sharp = static_cast<T>(1 - smoothing), share = targets.template share<T>();
     result = reduce_losses<T>(targets, input.dtype(), [&](int64_t i) {
@@ -45,11 +45,7 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
 
 void check_gradient_shape(const char* op, const Tensor& grad_output, const Targets& targets) {
   const IntList wanted = targets.reduction == Reduction::none ? targets.target_shape() : IntList();
-  const IntList found = grad_output.shape();
-  if (found.size() != wanted.size() || !std::equal(found.begin(), found.end(), wanted.begin())) {
-    throw tenon::ValueError(std::string(op) + "(): 'grad_output' must have shape " +
-                            shape_text(wanted) + ", got " + shape_text(grad_output));
-  }
+  kernel::check_shape(op, "grad_output", grad_output, wanted);
 }
 
 struct NllLoss {
@@ -132,8 +128,8 @@ struct NllLossGrad {
     tenon::fill_elements(result, 0);
     visit_floating(grad_output.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const T* g = static_cast<const T*>(whole.view_record().data);
-      T* to = static_cast<T*>(result.view_record().data);
+      const T* g = kernel::elements<const T>(whole);
+      T* to = kernel::elements<T>(result);
       const T* weights = targets.weights.defined() ? targets.weights.data<const T>() : nullptr;
       const T sharp = static_cast<T>(1 - label_smoothing), share = targets.template share<T>();
       const T scale = targets.template scale<T>();

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "common.hpp"
-#include "vector.hpp"
 
 namespace {
 
@@ -10,7 +9,7 @@ using namespace nn;
 
 // The gradient with decay; without one a parameter that is not finite must not spoil it.
 template <class T>
-NN_INLINE T decayed(T gradient, T parameter, T decay) {
+TENON_INLINE T decayed(T gradient, T parameter, T decay) {
   return decay == 0 ? gradient : gradient + decay * parameter;
 }
 
@@ -19,7 +18,7 @@ struct SgdSettings {
 };
 template <class T>
 struct PlainSgd {
-  NN_INLINE static void run(T* p, const T* g, int64_t n, SgdSettings s) {
+  TENON_INLINE static void run(T* p, const T* g, int64_t n, SgdSettings s) {
     const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
     TENON_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) p[i] -= rate * decayed(g[i], p[i], decay);
@@ -27,7 +26,7 @@ struct PlainSgd {
 };
 template <class T, bool Nesterov>
 struct MomentumSgd {
-  NN_INLINE static void run(T* p, const T* g, T* buffer, int64_t n, SgdSettings s) {
+  TENON_INLINE static void run(T* p, const T* g, T* buffer, int64_t n, SgdSettings s) {
     const T rate = static_cast<T>(s.learning_rate), decay = static_cast<T>(s.weight_decay);
     const T momentum = static_cast<T>(s.momentum), fresh = static_cast<T>(1 - s.dampening);
     TENON_INDEPENDENT
@@ -45,7 +44,7 @@ struct AdamSettings {
 };
 template <class T>
 struct Adam {
-  NN_INLINE static void run(T* p, const T* g, T* first, T* second, int64_t n, AdamSettings s) {
+  TENON_INLINE static void run(T* p, const T* g, T* first, T* second, int64_t n, AdamSettings s) {
     const T step = static_cast<T>(s.step_size), decay = static_cast<T>(s.weight_decay);
     const T keep1 = static_cast<T>(s.beta1), take1 = static_cast<T>(1 - s.beta1);
     const T keep2 = static_cast<T>(s.beta2), take2 = static_cast<T>(1 - s.beta2);
@@ -82,11 +81,7 @@ class Changed {
 };
 
 void check_step(const char* op, const Tensor& parameter, const char* name, const Tensor& other) {
-  const IntList a = parameter.shape(), b = other.shape();
-  if (a.size() != b.size() || !std::equal(a.begin(), a.end(), b.begin())) {
-    throw tenon::ValueError(std::string(op) + "(): '" + name + "' of shape " + shape_text(other) +
-                            " does not fit 'parameter' of shape " + shape_text(parameter));
-  }
+  kernel::check_same_shape(op, name, other, "parameter", parameter);
   check_same_dtype(op, "parameter", parameter, name, other);
 }
 void check_setting(const char* op, const char* name, double value, bool fine, const char* wanted) {
@@ -148,8 +143,8 @@ struct SgdStep {
       visit_floating(parameter.dtype(), [&](auto zero) {
         using T = decltype(zero);
         tenon::parallel_for(0, count, 65536, [&](int64_t begin, int64_t end) {
-          run<PlainSgd<T>>(changed.data<T>() + begin, g.data<const T>() + begin, end - begin,
-                           settings);
+          kernel::run<PlainSgd<T>>(changed.data<T>() + begin, g.data<const T>() + begin,
+                                   end - begin, settings);
         });
       });
     } else {
@@ -160,9 +155,9 @@ struct SgdStep {
           T *p = changed.data<T>() + begin, *b = buffer.data<T>() + begin;
           const T* from = g.data<const T>() + begin;
           if (nesterov) {
-            run<MomentumSgd<T, true>>(p, from, b, end - begin, settings);
+            kernel::run<MomentumSgd<T, true>>(p, from, b, end - begin, settings);
           } else {
-            run<MomentumSgd<T, false>>(p, from, b, end - begin, settings);
+            kernel::run<MomentumSgd<T, false>>(p, from, b, end - begin, settings);
           }
         });
       });
@@ -221,8 +216,9 @@ struct AdamStep {
     visit_floating(parameter.dtype(), [&](auto zero) {
       using T = decltype(zero);
       tenon::parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-        run<Adam<T>>(changed.data<T>() + begin, g.data<const T>() + begin, first.data<T>() + begin,
-                     second.data<T>() + begin, end - begin, settings);
+        kernel::run<Adam<T>>(changed.data<T>() + begin, g.data<const T>() + begin,
+                             first.data<T>() + begin, second.data<T>() + begin, end - begin,
+                             settings);
       });
     });
     changed.write_back();

@@ -34,11 +34,6 @@ inline void check_pool_input(const char* op, const Tensor& input, int64_t dimens
   }
 }
 
-// Planes for one thread.
-inline int64_t plane_grain(int64_t work) {
-  return std::max<int64_t>(1, 32768 / std::max<int64_t>(work, 1));
-}
-
 // The windows of a 2-D pool over an input of shape [..., height, width].
 struct Windows {
   int64_t kernel[2], stride[2], padding[2], dilation[2], in[2], out[2];
@@ -52,22 +47,13 @@ struct Windows {
       padding[i] = paddings[i];
       dilation[i] = dilations ? (*dilations)[i] : 1;
       in[i] = input[input.size() - 2 + i];
-      if (kernel[i] < 1)
-        throw tenon::ValueError(name + "kernel_size must be positive, got " +
-                                std::to_string(kernel[i]));
-      if (stride[i] < 1)
-        throw tenon::ValueError(name + "stride must be positive, got " + std::to_string(stride[i]));
-      if (dilation[i] < 1) {
-        throw tenon::ValueError(name + "dilation must be positive, got " +
-                                std::to_string(dilation[i]));
-      }
+      check_setting(op, "kernel_size", kernel[i], 1);
+      check_setting(op, "stride", stride[i], 1);
+      check_setting(op, "dilation", dilation[i], 1);
       if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
-        throw tenon::ValueError(name + "padding must be at most half of kernel_size " +
+        throw tenon::ValueError(name + "padding must be from 0 to half of kernel_size " +
                                 std::to_string(kernel[i]) + ", got " + std::to_string(padding[i]));
       }
-      check_setting(op, "kernel_size", kernel[i]);
-      check_setting(op, "stride", stride[i]);
-      check_setting(op, "dilation", dilation[i]);
       // With ceil_mode a window may reach beyond the padding, so that an input smaller than it has
       // one.
       const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 +

@@ -7,18 +7,6 @@ namespace {
 
 using namespace nn;
 
-// A dimension of a contiguous tensor: what lies outside, along and inside of it.
-struct Extent {
-  int64_t outer = 1, n = 1, inner = 1;
-  Extent(const Tensor& tensor, int64_t dim) {
-    const int64_t rank = tensor.dim();
-    if (rank == 0) return;
-    for (int64_t i = 0; i < dim; ++i) outer *= tensor.shape()[i];
-    n = tensor.shape()[dim];
-    for (int64_t i = dim + 1; i < rank; ++i) inner *= tensor.shape()[i];
-  }
-};
-
 template <template <class> class Rows, bool Logarithm>
 Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
   check_floating(op, "input", input);
@@ -26,20 +14,20 @@ Tensor normalize(const char* op, const Tensor& input, int64_t dim) {
   const Tensor whole = dense(input);
   Tensor result = tenon::empty_tensor(input.shape(), input.dtype());
   if (input.numel() == 0) return result;
-  const Extent extent(whole, wrapped);
+  const kernel::Lines lines(whole.shape(), wrapped);
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = whole.data<const T>();
     T* y = result.data<T>();
-    const int64_t n = extent.n, inner = extent.inner;
+    const int64_t n = lines.size, inner = lines.inner;
     if (inner == 1) {
-      tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
-        run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
+      kernel::for_rows(lines.outer, n, [&](int64_t begin, int64_t end) {
+        kernel::run<Rows<T>>(x + begin * n, y + begin * n, end - begin, n);
       });
     } else {
-      tenon::parallel_for(0, extent.outer, row_grain(n * inner), [&](int64_t begin, int64_t end) {
+      kernel::for_rows(lines.outer, n * inner, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          run<SoftmaxColumns<T, Logarithm>>(x + i * n * inner, y + i * n * inner, n, inner);
+          kernel::run<SoftmaxColumns<T, Logarithm>>(x + i * n * inner, y + i * n * inner, n, inner);
         }
       });
     }
@@ -53,13 +41,13 @@ bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& resu
   check_floating(op, "output", result);
   check_same_dtype(op, "grad_output", grad_output, "output", result);
   const Shape a(grad_output.shape()), b(result.shape());
-  if (a.rank != b.rank || !std::equal(a.list().begin(), a.list().end(), b.list().begin())) {
+  if (a.rank != b.rank || !std::equal(a.begin(), a.end(), b.begin())) {
     throw tenon::ValueError(std::string(op) + "(): 'grad_output' of shape " +
                             shape_text(grad_output) + " does not fit 'output' of shape " +
                             shape_text(result));
   }
-  const Extent extent(result, result.wrap_dimension(dim));
-  if (extent.inner != 1) return false;
+  const kernel::Lines lines(result.shape(), result.wrap_dimension(dim));
+  if (lines.inner != 1) return false;
   gradient = tenon::empty_tensor(result.shape(), result.dtype());
   if (gradient.numel() == 0) return true;
   const Tensor g_whole = dense(grad_output), y_whole = dense(result);
@@ -68,9 +56,9 @@ bool gradient_rows(const char* op, const Tensor& grad_output, const Tensor& resu
     const T* g = g_whole.data<const T>();
     const T* y = y_whole.data<const T>();
     T* to = gradient.data<T>();
-    const int64_t n = extent.n;
-    tenon::parallel_for(0, extent.outer, row_grain(n), [&](int64_t begin, int64_t end) {
-      run<Rows<T>>(g + begin * n, y + begin * n, to + begin * n, end - begin, n);
+    const int64_t n = lines.size;
+    kernel::for_rows(lines.outer, n, [&](int64_t begin, int64_t end) {
+      kernel::run<Rows<T>>(g + begin * n, y + begin * n, to + begin * n, end - begin, n);
     });
   });
   return true;

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vector.hpp"
+#include <tenon/kernel/lanes.hpp>
+#include <tenon/plugin.hpp>
 
 namespace nn {
+
+namespace kernel = tenon::kernel;
 
 // Short rows are worked on together, in blocks of this many elements, so that exp runs over long
 // stretches.
@@ -14,35 +17,30 @@ inline constexpr int64_t kBlock = 2048;
 inline int64_t rows_in_block(int64_t n) {
   return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1));
 }
-// Rows for one thread: at least this many elements.
-inline int64_t row_grain(int64_t n) {
-  return std::max<int64_t>(1, 32768 / std::max<int64_t>(n, 1));
-}
-
 // y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
 // when wanted.
 template <class T>
 struct ExpRows {
-  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
+  TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
     if (rows == 1) return run_long(x, y, n, sums, maxima);
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = x + r * n;
       T* to = y + r * n;
-      const T largest = lanes_max(from, n);
+      const T largest = kernel::largest_number(from, n);
       if (maxima != nullptr) maxima[r] = largest;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) to[i] = from[i] - largest;
     }
     TENON_INDEPENDENT
-    for (int64_t i = 0; i < rows * n; ++i) y[i] = exp_of(y[i]);
-    for (int64_t r = 0; r < rows; ++r) sums[r] = lanes_sum(y + r * n, n);
+    for (int64_t i = 0; i < rows * n; ++i) y[i] = kernel::exp(y[i]);
+    for (int64_t r = 0; r < rows; ++r) sums[r] = kernel::sum(y + r * n, n);
   }
 
  private:
   // While exp keeps the processor busy, what comes next is fetched: the row behind this one.
-  NN_INLINE static void run_long(const T* x, T* y, int64_t n, T* sum, T* maximum) {
+  TENON_INLINE static void run_long(const T* x, T* y, int64_t n, T* sum, T* maximum) {
     constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), step = 4 * line;
-    const T largest = lanes_max(x, n);
+    const T largest = kernel::largest_number(x, n);
     if (maximum != nullptr) *maximum = largest;
     T total = 0;
     int64_t i = 0;
@@ -52,11 +50,11 @@ struct ExpRows {
         __builtin_prefetch(y + n + i + k, 1, 2);
       }
       TENON_INDEPENDENT
-      for (int64_t k = 0; k < step; ++k) y[i + k] = exp_of(x[i + k] - largest);
-      total += lanes_sum(y + i, step);
+      for (int64_t k = 0; k < step; ++k) y[i + k] = kernel::exp(x[i + k] - largest);
+      total += kernel::sum(y + i, step);
     }
     for (; i < n; ++i) {
-      y[i] = exp_of(x[i] - largest);
+      y[i] = kernel::exp(x[i] - largest);
       total += y[i];
     }
     *sum = total;
@@ -65,7 +63,7 @@ struct ExpRows {
 
 template <class T>
 struct SoftmaxRows {
-  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
+  TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
     T sums[kBlock];
     const int64_t step = rows_in_block(n);
     for (int64_t r = 0; r < rows; r += step) {
@@ -84,7 +82,7 @@ struct SoftmaxRows {
 // For each row: its largest element and the logarithm of the sum of exp(x - largest).
 template <class T>
 struct LogSumRows {
-  NN_INLINE static void run(const T* x, int64_t rows, int64_t n, T* maxima, T* log_sums) {
+  TENON_INLINE static void run(const T* x, int64_t rows, int64_t n, T* maxima, T* log_sums) {
     T exps[kBlock];
     if (n <= kBlock) {
       const int64_t step = rows_in_block(n);
@@ -95,15 +93,15 @@ struct LogSumRows {
     } else {
       for (int64_t r = 0; r < rows; ++r) {
         const T* from = x + r * n;
-        const T largest = lanes_max(from, n);
+        const T largest = kernel::largest_number(from, n);
         T sum = 0;
         for (int64_t i = 0; i < n; i += kBlock) {
           const int64_t count = std::min(kBlock, n - i);
           for (int64_t k = 0; k < count; k += 64 / static_cast<int64_t>(sizeof(T)))
             __builtin_prefetch(from + n + i + k, 0, 2);
           TENON_INDEPENDENT
-          for (int64_t k = 0; k < count; ++k) exps[k] = exp_of(from[i + k] - largest);
-          sum += lanes_sum(exps, count);
+          for (int64_t k = 0; k < count; ++k) exps[k] = kernel::exp(from[i + k] - largest);
+          sum += kernel::sum(exps, count);
         }
         maxima[r] = largest;
         log_sums[r] = sum;
@@ -115,7 +113,7 @@ struct LogSumRows {
 
 template <class T>
 struct LogSoftmaxRows {
-  NN_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
+  TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n) {
     T maxima[kBlock], log_sums[kBlock];
     const int64_t step = rows_in_block(n);
     for (int64_t r = 0; r < rows; r += step) {
@@ -133,9 +131,9 @@ struct LogSoftmaxRows {
 // (g - sum(g y)) y, and for the logarithm g - sum(g) exp(y).
 template <class T>
 struct SoftmaxGradRows {
-  NN_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
+  TENON_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r, g += n, y += n, to += n) {
-      const T sum = lanes_dot(g, y, n);
+      const T sum = kernel::dot(g, y, n);
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) to[i] = (g[i] - sum) * y[i];
     }
@@ -143,11 +141,11 @@ struct SoftmaxGradRows {
 };
 template <class T>
 struct LogSoftmaxGradRows {
-  NN_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
+  TENON_INLINE static void run(const T* g, const T* y, T* to, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r, g += n, y += n, to += n) {
-      const T sum = lanes_sum(g, n);
+      const T sum = kernel::sum(g, n);
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) to[i] = g[i] - sum * exp_of(y[i]);
+      for (int64_t i = 0; i < n; ++i) to[i] = g[i] - sum * kernel::exp(y[i]);
     }
   }
 };
@@ -156,7 +154,7 @@ struct LogSoftmaxGradRows {
 template <class T, bool Logarithm>
 struct SoftmaxColumns {
   static constexpr int64_t width = 128;
-  NN_INLINE static void run(const T* x, T* y, int64_t n, int64_t inner) {
+  TENON_INLINE static void run(const T* x, T* y, int64_t n, int64_t inner) {
     T largest[width], sums[width];
     for (int64_t from = 0; from < inner; from += width) {
       const int64_t count = std::min(width, inner - from);
@@ -173,7 +171,7 @@ struct SoftmaxColumns {
         T* to = y + j * inner + from;
         TENON_INDEPENDENT
         for (int64_t i = 0; i < count; ++i) {
-          const T shifted = row[i] - largest[i], power = exp_of(shifted);
+          const T shifted = row[i] - largest[i], power = kernel::exp(shifted);
           sums[i] += power;
           to[i] = Logarithm ? shifted : power;
         }

@@ -43,12 +43,10 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
                            "; convert them with to(i64)");
   }
   const Shape wanted = wanted_shape(scores);
-  bool fits = target.dim() == wanted.rank;
-  for (int64_t i = 0; fits && i < wanted.rank; ++i) fits = target.shape()[i] == wanted[i];
-  if (!fits) {
+  if (!kernel::same_shape(target.shape(), wanted)) {
     throw tenon::ValueError(refusal() + ": 'target' of shape " + shape_text(target) +
                             " does not fit 'input' of shape " + shape_text(scores) + ": " +
-                            shape_text(wanted.list()) + " is wanted");
+                            shape_text(wanted) + " is wanted");
   }
   check_smoothing(op, label_smoothing);
   classes = scores[scores.size() == 1 ? 0 : 1];

@@ -21,7 +21,7 @@ struct Targets {
   T weight_of(int64_t i) const {
     const int64_t at = index[i];
     return at == ignore_index  ? T{0}
-           : weights.defined() ? static_cast<const T*>(weights.view_record().data)[at]
+           : weights.defined() ? kernel::elements<const T>(weights)[at]
                                : T{1};
   }
   // What a target's gradient is scaled by: 1 / the sum of weights for a mean, else 1.

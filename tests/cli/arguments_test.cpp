@@ -30,6 +30,40 @@ TEST_SUITE("arguments") {
     CHECK(contains(run_program("why --help").out, "Usage: tenon why [OPTIONS] OP TYPE...\n"));
   }
 
+  TEST_CASE("an empty argument is wrong usage, of every command") {
+    for (const char* arguments : {"run ''",
+                                  "run x.json --evaluate ''",
+                                  "run x.json --plot ''",
+                                  "plan ''",
+                                  "check ''",
+                                  "check math --op ''",
+                                  "check math --check ''",
+                                  "ops ''",
+                                  "overridable ''",
+                                  "signature ''",
+                                  "show ''",
+                                  "why '' Tensor",
+                                  "coverage ''",
+                                  "coverage S --baseline ''",
+                                  "coverage S --config ''",
+                                  "ambiguities --config ''",
+                                  "new ''",
+                                  "new x --dir ''",
+                                  "plugins ''",
+                                  "modules ''",
+                                  "types ''",
+                                  "ignored ''",
+                                  "version ''",
+                                  "plugins --plugin-path ''",
+                                  "''"}) {
+      CAPTURE(arguments);
+      const Outcome outcome = run_program(arguments);
+      CHECK(outcome.code == 2);
+      CHECK(outcome.out.empty());
+    }
+    CHECK(contains(run_program("ops ''").error, "namespace: it is empty; see `tenon ops --help`"));
+  }
+
   TEST_CASE("wrong usage ends with 2 and says what to do") {
     struct Wrong {
       const char *arguments, *message;

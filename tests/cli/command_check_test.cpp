@@ -1,4 +1,5 @@
 // tenon check: every planted fault is found and named; what is right passes; the checker survives.
+#include <cstdlib>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -49,6 +50,47 @@ std::string message(const Tree& report, const std::string& name) {
 }  // namespace
 
 TEST_SUITE("check") {
+  TEST_CASE("a check that a signal ends leaves no folder behind") {
+    for (const char* mode : {"", " --in-process"}) {
+      for (const char* signal : {"INT", "TERM", "HUP"}) {
+        CAPTURE(mode);
+        CAPTURE(signal);
+        const Workspace folder;
+        std::filesystem::create_directory(folder.path("tmp"));
+        // A background job of sh ignores SIGINT, which the program would respect.
+        folder.write("end.sh", "env --default-signal TMPDIR=\"$PWD/tmp\" '" TENON_PROGRAM
+                               "' check nn" +
+                                   std::string(mode) +
+                                   " >out 2>&1 &\n"
+                                   "program=$!\n"
+                                   "for i in $(seq 1000); do\n"
+                                   "  [ -n \"$(ls tmp)\" ] && break\n"
+                                   "  sleep 0.02\n"
+                                   "done\n"
+                                   "[ -n \"$(ls tmp)\" ] || exit 1\n"
+                                   "kill -" +
+                                   signal +
+                                   " $program\n"
+                                   "wait $program\n"
+                                   "code=$?\n"
+                                   "[ $code -gt 128 ] || exit 2\n"
+                                   "[ \"$(kill -l $code)\" = " +
+                                   signal +
+                                   " ] || exit 3\n"
+                                   "[ -z \"$(ls tmp)\" ] || exit 4\n");
+        const std::string command = "cd '" + folder.path().string() + "' && sh end.sh";
+        CHECK(std::system(command.c_str()) == 0);
+        CHECK_FALSE(contains(folder.read("out"), "FAULT"));
+      }
+    }
+  }
+
+  TEST_CASE("a check without modules makes no folder") {
+    CHECK(run_program("check math --op abs", "TMPDIR=/nowhere").code == 0);
+    CHECK(contains(run_program("check nn --op Linear", "TMPDIR=/nowhere").error,
+                   "there is no folder for temporary files"));
+  }
+
   TEST_CASE("calls that do other than declared are found, each by its name") {
     const Outcome outcome = run_program("check " + kBroken + "broken_calls.so --json");
     CHECK(outcome.code == 1);
@@ -74,11 +116,23 @@ TEST_SUITE("check") {
         {"broken.misspelt_samples", "samples in call"},
         {"broken.careless", "ok"},
         {"broken.refused_samples", "samples in call"},
-        {"broken.particular", "skipped"}};
+        {"broken.particular", "skipped"},
+        {"broken.counts_calls", "nondeterminism in call"},
+        {"broken.lists_calls", "nondeterminism in call"},
+        {"broken.names_calls", "nondeterminism in call"},
+        {"broken.sees_strides", "layout in layouts and dtypes"},
+        {"broken.lists_strides", "layout in layouts and dtypes"},
+        {"broken.sees_single", "precision in layouts and dtypes"},
+        {"broken.counts_elements", "ok"}};
     CHECK(findings(report) == expected);
     CHECK(message(report, "broken.misspelt_samples") ==
           "samples/0/inptu: there is no parameter 'inptu' (did you mean 'input'?)");
     CHECK(contains(item(report, "broken.particular")["skipped"].text(), "'str mode'"));
+    CHECK(contains(message(report, "broken.names_calls"),
+                   "called twice with the same arguments, the result is 'call "));
+    CHECK(message(report, "broken.sees_strides") ==
+          "once contiguous and once with other strides, the result is True in one and False in the "
+          "other");
   }
 
   TEST_CASE("GC-17 an undeclared mutation is reported, naming the argument") {

@@ -44,25 +44,28 @@ TEST_SUITE("plan") {
     const Outcome outcome = run_program_in(folder.path(), "plan faults.json");
     CHECK(outcome.code == 1);
     const std::string csv = folder.path("blobs.csv").string();
-    CHECK(outcome.error ==
-          "tenon: ConfigError: 7 faults\n"
-          "  faults.json: /data/label_column: there is no column 9 in '" +
-              csv +
-              "', which has 5 (0 to 4, or -1 for the last)\n"
-              "  faults.json: /model/layers/0/out_feature: Linear has no argument 'out_feature' "
-              "(did you mean "
-              "'out_features'?); it takes in_features, out_features, bias\n"
-              "  faults.json: /model/layers/0: Linear needs 'int out_features'\n"
-              "  faults.json: /model/layers/1/type: no module is named 'Relu' (did you mean "
-              "'ReLU'?)\n"
-              "  faults.json: /model/layers/2/in_features: Linear takes 'int in_features', found "
-              "\"many\"\n"
-              "  faults.json: /loss/options/smoothing: nn.functional.cross_entropy has no argument "
-              "'smoothing'; "
-              "it takes weight, ignore_index, reduction, label_smoothing\n"
-              "  faults.json: /output/weights: cannot write '" +
-              folder.path("nowhere/weights.safetensors").string() + "': there is no folder '" +
-              folder.path("nowhere").string() + "'\n");
+    CHECK(
+        outcome.error ==
+        "tenon: ConfigError: 7 faults\n"
+        "  faults.json:3:69: /data/label_column: there is no column 9 in '" +
+            csv +
+            "', which has 5 (0 to 4, or -1 for the last)\n"
+            "  faults.json:7:59: /model/layers/0/out_feature: Linear has no argument 'out_feature' "
+            "(did you mean "
+            "'out_features'?); it takes in_features, out_features, bias\n"
+            "  faults.json:7:7: /model/layers/0: Linear needs 'int out_features'\n"
+            "  faults.json:8:16: /model/layers/1/type: no module is named 'Relu' (did you mean "
+            "'ReLU'?)\n"
+            "  faults.json:9:41: /model/layers/2/in_features: Linear takes 'int in_features', "
+            "found "
+            "\"many\"\n"
+            "  faults.json:12:74: /loss/options/smoothing: nn.functional.cross_entropy has no "
+            "argument "
+            "'smoothing'; "
+            "it takes weight, ignore_index, reduction, label_smoothing\n"
+            "  faults.json:15:25: /output/weights: cannot write '" +
+            folder.path("nowhere/weights.safetensors").string() + "': there is no folder '" +
+            folder.path("nowhere").string() + "'\n");
     const Outcome json = run_program_in(folder.path(), "plan faults.json --json");
     CHECK(json.code == 1);
     CHECK(json.json()["faults"].size() == 7);
@@ -98,6 +101,19 @@ TEST_SUITE("plan") {
     const Outcome outcome = run_program_in(folder.path(), "plan shape.json");
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "/data/shape: [1,3] holds 3 numbers, but a sample of"));
+  }
+
+  TEST_CASE("a plan says what it leaves to the run") {
+    const Workspace folder(true);
+    folder.write("c.json", R"({"schema_version": 1, "model": {"type": "Sequential"},
+      "loss": {"op": "nn.functional.cross_entropy", "options": {"reduction": "maximum"}}})");
+    const Outcome outcome = run_program_in(folder.path(), "plan c.json");
+    CHECK(outcome.code == 0);
+    CHECK(
+        contains(outcome.out,
+                 "what only plugin code knows, such as ranges and choices, is checked when a run"));
+    const tenon::Tree plan = run_program_in(folder.path(), "plan c.json --json").json();
+    CHECK(plan["checked_by_run"].json() == R"(["/model","/loss"])");
   }
 
   TEST_CASE("a missing file of data is a fault") {

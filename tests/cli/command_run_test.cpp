@@ -130,7 +130,7 @@ TEST_SUITE("run") {
     folder.write("two.json", text);
     const Outcome outcome = run_program_in(folder.path(), "run two.json -q");
     CHECK(outcome.code == 1);
-    CHECK(contains(outcome.error, "ValueError: /"));
+    CHECK(contains(outcome.error, "ValueError: two.json:"));
     CHECK_FALSE(std::filesystem::exists(folder.path("blobs.safetensors")));
   }
 

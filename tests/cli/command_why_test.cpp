@@ -30,6 +30,13 @@ TEST_SUITE("why") {
           "  gradient   through the ops that it calls\n");
   }
 
+  TEST_CASE("an operand that is an empty text is one") {
+    const Outcome empty = why("data.read_csv ''");
+    CHECK(empty.code == 0);
+    CHECK(contains(empty.out, "  arguments  path: ''\n"));
+    CHECK(contains(why("data.read_csv x.csv delimiter=").out, "delimiter: ''"));
+  }
+
   TEST_CASE("F-300 every candidate is printed in the order of asking, with why it was skipped") {
     CHECK(why("div S SD").out ==
           "div(input, other, *, out=None)\n"

@@ -172,6 +172,40 @@ TEST_SUITE("config agreement") {
     }
   }
 
+  // A plan reads types from the schema alone; the values that a type allows are left to the run.
+  TEST_CASE("plan and run agree on the types of all options of a loss and a module") {
+    const Workspace folder(true);
+    write_data(folder);
+    const std::vector<const char*> values = {"3",   "-1",    "1.5",     "true", "null", "\"sum\"",
+                                             "[1]", "[1.5]", "[\"a\"]", "[]",   "{}",   "\"f32\""};
+    const auto agree = [&](const char* member, const std::string& form) {
+      std::vector<size_t> forms(members().size());
+      std::string config = "{";
+      for (size_t i = 0; i < forms.size(); ++i) {
+        const std::string text =
+            members()[i].key == std::string(member) ? form : members()[i].forms[0];
+        if (!text.empty() && i + 1 < forms.size())
+          config += (i == 0 ? "\"" : ",\n\"") + std::string(members()[i].key) + "\": " + text;
+      }
+      CAPTURE(form);
+      const Verdict both = verdict(folder, config + "}");
+      CAPTURE(both.error);
+      if (both.run == 0) CHECK(both.plan == 0);
+      const bool type_fault = contains(both.error, "TypeError");
+      if (both.plan == 0) CHECK_FALSE(type_fault);
+      if (type_fault) CHECK(both.plan == 1);
+    };
+    for (const char* value : values) {
+      for (const char* option : {"weight", "ignore_index", "label_smoothing", "reduction"})
+        agree("loss", R"({"op": "nn.functional.cross_entropy", "options": {")" +
+                          std::string(option) + "\": " + value + "}}");
+      for (const char* attribute : {"bias", "in_features"})
+        agree("model", std::string(R"({"type": "Linear", "out_features": 3, )") +
+                           (attribute == std::string("bias") ? "\"in_features\": 4, " : "") + "\"" +
+                           attribute + "\": " + value + "}");
+    }
+  }
+
   TEST_CASE("plan and run agree on random configs") {
     const Workspace folder(true);
     write_data(folder);

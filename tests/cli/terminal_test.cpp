@@ -1,5 +1,12 @@
 // What others wrote reaches the terminal as text: nothing that it would obey.
+#include <cstdlib>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 
 #include "printed.hpp"
 #include "program.hpp"
@@ -15,9 +22,60 @@ std::string length_field(size_t length) {
   return bytes;
 }
 
+// What the program shows on a terminal with colours.
+std::string shown(const std::vector<std::string>& arguments) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(grantpt(terminal) == 0);
+  REQUIRE(unlockpt(terminal) == 0);
+  const int side = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+  std::vector<const char*> list{"env", "-u", "NO_COLOR", "TERM=xterm", TENON_PROGRAM};
+  for (const std::string& argument : arguments) list.push_back(argument.c_str());
+  list.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(side, 1);
+    dup2(side, 2);
+    execvp("env", const_cast<char* const*>(list.data()));
+    _exit(127);
+  }
+  close(side);
+  std::string text;
+  char block[4096];
+  for (ssize_t count = 0; (count = read(terminal, block, sizeof block)) > 0;)
+    text.append(block, static_cast<size_t>(count));
+  close(terminal);
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
 }  // namespace
 
 TEST_SUITE("terminal") {
+  TEST_CASE("bytes that are not UTF-8 are shown as escapes, and give no colour") {
+    const std::string expected = "\033[1mtenon\033[0m: ";
+    for (int byte = 0x80; byte <= 0xFF; ++byte) {
+      const std::string name = "a" + std::string(1, static_cast<char>(byte)) + "b";
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(byte));
+      const std::string text = shown({name});
+      CAPTURE(text);
+      CHECK(contains(text, expected));
+      CHECK(contains(text, std::string("a") + escape + "b'"));
+      CHECK(contains(text.substr(expected.size()), "\033") == false);
+    }
+    CHECK(contains(shown({"show", "a\xf9z"}), "a\\xf9z"));
+  }
+
+  TEST_CASE("the title of a learning curve is text that XML can hold") {
+    const Workspace folder(true);
+    std::filesystem::copy_file(folder.path("blobs.json"), folder.path("a\033\371&.json"));
+    const Outcome outcome =
+        run_program_in(folder.path(), "run \"$(printf 'a\\033\\371&.json')\" -q --plot c.svg");
+    CHECK(outcome.code == 0);
+    CHECK(contains(folder.read("c.svg"), "<title>a\\x1b\\xf9&amp;.json</title>"));
+    CHECK(is_printable(folder.read("c.svg")));
+  }
+
   TEST_CASE("keys, values and paths of a config") {
     const Workspace folder(true);
     const std::string hostile = kHostile;

@@ -325,7 +325,13 @@ SLOT(dispatch_disable, 161);
 SLOT(dispatch_disabled, 162);
 SLOT(op_returns_tuple, 163);
 SLOT(type_find_layout, 164);
-SIZE(tenon_host, 16 + 8 * 165);
+SLOT(tree_place, 165);
+SLOT(tree_create, 166);
+SLOT(config_apply_lazily, 167);
+SLOT(text_suggestion, 168);
+SLOT(text_printable, 169);
+SLOT(machine_isa, 170);
+SIZE(tenon_host, 16 + 8 * 171);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -39,14 +39,7 @@ struct Choose {
   static constexpr auto element = [](bool condition, auto a, auto b) { return condition ? a : b; };
 };
 
-bool machine_has(uint32_t isa) {
-#if TENON_HAS_ISA_LOOPS
-  if (isa == TENON_ISA_V3) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (isa == TENON_ISA_V4)
-    return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-#endif
-  return isa == TENON_ISA_BASELINE;
-}
+bool machine_has(uint32_t isa) { return isa <= kernel::machine_isa(); }
 
 template <class Kernel, class T>
 tenon_loop loop_of(uint32_t isa) {

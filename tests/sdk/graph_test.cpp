@@ -1,4 +1,5 @@
 // Nodes as users see them, graphs in their three forms, and counts of live nodes.
+#include <functional>
 #include <set>
 
 #include "tests/sdk/functions.hpp"
@@ -130,5 +131,84 @@ TEST_SUITE("sdk/graph") {
     CHECK(live("math") == ops);
     CHECK(live("functions") == functions);
     track_live(before);
+  }
+
+  TEST_CASE("a tensor changed in place by what was computed from it keeps no graph alive") {
+    const bool before = track_live(true);
+    using Change = std::function<void(const Tensor& x)>;
+    const std::vector<std::pair<const char*, Change>> changes{
+        {"a result",
+         [](const Tensor& x) {
+           Tensor y = x * 1;
+           y.add_(y * x);
+         }},
+        {"again and again",
+         [](const Tensor& x) {
+           Tensor y = x * 1, m = y * x;
+           for (int i = 0; i < 5; ++i) {
+             y.add_(1);
+             y.add_(m);
+             m = exp(y * x) + m;
+           }
+         }},
+        {"a constant",
+         [](const Tensor& x) {
+           Tensor y = row({3, 4});
+           y.add_(y * x);
+         }},
+        {"the base of a view",
+         [](const Tensor& x) {
+           Tensor y = x * 1;
+           const Tensor view = y.slice(0, 0, 1);
+           y.add_(view * x);
+           y.mul_(view);
+         }},
+        {"a view",
+         [](const Tensor& x) {
+           const Tensor y = x * 1;
+           Tensor view = y.slice(0, 0, 1);
+           view.add_((view * x).slice(0, 0, 1));
+           view.add_((y * x).slice(0, 1, 2));
+         }},
+        {"two buffers",
+         [](const Tensor& x) {
+           Tensor y = x * 1, z = x * 2;
+           for (int i = 0; i < 5; ++i) {
+             y.add_(z * y);
+             z.add_(y * z * x);
+           }
+         }},
+        {"an input of a Function",
+         [](const Tensor& x) {
+           Tensor y = x * 1;
+           y.add_(apply("cube", y));
+           y.add_(apply("cube_by_result", y));
+         }},
+        {"an operand of a list",
+         [](const Tensor& x) {
+           Tensor y = x * 1, z = x * 1;
+           apply("multiply_all_", z, std::vector<Tensor>{y, x});
+           y.add_(z);
+         }},
+        {"an operand with a tangent",
+         [](const Tensor& x) {
+           const DualLevel level;
+           Tensor y = make_dual(x * 1, row({1, 1}));
+           y.add_(y * x);
+         }},
+    };
+    for (const auto& [what, change] : changes) {
+      INFO(what);
+      const int64_t ops = live("math"), functions = live("functions");
+      for (int i = 0; i < 20; ++i) change(leaf({1, 2}));
+      CHECK(live("math") == ops);
+      CHECK(live("functions") == functions);
+    }
+    track_live(before);
+    // What was saved is still checked for changes.
+    const Tensor x = leaf({1, 2});
+    Tensor y = x * 1;
+    y.add_(y * x);
+    CHECK(refusal([&] { sum(y).backward(); }).kind == TENON_ERROR_INPLACE);
   }
 }

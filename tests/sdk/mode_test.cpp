@@ -6,6 +6,7 @@
 #include <tenon/mode.hpp>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/small_stack.hpp"
 
 using namespace functions;
 
@@ -341,13 +342,15 @@ TEST_SUITE("sdk/mode") {
       CHECK(has(refused.text, "endless recursion"));
       CHECK(has(refused.text, "modes.endless -> modes.endless"));
     };
-    check(row({1}));
-    check(leaf({1}));
-    check(tx("make").call<Tensor>("S2", row({1})));
-    CountMode count;
-    const ModeScope scope(count, Level::below_autograd);
-    check(row({1}));
-    CHECK(neg(row({1})).item() == -1);
+    tenon_test::on_small_stack([&] {
+      check(row({1}));
+      check(leaf({1}));
+      check(tx("make").call<Tensor>("S2", row({1})));
+      CountMode count;
+      const ModeScope scope(count, Level::below_autograd);
+      check(row({1}));
+      CHECK(neg(row({1})).item() == -1);
+    });
   }
 
   TEST_CASE("a recursion that goes through a mode is stopped as well") {

@@ -1,13 +1,13 @@
 // Modules through the skin: registration, walks, state, printing.
 #include <cstdio>
-#include <functional>
-#include <pthread.h>
 
 #include "tests/sdk/functions.hpp"
+#include "tests/support/small_stack.hpp"
 
 namespace {
 
 using namespace functions;
+using tenon_test::on_small_stack;
 
 using Names = std::vector<std::string>;
 
@@ -38,22 +38,6 @@ Module linear_of(int64_t in, int64_t out, bool bias = true) {
 }
 Module sequential(const std::string& layers) {
   return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
-}
-
-// In a thread with so small a stack that nothing can recurse far.
-void on_small_stack(const std::function<void()>& body) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 * 1024);
-  pthread_t thread{};
-  const auto run = [](void* state) -> void* {
-    (*static_cast<const std::function<void()>*>(state))();
-    return nullptr;
-  };
-  REQUIRE(pthread_create(&thread, &attributes, run,
-                         const_cast<void*>(static_cast<const void*>(&body))) == 0);
-  pthread_attr_destroy(&attributes);
-  pthread_join(thread, nullptr);
 }
 
 // `levels` Sequentials in each other, the innermost around `core`.

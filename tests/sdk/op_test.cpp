@@ -210,7 +210,7 @@ TEST_SUITE("sdk/op") {
   TEST_CASE("whatever a plugin throws arrives as the right kind, with op and provider") {
     const auto run = [](const char* how) { return refusal([&] { apply("throw", how); }); };
     CHECK(run("value").kind == TENON_ERROR_VALUE);
-    CHECK(run("value").text == "Shape mismatch!");
+    CHECK(run("value").text == "throw(): Shape mismatch!");
     CHECK(run("value").op == "fx.throw");
     CHECK(run("value").provider == "functions");
     CHECK(run("index").kind == TENON_ERROR_INDEX);
@@ -232,7 +232,7 @@ TEST_SUITE("sdk/op") {
       CHECK(cause.kind() == error.kind());
       CHECK(std::string(cause.op()) == "view");
       CHECK(std::string(cause.provider()) == "math");
-      CHECK(std::string(cause.what()) == error.what());
+      CHECK(error.what() == "calls_failing(): " + std::string(cause.what()));
       CHECK(cause.cause().kind() == TENON_OK);
     }
   }

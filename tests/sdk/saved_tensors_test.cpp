@@ -131,7 +131,7 @@ TEST_SUITE("sdk/saved_tensors") {
                                     [](int) { return Tensor(); });
       const Refusal refused = refusal([&] { apply("square_of", x); });
       CHECK(refused.kind == TENON_ERROR_INDEX);
-      CHECK(refused.text == "no room");
+      CHECK(refused.text == "square_of(): no room");
     }
     Tensor broken, empty, other;
     {

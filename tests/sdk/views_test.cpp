@@ -379,6 +379,39 @@ TEST_SUITE("sdk/views") {
     CHECK(change([](Tensor& y) { y.view({1, 2}).mul_(y); }) == Numbers{4, 6});
   }
 
+  TEST_CASE("operands of a list on the memory that the op changes are kept as they were before") {
+    std::mt19937 random(11);
+    for (int round = 0; round < 200; ++round) {
+      const auto operands = [&](const Tensor& y, const Tensor& other, std::mt19937 choices) {
+        const std::vector<Tensor> all{y,           select(y, 0, 1), y.slice(0, 0, 1),
+                                      y.view({3}), other,           row({3, -1, 2})};
+        std::vector<Tensor> list;
+        for (unsigned count = choices() % 4; count > 0; --count)
+          list.push_back(all[choices() % all.size()]);
+        return list;
+      };
+      const Tensor x = leaf({2, 3, -1}), other = leaf({1, -2, 4});
+      const Tensor y = x * 1;
+      const std::vector<Tensor> list = operands(y, other, random);
+      Tensor expected = y;
+      for (const Tensor& factor : list) expected = expected * factor;
+      const std::vector<Tensor> inputs{x, other};
+      GradientOptions options;
+      options.allow_unused = true;
+      const auto right = gradients({sum(expected)}, inputs, options);
+      Tensor z = x * 1;
+      apply("multiply_all_", z, operands(z, other, random));
+      random.discard(8);
+      INFO("round ", round);
+      CHECK(numbers(z) == numbers(expected));
+      const auto found = gradients({sum(z)}, inputs, options);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        REQUIRE(found[i].defined() == right[i].defined());
+        if (found[i].defined()) CHECK(numbers(found[i]) == numbers(right[i]));
+      }
+    }
+  }
+
   TEST_CASE("a view of what a module has converted is refused where its place is needed") {
     const Module module = Module::create("Sequential");
     Module(module).register_buffer("b", zeros(std::vector<int64_t>{4}));

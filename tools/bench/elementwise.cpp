@@ -1,5 +1,8 @@
 // 16M elements, where memory is the limit: new results, given outputs, broadcast and transposed
 // operands.
+#include <tenon/kernel/isa.hpp>
+#include <tenon/kernel/math.hpp>
+
 #include "bench.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -55,6 +58,16 @@ BENCH_WIDE void add_column_loop(const float* a, const float* b, float* out) {
     for (int64_t c = 0; c < side; ++c) out[r * side + c] = a[r * side + c] + number;
   }
 }
+// The arithmetic of tanh and softplus in one pass.
+struct MishLoop {
+  TENON_INLINE static void run(const float* a, float* out) {
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < count; ++i) {
+      const float softplus = tenon::kernel::log1p(tenon::kernel::exp(a[i]));
+      out[i] = a[i] * tenon::kernel::tanh(softplus);
+    }
+  }
+};
 // Reads everything once; the four lanes of 64 bytes hide the latency of addition.
 BENCH_WIDE float read_loop(const float* a) {
   float lanes[64] = {};
@@ -82,6 +95,10 @@ void limit_mul(State& state) { run_limit(state, mul_loop); }
 void limit_relu(State& state) {
   run_limit(state, [](const float* a, const float*, float* out) { relu_loop(a, out); });
 }
+void limit_mish(State& state) {
+  run_limit(state,
+            [](const float* a, const float*, float* out) { tenon::kernel::run<MishLoop>(a, out); });
+}
 void limit_add_row(State& state) { run_limit(state, add_row_loop); }
 void limit_add_column(State& state) { run_limit(state, add_column_loop); }
 void limit_read(State& state) {
@@ -92,6 +109,7 @@ BENCHMARK(limit_copy)->UseRealTime();
 BENCHMARK(limit_add)->UseRealTime();
 BENCHMARK(limit_mul)->UseRealTime();
 BENCHMARK(limit_relu)->UseRealTime();
+BENCHMARK(limit_mish)->UseRealTime();
 BENCHMARK(limit_add_row)->UseRealTime();
 BENCHMARK(limit_add_column)->UseRealTime();
 BENCHMARK(limit_read)->UseRealTime();
@@ -124,6 +142,13 @@ BENCH_UNARY(relu)
 BENCH_UNARY(exp)
 BENCH_UNARY(tanh)
 BENCH_UNARY(sigmoid)
+
+// One lambda, in a plugin.
+void new_mish(State& state) {
+  const tenon::Op mish("bench.mish");
+  run_unary(state, [&](const Tensor& a, const Tensor&) { return mish.call<Tensor>(a); });
+}
+BENCHMARK(new_mish)->UseRealTime();
 
 const auto add_new = [](const Tensor& a, const Tensor& b, const Tensor&) {
   return tenon::add(a, b);

@@ -1,6 +1,8 @@
 // The plugin that is measured: ops that do nothing, so that a call of them takes what a call costs,
-// and the Functions and tensor types of the peer's benchmark.
+// an elementwise op as its author writes it, and the Functions and tensor types of the peer's
+// benchmark.
 #include <array>
+#include <cmath>
 
 #include <tenon/plugin.hpp>
 
@@ -26,6 +28,12 @@ struct Fresh {
   static Tensor forward(const Tensor& input, const Tensor&) {
     return tenon::empty_tensor(input.shape(), input.dtype());
   }
+};
+struct Mish {
+  static constexpr auto schema = "bench.mish(Tensor input) -> Tensor";
+  static constexpr auto doc = "input * tanh(softplus(input)).";
+  static constexpr auto promotion = tenon::promote_float;
+  static constexpr auto element = [](auto x) { return x * std::tanh(std::log1p(std::exp(x))); };
 };
 struct MulConstant {
   static constexpr auto schema = "bench.mul_constant(Tensor x, float c) -> Tensor";
@@ -112,6 +120,7 @@ struct MakeTyped {
 TENON_OP(First)
 TENON_OP(Nothing)
 TENON_OP(Fresh)
+TENON_OP(Mish)
 TENON_OP(MulConstant)
 TENON_OP(LinearFunction)
 
@@ -123,7 +132,7 @@ TENON_OVERRIDE(AddScalarTensors)
 TENON_OVERRIDE(MeanOfScalarTensor)
 
 #define BENCH_LIST(op, module) \
-  op(First) op(Nothing) op(Fresh) op(MulConstant) op(LinearFunction) op(MakeTyped)
+  op(First) op(Nothing) op(Fresh) op(Mish) op(MulConstant) op(LinearFunction) op(MakeTyped)
 #define BENCH_TYPES(type, override)                                                    \
   type(ScalarTensor) type(SubTensor) type(ForwardingTensor) override(AddScalarTensors) \
       override(MeanOfScalarTensor)

@@ -71,6 +71,8 @@ std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) 
   };
 }
 
+std::string check_not_empty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
 std::string check_folder(const std::string& path) {
   return std::filesystem::is_directory(path) ? "" : "there is no folder '" + path + "'";
 }
@@ -187,7 +189,7 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   worker.app->add_option("--memory", worker.options->memory);
   worker.app->add_option("--check", worker.options->options);
   worker.app->add_option("--seed", worker.options->seed);
-  worker.app->add_option("--folder", worker.options->folder)->required();
+  worker.app->add_option("--folder", worker.options->folder);
   return check.options;
 }
 
@@ -324,6 +326,16 @@ void define_lists(CLI::App& program, Invocation& invocation) {
   version.json();
 }
 
+// No argument is an empty text, but for the values of operands of `why`.
+void refuse_empty(CLI::App& program) {
+  for (CLI::App* command : program.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      const bool value = command->get_name() == "why" && option->get_expected_max() > 1;
+      if (option->get_expected_max() > 0 && !value) option->check(check_not_empty);
+    }
+  }
+}
+
 // The first argument that is neither an option nor an option's value.
 std::string command_word(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -367,6 +379,8 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       "`tenon COMMAND --help` tells more, with examples. The options above go with every "
       "command.\n" +
       std::string(kExitCodes));
+
+  refuse_empty(program);
 
   const std::vector<std::string> words(arguments + 1, arguments + count);
   const std::string word = command_word(words);

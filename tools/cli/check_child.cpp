@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <poll.h>
 #include <spawn.h>
 #include <system_error>
@@ -60,6 +61,10 @@ void make_pipe(Descriptor& reading, Descriptor& writing) {
   writing.set(ends[1]);
 }
 
+// The child that runs; locked while it is reaped, so that its number never names another process.
+std::mutex child_lock;
+pid_t running_child = 0;
+
 pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) {
   std::vector<char*> list;
   std::string program = "tenon";
@@ -73,14 +78,41 @@ pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) 
   posix_spawn_file_actions_adddup2(&actions, output, 1);
   posix_spawn_file_actions_adddup2(&actions, output, 2);
   posix_spawn_file_actions_adddup2(&actions, channel, kChannel);
+  // A group of its own: Ctrl-C reaches this program alone, which ends all that the child started.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   pid_t child = 0;
-  const int code = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, list.data(), environ);
+  const int code =
+      posix_spawn(&child, "/proc/self/exe", &actions, &attributes, list.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (code != 0) fail(code, "cannot start a child process");
   return child;
 }
 
+pid_t start(const std::vector<std::string>& arguments, int channel, int output) {
+  const std::lock_guard lock(child_lock);
+  return running_child = spawn(arguments, channel, output);
+}
+
+// True when it has ended, or can not be waited for.
+bool reap(int options, int* status) {
+  const std::lock_guard lock(child_lock);
+  const pid_t done = waitpid(running_child, status, options);
+  if (done == 0 || (done < 0 && errno == EINTR)) return false;
+  running_child = 0;
+  return true;
+}
+
 }  // namespace
+
+void end_children() {
+  child_lock.lock();
+  if (running_child == 0) return;
+  kill(-running_child, SIGKILL);
+  waitpid(running_child, nullptr, 0);
+}
 
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
                    const std::function<bool(const std::string&)>& line) {
@@ -88,7 +120,7 @@ ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
   Descriptor answers, answers_end, output, output_end;
   make_pipe(answers, answers_end);
   make_pipe(output, output_end);
-  const pid_t child = spawn(arguments, answers_end.number(), output_end.number());
+  const pid_t child = start(arguments, answers_end.number(), output_end.number());
   answers_end.close();
   output_end.close();
 
@@ -138,10 +170,8 @@ ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
   // It may have closed its pipe and live on.
   int status = 0;
   for (;;) {
-    if (end.timed_out) kill(child, SIGKILL);
-    const pid_t done = waitpid(child, &status, end.timed_out ? 0 : WNOHANG);
-    if (done == child) break;
-    if (done < 0 && errno != EINTR) break;
+    if (end.timed_out) kill(-child, SIGKILL);
+    if (reap(end.timed_out ? 0 : WNOHANG, &status)) break;
     if (Clock::now() >= deadline) end.timed_out = true;
     usleep(500);
   }

@@ -20,6 +20,10 @@ struct ChildEnd {
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
                    const std::function<bool(const std::string&)>& line);
 
+// Kills the child that another thread's run_child waits for. That waits on, and no other child can
+// be started: for a process that is about to end. Any thread, once.
+void end_children();
+
 // "SIGSEGV (Segmentation fault)"
 std::string signal_text(int signal);
 

@@ -57,23 +57,100 @@ std::string shape_text(const Tensor& tensor) {
   return text + "] " + tenon::dtype_text(tensor.dtype());
 }
 
-// The first place where values differ by more than rounding; empty: none. `loose` for other dtypes.
-std::string difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b, bool loose) {
+// A result, or one tensor of a result that is a list of them.
+struct Piece {
+  Tensor tensor;
+  Value other;  // where it is not a tensor
+};
+std::vector<Piece> pieces_of(std::vector<Value> results) {
+  std::vector<Piece> pieces;
+  for (Value& result : results) {
+    if (result.is_tensor()) {
+      pieces.push_back({result.tensor(), {}});
+    } else if (result.get().tag == TENON_VALUE_TENSOR_LIST) {
+      for (Tensor& tensor : result.tensors()) pieces.push_back({std::move(tensor), {}});
+    } else {
+      pieces.push_back({{}, std::move(result)});
+    }
+  }
+  return pieces;
+}
+
+// The numbers of a value that is one or a list of them; empty for others.
+std::vector<double> numbers_of(const tenon_value& value) {
+  switch (value.tag) {
+    case TENON_VALUE_BOOL:
+    case TENON_VALUE_INT:
+    case TENON_VALUE_FLOAT:
+      return {tenon::Scalar(value).to<double>()};
+    case TENON_VALUE_INT_LIST:
+      return {value.as.integers, value.as.integers + value.length};
+    case TENON_VALUE_FLOAT_LIST:
+      return {value.as.numbers, value.as.numbers + value.length};
+    case TENON_VALUE_BOOL_LIST:
+      return {value.as.booleans, value.as.booleans + value.length};
+    default:
+      return {};
+  }
+}
+
+// The first place where numbers differ by more than rounding, "3 in one and 4 in the other at
+// element 1"; empty: none.
+std::string number_difference(const std::vector<double>& a, const std::vector<double>& b,
+                              bool loose) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double room = loose ? 1e-3 + 1e-3 * std::abs(a[i]) : 1e-9 + 1e-7 * std::abs(a[i]);
+    if (std::abs(a[i] - b[i]) <= room) continue;
+    return short_number(a[i]) + " in one and " + short_number(b[i]) + " in the other" +
+           (a.size() == 1 ? "" : " at element " + std::to_string(i));
+  }
+  return "";
+}
+
+std::string difference(const Tensor& a, const Tensor& b, bool loose) {
+  if (a.defined() != b.defined()) return " is missing in one of them";
+  if (!a.defined()) return "";
+  if (a.sizes() != b.sizes() || (!loose && a.dtype() != b.dtype()))
+    return " is " + shape_text(a) + " in one and " + shape_text(b) + " in the other";
+  const auto x = a.to_vector<double>(), y = b.to_vector<double>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    const std::string found = number_difference({x[i]}, {y[i]}, loose);
+    if (!found.empty()) return " has " + found + " at element " + std::to_string(i);
+  }
+  return "";
+}
+
+std::string difference(const Value& a, const Value& b, bool loose) {
+  const tenon_value &x = a.get(), &y = b.get();
+  const auto text = [](const tenon_value& value) {
+    Value written;
+    tenon::detail::check(tenon::host().value_text, &value, written.slot());
+    return written.text();
+  };
+  const std::string found = " is " + text(x) + " in one and " + text(y) + " in the other";
+  // A dtype may be that of the operands.
+  if (loose && x.tag == TENON_VALUE_DTYPE && y.tag == TENON_VALUE_DTYPE) return "";
+  if (x.tag != y.tag) return found;
+  const std::vector<double> numbers = numbers_of(x), others = numbers_of(y);
+  if (numbers.size() != others.size()) return found;
+  if (!numbers.empty()) return number_difference(numbers, others, loose).empty() ? "" : found;
+  if (x.tag == TENON_VALUE_STRING) return a.text() == b.text() ? "" : found;
+  if (x.tag == TENON_VALUE_STRING_LIST) return a.texts() == b.texts() ? "" : found;
+  // What is left are trees and modules, new objects each time.
+  return x.tag == TENON_VALUE_DTYPE && x.as.integer != y.as.integer ? found : "";
+}
+
+// The first place where results differ by more than rounding; empty: none. `loose` for other
+// dtypes.
+std::string difference(const std::vector<Piece>& a, const std::vector<Piece>& b, bool loose) {
   if (a.size() != b.size()) return "another number of results";
   for (size_t r = 0; r < a.size(); ++r) {
-    const std::string of = a.size() == 1 ? "the result" : "result " + std::to_string(r);
-    if (a[r].defined() != b[r].defined()) return of + " is missing in one of them";
-    if (!a[r].defined()) continue;
-    if (a[r].sizes() != b[r].sizes() || (!loose && a[r].dtype() != b[r].dtype()))
-      return of + " is " + shape_text(a[r]) + " in one and " + shape_text(b[r]) + " in the other";
-    const auto x = a[r].to_vector<double>(), y = b[r].to_vector<double>();
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
-      const double room = loose ? 1e-3 + 1e-3 * std::abs(x[i]) : 1e-9 + 1e-7 * std::abs(x[i]);
-      if (std::abs(x[i] - y[i]) <= room) continue;
-      return of + " has " + short_number(x[i]) + " in one and " + short_number(y[i]) +
-             " in the other at element " + std::to_string(i);
-    }
+    const bool tensors = a[r].other.is_none() && b[r].other.is_none();
+    const std::string found = tensors ? difference(a[r].tensor, b[r].tensor, loose)
+                                      : difference(a[r].other, b[r].other, loose);
+    if (found.empty()) continue;
+    return (a.size() == 1 ? "the result" : "result " + std::to_string(r)) + found;
   }
   return "";
 }
@@ -229,7 +306,7 @@ class OpCheck {
     const auto before = bytes_of(call.tensors);
     std::vector<int64_t> versions;
     for (const Tensor& tensor : call.tensors) versions.push_back(tensor.version());
-    const std::vector<Value> results = call(call.tensors);
+    std::vector<Value> results = call(call.tensors);
     const std::vector<Tensor> tensors = tensors_of(results);
     check_results(sample, results);
 
@@ -271,11 +348,12 @@ class OpCheck {
     random_ = !sample.deterministic;
     if (random_) return;
     const SampleCall again(op_.name, sample, seed_);
-    const std::vector<Tensor> repeated = tensors_of(again(again.tensors));
-    if (const std::string what = difference(tensors, repeated, false); !what.empty())
+    const std::vector<Piece> pieces = pieces_of(std::move(results));
+    const std::vector<Piece> repeated = pieces_of(again(again.tensors));
+    if (const std::string what = difference(pieces, repeated, false); !what.empty())
       find("nondeterminism", "called twice with the same arguments, " + what, &sample);
     const SampleCall other(op_.name, sample, seed_);
-    if (!difference(tensors, tensors_of(other(other.tensors, 2)), false).empty()) random_ = true;
+    if (!difference(pieces, pieces_of(other(other.tensors, 2)), false).empty()) random_ = true;
   }
 
   static std::string declared(const DeclaredType& type) {
@@ -349,16 +427,17 @@ class OpCheck {
   void check_variants(const Sample& sample) {
     listener_.trying(sample);
     const SampleCall call(op_.name, sample, seed_);
-    std::vector<Tensor> expected;
-    for (const Tensor& tensor : tensors_of(call(call.tensors)))
-      expected.push_back(tensor.defined() ? converted(tensor, tensor.dtype()) : tensor);
+    std::vector<Piece> expected = pieces_of(call(call.tensors));
+    for (Piece& piece : expected) {
+      if (piece.tensor.defined()) piece.tensor = converted(piece.tensor, piece.tensor.dtype());
+    }
     const auto compare = [&](const char* kind, const char* what, Tensor (*change)(const Tensor&),
                              bool loose) {
       const SampleCall fresh(op_.name, sample, seed_);
       std::vector<Tensor> given;
       for (const Tensor& tensor : fresh.tensors) given.push_back(change(tensor));
       try {
-        const std::string found = difference(expected, tensors_of(fresh(given)), loose);
+        const std::string found = difference(expected, pieces_of(fresh(given)), loose);
         if (!found.empty()) find(kind, what + found, &sample);
       } catch (const tenon::Error&) {  // it may take some layouts and dtypes only
       }
@@ -375,15 +454,17 @@ class OpCheck {
           true);
     }
     for (const DeclaredType& type : op_.parameters) {
-      if (!type.is_out() || expected.size() != 1) continue;
+      if (!type.is_out() || expected.size() != 1 || !expected[0].tensor.defined()) continue;
+      const Tensor& without = expected[0].tensor;
       const SampleCall fresh(op_.name, sample, seed_);
-      const Tensor out = tenon::empty_tensor(expected[0].shape(), expected[0].dtype());
+      const Tensor out = tenon::empty_tensor(without.shape(), without.dtype());
       tenon::fill_elements(out, 3);
       try {
         const std::vector<Tensor> results = tensors_of(fresh.with(type.name, out));
-        const std::string found = difference(expected, {out}, false);
+        const std::string found = difference(without, out, false);
         if (!found.empty())
-          find("out", "once without and once in the tensor given as out, " + found, &sample);
+          find("out", "once without and once in the tensor given as out, the result" + found,
+               &sample);
         else if (results.size() != 1 || !results[0].is_same(out))
           find("out", "the result is not the tensor that was given as out", &sample);
       } catch (const tenon::Error& error) {

@@ -18,28 +18,6 @@ using tenon::Tree;
 using tenon::Value;
 using Kind = SampleValue::Kind;
 
-std::vector<DeclaredType> declared_types(const Tree& list) {
-  std::vector<DeclaredType> types;
-  for (int64_t i = 0; i < list.size(); ++i) {
-    const Tree part = list[i];
-    DeclaredType type;
-    const std::string text = part["type"].text();
-    type.name = part["name"].text();
-    type.base = text.substr(0, text.find_first_of("([?"));
-    const size_t bracket = text.find('[');
-    type.list = bracket != std::string::npos;
-    if (type.list) type.length = std::strtoll(text.c_str() + bracket + 1, nullptr, 10);
-    type.optional = ends_with(text, "?");
-    type.has_default = part["default"].defined();
-    type.default_text = part["default"].text();
-    type.alias = part["alias"].text();
-    type.mutates = part["mutates"].truth();
-    type.keyword_only = part["keyword_only"].truth();
-    types.push_back(std::move(type));
-  }
-  return types;
-}
-
 // ---- samples as JSON ----
 
 namespace {

@@ -10,20 +10,9 @@
 #include <tenon/op.hpp>
 #include <tenon/tree.hpp>
 
+#include "declared_type.hpp"
+
 namespace cli {
-
-// A parameter or return of a schema, as the "declarations" listing tells it.
-struct DeclaredType {
-  std::string name;
-  std::string base;  // "Tensor", "Tensor|Scalar", "int"...
-  bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
-  int64_t length = 0;  // of int[2]; 0: any
-  std::string alias, default_text;
-
-  bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }
-  bool is_out() const { return keyword_only && name == "out"; }
-};
-std::vector<DeclaredType> declared_types(const tenon::Tree& list);
 
 struct TensorSpec {
   std::vector<int64_t> shape;

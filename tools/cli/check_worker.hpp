@@ -27,7 +27,7 @@ struct WorkerOptions {
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
   std::string options;  // JSON, see CheckSettings
-  std::string folder;   // where it may write; the starter removes it
+  std::string folder;   // where checks of modules write; the starter removes it
   int64_t channel = 3;  // file descriptor of the answers
 };
 

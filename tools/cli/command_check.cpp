@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <unistd.h>
 
 #include <tenon/runtime.hpp>
@@ -13,6 +14,7 @@
 #include "commands.hpp"
 #include "files.hpp"
 #include "json.hpp"
+#include "signal_cleanup.hpp"
 #include "terminal.hpp"
 
 namespace cli {
@@ -195,9 +197,12 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
   for (const std::string& word :
        {std::string("--threads"), std::string("1"), std::string("check-worker"), options.plugin,
         std::string("--first"), std::to_string(first), std::string("--memory"),
-        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed),
-        std::string("--folder"), folder}) {
+        std::to_string(options.memory), std::string("--seed"), std::to_string(options.seed)}) {
     list.push_back(word);
+  }
+  if (!folder.empty()) {
+    list.push_back("--folder");
+    list.push_back(folder);
   }
   if (!options.options.empty()) {
     list.push_back("--check");
@@ -231,19 +236,28 @@ int check_plugin(const CheckOptions& asked) {
   report.version = declarations["version"].text();
   report.path = declarations["path"].text();
   Collector collector(options, targets, report);
-  const PrivateFolder folder;
+  // Only modules write files.
+  std::optional<PrivateFolder> folder;
+  if (std::any_of(targets.begin(), targets.end(),
+                  [](const CheckTarget& target) { return target.kind == "module"; }))
+    folder.emplace();
+  const SignalCleanup cleanup([&] {
+    end_children();
+    folder.reset();
+  });
+  const std::string folder_path = folder ? folder->path() : "";
   if (options.in_process) {
     WorkerOptions here;
     here.plugin = options.plugin;
     here.item = options.item;
     here.seed = options.seed;
     here.options = options.options;
-    here.folder = folder.path();
+    here.folder = folder_path;
     check_targets_here(here, [&](const std::string& line) { collector.receive(line); });
   } else {
     for (bool more = true; more;) {
       const ChildEnd end =
-          run_child(worker_arguments(options, collector.next(), folder.path()), options.timeout,
+          run_child(worker_arguments(options, collector.next(), folder_path), options.timeout,
                     [&](const std::string& line) { return collector.receive(line); });
       more = collector.conclude(end);
     }

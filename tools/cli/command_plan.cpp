@@ -5,9 +5,9 @@
 
 #include "commands.hpp"
 #include "dataset.hpp"
+#include "declared_type.hpp"
 #include "files.hpp"
 #include "json.hpp"
-#include "schema_text.hpp"
 #include "table.hpp"
 #include "views.hpp"
 
@@ -16,31 +16,6 @@ namespace cli {
 namespace {
 
 using tenon::Tree;
-
-// The config with no plugin loaded at once: applying it then runs nothing.
-Tree without_eager_loads(const Tree& config) {
-  JsonObject result;
-  bool changed = false;
-  for (int64_t i = 0; i < config.size(); ++i) {
-    if (config.key(i) != "plugins") {
-      result.raw(config.key(i), config[i].json());
-      continue;
-    }
-    JsonArray plugins;
-    for (int64_t p = 0; p < config[i].size(); ++p) {
-      JsonObject plugin;
-      for (int64_t m = 0; m < config[i][p].size(); ++m) {
-        const std::string key = config[i][p].key(m);
-        const bool eager = key == "load" && config[i][p][m].text() == "eager";
-        changed = changed || eager;
-        plugin.raw(key, eager ? json_string("lazy") : config[i][p][m].json());
-      }
-      plugins.raw(plugin.text());
-    }
-    result.raw("plugins", plugins.text());
-  }
-  return changed ? Tree::parse(result.text()) : config;
-}
 
 struct PlannedPlugin {
   std::string id, version, state, path, load;
@@ -55,19 +30,19 @@ struct Layer {
 class Plan {
  public:
   explicit Plan(const std::string& path) : path_(path), config_(tenon::read_config(path)) {
-    tenon::apply_config(without_eager_loads(config_));
+    tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
     if (config_["data"].defined()) plan_data();
-    if (config_["model"].defined()) plan_module(config_["model"], "/model", "model", 0);
+    if (config_["model"].defined()) plan_module(config_["model"], "model", 0);
     if (config_["loss"].defined()) plan_loss();
     if (config_["optimizer"].defined()) {
-      use_ops({"optim." + config_["optimizer"]["type"].text() + "_step_"}, "/optimizer/type",
-              "optimizer");
+      const Tree type = config_["optimizer"]["type"];
+      use_ops({"optim." + type.text() + "_step_"}, type, "optimizer");
     }
     if (config_["training"].defined()) {
-      use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"}, "/training",
-              "training");
+      use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"},
+              config_["training"], "training");
     }
     plan_output();
   }
@@ -75,20 +50,25 @@ class Plan {
   const std::vector<std::string>& faults() const { return faults_; }
   // What a run needs and the config does not have, "\"data\", no \"model\""; empty: nothing.
   std::string missing() const { return missing_keys(config_, true); }
+  // Members whose values plugin code checks, too: that takes a run.
+  std::vector<std::string> checked_by_run() const;
   void print_text() const;
   std::string json() const;
 
  private:
-  void fault(const std::string& text) { faults_.push_back(path_ + ": " + text); }
+  void fault(const Tree& node, const std::string& text) {
+    faults_.push_back(node.place() + ": " + text);
+  }
   PlannedPlugin& plugin_row(const Tree& plugin);
   void use_plugin(const std::string& id, const std::string& purpose);
-  Tree use_item(const char* kind, const std::string& name, const std::string& place,
+  Tree use_item(const char* kind, const std::string& name, const Tree& node,
                 const std::string& purpose);
-  void use_ops(const std::vector<std::string>& ops, const std::string& place,
-               const std::string& purpose);
+  void use_ops(const std::vector<std::string>& ops, const Tree& node, const std::string& purpose);
+  void check_arguments(const Tree& object, const std::string& owner, const Tree& item, size_t given,
+                       const std::vector<std::string>& others);
   void plan_config_plugins();
   void plan_data();
-  void plan_module(const Tree& node, const std::string& place, const std::string& name, int depth);
+  void plan_module(const Tree& node, const std::string& name, int depth);
   void plan_loss();
   void plan_output();
   Table settings() const;
@@ -141,8 +121,7 @@ void Plan::plan_config_plugins() {
       PlannedPlugin& row = plugin_row(plugins_[p]);
       row.load = entries[i]["load"].text("lazy");
       row.purposes.emplace_back("config");
-      if (state == "failed")
-        fault("/plugins/" + std::to_string(i) + ": " + plugins_[p]["reason"].text());
+      if (state == "failed") fault(entries[i], plugins_[p]["reason"].text());
       break;
     }
     // It is not required, or the config would have been refused.
@@ -152,17 +131,17 @@ void Plan::plan_config_plugins() {
 
 // The listing of an op or module, after noting which plugin would provide it; undefined, with a
 // fault, when none would.
-Tree Plan::use_item(const char* kind, const std::string& name, const std::string& place,
+Tree Plan::use_item(const char* kind, const std::string& name, const Tree& node,
                     const std::string& purpose) {
   Tree item;
   try {
     item = tenon::describe(kind, name);
   } catch (const tenon::Error& error) {
-    fault(place + ": " + error.what());
+    fault(node, error.what());
     return {};
   }
   if (item["name"].text() != name) {
-    fault(place + ": '" + name + "' must be given by its full name, '" + item["name"].text() + "'");
+    fault(node, "'" + name + "' must be given by its full name, '" + item["name"].text() + "'");
     return {};
   }
   const Tree providers = item["providers"];
@@ -177,24 +156,31 @@ Tree Plan::use_item(const char* kind, const std::string& name, const std::string
     refusals += (refusals.empty() ? "" : "; ") + providers[i]["plugin"].text() + " is " + standing +
                 (reason.empty() ? "" : " (" + reason + ")");
   }
-  fault(place + ": no plugin can provide " + kind + " '" + name + "': " + refusals);
+  fault(node, std::string("no plugin can provide ") + kind + " '" + name + "': " + refusals);
   return {};
 }
 
-void Plan::use_ops(const std::vector<std::string>& ops, const std::string& place,
+void Plan::use_ops(const std::vector<std::string>& ops, const Tree& node,
                    const std::string& purpose) {
-  for (const std::string& op : ops) use_item("op", op, place, purpose);
+  for (const std::string& op : ops) use_item("op", op, node, purpose);
+}
+
+// `item` is the listing of what takes the members of `object` as arguments.
+void Plan::check_arguments(const Tree& object, const std::string& owner, const Tree& item,
+                           size_t given, const std::vector<std::string>& others) {
+  const std::vector<std::string> found =
+      argument_faults(object, owner, declared_types(item["parameters"]), given, others);
+  faults_.insert(faults_.end(), found.begin(), found.end());
 }
 
 void Plan::plan_data() {
   const Tree data = config_["data"];
-  use_ops(dataset_ops(data, config_["split"]), "/data", "data");
+  use_ops(dataset_ops(data, config_["split"]), data, "data");
   data_ = outline_data(data);
-  for (const std::string& text : data_.faults) fault(text);
+  faults_.insert(faults_.end(), data_.faults.begin(), data_.faults.end());
 }
 
-void Plan::plan_module(const Tree& node, const std::string& place, const std::string& name,
-                       int depth) {
+void Plan::plan_module(const Tree& node, const std::string& name, int depth) {
   Layer layer;
   layer.name = name;
   layer.depth = depth;
@@ -204,53 +190,43 @@ void Plan::plan_module(const Tree& node, const std::string& place, const std::st
     layer.attributes += (layer.attributes.empty() ? "" : ", ") + node.key(i) + "=" + node[i].json();
   }
   layer.plugin = "-";
-  if (const Tree found = use_item("module", layer.type, place + "/type", "model");
-      found.defined()) {
+  if (const Tree found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
     layer.plugin = found["provider"].text();
     for (int64_t i = 0; i < found["providers"].size(); ++i) {
       if (found["providers"][i]["standing"].text() == "chosen")
         layer.plugin = found["providers"][i]["plugin"].text();
     }
-    const std::vector<SchemaParameter> parameters = schema_parameters(found["schema"].text());
-    for (const std::string& text :
-         argument_faults(node, place, layer.type, parameters, 0, {"type", "layers"})) {
-      fault(text);
-    }
+    check_arguments(node, layer.type, found, 0, {"type", "layers"});
   }
   layers_.push_back(std::move(layer));
   const Tree layers = node["layers"];
   for (int64_t i = 0; i < layers.size(); ++i) {
     const std::string index = std::to_string(i);
-    plan_module(layers[i], place + "/layers/" + index, depth == 0 ? index : name + "." + index,
-                depth + 1);
+    plan_module(layers[i], depth == 0 ? index : name + "." + index, depth + 1);
   }
 }
 
 void Plan::plan_loss() {
   const Tree loss = config_["loss"];
-  const Tree op = use_item("op", loss["op"].text(), "/loss/op", "loss");
+  const Tree op = use_item("op", loss["op"].text(), loss["op"], "loss");
   if (!op.defined()) return;
-  const std::vector<SchemaParameter> parameters = schema_parameters(op["schema"].text());
+  const std::vector<DeclaredType> parameters = declared_types(op["parameters"]);
   for (size_t i = 0; i < 2; ++i) {
     const std::string what = i == 0 ? "the output" : "the target";
     if (i >= parameters.size())
-      fault("/loss/op: " + op["name"].text() + " takes no argument for " + what);
-    else if (parameters[i].type.find("Tensor") == std::string::npos ||
-             parameters[i].type.find('[') != std::string::npos)
-      fault("/loss/op: " + op["name"].text() + " takes '" + parameters[i].type + " " +
-            parameters[i].name + "' in the place of " + what);
+      fault(loss["op"], op["name"].text() + " takes no argument for " + what);
+    else if (!parameters[i].is_tensor() || parameters[i].list)
+      fault(loss["op"], op["name"].text() + " takes '" + parameters[i].text + " " +
+                            parameters[i].name + "' in the place of " + what);
   }
-  for (const std::string& text :
-       argument_faults(loss["options"], "/loss/options", op["name"].text(), parameters, 2, {})) {
-    fault(text);
-  }
+  check_arguments(loss["options"], op["name"].text(), op, 2, {});
 }
 
 void Plan::plan_output() {
   const Tree output = config_["output"];
   for (int64_t i = 0; i < output.size(); ++i) {
     const std::string text = output_fault(output[i].text());
-    if (!text.empty()) fault("/output/" + output.key(i) + ": " + text);
+    if (!text.empty()) fault(output[i], text);
   }
 }
 
@@ -326,6 +302,14 @@ Table Plan::settings() const {
   return table;
 }
 
+std::vector<std::string> Plan::checked_by_run() const {
+  std::vector<std::string> members;
+  for (const char* key : {"model", "loss"}) {
+    if (config_[key].defined()) members.emplace_back(std::string("/") + key);
+  }
+  return members;
+}
+
 void Plan::print_text() const {
   const auto title = [](const char* text) {
     print("\n" + paint(stdout, Style::bold, text) + "\n");
@@ -395,6 +379,9 @@ std::string Plan::json() const {
   for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
     if (config_[key].defined()) object.raw(key, config_[key].json());
   }
+  JsonArray by_run;
+  for (const std::string& member : checked_by_run()) by_run.raw(json_string(member));
+  object.raw("checked_by_run", by_run.text());
   object.truth("runs", faults_.empty() && missing().empty());
   object.put("seed", config_["seed"].integer()).raw("faults", faults.text());
   return object.text();
@@ -413,6 +400,11 @@ int plan_config(const PlanOptions& options) {
     const std::string missing = plan.missing();
     print("\n" + paint(stdout, Style::green, "no faults found") +
           (missing.empty() ? "" : ", and nothing to run: the config has no " + missing) + "\n");
+    if (!plan.checked_by_run().empty())
+      print(
+          wrapped("what only plugin code knows, such as ranges and choices, is checked when a "
+                  "run constructs the modules and calls the loss",
+                  0, 92));
     return kFine;
   }
   std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");

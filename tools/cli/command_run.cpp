@@ -51,9 +51,12 @@ double seconds_since(Clock::time_point start) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
-void check_writable(const std::string& path) {
+// Where the config names the file, `node` is its place.
+void check_writable(const std::string& path, const Tree& node) {
   if (path.empty()) return;
-  if (const std::string fault = output_fault(path); !fault.empty()) throw tenon::IOError(fault);
+  const std::string fault = output_fault(path);
+  if (fault.empty()) return;
+  throw tenon::IOError((node.text() == path ? node.place() + ": " : "") + fault);
 }
 
 void require_keys(const Tree& config, const std::string& path, bool training) {
@@ -185,8 +188,8 @@ int run_config(const RunOptions& options) {
   result.weights = training ? config["output"]["weights"].text() : options.evaluate;
   if (training) {
     result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
-    check_writable(result.weights);
-    check_writable(result.plot);
+    check_writable(result.weights, config["output"]["weights"]);
+    check_writable(result.plot, config["output"]["plot"]);
   }
 
   if (options.threads == 0 && config["threads"].defined()) {
@@ -202,7 +205,7 @@ int run_config(const RunOptions& options) {
   result.train_count = dataset.train.count();
   result.test_count = dataset.test.count();
   if (!training) model.load(options.evaluate);
-  fit_labels(model, dataset);
+  fit_labels(config, model, dataset);
   std::optional<Loss> loss;
   if (config["loss"].defined()) loss.emplace(config["loss"]);
   result.has_loss = loss.has_value();

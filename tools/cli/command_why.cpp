@@ -24,9 +24,9 @@ std::string painted(const std::string& text) {
   return result;
 }
 
-// A word that `describe` reads as one, whatever is in it.
+// A word that `describe` reads as one, whatever is in it. Without letters it is an empty text.
 std::string one_word(const std::string& word) {
-  std::string out;
+  std::string out = word.empty() ? "''" : "";
   for (const char letter : word) {
     if (letter == ' ' || letter == '\\' || letter == '\'') out += '\\';
     out += letter;

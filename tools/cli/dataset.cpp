@@ -9,7 +9,9 @@
 #include <tenon/csv.hpp>
 #include <tenon/npy.hpp>
 #include <tenon/ops.hpp>
+#include <tenon/text.hpp>
 
+#include "config_place.hpp"
 #include "files.hpp"
 #include "text.hpp"
 
@@ -29,11 +31,11 @@ int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
     const std::vector<std::string> names = names_of();
     const auto found = std::find(names.begin(), names.end(), column.text());
     if (found == names.end()) {
-      throw tenon::ConfigError("/data/label_column: '" + path + "' has no column '" +
-                               column.text() + "'" + suggestion(column.text(), names));
+      throw tenon::ConfigError(column.place() + ": '" + path + "' has no column '" + column.text() +
+                               "'" + tenon::suggestion(column.text(), names));
     }
     if (static_cast<int64_t>(names.size()) != columns) {
-      throw tenon::ConfigError("/data/label_column: the header of '" + path + "' names " +
+      throw tenon::ConfigError(column.place() + ": the header of '" + path + "' names " +
                                counted(static_cast<int64_t>(names.size()), "column") +
                                ", but its rows have " + grouped(columns));
     }
@@ -41,7 +43,7 @@ int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
   }
   const int64_t asked = column.integer(-1);
   if (asked < -columns || asked >= columns) {
-    throw tenon::ConfigError("/data/label_column: there is no column " + std::to_string(asked) +
+    throw tenon::ConfigError(column.place() + ": there is no column " + std::to_string(asked) +
                              " in '" + path + "', which has " + std::to_string(columns) +
                              " (0 to " + std::to_string(columns - 1) + ", or -1 for the last)");
   }
@@ -56,16 +58,17 @@ std::vector<int64_t> sample_shape(const Tree& data) {
 
 void check_samples(const Tree& data, int64_t count, int64_t features) {
   if (count < 1)
-    throw tenon::ConfigError("/data/path: '" + data["path"].text() + "' has no samples");
+    throw tenon::ConfigError(data["path"].place() + ": '" + data["path"].text() +
+                             "' has no samples");
   if (features < 1)
-    throw tenon::ConfigError("/data/path: the samples of '" + data["path"].text() +
+    throw tenon::ConfigError(data["path"].place() + ": the samples of '" + data["path"].text() +
                              "' have no numbers beside their labels");
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
   const int64_t wanted =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   if (wanted != features) {
-    throw tenon::ConfigError("/data/shape: " + data["shape"].json() + " holds " +
+    throw tenon::ConfigError(data["shape"].place() + ": " + data["shape"].json() + " holds " +
                              counted(wanted, "number") + ", but a sample of '" +
                              data["path"].text() + "' has " + grouped(features));
   }
@@ -77,7 +80,7 @@ void check_labels(const Tree& data, const std::vector<int64_t>& inputs,
     return shape.empty() ? int64_t{0} : shape[0];
   };
   if (!inputs.empty() && !labels.empty() && inputs[0] == labels[0]) return;
-  throw tenon::ConfigError("/data/labels: '" + data["labels"].text() + "' has " +
+  throw tenon::ConfigError(data["labels"].place() + ": '" + data["labels"].text() + "' has " +
                            counted(count(labels), "label") + ", but '" + data["path"].text() +
                            "' has " + counted(count(inputs), "sample"));
 }
@@ -86,11 +89,15 @@ Samples read_samples(const Tree& data) {
   const std::string path = data["path"].text();
   Samples samples;
   if (data["format"].text() == "npy") {
-    samples.inputs = tenon::contiguous_as(tenon::data::read_npy(path), tenon::f32);
-    samples.labels = tenon::data::read_npy(data["labels"].text());
+    const auto read = [](const Tree& file) {
+      return at_place(file, [&] { return tenon::data::read_npy(file.text()); });
+    };
+    samples.inputs = tenon::contiguous_as(read(data["path"]), tenon::f32);
+    samples.labels = read(data["labels"]);
     check_labels(data, samples.inputs.sizes(), samples.labels.sizes());
   } else {
-    const Tensor table = tenon::data::read_csv(path, data["header"].truth());
+    const Tensor table =
+        at_place(data["path"], [&] { return tenon::data::read_csv(path, data["header"].truth()); });
     const int64_t columns = table.size(1);
     const int64_t label = find_label_column(
         data, columns, [&] { return tenon::data::parse_csv_header(read_file(path)); });
@@ -171,20 +178,18 @@ std::vector<int64_t> npy_shape(const std::string& path) {
 // By the parsers of the plugin `data`, which reads the file in a run.
 DataOutline outline_data(const Tree& data) {
   DataOutline outline;
-  std::string key = "/data/path";
-  std::string path = data["path"].text();
+  Tree file = data["path"];
   try {
     if (data["format"].text() == "npy") {
-      outline.bytes = file_length(path);
-      const std::vector<int64_t> inputs = npy_shape(path);
-      key = "/data/labels";
-      path = data["labels"].text();
-      outline.bytes += file_length(path);
-      check_labels(data, inputs, npy_shape(path));
+      outline.bytes = file_length(file.text());
+      const std::vector<int64_t> inputs = npy_shape(file.text());
+      file = data["labels"];
+      outline.bytes += file_length(file.text());
+      check_labels(data, inputs, npy_shape(file.text()));
       outline.samples = inputs[0];
       outline.features = product(inputs, 1);
     } else {
-      const std::string text = read_file(path);
+      const std::string text = read_file(file.text());
       outline.bytes = static_cast<int64_t>(text.size());
       const tenon::data::CsvTable table = tenon::data::parse_csv(text, ',', data["header"].truth());
       outline.samples = table.rows;
@@ -193,11 +198,11 @@ DataOutline outline_data(const Tree& data) {
     }
     check_samples(data, outline.samples, outline.features);
   } catch (const tenon::data::Fault& fault) {
-    outline.faults.push_back(key + ": " + path +
+    outline.faults.push_back(file.place() + ": " + file.text() +
                              (fault.where().empty() ? "" : ":" + fault.where()) + ": " +
                              fault.what());
   } catch (const tenon::IOError& error) {
-    outline.faults.push_back(key + ": " + error.what());
+    outline.faults.push_back(file.place() + ": " + error.what());
   } catch (const tenon::Error& error) {
     outline.faults.emplace_back(error.what());
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/text.hpp>
+
 #include "text.hpp"
 
 namespace cli {
@@ -43,9 +45,10 @@ double y_of(const Axis& axis, double value) {
   return kBottom - axis.part(value) * (kBottom - kTop);
 }
 
-std::string escaped(const std::string& text) {
+// Names of files hold what XML does not.
+std::string xml_text(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : tenon::printable(text)) {
     if (c == '<')
       out += "&lt;";
     else if (c == '&')
@@ -66,7 +69,7 @@ std::string rule(const char* style, double x1, double y1, double x2, double y2) 
 }
 
 std::string label(const char* style, double x, double y, const std::string& text) {
-  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + escaped(text) +
+  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + xml_text(text) +
          "</text>\n";
 }
 
@@ -110,7 +113,8 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
 
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(kWidth, 0) +
                     " " + fixed(kHeight, 0) + "\" width=\"" + fixed(kWidth, 0) + "\" height=\"" +
-                    fixed(kHeight, 0) + "\" role=\"img\">\n<title>" + escaped(title) + "</title>\n";
+                    fixed(kHeight, 0) + "\" role=\"img\">\n<title>" + xml_text(title) +
+                    "</title>\n";
   svg +=
       "<style>\n"
       "text { font: 13px system-ui, sans-serif; fill: #57606a; }\n"

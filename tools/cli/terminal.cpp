@@ -2,6 +2,7 @@
 #include "terminal.hpp"
 
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <unistd.h>
 
@@ -13,10 +14,21 @@ namespace cli {
 
 namespace {
 
-// Styles travel through texts as bytes that no UTF-8 text has, so that nothing that is printed can
-// take their place.
-constexpr unsigned char kFirstMark = 0xF8;
-constexpr char kEndMark = '\xFF';
+// Styles travel through texts as marks: a token that is drawn when the program starts, so that no
+// file can hold it, and a letter for the style.
+const std::string& mark_token() {
+  static const std::string token = [] {
+    std::random_device random;
+    std::string text = "\xFF";
+    for (int i = 0; i < 4; ++i) text += std::to_string(random()) + '\xFF';
+    return text;
+  }();
+  return token;
+}
+
+std::string mark(Style style) {
+  return mark_token() + static_cast<char>('0' + static_cast<int>(style));
+}
 
 const char* code_of(Style style) {
   switch (style) {
@@ -33,7 +45,7 @@ const char* code_of(Style style) {
     case Style::cyan:
       return "\033[36m";
     default:
-      return "";
+      return "\033[0m";
   }
 }
 
@@ -53,8 +65,7 @@ bool is_terminal(FILE* stream) { return isatty(fileno(stream)) != 0; }
 
 std::string paint(FILE* stream, Style style, std::string_view text) {
   if (style == Style::plain || text.empty() || !has_colour(stream)) return std::string(text);
-  std::string marked(1, static_cast<char>(kFirstMark + static_cast<unsigned>(style)));
-  return marked.append(text) + kEndMark;
+  return mark(style).append(text) + mark(Style::plain);
 }
 
 int terminal_width(FILE* stream) {
@@ -77,18 +88,14 @@ bool shows_utf8() {
 void print(std::string_view text) { print(stdout, text); }
 
 void print(FILE* stream, std::string_view text) {
+  const std::string& token = mark_token();
   std::string out;
-  const bool colour = has_colour(stream);
-  size_t begin = 0;
-  for (size_t i = 0; i <= text.size(); ++i) {
-    const auto byte = i < text.size() ? static_cast<unsigned char>(text[i]) : kFirstMark;
-    // Marks are made for terminals alone: elsewhere such bytes are text.
-    if (i < text.size() && (byte < kFirstMark || !colour)) continue;
-    out += escaped(text.substr(begin, i - begin));
-    begin = i + 1;
-    if (i < text.size())
-      out += text[i] == kEndMark ? "\033[0m" : code_of(static_cast<Style>(byte - kFirstMark));
+  for (size_t at = text.find(token); at != text.npos; at = text.find(token)) {
+    out += escaped(text.substr(0, at));
+    out += code_of(static_cast<Style>(text[at + token.size()] - '0'));
+    text.remove_prefix(at + token.size() + 1);
   }
+  out += escaped(text);
   std::fwrite(out.data(), 1, out.size(), stream);
 }
 

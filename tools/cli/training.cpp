@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config_place.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -13,58 +14,37 @@ using tenon::Tree;
 
 // ---- loss ----
 
-Loss::Loss(const Tree& settings) : op_(settings["op"].text()) {
+Loss::Loss(const Tree& settings) : op_(settings["op"].text()), settings_(settings) {
   const Tree options = settings["options"];
-  for (int64_t i = 0; i < options.size(); ++i) add_option(options.key(i), options[i]);
+  for (int64_t i = 0; i < options.size(); ++i) names_.push_back(options.key(i));
   sums_ = options["reduction"].text() == "sum";
-}
-
-void Loss::add_option(const std::string& name, const Tree& value) {
-  const auto is_whole = [](const Tree& number) {
-    return number.json().find_first_of(".eE") == std::string::npos;
-  };
-  tenon::Argument argument = tenon::none;
-  if (value.is_text()) {
-    argument = texts_.emplace_back(value.text());
-  } else if (value.is_object()) {
-    throw tenon::ConfigError("/loss/options/" + name + ": an op takes no object here");
-  } else if (value.is_container()) {
-    bool whole = true;
-    for (int64_t i = 0; i < value.size(); ++i) whole = whole && is_whole(value[i]);
-    if (whole) {
-      auto& list = integers_.emplace_back();
-      for (int64_t i = 0; i < value.size(); ++i) list.push_back(value[i].integer());
-      argument = list;
-    } else {
-      auto& list = numbers_.emplace_back();
-      for (int64_t i = 0; i < value.size(); ++i) list.push_back(value[i].number());
-      argument = list;
-    }
-  } else if (value.is_number()) {
-    if (is_whole(value)) {
-      argument = value.integer();
-    } else {
-      argument = value.number();
-    }
-  } else if (!value.is_null()) {
-    argument = value.truth();
-  }
-  const std::string& kept = texts_.emplace_back(name);
-  names_.push_back({kept.data(), static_cast<int64_t>(kept.size())});
-  values_.push_back(argument.value());
 }
 
 Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   const tenon_value arguments[] = {tenon::Argument(output).value(),
                                    tenon::Argument(target).value()};
+  // The host converts values of a document as the parameters want them.
+  std::vector<tenon_string> names;
+  std::vector<tenon_value> values;
+  for (const std::string& name : names_) {
+    names.push_back(tenon::detail::string_of(name));
+    tenon_value& value = values.emplace_back();
+    value.tag = TENON_VALUE_TREE;
+    value.as.tree = const_cast<tenon_tree*>(settings_["options"][name].handle());
+  }
   tenon_value results[tenon::detail::max_results]{};
-  tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
-                       names_.data(), values_.data(), static_cast<int64_t>(names_.size()), results);
+  at_place(settings_, [&] {
+    tenon::detail::check(tenon::host().op_call_keywords, op_.handle(), arguments, int64_t{2},
+                         static_cast<const tenon_string*>(names.data()),
+                         static_cast<const tenon_value*>(values.data()),
+                         static_cast<int64_t>(names.size()), results);
+  });
   const Tensor loss = tenon::Value(results[0]).tensor();
   if (!loss.defined() || loss.numel() != 1) {
-    throw tenon::ValueError(
-        "/loss: " + op_.name() + " must give one number for a batch, but gives a tensor of " +
-        grouped(loss.defined() ? loss.numel() : 0) + "; choose a reduction of 'mean' or 'sum'");
+    throw tenon::ValueError(settings_.place() + ": " + op_.name() +
+                            " must give one number for a batch, but gives a tensor of " +
+                            grouped(loss.defined() ? loss.numel() : 0) +
+                            "; choose a reduction of 'mean' or 'sum'");
   }
   return loss;
 }
@@ -92,7 +72,7 @@ Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
     slots_.push_back(std::move(slot));
   }
   if (slots_.empty()) {
-    throw tenon::ValueError("/model: the model has no parameters to train");
+    throw tenon::ValueError(settings.place() + ": the model has no parameters to train");
   }
 }
 
@@ -126,22 +106,24 @@ bool are_classes(const Tensor& labels, int64_t classes) {
   });
 }
 
-void check_classes(const Tensor& labels, int64_t classes) {
+void check_classes(const Tree& data, const Tensor& labels, int64_t classes) {
   for (const int64_t label : labels.to_vector<int64_t>()) {
     if (label >= 0 && label < classes) continue;
-    throw tenon::ValueError("/data: there is a label " + std::to_string(label) +
+    throw tenon::ValueError(data.place() + ": there is a label " + std::to_string(label) +
                             ", but the model scores " + std::to_string(classes) +
                             " classes, 0 to " + std::to_string(classes - 1));
   }
 }
 
-Tensor as_numbers(const Tensor& labels, std::vector<int64_t> shape, int64_t count) {
+Tensor as_numbers(const Tree& model, const Tensor& labels, std::vector<int64_t> shape,
+                  int64_t count) {
   shape[0] = count;
   const Tensor numbers = tenon::contiguous_as(labels, tenon::f32);
   int64_t wanted = 1;
   for (const int64_t size : shape) wanted *= size;
   if (numbers.numel() != wanted) {
-    throw tenon::ValueError("/model: the model gives " + grouped(count > 0 ? wanted / count : 0) +
+    throw tenon::ValueError(model.place() + ": the model gives " +
+                            grouped(count > 0 ? wanted / count : 0) +
                             " numbers for a sample, but a label has " +
                             grouped(count > 0 ? numbers.numel() / count : 0) +
                             ", and the labels are not the numbers of classes");
@@ -155,14 +137,15 @@ Tensor rows_of(const Tensor& tensor, int64_t start, int64_t length) {
 
 }  // namespace
 
-void fit_labels(tenon::Module& model, Dataset& dataset) {
+void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
   const tenon::NoGrad plain;
   const bool training = model.training();
   model.eval();
   const Tensor output = model(rows_of(dataset.train.inputs, 0, 1));
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
-    throw tenon::ValueError("/model: for one sample the model gives a tensor of shape " +
+    throw tenon::ValueError(config["model"].place() +
+                            ": for one sample the model gives a tensor of shape " +
                             tenon::Tree::parse("[" +
                                                [&] {
                                                  std::vector<std::string> sizes;
@@ -181,9 +164,10 @@ void fit_labels(tenon::Module& model, Dataset& dataset) {
     if (samples->count() == 0) continue;
     if (fits) {
       samples->labels = tenon::contiguous_as(samples->labels, tenon::i64);
-      check_classes(samples->labels, classes);
+      check_classes(config["data"], samples->labels, classes);
     } else {
-      samples->labels = as_numbers(samples->labels, output.sizes(), samples->count());
+      samples->labels =
+          as_numbers(config["model"], samples->labels, output.sizes(), samples->count());
     }
   }
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,16 +22,10 @@ class Loss {
   bool sums() const { return sums_; }
 
  private:
-  void add_option(const std::string& name, const tenon::Tree& value);
-
   tenon::Op op_;
   bool sums_ = false;
-  // What the keywords point into.
-  std::deque<std::string> texts_;
-  std::deque<std::vector<int64_t>> integers_;
-  std::deque<std::vector<double>> numbers_;
-  std::vector<tenon_string> names_;
-  std::vector<tenon_value> values_;
+  tenon::Tree settings_;
+  std::vector<std::string> names_;  // of the options
 };
 
 // SGD with momentum, or Adam; what they remember is kept here, the steps are ops.
@@ -83,8 +76,8 @@ struct Schedule {
 
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
 // several classes and the labels are whole numbers, else f32 in the output's shape. Throws where
-// neither fits.
-void fit_labels(tenon::Module& model, Dataset& dataset);
+// neither fits, naming the place in the config.
+void fit_labels(const tenon::Tree& config, tenon::Module& model, Dataset& dataset);
 
 // The model's mean loss (when there is a loss) and accuracy, in eval mode, without recording.
 Score evaluate(tenon::Module& model, const Loss* loss, const Samples& samples, int64_t batch_size);

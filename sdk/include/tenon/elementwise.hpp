@@ -1,13 +1,17 @@
 // The kernel kit for elementwise ops: one lambda becomes loops for every dtype and instruction set.
 //
-// The loops are written so that compilers vectorize them; broadcasting, strides, promotion, threads
-// and output allocation are the host's.
+// The loops are written so that compilers vectorize them, calls of std::exp and its like included
+// (tenon/kernel/math.hpp); broadcasting, strides, promotion, threads and output allocation are the
+// host's.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
+#include "tenon/kernel/isa.hpp"
+#include "tenon/kernel/math.hpp"
+#include "tenon/kernel/visit.hpp"
 #include "tenon/schema.hpp"
 #include "tenon/value.hpp"
 
@@ -18,53 +22,18 @@ inline constexpr uint32_t promote_common = TENON_PROMOTE_COMMON,
                           promote_compare = TENON_PROMOTE_COMPARE,
                           promote_condition = TENON_PROMOTE_CONDITION;
 
-// Sets of compute dtypes, one bit each.
-inline constexpr uint32_t floating_dtypes = 1u << TENON_F32 | 1u << TENON_F64;
-inline constexpr uint32_t integer_dtypes =
-    1u << TENON_U8 | 1u << TENON_I8 | 1u << TENON_I16 | 1u << TENON_I32 | 1u << TENON_I64;
-inline constexpr uint32_t bool_dtype = 1u << TENON_BOOL;
-inline constexpr uint32_t all_dtypes = floating_dtypes | integer_dtypes | bool_dtype;
-
 namespace detail {
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define TENON_HAS_ISA_LOOPS 1
-#if defined(__clang__)
-#define TENON_HAS_VECTOR_CALLS 0  // it calls functions for one element after the other
-#define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2")))
-#define TENON_TARGET_V4 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2")))
-#define TENON_VECTORIZE
-#define TENON_INDEPENDENT
-#else
-#define TENON_HAS_VECTOR_CALLS 1
-#define TENON_OPTIMIZE optimize("O3", "no-math-errno", "no-trapping-math")
-#define TENON_TARGET_V3 __attribute__((target("avx2,fma,bmi,bmi2"), TENON_OPTIMIZE))
-#define TENON_TARGET_V4                                                                       \
-  __attribute__((                                                                             \
-      target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi,bmi2,prefer-vector-width=512"), \
-      TENON_OPTIMIZE))
-#define TENON_VECTORIZE __attribute__((TENON_OPTIMIZE))
-#define TENON_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-#else
-#define TENON_HAS_ISA_LOOPS 0
-#define TENON_HAS_VECTOR_CALLS 0
-#define TENON_VECTORIZE
-#define TENON_INDEPENDENT
-#endif
+using kernel::Stored;
 
 template <class T>
-__attribute__((always_inline)) inline T parameter_as(const tenon_value& value) {
+TENON_INLINE T parameter_as(const tenon_value& value) {
   return value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
                                         : static_cast<T>(value.as.integer);
 }
 
-// A bool lies in memory as a byte that is true when it is not 0.
 template <class T>
-using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
-template <class T>
-__attribute__((always_inline)) inline T load(Stored<T> element) {
+TENON_INLINE T load(Stored<T> element) {
   if constexpr (std::is_same_v<T, bool>)
     return element != 0;
   else
@@ -131,7 +100,7 @@ __attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t*
 // T. Whole: an element is costly, so it runs on full registers only; and no result depends on its
 // place in the row.
 template <class Kernel, class Out, class T, class First, bool Whole, size_t... I, size_t... P>
-__attribute__((always_inline)) inline void run_loop(tenon_loop self, char* const* data,
+TENON_INLINE void run_loop(tenon_loop self, char* const* data,
                                                     const int64_t* strides, int64_t count,
                                                     const tenon_value* parameters,
                                                     std::index_sequence<I...>,

@@ -29,6 +29,18 @@ class Error : public std::exception {
 
   const char* what() const noexcept override { return host().error_message(error_.get()); }
   tenon_status kind() const noexcept { return kind_; }
+  // "TypeError", "ConfigError", ...
+  const char* kind_name() const noexcept {
+    switch (kind_) {
+#define TENON_ERROR_NAME(name, code, text, remedy) \
+  case code:                                       \
+    return text;
+      TENON_ERROR_KINDS(TENON_ERROR_NAME)
+#undef TENON_ERROR_NAME
+      default:
+        return "Error";
+    }
+  }
   const char* op() const noexcept { return host().error_op(error_.get()); }
   const char* provider() const noexcept { return host().error_provider(error_.get()); }
   // What led to it: the failure of another op that the op called, or why its plugin would not load.

@@ -28,6 +28,11 @@ inline void apply_config(const Tree& config) {
   detail::check(host().config_apply, config.handle());
 }
 
+// The same, but runs no plugin code: plugins with "load": "eager" wait for their first use.
+inline void apply_config_lazily(const Tree& config) {
+  detail::check(host().config_apply_lazily, config.handle());
+}
+
 // A listing as a document: "plugins", "ops", "op", ...; the describe slot of abi/host.h has all,
 // and sdk/README.md their shapes.
 inline Tree describe(const std::string& what, const std::string& name = "") {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/value.hpp"
 
@@ -79,6 +80,13 @@ class Tree {
     return is_null() ? fallback : Scalar(value()).to<double>();
   }
   bool truth(bool fallback = false) const { return is_null() ? fallback : value().as.integer != 0; }
+  // Where a config has it, for messages: "FILE:3:14: /plugins/0/name".
+  std::string place() const {
+    if (node_ == nullptr) return {};
+    Value text;
+    detail::check(host().tree_place, static_cast<const tenon_tree*>(node_), text.slot());
+    return text.text();
+  }
   std::string json(int32_t indent = 0) const {
     Value text;
     detail::check(host().tree_json, static_cast<const tenon_tree*>(node_), indent, text.slot());
@@ -88,6 +96,76 @@ class Tree {
  private:
   tenon_value value() const { return host().tree_value(node_); }
   tenon_tree* node_ = nullptr;
+};
+
+// A value of a document that code makes: null, a number, text or a tree; it owns its copy.
+class TreeValue {
+ public:
+  TreeValue(None = none) : value_{} {}
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  TreeValue(T number) : value_(Scalar(number).value()) {}
+  TreeValue(std::string_view text) : value_{}, text_(text) { value_.tag = TENON_VALUE_STRING; }
+  TreeValue(const std::string& text) : TreeValue(std::string_view(text)) {}
+  TreeValue(const char* text) : TreeValue(std::string_view(text)) {}
+  TreeValue(const Tree& tree) : value_{}, tree_(tree) {
+    if (tree_.defined()) value_.tag = TENON_VALUE_TREE;
+  }
+  // Borrowed from this object.
+  tenon_value value() const {
+    tenon_value value = value_;
+    if (value.tag == TENON_VALUE_STRING) value = Argument(text_).value();
+    if (value.tag == TENON_VALUE_TREE) value.as.tree = const_cast<tenon_tree*>(tree_.handle());
+    return value;
+  }
+
+ private:
+  tenon_value value_;
+  std::string text_;
+  Tree tree_;
+};
+
+// An array made element by element: TreeArray().add(2).add("x").tree().
+class TreeArray {
+ public:
+  TreeArray& add(TreeValue value) {
+    values_.push_back(std::move(value));
+    return *this;
+  }
+  bool empty() const { return values_.empty(); }
+  Tree tree() const { return create(nullptr); }
+
+ protected:
+  Tree create(const tenon_string* keys) const {
+    std::vector<tenon_value> values;
+    for (const TreeValue& value : values_) values.push_back(value.value());
+    tenon_tree* node = nullptr;
+    detail::check(host().tree_create, keys, static_cast<const tenon_value*>(values.data()),
+                  static_cast<int64_t>(values.size()), &node);
+    return Tree::take(node);
+  }
+
+ private:
+  std::vector<TreeValue> values_;
+};
+
+// An object made member by member: TreeObject().set("op", "add").set("alpha", 2).tree(). ValueError
+// for a key that is set twice.
+class TreeObject : private TreeArray {
+ public:
+  TreeObject& set(std::string_view key, TreeValue value) {
+    keys_.emplace_back(key);
+    add(std::move(value));
+    return *this;
+  }
+  Tree tree() const {
+    std::vector<tenon_string> keys{{}};  // never null, also for an object without members
+    keys.clear();
+    for (const std::string& key : keys_) keys.push_back(detail::string_of(key));
+    return create(keys.data());
+  }
+
+ private:
+  std::vector<std::string> keys_;
 };
 
 TENON_NAMESPACE_END

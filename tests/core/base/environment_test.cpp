@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "core/base/error.hpp"
+#include "core/plugin/plugin_manager.hpp"
+#include "core/runtime/runtime.hpp"
+
 using namespace tenon::core;
 namespace fs = std::filesystem;
 
@@ -44,13 +48,22 @@ TEST_SUITE("environment") {
       CHECK_FALSE(says_no(other));
   }
 
-  // Run by the next case in a copy of this program.
+  // Run by the next case in a copy of this program: 8 when it reads the environment and advises to
+  // use it, 7 when it does neither.
   TEST_CASE("elevated child" * doctest::skip()) {
-    if (environment("TENON_TEST_WORD") == nullptr) _exit(7);
-    _exit(8);
+    const bool reads = environment("TENON_TEST_WORD") != nullptr;
+    std::string refused;
+    try {
+      plugin_manager().load("no_plugin_has_this_id", "");
+    } catch (const Error& error) {
+      refused = error.message;
+    }
+    const bool advises = refused.find("name its folder in TENON_PLUGIN_PATH") != refused.npos;
+    const bool other = refused.find("add its folder with add_plugin_path()") != refused.npos;
+    _exit(advises == other || advises != reads ? 9 : reads ? 8 : 7);
   }
 
-  TEST_CASE("a set-gid program reads no variable") {
+  TEST_CASE("a set-gid program reads no variable, and advises none") {
     if (other_group() == getegid()) {
       MESSAGE("skipped: there is no other group to run in");
       return;

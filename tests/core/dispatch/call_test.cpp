@@ -198,9 +198,25 @@ TEST_SUITE("dispatch/call") {
     CHECK(error->error.cause == nullptr);
     add_error_context(&error, outer, TENON_ERROR_VALUE);
     CHECK(error->error.op == "t.first");
-    CHECK(error->error.message == "deep");
+    CHECK(error->error.message == "first(): row(): deep");
     REQUIRE(error->error.cause != nullptr);
     CHECK(error->error.cause->error.op == "t.row");
+    CHECK(error->error.cause->error.message == "row(): deep");
+    // Of a chain the message has both ends.
+    add_error_context(&error, *ops["t.count"]->implementation.load(), TENON_ERROR_VALUE);
+    CHECK(error->error.message == "count(): row(): deep");
+    CHECK(error->error.cause->error.message == "first(): row(): deep");
+    delete error;
+    for (const char* named : {"row(): deep", "t.row() is deep", "the op 'row' is deep"}) {
+      error = new tenon_error{Error(TENON_ERROR_VALUE, named)};
+      add_error_context(&error, *ops["t.row"]->implementation.load(), TENON_ERROR_VALUE);
+      CHECK(error->error.message == named);
+      delete error;
+    }
+    // Rules name themselves.
+    error = new tenon_error{Error(TENON_ERROR_VALUE, "deep")};
+    add_error_context(&error, outer, TENON_ERROR_VALUE, FailureOf::rule);
+    CHECK(error->error.message == "deep");
     delete error;
     add_error_context(nullptr, outer, TENON_ERROR_VALUE);
   }

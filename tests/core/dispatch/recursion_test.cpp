@@ -1,8 +1,6 @@
 // Ops that lead back to themselves end in an error that names them, not in a crash.
-#include <pthread.h>
-#include <thread>
-
 #include "tests/core/dispatch/support.hpp"
+#include "tests/support/small_stack.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
@@ -73,26 +71,10 @@ TEST_SUITE("dispatch/recursion") {
   TEST_CASE("a cycle of ops is named, on threads with a small stack too") {
     Chain chain;
     const TensorRef x = floats({1});
-    struct Run {
-      Chain* chain;
-      Tensor* x;
-      Outcome outcome;
-    } run{&chain, x.get(), {}};
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, size_t{256} << 10);
-    pthread_t thread{};
-    REQUIRE(pthread_create(
-                &thread, &attributes,
-                [](void* state) -> void* {
-                  auto& here = *static_cast<Run*>(state);
-                  call(here.outcome, here.chain->registry.find("c.one"), {tensor_value(here.x)});
-                  return nullptr;
-                },
-                &run) == 0);
-    pthread_join(thread, nullptr);
-    pthread_attr_destroy(&attributes);
-    CHECK(run.outcome.status == TENON_ERROR_RUNTIME);
-    CHECK(has(run.outcome.message, "c.one -> c.two -> c.three -> c.one"));
+    Outcome outcome;
+    tenon_test::on_small_stack(
+        [&] { call(outcome, chain.registry.find("c.one"), {tensor_value(x.get())}); });
+    CHECK(outcome.status == TENON_ERROR_RUNTIME);
+    CHECK(has(outcome.message, "c.one -> c.two -> c.three -> c.one"));
   }
 }

@@ -2,7 +2,6 @@
 #include "core/plugin/facts_reader.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <unistd.h>
 
 #include <sys/socket.h>
@@ -37,19 +36,6 @@ std::string patched(std::string bytes, size_t offset, Value value) {
 
 PluginFailure refusal_of_payload(const std::string& payload) {
   return refusal(make_elf({plugin_payload(), payload}));
-}
-
-// Best of several runs: what the machine can do, not what it was busy with.
-template <class Body>
-double best_microseconds(Body&& body) {
-  double best = 1e9;
-  for (int i = 0; i < 20; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count());
-  }
-  return best;
 }
 
 }  // namespace
@@ -282,14 +268,7 @@ TEST_SUITE("facts reader") {
     CHECK(refused(folder / "loop.so").stage == PluginStage::Read);
   }
 
-  TEST_CASE("a thousand ops are read in a few milliseconds, a small plugin in microseconds") {
+  TEST_CASE("a file of a thousand ops is read whole") {
     CHECK(read_facts_file(fixture("thousand")).facts->ops.size() == 1000);
-    const double large = best_microseconds([] { read_facts_file(fixture("thousand")); });
-    const double small = best_microseconds([] { read_facts_file(fixture("plain")); });
-    MESSAGE("1000 ops: " << large << " us, one op: " << small << " us");
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    CHECK(large < 5000);
-    CHECK(small < 200);
-#endif
   }
 }

@@ -1,8 +1,10 @@
 // Lazy loading, states, conflicts, policies and threads.
 #include "core/plugin/plugin_manager.hpp"
 
-#include <chrono>
 #include <thread>
+#include <unistd.h>
+
+#include <sys/wait.h>
 
 #include "core/plugin/sha256.hpp"
 #include "tests/core/plugin/support.hpp"
@@ -694,19 +696,53 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(loser.reason, other.path()));
   }
 
-  TEST_CASE("a thousand ops load in a few milliseconds") {
-    double best = 1e9;
-    for (int i = 0; i < 10; ++i) {
-      World world;
-      world.folder.add("thousand");
-      REQUIRE(world.manager->list().size() == 1);
-      const auto start = std::chrono::steady_clock::now();
-      CHECK(world.manager->ensure_op("thousand.op500"));
-      const std::chrono::duration<double, std::milli> time =
-          std::chrono::steady_clock::now() - start;
-      best = std::min(best, time.count());
-      CHECK(world.registrar.names.size() == 1000);
-    }
-    MESSAGE("1000 ops loaded in " << best << " ms, the fake table included");
+  TEST_CASE("the first use of one of a thousand ops registers all of them") {
+    World world;
+    world.folder.add("thousand");
+    REQUIRE(world.manager->list().size() == 1);
+    CHECK(world.manager->ensure_op("thousand.op500"));
+    CHECK(world.registrar.names.size() == 1000);
   }
+
+// The thread sanitizer allows no threads after a fork; the address sanitizer's own allocator may be
+// locked by a thread that the child does not have.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+  TEST_CASE("the child of a fork waits for no thread that it does not have") {
+    World world;
+    world.folder.add("slow");
+    const auto forked = [](const std::function<bool()>& in_child) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);  // ends a child that hangs
+        _exit(in_child() ? 0 : 1);
+      }
+      int status = -1;
+      REQUIRE(waitpid(child, &status, 0) == child);
+      CHECK(status == 0);
+    };
+    std::thread loader([&] { world.manager->load("slow"); });
+    while (world.state("slow") == PluginState::Indexed) std::this_thread::yield();
+    const bool loading = world.state("slow") == PluginState::Loading;
+    forked([&] {
+      try {
+        world.manager->load("slow");
+      } catch (const PluginError& error) {
+        return error.message.find(
+                   "the process was forked while another thread loaded the plugin") !=
+               error.message.npos;
+      }
+      return !loading;
+    });
+    loader.join();
+    CHECK(world.state("slow") == PluginState::Active);
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+      while (!stop)
+        world.manager->add_search_path(world.folder.path() + "/none"), world.manager->list();
+    });
+    for (int round = 0; round < 50; ++round) forked([&] { return !world.manager->list().empty(); });
+    stop = true;
+    busy.join();
+  }
+#endif
 }

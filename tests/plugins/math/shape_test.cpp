@@ -394,7 +394,7 @@ TEST_SUITE("math shape") {
                                            "1 indices along dimension 0 take [1, 2]"),
                          ValueError);
     CHECK_THROWS_WITH_AS(input.index_add(0, tensor({1}), ones({1, 2}, f64)),
-                         doctest::Contains("input has dtype f32, but source has f64"), TypeError);
+                         doctest::Contains("'input' is f32 but 'source' is f64; convert one with to()"), TypeError);
 
     CHECK(values(scatter_add(input, 0, tensor({{0, 2}, {0, 1}}), counted({2, 2}))) ==
           Floats{3, 1, 1, 4, 1, 2});

@@ -122,9 +122,9 @@ TEST_SUITE("nn") {
           "of shape "
           "[1, 3, 5, 5] has 3");
     CHECK(refusal([&] { functional::conv2d(x, w, {}, 0); }) ==
-          "conv2d(): stride must be positive, got 0");
+          "conv2d(): stride must be from 1 to 2147483647, got 0");
     CHECK(refusal([&] { functional::conv2d(x, w, {}, 1, -1); }) ==
-          "conv2d(): padding must not be negative, got -1");
+          "conv2d(): padding must be from 0 to 2147483647, got -1");
     CHECK(refusal([&] { functional::conv2d(x, w, {}, 1, 0, 3); }) ==
           "conv2d(): the kernel reaches over 7 rows but the padded input of shape [1, 4, 5, 5] has "
           "5");

@@ -683,6 +683,31 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* type_find_layout)(const char* name, const tenon_payload_layout* layout,
                                              uint32_t* type, tenon_error** error);
 
+  /* Place of a node of a config, as messages say it: "FILE:3:14: /plugins/0/name"; without a file
+   * the JSON pointer alone; empty for a root that was made by code. A string. Owned. Any thread. */
+  tenon_status(TENON_CALL* tree_place)(const tenon_tree* tree, tenon_value* text,
+                                       tenon_error** error);
+  /* Makes an object of `count` members, or an array when `keys` is null (may be null). Values are
+   * numbers, strings, none, and trees, whose nodes are copied; TypeError for others. New reference.
+   * Any thread. */
+  tenon_status(TENON_CALL* tree_create)(const tenon_string* keys, const tenon_value* values,
+                                        int64_t count, tenon_tree** tree, tenon_error** error);
+  /* config_apply that runs no plugin code: plugins with "load": "eager" wait for their first use.
+   * Any thread. */
+  tenon_status(TENON_CALL* config_apply_lazily)(const tenon_tree* config, tenon_error** error);
+  /* " (did you mean 'add'?)" for the candidate that a mistyped word most likely means, or "". A
+   * string. Owned. Any thread. */
+  tenon_status(TENON_CALL* text_suggestion)(const char* word, int64_t length,
+                                            const tenon_string* candidates, int64_t count,
+                                            tenon_value* text, tenon_error** error);
+  /* The text for a terminal: control characters, and bytes that are not UTF-8, as escapes; line
+   * breaks and tabs stay. A string. Owned. Any thread. */
+  tenon_status(TENON_CALL* text_printable)(const char* bytes, int64_t length, tenon_value* text,
+                                           tenon_error** error);
+  /* TENON_ISA_ number of the loops that run: the best that the machine supports, or less where the
+   * environment variable TENON_ISA says so. Any thread. */
+  uint32_t(TENON_CALL* machine_isa)(void);
+
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:
    *   #if TENON_TARGET_MINOR >= 1

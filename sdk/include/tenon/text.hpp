@@ -1,0 +1,34 @@
+// Words in messages: suggestions for what was mistyped, and text that a terminal may show.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/value.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+// " (did you mean 'add'?)" for the candidate that a mistyped word most likely means; empty when
+// none is near. Any thread.
+inline std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  std::vector<tenon_string> list;
+  list.reserve(candidates.size());
+  for (const std::string& candidate : candidates) list.push_back(detail::string_of(candidate));
+  Value text;
+  detail::check(host().text_suggestion, word.data(), static_cast<int64_t>(word.size()),
+                static_cast<const tenon_string*>(list.data()), static_cast<int64_t>(list.size()),
+                text.slot());
+  return text.text();
+}
+
+// The text with what a terminal would obey, and bytes that are not UTF-8, written as escapes: \x1b
+// or \u202e. Line breaks and tabs stay. Any thread.
+inline std::string printable(std::string_view bytes) {
+  Value text;
+  detail::check(host().text_printable, bytes.data(), static_cast<int64_t>(bytes.size()),
+                text.slot());
+  return text.text();
+}
+
+TENON_NAMESPACE_END

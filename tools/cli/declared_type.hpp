@@ -1,0 +1,35 @@
+// Parameters and results of a schema, as listings tell them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/tree.hpp>
+
+namespace cli {
+
+struct DeclaredType {
+  std::string name;
+  std::string text;  // "Tensor|Scalar", "int[2]?"
+  std::string base;  // "Tensor|Scalar", "int"
+  bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
+  int64_t length = 0;  // of int[2]; 0: any
+  std::string alias, default_text;
+
+  bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }
+  bool is_out() const { return keyword_only && name == "out"; }
+};
+
+// From "parameters" or "returns" of a listing.
+std::vector<DeclaredType> declared_types(const tenon::Tree& list);
+
+// What is wrong with an object's members as arguments named after these parameters: unknown names,
+// missing ones, values of another kind than a call would take. `given` counts the leading
+// parameters that come from elsewhere; keys in `others` are not arguments. Each fault begins with
+// its place.
+std::vector<std::string> argument_faults(const tenon::Tree& object, const std::string& owner,
+                                         const std::vector<DeclaredType>& parameters, size_t given,
+                                         const std::vector<std::string>& others);
+
+}  // namespace cli
