@@ -40,7 +40,7 @@ size_t character_length(std::string_view text) {
     if (!continues_character(text[i])) return 0;
   }
   const unsigned second = length > 2 ? static_cast<unsigned char>(text[1]) : 0x80u;
-  // Overlong forms, surrogates, and what lies past the last code point.
+  // Overlong forms, surrogates, and values past the last code point.
   if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
   if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
   return length;
@@ -202,7 +202,7 @@ std::optional<std::string_view> nearest_word(std::string_view word,
     const auto bound = static_cast<int64_t>(std::max<size_t>(1, longer / 3));
     if (longer > kLongestWord || static_cast<int64_t>(longer - shorter) > bound) continue;
     const int64_t distance = edit_distance(word, candidate);
-    // One wrong letter of one or two is no likeness.
+    // In words of one or two letters, one edit is already too many.
     if (distance > bound || distance >= static_cast<int64_t>(shorter)) continue;
     // Of two as near, the one that begins alike: 'mul' before 'full' for 'mull'.
     const int64_t common = common_start(word, candidate);

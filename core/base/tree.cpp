@@ -16,7 +16,7 @@
 
 namespace tenon::core {
 
-// Children of a node lie side by side in `nodes`, after the children of their siblings; the root is
+// Children of a node are side by side in `nodes`, after the children of their siblings; the root is
 // last.
 struct TreeDocument {
   std::atomic<int64_t> references{1};
@@ -40,11 +40,11 @@ constexpr uint32_t kLargeObject = 16;
   throw Error(TENON_ERROR_INTERNAL, std::string("tree builder: ") + what);
 }
 
-[[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view wanted) {
+[[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view expected) {
   const std::string place = place_of(node);
   throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
-                                     std::string(kind_text(node.kind())) + ", wanted " +
-                                     std::string(wanted));
+                                     std::string(kind_text(node.kind())) + ", expected " +
+                                     std::string(expected));
 }
 
 }  // namespace
@@ -645,7 +645,7 @@ size_t last_visible(std::string_view source, size_t offset) {
   return source.substr(0, offset).find_last_not_of(" \t\r\n");
 }
 
-// Says in words what stands at `offset`, where the parser gave up.
+// Says in words what is at `offset`, where the parser gave up.
 std::string syntax_fault(std::string_view source, size_t offset, bool inside_string) {
   if (offset >= source.size()) {
     return inside_string ? "the text ends inside a string" : "the text ends before the value does";
@@ -684,7 +684,7 @@ std::string syntax_fault(std::string_view source, size_t offset, bool inside_str
   return text;
 }
 
-// Whether `offset` lies inside a string that starts at or after the handler's last token.
+// Whether `offset` is inside a string that starts at or after the handler's last token.
 bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
   bool inside = false;
   for (size_t i = begin; i < offset && i < source.size(); ++i) {
@@ -708,7 +708,7 @@ Tree parse_tree(std::string_view source, const TreeOptions& options) {
   }
   if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw Error(options.kind, (options.source.empty() ? "" : options.source + ": ") +
-                                  "the text is empty, wanted JSON");
+                                  "the text is empty, expected JSON");
   }
   std::vector<DuplicateKey> repeated;
   TreeBuilder builder(options.source);
@@ -841,7 +841,7 @@ void write(const tenon_tree& node, int32_t indent, size_t margin, std::string& o
   const auto children = node.children();
   const bool scalars = std::none_of(children.begin(), children.end(),
                                     [](const tenon_tree& child) { return child.size() > 0; });
-  // Arrays of plain values stand on one line where they fit.
+  // Arrays of plain values are on one line where they fit.
   if (indent > 0 && !object && scalars) {
     std::string line;
     for (const tenon_tree& child : children) {
@@ -933,9 +933,10 @@ const tenon_tree* tenon_tree::find(std::string_view key) const noexcept {
   }
   const auto begin = document_->sorted.begin() + sorted_;
   const auto end = begin + count_;
-  const auto found = std::lower_bound(
-      begin, end, key,
-      [&](uint32_t position, std::string_view wanted) { return members[position].key() < wanted; });
+  const auto found =
+      std::lower_bound(begin, end, key, [&](uint32_t position, std::string_view expected) {
+        return members[position].key() < expected;
+      });
   return found != end && members[*found].key() == key ? &members[*found] : nullptr;
 }
 

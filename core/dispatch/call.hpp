@@ -97,8 +97,8 @@ struct OrderedArguments {
 // Refuses to change what is read-only, and inference tensors outside of inference mode.
 void check_changes(const Implementation& implementation, const tenon_value* arguments,
                    uint32_t flags);
-// Completes what operands carry by what their bases do, and tells whether the call goes through
-// autograd instead of to the kernel. Of an op that is no composite.
+// Completes what operands carry by what their bases do, and returns whether the call goes through
+// autograd instead of to the kernel. Of an op that is not a composite.
 bool goes_recorded(const Implementation& implementation, const tenon_value* arguments,
                    uint32_t& flags) noexcept;
 

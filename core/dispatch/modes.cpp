@@ -29,7 +29,7 @@ bool unlink(const ModeEntry& mode) {
 class Inside;
 constinit thread_local const Inside* asking = nullptr;  // the innermost handler that is running
 
-// While a mode's handler runs it is not in force itself, nor what is inside of it.
+// While a mode's handler runs, that mode and those inside of it are inactive.
 class Inside {
  public:
   explicit Inside(ModeEntry& mode) : mode_(mode), previous_(stack(mode.below)), outer_(asking) {
@@ -45,7 +45,7 @@ class Inside {
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
-  // Whether a running handler goes on to the mode when it ends.
+  // Whether a running handler continues with the mode when it ends.
   static bool hold(const ModeEntry& mode) {
     for (const Inside* inside = asking; inside != nullptr; inside = inside->outer_) {
       for (const ModeEntry* held = &inside->mode_; held != nullptr; held = held->outer) {
@@ -118,7 +118,7 @@ void leave_mode(ModeEntry* mode) {
     // Its own thread passes it over from now on, and may be looking at it: it stays.
     throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) +
                                          " is left on another thread than it was entered on; it is "
-                                         "out of force, but leave modes where they were entered");
+                                         "inactive, but leave modes where they were entered");
   }
   const bool below = mode->below;
   const ModeEntry* innermost = stack(below);
@@ -142,7 +142,7 @@ tenon_status call_in_modes(const Implementation& implementation, const tenon_val
                            const AsWritten* written) noexcept {
   flags &= ~kModeFlag;
   sweep(false);
-  tenon_value answer{};  // of an op without results: whether somebody did
+  tenon_value answer{};  // of an op without results: whether the call was handled
   tenon_value* const place = implementation.result_count == 0 ? &answer : results;
   const bool overridable = (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
   const bool asked = overridable && !thread_state.modes_disabled && thread_state.mode != nullptr;

@@ -1,4 +1,4 @@
-// Modes: handlers in force for a scope of one thread, asked for every op.
+// Modes: handlers that are active in a scope of one thread and asked for every op.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tenon::core {
 
-// One mode that is in force. Above autograd it sees what is called; below, what is run, the ops of
+// One active mode. Above autograd it sees what is called; below, what is run, the ops of
 // backward and of composites among it.
 struct ModeEntry {
   std::string name;
@@ -32,11 +32,11 @@ struct ModeEntry {
 
 // Enters a mode; the innermost of its level from now on. [this-thread]
 ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* self, bool below);
-// Leaves it. It is out of force in any case; throws RuntimeError when it was not the innermost, and
+// Leaves it. It is inactive in any case; throws RuntimeError when it was not the innermost, and
 // when it was entered on another thread.
 void leave_mode(ModeEntry* mode);
 
-// The flag of every call of this thread says whether any mode is in force.
+// The flag of every call of this thread says whether any mode is active.
 inline void refresh_mode_flag() {
   const bool above = thread_state.mode != nullptr && !thread_state.modes_disabled;
   const bool in_force = above || thread_state.mode_below != nullptr;
@@ -59,7 +59,7 @@ class ModesOffGuard {
   ModeEntry* previous_;
 };
 
-// Asks the modes above autograd, innermost first, then goes on with the call.
+// Asks the modes above autograd, innermost first, then continues the call.
 tenon_status call_in_modes(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error,
                            const AsWritten* written) noexcept;
@@ -68,7 +68,7 @@ bool run_in_modes(const Implementation& implementation, tenon_context& context,
                   const tenon_value* arguments, tenon_value* results, tenon_error** error,
                   tenon_status& status) noexcept;
 
-// call_parent of a mode: the call goes on outside of it.
+// call_parent of a mode: the call continues outside of it.
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
                           tenon_value* results, tenon_error** error) noexcept;
 

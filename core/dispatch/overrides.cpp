@@ -235,7 +235,7 @@ Carried gather_carried(const Implementation& implementation, const tenon_value* 
 
 namespace {
 
-// An operand of a type that ops do not know, where a Tensor is wanted.
+// An operand of a type that ops do not know, where a Tensor is expected.
 [[noreturn, gnu::cold]] void throw_foreign(const Implementation& implementation,
                                            const tenon_value* arguments) {
   const Schema& schema = implementation.schema;
@@ -260,7 +260,7 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
   return foreign;
 }
 
-// Children of Tensor are what they have data for, everything else is refused.
+// Operands of subclasses of Tensor are plain tensors, all others are refused.
 tenon_status call_as_plain(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, uint32_t flags, tenon_error** error,
                            const AsWritten* written) {
@@ -281,7 +281,7 @@ bool sound(const Implementation& implementation, const tenon_value* results) {
       if (r > 0) return false;
       continue;
     }
-    // What stands behind a pointer is there, but for empty lists and strings.
+    // Pointers are not null, except those of empty lists and strings.
     if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
       continue;
     const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TREE ||
@@ -358,7 +358,7 @@ void retype_results(const Turn& turn, const Implementation& implementation,
   bool looked = false;
   const auto retype = [&](Tensor*& tensor) {
     if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
-    // What somebody else holds is an operand: one that was changed in place stays what it is.
+    // A tensor with other references is an operand: one that was changed in place keeps its type.
     if (tensor->references.load(std::memory_order_relaxed) != 1) {
       if (implementation.mutates || implementation.out_parameter >= 0) return;
       TensorRef shared = share_with_history(*tensor);
@@ -405,8 +405,8 @@ std::string frame_text(const CallFrame& frame) {
   return what + answerer.level->name + " for " + frame.implementation->schema.name;
 }
 
-// Calling an op anew from inside its own handler, with the operand that it was called for, can only
-// come back here.
+// Calling an op again from inside its own handler, with the operand that it was called for, can
+// only come back here.
 void check_recursion(const CallFrame& frame) {
   const Answerer& answerer = frame.turn->line[frame.place];
   std::vector<const CallFrame*> between;
@@ -867,7 +867,7 @@ tenon_status check_results(const Implementation& implementation, tenon_value* re
   }
   return guarded(error, [&] {
     throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
-                                      who + " returned something that is no value");
+                                      who + " returned an invalid value");
   });
 }
 
@@ -882,7 +882,7 @@ tenon_status call_typed(const Implementation& implementation, const tenon_value*
                         const AsWritten* written) noexcept {
   if (!asks_types(implementation))
     return call_as_plain(implementation, arguments, results, flags, error, written);
-  tenon_value answer{};  // of an op without results: whether somebody did
+  tenon_value answer{};  // of an op without results: whether the call was handled
   if (implementation.result_count == 0) results = &answer;
   const Plan* plan = nullptr;
   Carried carried;

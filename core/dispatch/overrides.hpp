@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// One that may answer. Standard: the default handler of children of Tensor.
+// One that may answer. Standard: the default handler of subclasses of Tensor.
 struct Answerer {
   enum class Kind : uint8_t { Override, Handler, Standard };
   Kind kind = Kind::Standard;
@@ -78,8 +78,8 @@ struct Carried {
 Carried gather_carried(const Implementation& implementation, const tenon_value* arguments);
 // Whether a call of it asks types at all, now.
 bool asks_types(const Implementation& implementation);
-// Refuses, with a TypeError, operands that nobody can be asked about; and those of a call that asks
-// no types.
+// Throws TypeError if no override, handler or fallback exists for an operand's type, or if the call
+// has types disabled.
 void check_plan(const Plan& plan, const Implementation& implementation,
                 const tenon_value* arguments);
 void check_plain(const Implementation& implementation, const tenon_value* arguments);
@@ -129,7 +129,7 @@ struct WrittenCall {
 // Fills in the op, its arguments, and how they are written.
 void fill_call(CallFrame& frame, WrittenCall& room);
 
-// How a frame's call is written with other bound arguments in the place of its own: what is the
+// How a frame's call is written with other bound arguments: what is the
 // same stays as it was written, what is new to it goes by name.
 class Rewritten {
  public:
@@ -143,7 +143,7 @@ class Rewritten {
   tenon_value positional_[kMaxParameters];
   WrittenCall room_;
 };
-// What a handler returned is made of values; else it is undone and a TypeError tells who it was.
+// What a handler returned is made of values; else it is undone and a TypeError names the handler.
 tenon_status check_results(const Implementation& implementation, tenon_value* results,
                            const std::string& who, tenon_error** error) noexcept;
 inline bool declined(const tenon_value* results) {
@@ -172,8 +172,8 @@ tenon_status call_parent(const tenon_call* call, const tenon_value* arguments, t
 // [A, B]
 std::string type_list(std::span<const uint32_t> types);
 
-// A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
-// merging makes of all. Null when the rule needs a function that the type does not have.
+// A new payload, by the type's `metadata`: a copy of the first, a default one, or what merge makes
+// of all. Null when the rule needs a function that the type does not have.
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands);
 
 // A plain tensor for a typed one, by its type's conversion; with its history.
@@ -182,18 +182,18 @@ TensorRef to_plain(Tensor& tensor);
 // ---- defined by autograd ----
 // Another handle of the same tensor with its history.
 TensorRef share_with_history(Tensor& tensor);
-// What a conversion made of `from`: gradients go on to `from` where the result has no history of
-// its own. `name` is that of the node, and lives forever.
+// What a conversion made of `from`: gradients continue to `from` where the result has no
+// history. `name` is that of the node, and lives forever.
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name);
 // Their names: pointers to them are compared.
 inline constexpr char kToTensorNode[] = "ToTensorBackward0";
 inline constexpr char kFromTensorNode[] = "FromTensorBackward0";
-// And the tangent of `from`, made plain, where the result has none of its own.
+// And the tangent of `from`, made plain, where the result has none.
 TensorRef connect_tangent(TensorRef result, Tensor& from);
-// What a child of Tensor made of itself: passes gradients on where it is the same data, else
+// What a subclass of Tensor made of itself: passes gradients on where it is the same data, else
 // refuses a result that has lost history or tangent.
 TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& type);
-// Brings a typed tensor's history and tangent up to date with its components; returns what these
+// Updates a typed tensor's history and tangent from its components; returns what these
 // carry and it cannot show.
 uint32_t refresh_components(Tensor& tensor);
 // Whether its history is only that of what it holds, so that this can be used directly.
@@ -202,7 +202,7 @@ bool has_held_history(const Tensor& tensor);
 // not reach.
 void refuse_hidden_history(const CallFrame& frame, const Override& entry);
 // After an override or handler of `level` has answered a call that needs gradients: a result
-// without a history gets one that refuses, so that nobody takes it for a constant. Throws for
+// without a history gets one that refuses, so that it is not taken for a constant. Throws for
 // tangents.
 void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool handler,
                           tenon_value* results);

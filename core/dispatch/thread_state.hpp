@@ -14,9 +14,9 @@ struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
 
-// Of a call while modes are in force; not a flag of tensors.
+// Of a call while modes are active; not a flag of tensors.
 inline constexpr uint32_t kModeFlag = 1u << 31;
-// And while somebody listens to what they do.
+// Of a call that is traced.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
 
 // Goes along, as a whole, when a run of the engine continues on another thread.
@@ -33,7 +33,7 @@ struct ThreadState {
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
   uint32_t call_flags = 0;            // what every call begins with: kModeFlag, kTraceFlag
-  ModeEntry* mode = nullptr;          // the innermost in force above autograd
+  ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
   uint32_t trace_depth = 0;           // of the events inside of each other

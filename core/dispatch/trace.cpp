@@ -62,7 +62,8 @@ void refresh_flag() {
   thread_state.call_flags = (thread_state.call_flags & ~kTraceFlag) | (heard ? kTraceFlag : 0);
 }
 
-// While lines go out: what writers do is no event, and nobody who listens goes away.
+// Held while events are delivered: calls of a listener are not traced, and listeners are removed
+// only afterwards.
 class Telling {
  public:
   Telling() { under_way_ = true; }
@@ -88,7 +89,7 @@ class Telling {
 };
 constinit thread_local bool Telling::under_way_ = false;
 
-// One event for everybody: each form is made once, where somebody wants it.
+// One event for all listeners: each form is made once, when one needs it.
 template <class Text, class Members>
 void publish(std::string_view event, const Implementation& implementation, Text&& text,
              Members&& members) noexcept {
@@ -118,7 +119,7 @@ void publish(std::string_view event, const Implementation& implementation, Text&
          listener = listener->outer)
       tell(*listener);
     if (process_trace().on) tell(process_trace().entry);
-  } catch (...) {  // an event that cannot be told does not stop the call
+  } catch (...) {  // an event that cannot be reported does not stop the call
   }
 }
 

@@ -62,7 +62,7 @@ struct ConfigOptions {
 //
 // "-" is standard input, with paths relative to the current folder. Throws IOError when the file
 // cannot be read or is not a regular file; else ConfigError, whose message is
-//   FILE:LINE:COLUMN: /json/pointer: what was found, wanted what (did you mean 'x'?)
+//   FILE:LINE:COLUMN: /json/pointer: what was found, expected what (did you mean 'x'?)
 // for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
 // order, for several. Text that is not JSON is a single fault.
 Tree read_config(const std::string& path, const ConfigOptions& options = {});

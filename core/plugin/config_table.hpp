@@ -20,7 +20,7 @@ enum class ConfigType : uint8_t {
   Object,  // with the keys of `object`
   Map,     // any keys, values of `elements`
   Array,   // of `elements`
-  Free     // an object that somebody else checks
+  Free     // an object that another component checks
 };
 
 // What a text stands for.
@@ -71,7 +71,7 @@ struct ConfigObject {
   std::string_view meaning;
   std::span<const ConfigKey> keys;
   std::string_view variant_key{};  // the key whose value chooses among variants
-  bool open = false;               // other keys are somebody else's
+  bool open = false;               // other keys belong to another component
   // The key that a bare text in place of the object stands for.
   std::string_view (*shorthand)(std::string_view text) = nullptr;
 };
@@ -79,8 +79,8 @@ struct ConfigObject {
 const ConfigObject& config_table();
 
 // "an integer from 1 to 1024", "'lazy', 'eager' or 'never'", ...
-std::string wanted_text(const ConfigForm& form);
-std::string wanted_text(std::span<const ConfigForm> forms);
+std::string expected_text(const ConfigForm& form);
+std::string expected_text(std::span<const ConfigForm> forms);
 
 // JSON Schema (draft 7) of the config, for editors: what sdk/share/tenon/config.schema.json holds.
 std::string config_schema_json();

@@ -75,13 +75,13 @@ class ElfFile {
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
-                           const std::string& wanted = "", const std::string& found = "") const {
+                           const std::string& expected = "", const std::string& found = "") const {
     PluginFailure failure;
     failure.stage = PluginStage::Read;
     failure.path = path_;
     failure.problem = problem;
     failure.remedy = remedy;
-    failure.wanted = wanted;
+    failure.expected = expected;
     failure.found = found;
     throw PluginError(failure);
   }

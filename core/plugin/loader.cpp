@@ -64,9 +64,9 @@ class Load {
     return result;
   }
   [[noreturn]] void fail(PluginStage stage, std::string problem, std::string remedy,
-                         std::string wanted = "", std::string found = "") const {
+                         std::string expected = "", std::string found = "") const {
     PluginFailure reason = failure(stage, std::move(problem), std::move(remedy));
-    reason.wanted = std::move(wanted);
+    reason.expected = std::move(expected);
     reason.found = std::move(found);
     throw PluginError(std::move(reason));
   }
@@ -126,8 +126,8 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   link_map* own = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
       ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
-    fail(PluginStage::Symbol, no_entry + ", only that of a library that it links",
-         remedy, "", quote(place.dli_fname));
+    fail(PluginStage::Symbol, no_entry + ", only that of a library that it links", remedy, "",
+         quote(place.dli_fname));
   }
 
   const tenon_plugin* plugin = nullptr;
@@ -498,9 +498,9 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
   failure.stage = PluginStage::Version;
   failure.plugin = id;
   failure.path = path;
-  failure.wanted = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
+  failure.expected = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
   if (host.abi_minor > TENON_ABI_OLDEST_MINOR) {
-    failure.wanted += " to " + abi_text(host.abi_major, host.abi_minor);
+    failure.expected += " to " + abi_text(host.abi_major, host.abi_minor);
   }
   failure.found = "ABI " + abi_text(major, minor);
   const bool newer = major > host.abi_major || (major == host.abi_major && minor > host.abi_minor);

@@ -82,9 +82,9 @@ PluginFailure make_failure(PluginStage stage, const std::string& plugin, const s
 }
 
 std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
-                                        const std::string& wanted) {
-  if (wanted.empty()) return std::nullopt;
-  std::string lower = wanted;
+                                        const std::string& expected) {
+  if (expected.empty()) return std::nullopt;
+  std::string lower = expected;
   for (char& c : lower) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -98,8 +98,8 @@ std::optional<PluginFailure> check_hash(const std::string& id, const std::string
     failure.remedy = "check the file's rights";
     return failure;
   }
-  failure.wanted = "sha256 " + lower;
-  if (failure.found == failure.wanted) return std::nullopt;
+  failure.expected = "sha256 " + lower;
+  if (failure.found == failure.expected) return std::nullopt;
   return failure;
 }
 
@@ -110,7 +110,7 @@ std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::
                                        "install a version that fits, or correct `version`");
   try {
     if (VersionRange(range).contains(parse_version(facts.version))) return std::nullopt;
-    failure.wanted = "version " + range;
+    failure.expected = "version " + range;
     failure.found = facts.version;
   } catch (const Error& error) {
     failure.problem = error.message;
@@ -618,7 +618,7 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
       make_failure(PluginStage::Register, shadowed.id(), found.path,
                    "another file stands for this id: " + quote(other->found.path),
                    "use that one, or rename one of the plugins");
-  failure.wanted = "version " + found.facts->version;
+  failure.expected = "version " + found.facts->version;
   failure.found = other->found.facts->version;
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -877,7 +877,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
           PluginFailure failure =
               make_failure(PluginStage::Read, id, path, "the file holds another plugin by now",
                            "load that one by its own id");
-          failure.wanted = quote(id);
+          failure.expected = quote(id);
           failure.found = quote(file.facts->id);
           throw PluginError(std::move(failure));
         }

@@ -17,7 +17,7 @@ Tree describe_type(std::string_view name);
 
 // {type, provider, covers?, counts: {handled, handler, inherited, fallback, missing}, ops: [{name,
 // how, by?}]} over all overridable ops, or those that the config says it covers, for operands that
-// are all of the type: by an override of its own; by its handler, which is asked and may decline
+// are all of the type: by one of its overrides; by its handler, which is asked and may decline
 // when it is; by an ancestor or the default handler; by its fallback; not at all. Loads the type's
 // plugin, not those of the ops.
 Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);

@@ -1,4 +1,4 @@
-// What a call would do, and why: by the code that calls use, told step by step.
+// What a call would do, and why: by the code that calls use, described step by step.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ namespace tenon::core {
 //  modes: [innermost first], modes_below: [...],
 //  steps: [{type?, what, provider?, version?, asked, reason?}],
 //  outranked: [{plugin, what, standing, reason?}] of others who declare it,
-//  answer: {what, provider, version}, then: {...} what runs when modes let it go on,
+//  answer: {what, provider, version}, then: {...} what runs when modes pass it on,
 //  kernel: {device, compute?, result?, isa?},
 //  gradient}
 // or instead of answer, then, kernel and gradient

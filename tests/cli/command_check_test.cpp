@@ -201,7 +201,7 @@ TEST_SUITE("check") {
     };
     CHECK(contains(notes("undeclared"), "it may: declare twice_differentiable"));
     CHECK_FALSE(contains(notes("declared"), "twice_differentiable"));
-    CHECK(contains(notes("stashes_input"), "declare once_differentiable, or mend it"));
+    CHECK(contains(notes("stashes_input"), "declare once_differentiable, or fix it"));
   }
 
   TEST_CASE("GC-22 right registrations pass; a composite that computes by hand does not") {
@@ -288,7 +288,7 @@ TEST_SUITE("check") {
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,
                    "FAULT    broken.throws\n  failing-gradient in gradient\n    no gradient today\n"
-                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: mend the backward"));
+                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: fix the backward"));
     CHECK(contains(fault.out, "0 items ok, 1 faulty with 1 finding ("));
   }
 

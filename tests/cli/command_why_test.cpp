@@ -61,7 +61,7 @@ TEST_SUITE("why") {
           "  defaults   out=None\n"
           "  types      Tensor\n"
           "  modes      none\n"
-          "  asked      nobody: all operands are plain\n"
+          "  asked      none: all operands are plain\n"
           "  runs       kernel, plugin math 0.1.0\n"
           "  kernel     computes in f64, gives f64, on cpu, baseline loops\n"
           "  gradient   records AddBackward0, where an operand requires grad\n");

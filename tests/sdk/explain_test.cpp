@@ -71,7 +71,7 @@ TEST_SUITE("sdk/explain") {
           "  defaults   out=None\n"
           "  types      Tensor\n"
           "  modes      none\n"
-          "  asked      nobody: all operands are plain\n"
+          "  asked      none: all operands are plain\n"
           "  runs       kernel, plugin math 0.1.0\n"
           "  kernel     computes in f64, gives f64, on cpu, " +
               isa +

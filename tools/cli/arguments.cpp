@@ -48,7 +48,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    // Options that are not told leave a blank line of their own.
+    // Options that are not listed leave a blank line.
     for (size_t at = text.find("\n\n\n"); at != text.npos; at = text.find("\n\n\n"))
       text.erase(at, 1);
     return text;
@@ -135,7 +135,7 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
 void define_plan(CLI::App& program, Invocation& invocation) {
   Definition<PlanOptions> plan(
       program, invocation, plan_config, "plan",
-      "Tell what a run would do, without running any plugin code",
+      "Print what a run would do, without running any plugin code",
       "  tenon plan digits.json\n"
       "  tenon plan digits.json --json\n"
       "Ends with 1 when the run would fail for a reason that can be seen now.");
@@ -276,13 +276,14 @@ void define_lists(CLI::App& program, Invocation& invocation) {
   define_config(coverage.app, coverage.options->config);
   coverage.json();
 
-  Definition<WhyOptions> why(program, invocation, explain_call, "why",
-                             "Tell what would run for operands of these types, and why",
-                             "  tenon why add ScalarTensor Tensor\n"
-                             "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
-                             "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
-                             "  tenon why mul ScalarTensor Scalar --config digits.json\n"
-                             "A call that would fail is told in six lines, and ends with 1.");
+  Definition<WhyOptions> why(
+      program, invocation, explain_call, "why",
+      "Print what would run for operands of these types, and why",
+      "  tenon why add ScalarTensor Tensor\n"
+      "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
+      "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
+      "  tenon why mul ScalarTensor Scalar --config digits.json\n"
+      "If the call would fail, explains why in up to six lines and exits with status 1.");
   why.app->add_option("op", why.options->op, "The op, by full name")->required()->type_name("OP");
   why.app
       ->add_option("type", why.options->operands,
@@ -376,7 +377,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_lists(program, invocation);
   define_new(program, invocation);
   program.footer(
-      "`tenon COMMAND --help` tells more, with examples. The options above go with every "
+      "`tenon COMMAND --help` prints more, with examples. The options above apply to every "
       "command.\n" +
       std::string(kExitCodes));
 

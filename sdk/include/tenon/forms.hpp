@@ -1,11 +1,11 @@
-// The forms of forward and its rules, brought to the one form that crosses the boundary.
+// The forms of forward and its rules, converted to the one form that crosses the boundary.
 //
 //   static      forward(Context&, inputs...), backward(Context&, gradients...)
 //   setup       forward(inputs...) and setup_context(Context&, inputs..., const Result& output)
 //   residual    forward(inputs...) -> std::pair<Result, std::tuple<kept...>>, and
 //               backward(const std::tuple<kept...>&, gradients...)
 //   instance    any of these as const members of a struct that is made from the keyword-only
-//               parameters, anew for forward and for each rule
+//               parameters, again for forward and for each rule
 #pragma once
 
 #include "tenon/members.hpp"

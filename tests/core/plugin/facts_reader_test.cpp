@@ -165,7 +165,7 @@ TEST_SUITE("facts reader") {
                    "wrong length"));
     CHECK(contains(refusal(fact(offsetof(tenon_facts_header, checksum), 1)).problem, "checksum"));
     const PluginFailure format = refusal(fact(offsetof(tenon_facts_header, format), 9));
-    CHECK(format.wanted == "format 1");
+    CHECK(format.expected == "format 1");
     CHECK(format.found == "9");
   }
 

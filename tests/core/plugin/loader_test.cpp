@@ -85,7 +85,7 @@ TEST_SUITE("loader") {
   TEST_CASE("another ABI major is read from the file, naming both and the remedy") {
     const PluginFailure failure = refusal("abi_major");
     CHECK(failure.stage == PluginStage::Version);
-    CHECK(failure.wanted == "ABI 1.0");
+    CHECK(failure.expected == "ABI 1.0");
     CHECK(failure.found == "ABI 2.0");
     CHECK(contains(failure.problem, "newer"));
     CHECK(contains(failure.remedy, "update Tenon"));
@@ -103,7 +103,7 @@ TEST_SUITE("loader") {
     host.change().abi_minor = 3;
     CHECK(!judge_abi(host.table(), "x", "/x.so", 1, 0));
     CHECK(!judge_abi(host.table(), "x", "/x.so", 1, 3));
-    CHECK(judge_abi(host.table(), "x", "/x.so", 1, 4)->wanted == "ABI 1.0 to 1.3");
+    CHECK(judge_abi(host.table(), "x", "/x.so", 1, 4)->expected == "ABI 1.0 to 1.3");
     CHECK(contains(judge_abi(host.table(), "x", "/x.so", 0, 9)->problem, "older"));
   }
 
@@ -112,7 +112,7 @@ TEST_SUITE("loader") {
     const PluginFailure from_file = refusal("abi_minor");
     CHECK(failure.stage == from_file.stage);
     CHECK(failure.problem == from_file.problem);
-    CHECK(failure.wanted == from_file.wanted);
+    CHECK(failure.expected == from_file.expected);
     CHECK(failure.found == from_file.found);
     CHECK(failure.remedy == from_file.remedy);
     CHECK(contains(refusal("small_table").problem, "too small"));
@@ -193,7 +193,7 @@ TEST_SUITE("loader") {
         "undeclared.changed (schema 'undeclared.changed(Tensor input) -> Tensor' declared, "
         "'undeclared.changed(Tensor input, int dim) -> Tensor' registered)"));
     CHECK(contains(refusal("other_id").problem, "another id"));
-    CHECK(refusal("other_id").wanted == "'other_id'");
+    CHECK(refusal("other_id").expected == "'other_id'");
     CHECK(refusal("other_id").found == "'renamed'");
     CHECK(contains(refusal("bad_descriptor").problem, "neither run nor elementwise"));
   }

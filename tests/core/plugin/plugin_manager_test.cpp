@@ -604,14 +604,14 @@ TEST_SUITE("plugin manager") {
       world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}}));
     });
     CHECK(version.stage == PluginStage::Version);
-    CHECK(version.wanted == "version >=2");
+    CHECK(version.expected == "version >=2");
     CHECK(version.found == "1.2.0");
     CHECK(version.asked_by == "config 'test.json'");
     const PluginFailure hash = failure_of([&] {
       world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", std::string(64, 'a'), {}}));
     });
     CHECK(hash.stage == PluginStage::Read);
-    CHECK(hash.wanted == "sha256 " + std::string(64, 'a'));
+    CHECK(hash.expected == "sha256 " + std::string(64, 'a'));
     CHECK(hash.found == "sha256 " + sha256_file(path));
     // Nothing of the refused policies stays.
     CHECK(world.state("plain") == PluginState::Indexed);
