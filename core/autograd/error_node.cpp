@@ -32,7 +32,7 @@ namespace {
 
 Error differentiated_twice(const Implementation& implementation, const char* rule) {
   return {TENON_ERROR_GRAPH,
-          "trying to differentiate twice a function that was marked with @once_differentiable: "
+          "trying to differentiate twice a function that was marked with once_differentiable: "
           "the " +
               std::string(rule) + " of op '" + implementation.schema.name + "'"};
 }

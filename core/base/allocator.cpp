@@ -106,8 +106,8 @@ void* map_pages(int64_t bytes) noexcept {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-// Cuts a chain of up to `wanted` small blocks from the common region; null when memory has run out.
-FreeBlock* carve(int64_t bytes, uint32_t wanted, uint32_t* carved) noexcept {
+// Cuts a chain of up to `most` small blocks from the common region; null when memory has run out.
+FreeBlock* carve(int64_t bytes, uint32_t most, uint32_t* carved) noexcept {
   const std::lock_guard lock(region.mutex);
   if (region.left < bytes) {
     void* memory = map_pages(kRegionBytes);
@@ -115,7 +115,7 @@ FreeBlock* carve(int64_t bytes, uint32_t wanted, uint32_t* carved) noexcept {
     region.next = static_cast<char*>(memory);
     region.left = kRegionBytes;
   }
-  const int64_t count = std::min<int64_t>(wanted, region.left / bytes);
+  const int64_t count = std::min<int64_t>(most, region.left / bytes);
   auto* head = reinterpret_cast<FreeBlock*>(region.next);
   FreeBlock* block = head;
   for (int64_t i = 1; i < count; ++i) {
@@ -129,15 +129,15 @@ FreeBlock* carve(int64_t bytes, uint32_t wanted, uint32_t* carved) noexcept {
   return head;
 }
 
-// Up to `wanted` blocks of a class from the shared list, linked.
-FreeBlock* take_shared(size_t index, uint32_t wanted, uint32_t* taken) noexcept {
+// Up to `most` blocks of a class from the shared list, linked.
+FreeBlock* take_shared(size_t index, uint32_t most, uint32_t* taken) noexcept {
   FreeBlock*& list = shared_lists[index];
   const std::lock_guard lock(shared_lock(index));
   FreeBlock* head = list;
   if (head == nullptr) return nullptr;
   FreeBlock* last = head;
   uint32_t count = 1;
-  for (; count < wanted && last->next != nullptr; ++count) last = last->next;
+  for (; count < most && last->next != nullptr; ++count) last = last->next;
   list = last->next;
   last->next = nullptr;
   *taken = count;
@@ -229,9 +229,9 @@ class LargeStore {
   // wasted.
   void* take(int64_t bytes) {
     const std::lock_guard lock(mutex_);
-    auto fit = std::lower_bound(
-        kept_.begin(), kept_.end(), bytes,
-        [](const KeptBlock& block, int64_t wanted) { return block.bytes < wanted; });
+    auto fit =
+        std::lower_bound(kept_.begin(), kept_.end(), bytes,
+                         [](const KeptBlock& block, int64_t size) { return block.bytes < size; });
     if (fit == kept_.end() || fit->bytes > bytes + bytes / 4) return nullptr;
     while (fit + 1 != kept_.end() && (fit + 1)->bytes == fit->bytes) ++fit;
     if (fit->bytes != bytes) odd_sizes_.emplace(fit->memory, fit->bytes);
@@ -253,9 +253,9 @@ class LargeStore {
     }
     while (kept_bytes_ + bytes > limit_) drop_oldest();
     try {
-      const auto place = std::upper_bound(
-          kept_.begin(), kept_.end(), bytes,
-          [](int64_t wanted, const KeptBlock& block) { return wanted < block.bytes; });
+      const auto place =
+          std::upper_bound(kept_.begin(), kept_.end(), bytes,
+                           [](int64_t size, const KeptBlock& block) { return size < block.bytes; });
       kept_.insert(place, KeptBlock{bytes, memory, ++clock_});
       kept_bytes_ += bytes;
     } catch (...) {
@@ -343,10 +343,10 @@ void* allocate_listed(int64_t bytes) {
     return block;
   }
   const int64_t rounded = class_bytes(index);
-  const uint32_t wanted = keeps ? std::max(class_limit(index) / 2, 1U) : 1;
+  const uint32_t most = keeps ? std::max(class_limit(index) / 2, 1U) : 1;
   uint32_t count = 0;
-  FreeBlock* head = take_shared(index, wanted, &count);
-  if (head == nullptr && index < kFirstMid) head = carve(rounded, wanted, &count);
+  FreeBlock* head = take_shared(index, most, &count);
+  if (head == nullptr && index < kFirstMid) head = carve(rounded, most, &count);
   if (head == nullptr && index >= kFirstMid) {
     head = static_cast<FreeBlock*>(std::aligned_alloc(64, static_cast<size_t>(rounded)));
     count = 1;

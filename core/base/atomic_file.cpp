@@ -41,9 +41,8 @@ std::string link_target(const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// A link that another user left in a folder that is not his may point anywhere: writing through it
-// would overwrite a file of his choice. Links of the folder's owner, of root and of this user are
-// followed.
+// A link that another user left in a folder that is not theirs may point anywhere: writing through
+// it would overwrite any file. Links of the folder's owner, of root and of this user are followed.
 bool is_foreign_link(const std::string& path) {
   struct stat link {};
   struct stat folder {};

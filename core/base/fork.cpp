@@ -1,5 +1,5 @@
 // What a fork needs: no lock may be held by a thread that the child does not have, and the child's
-// pool starts threads of its own.
+// pool starts its own threads.
 #include "core/base/fork.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The process's random generator: it only counts; draws are a pure function of seed and offset.
+// The process's random generator: it only counts; a draw is a pure function of seed and offset.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct DrawRange {
 };
 
 // Reserves `count` 64-bit draws for the caller, so that no two callers use the same ones; below 1
-// it only tells where the generator stands. [any-thread]
+// it only returns the position. [any-thread]
 DrawRange reserve_draws(int64_t count) noexcept;
 // Starts the sequence of `seed` (0 when the process begins) from its first draw. [any-thread]
 void seed_generator(uint64_t seed) noexcept;

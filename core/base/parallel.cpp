@@ -23,8 +23,8 @@ namespace {
 
 constexpr int32_t kMostThreads = 1024;
 
-// The count that an environment variable begins with; 0 when it has none. OMP_NUM_THREADS may go on
-// with counts for nested loops.
+// The count that an environment variable begins with; 0 when it has none. In OMP_NUM_THREADS counts
+// for nested loops may follow.
 int32_t count_from(const char* variable, std::string_view ends) noexcept {
   const char* text = environment(variable);
   if (text == nullptr || *text == '\0') return 0;

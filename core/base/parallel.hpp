@@ -8,7 +8,7 @@
 namespace tenon::core {
 
 // Threads that a loop may use: TENON_NUM_THREADS, else OMP_NUM_THREADS, else the processors that
-// this process may run on, until it is set. Counts below 1 bring the default back.
+// this process may run on, until it is set. Counts below 1 restore the default.
 int32_t thread_count() noexcept;
 void set_thread_count(int32_t count) noexcept;
 

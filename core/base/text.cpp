@@ -40,7 +40,7 @@ size_t character_length(std::string_view text) {
     if (!continues_character(text[i])) return 0;
   }
   const unsigned second = length > 2 ? static_cast<unsigned char>(text[1]) : 0x80u;
-  // Overlong forms, surrogates, and what lies past the last code point.
+  // Overlong forms, surrogates, and values past the last code point.
   if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return 0;
   if ((lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) return 0;
   return length;

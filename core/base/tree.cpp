@@ -15,8 +15,8 @@ namespace {
 [[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view wanted) {
   const std::string place = place_of(node);
   throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
-                                     std::string(kind_text(node.kind())) + ", wanted " +
-                                     std::string(wanted));
+                                     std::string(kind_text(node.kind())) + ", expected " +
+                                     std::string(expected));
 }
 
 }  // namespace
@@ -157,9 +157,10 @@ const tenon_tree* tenon_tree::find(std::string_view key) const noexcept {
   }
   const auto begin = document_->sorted.begin() + sorted_;
   const auto end = begin + count_;
-  const auto found = std::lower_bound(
-      begin, end, key,
-      [&](uint32_t position, std::string_view wanted) { return members[position].key() < wanted; });
+  const auto found =
+      std::lower_bound(begin, end, key, [&](uint32_t position, std::string_view expected) {
+        return members[position].key() < expected;
+      });
   return found != end && members[*found].key() == key ? &members[*found] : nullptr;
 }
 

@@ -1,4 +1,4 @@
-// Trees: immutable JSON-like documents that remember where in their source each node stood.
+// Trees: immutable JSON-like documents that remember where in its source each node was.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ enum class TreeKind : uint8_t { Null, Bool, Int, Double, String, Array, Object }
 struct TreeDocument;
 class TreeBuilder;
 
-// Where a node or its key stood in the source. Line and column count from 1, columns in characters;
+// Where a node or its key was in the source. Line and column count from 1, columns in characters;
 // line 0: made by code.
 struct TreePlace {
   uint32_t line = 0;
@@ -57,7 +57,7 @@ struct tenon_tree {
   const tenon_tree* find(std::string_view key) const noexcept;
   // find, with a ValueError that names the object when there is no such member.
   const tenon_tree& get(std::string_view key) const;
-  // The key under which the node stands in its parent object; empty elsewhere.
+  // The key of the node in its parent object; empty elsewhere.
   std::string_view key() const noexcept;
   const tenon_tree* parent() const noexcept;
   // The file name that the document was parsed from, or "".
@@ -178,9 +178,10 @@ std::string_view kind_text(TreeKind kind);
 
 // Makes a tree from code, in document order:
 //   TreeBuilder builder;
-//   builder.begin_object().member("name",
-//   "add").key("types").begin_array().value("Tensor").end_array(); builder.end_object(); Tree tree
-//   = builder.finish();
+//   builder.begin_object().member("name", "add");
+//   builder.key("types").begin_array().value("Tensor").end_array();
+//   builder.end_object();
+//   Tree tree = builder.finish();
 // Misuse (a key outside of an object, a duplicate key, an open container) is an InternalError.
 class TreeBuilder {
  public:
@@ -219,7 +220,7 @@ class TreeBuilder {
   TreeBuilder& member(std::string_view name, const Value& content) {
     return key(name).value(content);
   }
-  // A node of another document with all below it; places are kept unless told otherwise.
+  // A node of another document with all below it; places are kept unless `places` is false.
   TreeBuilder& copy(const tenon_tree& node, bool places = true);
 
   Tree finish();

@@ -160,7 +160,7 @@ class Conversion {
   }
   [[noreturn]] void wrong_element(const tenon_value& element, int64_t at) const {
     refuse(schema_, argument_text(schema_, index_, position_) + " must be " +
-                        wanted_text(parameter_.type) + ", but found element of type " +
+                        expected_text(parameter_.type) + ", but found element of type " +
                         value_type_text(element) + " at position " + std::to_string(at + 1));
   }
 
@@ -288,7 +288,7 @@ class Conversion {
     wrong(value_type_text(value));
   }
 
-  // An array of a document, as configs bring them.
+  // An array of a document, as configs have them.
   tenon_value convert_tree(const tenon_tree& array) {
     const TypeKind kind = parameter_.type.kind;
     const auto length = static_cast<uint32_t>(array.size());
@@ -429,7 +429,7 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 
   bound.integers_used = bound.numbers_used = bound.tensors_used = 0;
   bound.overflow.clear();
-  // A missing argument is told before one of the wrong type, as Python does.
+  // A missing argument is reported before one of the wrong type, as Python does.
   for (size_t i = 0; i < count; ++i) {
     if (!filled[i] && !schema.parameters[i].has_default) refuse_missing(schema, filled);
   }
@@ -449,11 +449,11 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                          const std::string& found) {
   refuse(schema, argument_text(schema, parameter, position) + " must be " +
-                     wanted_text(schema.parameters[static_cast<size_t>(parameter)].type) +
+                     expected_text(schema.parameters[static_cast<size_t>(parameter)].type) +
                      ", not " + found);
 }
 
-std::string wanted_text(const SchemaType& type) {
+std::string expected_text(const SchemaType& type) {
   const std::string element(element_text(type.kind));
   if (!type.list) return element;
   return list_text(element, type.length > 0 ? type.length : -1);

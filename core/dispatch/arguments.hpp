@@ -52,8 +52,9 @@ struct AsWritten {
 //   add() missing 1 required keyword-only argument: 'alpha'
 //   add() takes 2 positional arguments but 3 were given
 //   add() takes from 1 to 2 positional arguments but 3 were given
-//   add() got an unexpected keyword argument 'alhpa' (did you mean 'alpha'?)  [the parenthesis only
-//   when close] add() got multiple values for argument 'other'
+//   add() got an unexpected keyword argument 'alhpa' (did you mean 'alpha'?)
+//   add() got multiple values for argument 'other'
+// The parenthesis "did you mean" is there only when a name is close.
 // Function names are without namespace; the position is left out for keyword arguments.
 void bind_arguments(const Schema& schema, std::span<const tenon_value> positional,
                     std::span<const tenon_string> keywords,
@@ -66,8 +67,8 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 // The tag of a flat list of such elements.
 uint32_t list_tag(TypeKind kind);
 
-// What such a message says is wanted: "Tensor", "Tensor or Number", "list of 2 ints", ...
-std::string wanted_text(const SchemaType& type);
+// What such a message says is expected: "Tensor", "Tensor or Number", "list of 2 ints", ...
+std::string expected_text(const SchemaType& type);
 
 // How messages name the type of a value: "Tensor", "int", "float", "NoneType", "list of ints",
 // "str", ...

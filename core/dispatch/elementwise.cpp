@@ -31,7 +31,7 @@ constexpr int64_t kGrain = 65536;           // elements that are worth a thread
 constexpr int64_t kPanelBytes = 32 * 1024;  // of a packed panel: it stays in the nearest cache
 constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
 constexpr int64_t kStreamBytes = 16 << 20;  // outputs from here on bypass the caches
-constexpr int64_t kStreamBlock = 512;       // bytes at once then: reads and writes shall overlap
+constexpr int64_t kStreamBlock = 512;       // bytes at once then: so that reads and writes overlap
 
 uint32_t find_isa() {
   uint32_t best = TENON_ISA_BASELINE;

@@ -6,7 +6,7 @@
 
 namespace tenon::core {
 
-// Completes an implementation whose descriptor brings loops: sorts its parameters into operands and
+// Completes an implementation whose descriptor has loops: sorts its parameters into operands and
 // parameters, and sets `run`. Throws ValueError when the schema does not fit.
 void prepare_elementwise(Implementation& implementation);
 

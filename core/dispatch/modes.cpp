@@ -50,7 +50,7 @@ class ModeSuspension {
   ModeSuspension(const ModeSuspension&) = delete;
   ModeSuspension& operator=(const ModeSuspension&) = delete;
 
-  // Whether a running handler goes on to the mode when it ends.
+  // Whether a running handler continues with the mode when it ends.
   static bool hold(const ModeEntry& mode) {
     for (const ModeSuspension* inside = asking; inside != nullptr; inside = inside->outer_) {
       for (const ModeEntry* held = &inside->mode_; held != nullptr; held = held->outer) {
@@ -143,7 +143,7 @@ void leave_mode(ModeEntry* mode) {
     // Its own thread passes it over from now on, and may be looking at it: it stays.
     throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) +
                                          " is left on another thread than it was entered on; it is "
-                                         "out of force, but leave modes where they were entered");
+                                         "inactive, but leave modes where they were entered");
   }
   const bool below = mode->below;
   const ModeEntry* innermost = stack(below);

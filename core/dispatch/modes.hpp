@@ -1,4 +1,4 @@
-// Modes: handlers in force for a scope of one thread, asked for every op.
+// Modes: handlers that are active in a scope of one thread and asked for every op.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// One mode that is in force. Above autograd it sees what is called; below, what is run, the ops of
+// One active mode. Above autograd it sees what is called; below, what is run, the ops of
 // backward and of composites among it.
 struct ModeEntry {
   std::string name;
@@ -31,7 +31,7 @@ struct ModeEntry {
 
 // Enters a mode; the innermost of its level from now on. [this-thread]
 ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* self, bool below);
-// Leaves it. It is out of force in any case; throws RuntimeError when it was not the innermost, and
+// Leaves it. It is inactive in any case; throws RuntimeError when it was not the innermost, and
 // when it was entered on another thread.
 void leave_mode(ModeEntry* mode);
 

@@ -35,7 +35,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
       const std::string_view reader = trim(part.substr(separator + 5));
       const int64_t index = schema.find(reader);
       if (index < 0)
-        fail(schema, "saves names '" + std::string(reader) + "', which is no parameter");
+        fail(schema, "saves names '" + std::string(reader) + "', which is not a parameter");
       item.for_parameters = 1u << index;
       part = trim(part.substr(0, separator));
     }
@@ -46,7 +46,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
                    : number.size() == 1 && number[0] >= '0' ? static_cast<uint8_t>(number[0] - '0')
                                                             : UINT8_MAX;
       if (item.index >= schema.returns.size())
-        fail(schema, "saves names '" + std::string(part) + "', which is no result");
+        fail(schema, "saves names '" + std::string(part) + "', which is not a result");
       // Gradients arrive with a list as many as it has tensors: behind one the place varies.
       for (size_t r = 0; r <= item.index; ++r) {
         const SchemaType& type = schema.returns[r];
@@ -64,7 +64,8 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
         part = part.substr(6, part.size() - 7);
       }
       const int64_t index = schema.find(part);
-      if (index < 0) fail(schema, "saves names '" + std::string(part) + "', which is no parameter");
+      if (index < 0)
+        fail(schema, "saves names '" + std::string(part) + "', which is not a parameter");
       item.index = static_cast<uint8_t>(index);
     }
     items.push_back(item);

@@ -110,7 +110,7 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
   auto* op = const_cast<tenon_op*>(found->second);
   const Implementation* active = op->implementation.load();
   if (active == nullptr || active->rules_provider == provider) return;
-  // Whoever gave rules before, those of the op itself are what is replaced.
+  // The rules of the op itself are replaced, whichever plugin replaced them before.
   const Implementation* own = active->own == nullptr ? active : active->own;
   const Implementation* next = rules == nullptr ? own : nullptr;
   for (const Owned& owned : implementations_) {
@@ -130,7 +130,7 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
     if (owned.implementation.get() != active) continue;
     owned.inactive_reason = rules == nullptr
                                 ? "its rules, of '" + active->rules_provider + "', are switched off"
-                                : "with rules of '" + provider + "' in place of its own";
+                                : "with rules of '" + provider + "' instead of the op's";
   }
   op->implementation.store(next, std::memory_order_release);
 }

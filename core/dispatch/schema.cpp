@@ -118,7 +118,7 @@ class Parser {
     skip_space();
     if (at_ < source_.size()) {
       fail(at_, arrow ? "unexpected " + here() + " after the end"
-                      : "unexpected " + here() + "; wanted '->'");
+                      : "unexpected " + here() + "; expected '->'");
     }
     finish(arrow);
     return std::move(schema_);
@@ -152,7 +152,7 @@ class Parser {
     at_ += token.size();
     return true;
   }
-  // What stands at the reading position, for messages.
+  // The token at the reading position, for messages.
   std::string here() {
     skip_space();
     if (at_ >= source_.size()) return "the end of the text";
@@ -166,7 +166,7 @@ class Parser {
     return quote(source_.substr(at_, end - at_));
   }
   void expect(char token, std::string_view why) {
-    if (!take(token)) fail(at_, "wanted " + std::string(why) + ", found " + here());
+    if (!take(token)) fail(at_, "expected " + std::string(why) + ", found " + here());
   }
   // A word without leading digit; empty when there is none.
   std::string_view take_word() {
@@ -187,9 +187,9 @@ class Parser {
       const size_t part = at_;
       const std::string_view word = take_word();
       if (word.empty()) {
-        fail(at_,
-             (part == begin ? "wanted the op's name, found " : "wanted a name after '.', found ") +
-                 here());
+        fail(at_, (part == begin ? "expected the op's name, found "
+                                 : "expected a name after '.', found ") +
+                      here());
       }
       schema_.name += word;
       // Only one run of text: a space ends the name.
@@ -204,7 +204,7 @@ class Parser {
           schema_.name += '.';
           continue;
         }
-        fail(at_, "wanted a name after '.', found " + here());
+        fail(at_, "expected a name after '.', found " + here());
       }
       break;
     }
@@ -232,7 +232,7 @@ class Parser {
       if (take(',')) continue;
       if (take(')')) break;
       if (peek() == '\0') fail(open, "the '(' is never closed");
-      fail(at_, "wanted ',' or ')', found " + here());
+      fail(at_, "expected ',' or ')', found " + here());
     }
     if (keyword_only &&
         schema_.positional_count == static_cast<int64_t>(schema_.parameters.size())) {
@@ -248,7 +248,7 @@ class Parser {
     const size_t name_at = at_;
     parameter.name = take_word();
     if (parameter.name.empty())
-      fail(at_, "wanted a name for the parameter of type " + quote(type_text(parameter.type)) +
+      fail(at_, "expected a name for the parameter of type " + quote(type_text(parameter.type)) +
                     ", found " + here());
     const char first = parameter.name[0];
     if ((first == 'N' && parameter.name == "None") || (first == 'T' && parameter.name == "True") ||
@@ -285,7 +285,7 @@ class Parser {
     const size_t begin = at_;
     SchemaType type;
     const std::string_view word = take_word();
-    if (word.empty()) fail(at_, "wanted a type, found " + here());
+    if (word.empty()) fail(at_, "expected a type, found " + here());
     const auto* const known = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                            [&](const TypeName& name) { return name.text == word; });
     if (known == std::end(kTypeNames)) fail(begin, "unknown type " + quote(word) + type_hint(word));
@@ -384,7 +384,7 @@ class Parser {
     } else if (is_digit(first) || first == '-' || first == '+' || first == '.') {
       parse_number(literal);
     } else {
-      fail(at_, "wanted a default, found " + here());
+      fail(at_, "expected a default, found " + here());
     }
     return literal;
   }
@@ -397,7 +397,7 @@ class Parser {
       literal.kind = Kind::Float;
       literal.number = word == "nan" ? std::nan("") : negative ? -infinity : infinity;
     } else if (negative) {
-      fail(literal.offset, "wanted a number after the sign");
+      fail(literal.offset, "expected a number after the sign");
     } else if (word == "None") {
       literal.kind = Kind::None;
     } else if (word == "True" || word == "False") {
@@ -436,7 +436,8 @@ class Parser {
       fail(literal.offset,
            integral ? "the integer does not fit in 64 bits" : "the number is out of range");
     }
-    if (error != std::errc() || stop != last) fail(literal.offset, quote(text) + " is no number");
+    if (error != std::errc() || stop != last)
+      fail(literal.offset, quote(text) + " is not a number");
     if (integral) literal.number = static_cast<double>(literal.integer);
   }
 
@@ -609,7 +610,7 @@ class Parser {
                                                               : word == "false" ? "False"
                                                                                 : "None")
                                    : "";
-      fail(literal.offset, quote(word) + " is no value" + hint);
+      fail(literal.offset, quote(word) + " is not a value" + hint);
     }
     if (!fits) unfit(literal.offset, parameter, shown(literal));
     if (type.kind == TypeKind::floating && integer) return float_text(literal.number);

@@ -1,4 +1,4 @@
-// Schemas: the parsed form of an op's signature text, the only place where a signature stands.
+// Schemas: the parsed form of an op's signature text, the only place of a signature.
 #pragma once
 
 #include <cstdint>
@@ -81,15 +81,16 @@ struct Schema {
   std::vector<std::unique_ptr<std::string>> default_strings;
 };
 
-// The grammar, in which spaces may stand between any two words:
+// The grammar; spaces are allowed between any two words:
 //   schema    = name "(" [parameter {"," parameter}] ")" ["->" returns]
 //   name      = word {"." word}; the first is not "tenon", the runtime's own namespace
 //   parameter = type word ["=" default] | "*", after which all are keyword-only
-//   type      = ("Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
-//   "bool" |
-//               "str" | "dtype" | "tree" | "any") ["[" [length] "]"] ["?"]
-//   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype | "[" [default
-//   {"," default}] "]" returns   = type | "(" [type [word] {"," type [word]}] ")"
+//   type      = base ["[" [length] "]"] ["?"]
+//   base      = "Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
+//               "bool" | "str" | "dtype" | "tree" | "any"
+//   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype |
+//               "[" [default {"," default}] "]"
+//   returns   = type | "(" [type [word] {"," type [word]}] ")"
 // Without "->" the text describes a module. A result that aliases a parameter carries the letter of
 // one. A keyword-only `out` is written `Tensor(a!)? out=None`.
 //
@@ -100,7 +101,7 @@ struct Schema {
 Schema parse_schema(std::string_view text);
 // "(input, other, *, alpha=1, out=None)"
 std::string signature_text(const Schema& schema);
-// What tells two schemas of one name apart, the first difference alone: "their schemas differ in
+// How two schemas of one name differ, the first difference alone: "their schemas differ in
 // parameter 2: 'int k' of 'a', 'float k=1.0' of 'b'". Empty when they are the same.
 std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,
                               std::string_view b_owner);

@@ -88,7 +88,7 @@ class EmitScope {
 };
 constinit thread_local bool EmitScope::under_way_ = false;
 
-// One event for everybody: each form is made once, where somebody wants it.
+// One event for all listeners: each form is made once, when one needs it.
 template <class Text, class Members>
 void publish(std::string_view event, const Implementation& implementation, Text&& text,
              Members&& members) noexcept {
@@ -118,7 +118,7 @@ void publish(std::string_view event, const Implementation& implementation, Text&
          listener = listener->outer)
       tell(*listener);
     if (process_trace().on) tell(process_trace().entry);
-  } catch (...) {  // an event that cannot be told does not stop the call
+  } catch (...) {  // an event that cannot be reported does not stop the call
   }
 }
 

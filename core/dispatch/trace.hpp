@@ -1,4 +1,4 @@
-// Traces: what calls of a thread do, event by event, while somebody listens.
+// Traces: what calls of a thread do, event by event, while there is a listener.
 //
 // Listening is a flag of every call, beside that of modes: without it nothing here is reached.
 #pragma once
@@ -16,7 +16,7 @@ namespace tenon::core {
 
 using TraceWriter = void (*)(void* self, const char* line, int64_t length);
 
-// Somebody who listens to a thread.
+// A listener of a thread.
 struct TraceEntry {
   bool json = false;
   TraceWriter write = nullptr;
@@ -27,8 +27,8 @@ struct TraceEntry {
   bool left_in_line = false;  // by what its lines are written to: it goes when they are
 };
 
-// Until it is left, lines of this thread's events go to `write`; what that does is no event.
-// [this-thread]
+// Until it is left, lines of this thread's events go to `write`; calls that it makes are not
+// events. [this-thread]
 TraceEntry* enter_trace(bool json, TraceWriter write, void* self);
 // Nothing is written to it any more. Throws RuntimeError when it was entered on another thread.
 void leave_trace(TraceEntry* trace);
@@ -48,7 +48,7 @@ inline constexpr std::string_view mode = "mode", override_of_op = "override", ha
                                   convert = "convert", kernel = "kernel", jvp = "jvp",
                                   disabled = "disabled";
 }
-// `what` tells it in full: "handler of Logging". Not for when nobody listens. [any-thread]
+// `what` names it in full: "handler of Logging". Only while there is a listener. [any-thread]
 void trace(std::string_view event, const Implementation& implementation, const std::string& what,
            const std::string& provider = {}) noexcept;
 // What went wrong; null where no words came with it.

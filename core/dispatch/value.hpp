@@ -16,14 +16,14 @@ void release_value(tenon_value& value) noexcept;
 // Modules are above dispatch: runtime/assembly.cpp says how one is released.
 extern void (*const release_module)(tenon_module* module) noexcept;
 
-// A value of its own from a borrowed one. Throws TypeError for modules and trees.
+// An owned copy of a borrowed value. Throws TypeError for modules and trees.
 tenon_value copy_value(const tenon_value& value);
 tenon_value make_string(std::string_view text);
 tenon_value make_string_list(const std::vector<std::string>& texts);
 // As it is printed, but for modules: None, True, 2, 0.4, 'text', float32, [1, 2]; tensors by
 // `tensor_text`.
 std::string value_text(const tenon_value& value, std::string (*tensor_text)(const Tensor*));
-// The same in a word or two, without data: Tensor f32[2, 3]. Calls nobody.
+// The same in a word or two, without data: Tensor f32[2, 3]. Calls no plugin.
 std::string brief_text(const tenon_value& value);
 // Takes the references.
 tenon_value make_tensor_list(std::vector<TensorRef> tensors);

@@ -330,8 +330,8 @@ void register_buffer(tenon_module& module, const std::string& name, Tensor* tens
 
 namespace {
 
-// A module that is nobody's child, like one that is being made, can be below no other, and one
-// without children has none below. So trees are built, from below or from above, without a search.
+// A module without a parent, like one that is being made, is below no other module, and one without
+// children has none below. So trees are built, from below or from above, without a search.
 bool contains(tenon_module& module, tenon_module& part) {
   if (&module == &part) return true;
   if (module.children.empty() || part.registrations.load(std::memory_order_relaxed) == 0)
@@ -441,7 +441,8 @@ tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results
 ModeEntry* enter_module(tenon_module& module, bool below) {
   if (module.type->descriptor.tenon_function == nullptr) {
     throw Error(TENON_ERROR_TYPE,
-                module.type->schema.name + " is no mode: its type has no tenon_function");
+                module.type->schema.name +
+                    " cannot be entered as a mode: its type defines no tenon_function");
   }
   ModeEntry* mode = enter_mode(module.type->schema.name, ask_module, &module, below);
   module.retain();

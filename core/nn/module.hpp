@@ -21,7 +21,7 @@
 
 namespace tenon::core {
 
-// A type that a plugin brings. Immutable, never freed.
+// A module type of a plugin. Immutable, never freed.
 struct ModuleType {
   tenon_module_descriptor descriptor{};
   Schema schema;

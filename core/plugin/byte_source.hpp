@@ -27,7 +27,7 @@ class MemorySource : public ByteSource {
   std::string_view bytes_;
 };
 
-// What tells one version of a file from another without reading it.
+// Distinguishes versions of a file without reading it.
 struct FileStamp {
   uint64_t device = 0;
   uint64_t inode = 0;

@@ -80,11 +80,11 @@ class Reader {
     const Tree source = parse_tree(text, options);
     for (const DuplicateKey& duplicate : duplicates) {
       add(duplicate.place, duplicate.pointer,
-          "duplicate key " + quote(duplicate.key) + ", wanted once (first at " +
+          "duplicate key " + quote(duplicate.key) + ", expected once (first at " +
               place_text("", duplicate.first) + ")");
     }
     if (!source->is_object()) {
-      add(source->place(), "", "found " + found_text(*source) + ", wanted an object");
+      add(source->place(), "", "found " + found_text(*source) + ", expected an object");
     } else {
       object(*source, config_table());
       check_plugins(*source);
@@ -122,7 +122,7 @@ class Reader {
     throw Error(TENON_ERROR_CONFIG, text);
   }
 
-  // Defaults have no place of their own.
+  // Defaults have no place in the file.
   void place(const tenon_tree& node) {
     if (!in_default_) out_.at(node.place());
   }
@@ -134,7 +134,7 @@ class Reader {
     for (const ConfigForm& form : forms) {
       if (fits_kind(form, node)) return value(node, form);
     }
-    add(node, "found " + found_text(node) + ", wanted " + wanted_text(forms));
+    add(node, "found " + found_text(node) + ", expected " + expected_text(forms));
     out_.value(nullptr);
   }
 
@@ -174,7 +174,7 @@ class Reader {
       }
       case ConfigType::Array:
         if (node.size() < form.fewest || node.size() > form.most) {
-          add(node, "found " + found_text(node) + ", wanted " + wanted_text(form));
+          add(node, "found " + found_text(node) + ", expected " + expected_text(form));
         }
         place(node);
         out_.begin_array();
@@ -191,7 +191,7 @@ class Reader {
     const double number = node.as_double();
     const bool low = form.above_low ? number > form.low : number >= form.low;
     const bool high = form.below_high ? number < form.high : number <= form.high;
-    if (!low || !high) add(node, "found " + found_text(node) + ", wanted " + wanted_text(form));
+    if (!low || !high) add(node, "found " + found_text(node) + ", expected " + expected_text(form));
   }
 
   void text(const tenon_tree& node, const ConfigForm& form) {
@@ -226,7 +226,7 @@ class Reader {
     const std::string hint = choice ? suggestion(text, form.choices) : "";
     if (!fits)
       add(place, pointer,
-          "found the string " + quote(text) + ", wanted " + wanted_text(form) + hint);
+          "found the string " + quote(text) + ", expected " + expected_text(form) + hint);
   }
 
   std::string absolute(std::string_view path) const {
@@ -251,7 +251,8 @@ class Reader {
       if (const tenon_tree* found = given(key_of.name); found != nullptr) {
         check_needs(node, *found, key_of);
         if (key_of.name == "$schema") {
-          if (!found->is_string()) add(*found, "found " + found_text(*found) + ", wanted a string");
+          if (!found->is_string())
+            add(*found, "found " + found_text(*found) + ", expected a string");
           continue;
         }
         key(key_of.name, *found);
@@ -301,7 +302,7 @@ class Reader {
     }
     if (missing.empty()) return;
     add(found.key_place(), pointer_of(found),
-        "found without " + quoted_list(missing) + ", wanted " +
+        "found without " + quoted_list(missing) + ", expected " +
             (missing.size() > 1 ? "these" : "this") + " beside it");
   }
 
@@ -319,7 +320,7 @@ class Reader {
         out_.member(key_of.name, derived);
       } else if (path != nullptr && path->is_string()) {
         missing(node, key_of,
-                "missing, and the ending of " + quote(path->as_string()) + " does not tell it");
+                "missing, and the ending of " + quote(path->as_string()) + " does not say it");
       }
     } else if (key_of.required) {
       missing(node, key_of, "missing");
@@ -334,7 +335,7 @@ class Reader {
 
   void missing(const tenon_tree& node, const ConfigKey& key_of, const std::string& how) {
     add(node.place(), pointer_step(pointer_of(node), key_of.name),
-        how + ", wanted " + wanted_text(key_of.forms) + ": " + std::string(key_of.meaning));
+        how + ", expected " + expected_text(key_of.forms) + ": " + std::string(key_of.meaning));
   }
 
   void unknown_key(const tenon_tree& member, const ConfigObject& table,
@@ -348,13 +349,13 @@ class Reader {
     std::string hint = suggestion(member.key(), names);
     if (hint.empty()) hint = home_of(member.key());
     add(member.key_place(), pointer_of(member),
-        "unknown key " + quote(member.key()) + ", wanted " + quoted_list(names, "or") + hint);
+        "unknown key " + quote(member.key()) + ", expected " + quoted_list(names, "or") + hint);
   }
 
-  // Where a key that stands in the wrong object belongs.
+  // Where a key that is in the wrong object belongs.
   static std::string home_of(std::string_view name) {
     for (const ConfigKey& group : config_table().keys) {
-      if (group.name == name) return " (" + quote(name) + " stands at the top of the config)";
+      if (group.name == name) return " (" + quote(name) + " belongs at the top of the config)";
       const ConfigObject* object = group.forms.front().object;
       if (object == nullptr || object->open) continue;
       for (const ConfigKey& key_of : object->keys) {
@@ -395,7 +396,7 @@ class Reader {
       const auto twin = std::find_if(seen.begin(), seen.end(),
                                      [&](const auto& other) { return other.first == identity; });
       if (twin != seen.end()) {
-        add(entry, "plugin " + quote(identity) + " a second time, wanted once (first at " +
+        add(entry, "plugin " + quote(identity) + " a second time, expected once (first at " +
                        place_text("", twin->second->place()) + ")");
         continue;
       }
@@ -418,7 +419,7 @@ class Reader {
     const tenon_tree* header = tree_at_pointer(root, "/data/header");
     if (header != nullptr && (!header->is_bool() || header->as_bool())) return;
     add(*column, "found the name " + quote(column->as_string()) +
-                     " without \"header\": true, wanted a header or the column's number");
+                     " without \"header\": true, expected a header or the column's number");
   }
 
   const std::string& file_;

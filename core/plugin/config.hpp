@@ -1,14 +1,12 @@
-// Reading of configs: strict, with every fault at once, each with its place and what is wanted
-// instead.
+// Reading of configs: strict. Every fault is reported at once, each with its place and what was
+// expected.
 //
-// The smallest config names a plugin: {"schema_version": 1, "plugins": ["math"]}. All that there
-// is:
+// The smallest config names a plugin: {"schema_version": 1, "plugins": ["math"]}. Every section:
 //
 //   {"schema_version": 1,
 //    "plugins": ["math", "./digits.so",
-//                {"name": "blas", "version": ">=0.1", "options": {}, "sha256": "...", "load":
-//                "eager",
-//                 "require": false}],
+//                {"name": "blas", "version": ">=0.1", "options": {}, "sha256": "...",
+//                 "load": "eager", "require": false}],
 //    "search_paths": ["plugins"],
 //    "ops": {"prefer": {"add": "math", "nn.functional.*": "nn"},
 //            "disable": ["exp2", {"op": "nn.*", "plugin": "other"}, "add[TypeA, TypeB]"],
@@ -16,22 +14,22 @@
 //    "types": {"TypeA": {"fallback": "to_tensor", "fallback_ops": {"allow": ["nn.*"], "deny": []},
 //                        "covers": ["add", "mm"]}},
 //    "strict": false,
-//    "seed": 1, "threads": 4,
-//    "data": {"path": "digits.csv", "format": "csv", "label_column": -1, "header": false, "scale":
-//    0.0625,
-//             "shape": [1, 8, 8]},
+//    "seed": 1,
+//    "threads": 4,
+//    "data": {"path": "digits.csv", "format": "csv", "label_column": -1, "header": false,
+//             "scale": 0.0625, "shape": [1, 8, 8]},
 //    "split": {"test": 0.2, "shuffle": true},
-//    "model": {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64,
-//    "out_features": 10}]}, "loss": {"op": "nn.functional.cross_entropy", "options":
-//    {"label_smoothing": 0.1}}, "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9,
-//    "weight_decay": 0.0}, "training": {"epochs": 30, "batch_size": 64, "schedule": "cosine"},
+//    "model": {"type": "Sequential",
+//              "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}]},
+//    "loss": {"op": "nn.functional.cross_entropy", "options": {"label_smoothing": 0.1}},
+//    "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.0},
+//    "training": {"epochs": 30, "batch_size": 64, "schedule": "cosine"},
 //    "output": {"weights": "digits.safetensors", "plot": "curve.svg"}}
 //
-// config_table.cpp has every key with its range and default. A bare string stands for {"name": ...}
-// or
-// {"path": ...} of a plugin (a path has a '/' or ends in .so), {"op": ...} of a loss or a disabled
-// op, and
-// {"type": ...} of a module. Data of format npy has "labels", a second file, in place of columns.
+// config_table.cpp has every key with its range and default. A bare string is short for
+// {"name": ...} or {"path": ...} of a plugin (a path has a '/' or ends in .so), {"op": ...} of a
+// loss or a disabled op, and {"type": ...} of a module. Data of format npy has "labels", a second
+// file, in place of columns.
 #pragma once
 
 #include <string>
@@ -51,7 +49,7 @@ struct ConfigOptions {
 //
 // "-" is standard input, with paths relative to the current folder. Throws IOError when the file
 // cannot be read or is not a regular file; else ConfigError, whose message is
-//   FILE:LINE:COLUMN: /json/pointer: what was found, wanted what (did you mean 'x'?)
+//   FILE:LINE:COLUMN: /json/pointer: what was found, expected what (did you mean 'x'?)
 // for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
 // order, for several. Text that is not JSON is a single fault.
 Tree read_config(const std::string& path, const ConfigOptions& options = {});

@@ -39,7 +39,7 @@ constexpr ConfigKey kPluginKeys[] = {
      .meaning = "id of the plugin; looked for in the search folders",
      .forms = kPluginId},
     {.name = "path",
-     .meaning = "its file, when it does not lie in a search folder",
+     .meaning = "its file, when it is not in a search folder",
      .forms = kPluginPath},
     {.name = "version",
      .meaning = "versions that will do, like '>=1.2, <2' or '1.2'",
@@ -73,7 +73,7 @@ constexpr ConfigKey kDisableKeys[] = {
      .meaning = "name or pattern of ops, or of single overrides: 'add[TypeA, TypeB]'",
      .forms = kPattern,
      .required = true},
-    {.name = "plugin", .meaning = "only what this plugin brings", .forms = kPluginId},
+    {.name = "plugin", .meaning = "only what this plugin provides", .forms = kPluginId},
 };
 constexpr ConfigObject kDisable = {
     .name = "disable",
@@ -98,8 +98,8 @@ constexpr ConfigKey kOpsKeys[] = {
      .forms = kDisableList,
      .fallback = "[]"},
     {.name = "duplicates",
-     .meaning = "who provides what several plugins of the list bring and no rule ranks: nobody, "
-                "which is an error and the default, the first, or the last of the list",
+     .meaning = "which plugin wins when several provide the same name and no rule decides: "
+                "'error' (default), 'first' or 'last'",
      .forms = kDuplicates},
 };
 constexpr ConfigObject kOps = {
@@ -121,7 +121,8 @@ constexpr ConfigObject kFallbackOps = {
 constexpr ConfigForm kFallbackOpsForm[] = {{.type = Type::Object, .object = &kFallbackOps}};
 constexpr ConfigKey kTypeKeys[] = {
     {.name = "fallback",
-     .meaning = "what happens when nobody answers for the type; its own rule when left out",
+     .meaning = "what happens when no override or handler of the type handles an op; the type's "
+                "own fallback when left out",
      .forms = kFallbackForm},
     {.name = "fallback_ops", .meaning = kFallbackOps.meaning, .forms = kFallbackOpsForm},
     {.name = "covers",
@@ -153,7 +154,7 @@ std::string format_of(const tenon_tree& object) {
 constexpr ConfigKey kDataKeys[] = {
     {.name = "path", .meaning = "the file of samples", .forms = kInputPath, .required = true},
     {.name = "format",
-     .meaning = "how the file is written; told by its ending when left out",
+     .meaning = "the file's format; decided by its ending when left out",
      .forms = kFormat,
      .derive = format_of},
     {.name = "label_column",
@@ -220,7 +221,7 @@ constexpr ConfigKey kLossKeys[] = {
 };
 constexpr ConfigObject kLoss = {
     .name = "loss",
-    .meaning = "what training makes small",
+    .meaning = "loss function to minimize",
     .keys = kLossKeys,
     .shorthand = [](std::string_view) { return std::string_view("op"); }};
 constexpr ConfigForm kLossForm[] = {{.type = Type::Object, .object = &kLoss}};
@@ -248,10 +249,7 @@ constexpr ConfigKey kOptimizerKeys[] = {
      .forms = kPositive,
      .fallback = "1e-8",
      .variant = "adam"},
-    {.name = "weight_decay",
-     .meaning = "pull of the weights towards zero",
-     .forms = kNotNegative,
-     .fallback = "0.0"},
+    {.name = "weight_decay", .meaning = "weight decay", .forms = kNotNegative, .fallback = "0.0"},
 };
 constexpr ConfigObject kOptimizer = {.name = "optimizer",
                                      .meaning = "how gradients change the weights",
@@ -271,7 +269,7 @@ constexpr ConfigKey kTrainingKeys[] = {
      .required = true},
     {.name = "batch_size", .meaning = "samples in one step", .forms = kCount, .fallback = "64"},
     {.name = "schedule",
-     .meaning = "how the learning rate goes on over the epochs",
+     .meaning = "learning-rate schedule",
      .forms = kSchedule,
      .fallback = "\"constant\""},
 };
@@ -317,8 +315,7 @@ constexpr ConfigKey kRootKeys[] = {
                 "left out",
      .forms = kBool},
     {.name = "seed",
-     .meaning =
-         "start of the random numbers; the same seed and number of threads give the same run",
+     .meaning = "random seed; the same seed and number of threads give the same run",
      .forms = kSeed,
      .fallback = "0"},
     {.name = "threads", .meaning = "threads to compute with; all when left out", .forms = kThreads},

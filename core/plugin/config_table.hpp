@@ -20,7 +20,7 @@ enum class ConfigType : uint8_t {
   Object,  // with the keys of `object`
   Map,     // any keys, values of `elements`
   Array,   // of `elements`
-  Free     // an object that somebody else checks
+  Free     // an object that another component checks
 };
 
 // What a text stands for.
@@ -74,7 +74,7 @@ struct ConfigObject {
   std::string_view meaning;
   std::span<const ConfigKey> keys;
   std::string_view variant_key{};  // the key whose value chooses among variants
-  bool open = false;               // other keys are somebody else's
+  bool open = false;               // other keys belong to another component
   // The key that a bare text in place of the object stands for.
   std::string_view (*shorthand)(std::string_view text) = nullptr;
 };

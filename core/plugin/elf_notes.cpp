@@ -75,13 +75,13 @@ class ElfFile {
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
-                           const std::string& wanted = "", const std::string& found = "") const {
+                           const std::string& expected = "", const std::string& found = "") const {
     PluginFailure failure;
     failure.stage = PluginStage::Read;
     failure.path = path_;
     failure.problem = problem;
     failure.remedy = remedy;
-    failure.wanted = wanted;
+    failure.expected = expected;
     failure.found = found;
     throw PluginError(failure);
   }
@@ -203,7 +203,7 @@ void ElfFile::read_program_headers() {
              "copy or build it again");
     }
     if (segment.p_type == PT_GNU_RELRO && !is_loaded(segment.p_vaddr, segment.p_filesz)) {
-      refuse("its read-only data lies outside of what gets loaded: it is damaged",
+      refuse("its read-only data is outside of the loaded segments: it is damaged",
              "copy or build it again");
     }
   }
@@ -218,8 +218,9 @@ void ElfFile::read_program_headers() {
   }
 }
 
-// The tables that the system's loader follows blindly must exist and lie in what it maps. This
-// catches damaged files; it does not make a malicious one harmless, for its code would run anyway.
+// The tables that the system's loader follows blindly must exist and be inside of what it maps.
+// This catches damaged files; it does not make a malicious one harmless, for its code would run
+// anyway.
 void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
   const auto damaged = [&](const char* what) {
     refuse(std::string("its dynamic section is damaged: ") + what, "copy or build it again");
@@ -247,17 +248,17 @@ void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
   const auto check_table = [&](int64_t table, int64_t size, const char* what) {
     if (value(table) && !is_loaded(*value(table), value(size).value_or(0))) damaged(what);
   };
-  check_table(DT_RELA, DT_RELASZ, "its relocations lie outside of the file");
-  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations lie outside of the file");
-  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors lie outside of the file");
-  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors lie outside of the file");
+  check_table(DT_RELA, DT_RELASZ, "its relocations are outside of the file");
+  check_table(DT_JMPREL, DT_PLTRELSZ, "its function relocations are outside of the file");
+  check_table(DT_INIT_ARRAY, DT_INIT_ARRAYSZ, "its constructors are outside of the file");
+  check_table(DT_FINI_ARRAY, DT_FINI_ARRAYSZ, "its destructors are outside of the file");
   for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
-    if (value(tag) && !is_loaded(*value(tag), 1)) damaged("an address lies outside of the file");
+    if (value(tag) && !is_loaded(*value(tag), 1)) damaged("an address is outside of the file");
   }
   for (const Elf64_Dyn& entry : entries) {
     const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
                            entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;
-    if (is_string && entry.d_un.d_val >= string_size) damaged("a name lies outside of its strings");
+    if (is_string && entry.d_un.d_val >= string_size) damaged("a name is outside of its strings");
   }
 }
 
@@ -283,7 +284,7 @@ void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take
            "build it again, or patch it with a tool that keeps note segments");
   }
   refuse(std::string("it declares nothing: it has no ") + TENON_FACTS_SECTION +
-             " note, so it is no Tenon plugin",
+             " note, so it is not a Tenon plugin",
          "build it with tenon_add_plugin, or state its facts with TENON_FACT");
 }
 
@@ -297,7 +298,7 @@ void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
   while (size - at >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr note;
     std::memcpy(&note, segment.data() + at, sizeof note);
-    // Between notes lie zeros where a compiler or sanitizer aligned them more than they ask for.
+    // There are zeros between notes where a compiler or sanitizer aligned them more than necessary.
     if (note.n_namesz == 0) {
       at += 4;
       continue;

@@ -97,7 +97,7 @@ void FactsCollector::add(std::string_view payload) {
     options.max_depth = 8;
     tree = parse_tree(payload, options);
   } catch (const Error& error) {
-    refuse("one of its facts is not JSON: " + error.message, "mend the text of the fact");
+    refuse("one of its facts is not JSON: " + error.message, "fix the text of the fact");
   }
   if (!tree->is_object()) {
     refuse("one of its facts is not a JSON object", "write {\"op\": {...}} or the like");
@@ -234,7 +234,7 @@ void FactsCollector::add_plugin(const tenon_tree& object) {
   try {
     parse_version(facts_.version);
   } catch (const Error& error) {
-    refuse("its version cannot be read: " + error.message, "mend it");
+    refuse("its version cannot be read: " + error.message, "fix its version");
   }
   facts_.sdk = text(object, "plugin", "sdk", false, kMaxName);
   facts_.license = text(object, "plugin", "license", false, kMaxName);

@@ -79,7 +79,7 @@ struct PluginFacts {
 // The schema's text before '(' without spaces around it.
 std::string_view schema_name(std::string_view schema);
 
-// Both throw PluginError at stage find or read, telling what is wrong with the file. Schemas are
+// Both throw PluginError at stage find or read, which says what is wrong with the file. Schemas are
 // not parsed: their names alone are checked, for form and for duplicates.
 PluginFacts read_facts(const ByteSource& source, const std::string& path);
 

@@ -32,8 +32,8 @@ std::string PluginFailure::text() const {
     text += std::string(" at stage ") + plugin_stage_text(stage) + ": ";
   }
   text += problem;
-  if (!wanted.empty()) text += "; wanted " + wanted;
-  if (!found.empty()) text += (wanted.empty() ? "; found " : ", found ") + found;
+  if (!expected.empty()) text += "; expected " + expected;
+  if (!found.empty()) text += (expected.empty() ? "; found " : ", found ") + found;
   if (!path.empty() && !plugin.empty()) text += "; file '" + path + "'";
   if (!asked_by.empty()) text += "; asked for by " + asked_by;
   if (!remedy.empty()) text += "; " + remedy;

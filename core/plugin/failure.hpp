@@ -1,5 +1,5 @@
-// Why a plugin could not be had: the stage that failed, what was wanted, what was found, and the
-// remedy.
+// Why a plugin could not be loaded: the stage that failed, what was expected, what was found, and
+// the remedy.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ const char* plugin_stage_text(PluginStage stage) noexcept;
 
 struct PluginFailure {
   PluginStage stage = PluginStage::Find;
-  std::string plugin;   // id; empty while the file has not told it
-  std::string path;     // empty when no file was found
-  std::string problem;  // one clause
-  std::string wanted;   // empty where there is nothing to compare
+  std::string plugin;    // id; empty while it has not been read from the file
+  std::string path;      // empty when no file was found
+  std::string problem;   // one clause
+  std::string expected;  // empty where there is nothing to compare
   std::string found;
   std::string remedy;
   std::string asked_by;  // who needed the plugin: "config x.json", "op 'mm'"; empty when unknown

@@ -66,9 +66,9 @@ class Load {
     return result;
   }
   [[noreturn]] void fail(PluginStage stage, std::string problem, std::string remedy,
-                         std::string wanted = "", std::string found = "") const {
+                         std::string expected = "", std::string found = "") const {
     PluginFailure reason = failure(stage, std::move(problem), std::move(remedy));
-    reason.wanted = std::move(wanted);
+    reason.expected = std::move(expected);
     reason.found = std::move(found);
     throw PluginError(std::move(reason));
   }
@@ -105,9 +105,9 @@ shared_library& Load::open() const {
     return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
-    std::string remedy = "mend the file, or what it needs";
+    std::string remedy = "fix the file, or what it needs";
     if (text.find("undefined symbol") != text.npos) {
-      remedy = "link what defines it, and link with -z defs to be told when building";
+      remedy = "link what defines it, and link with -z defs so that the linker reports it";
     } else if (text.find("cannot open shared object file") != text.npos) {
       remedy = "install the library that it needs, or put its folder in the plugin's run path";
     }
@@ -122,14 +122,14 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   auto* entry =
       &library.get<std::remove_pointer_t<tenon_plugin_entry_function>>(TENON_PLUGIN_ENTRY);
 
-  // A lookup goes on in the libraries that the plugin links, where another plugin's entry may be.
+  // A lookup continues in the libraries that the plugin links, where another plugin's entry may be.
   Dl_info place{};
   void* owner = nullptr;
   link_map* own = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
       ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
-    fail(PluginStage::Symbol, no_entry + " of its own, only that of a library that it links",
-         remedy, "", quote(place.dli_fname));
+    fail(PluginStage::Symbol, no_entry + ", only that of a library that it links", remedy, "",
+         quote(place.dli_fname));
   }
 
   const tenon_plugin* plugin = nullptr;
@@ -466,9 +466,9 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
   failure.stage = PluginStage::Version;
   failure.plugin = id;
   failure.path = path;
-  failure.wanted = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
+  failure.expected = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
   if (host.abi_minor > TENON_ABI_OLDEST_MINOR) {
-    failure.wanted += " to " + abi_text(host.abi_major, host.abi_minor);
+    failure.expected += " to " + abi_text(host.abi_major, host.abi_minor);
   }
   failure.found = "ABI " + abi_text(major, minor);
   const bool newer = major > host.abi_major || (major == host.abi_major && minor > host.abi_minor);
@@ -490,7 +490,7 @@ void LoadedPlugin::shutdown() const noexcept {
   try {
     table->shutdown();
   } catch (...) {
-    // Nothing can be done for a plugin that throws while it is told to end.
+    // Nothing can be done for a plugin that throws in its shutdown.
   }
 }
 

@@ -23,9 +23,9 @@ struct LoadedPlugin {
 };
 
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
-// initialized and what it brings is what it declared, but nothing is visible yet. Throws
-// PluginError. Once opened a library stays mapped until the process ends, because nothing says what
-// of it is in use. `opened` is set as soon as code of the plugin may have run.
+// initialized and registers what it declared, but nothing is visible yet. Throws PluginError. Once
+// opened a library stays mapped until the process ends, because it is not known what of it is in
+// use. `opened` is set as soon as code of the plugin may have run.
 LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
                          const tenon_tree* options, bool& opened);
 

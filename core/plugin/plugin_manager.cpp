@@ -1,4 +1,4 @@
-// States of plugins, the index of what they bring, and loads that happen once.
+// States of plugins, the index of what they provide, and loads that happen once.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct PluginManager::Policies {
   Entry entry(const Record& record) const;
   const PluginPolicy::Rule* disabling(const Record& record, const RuleTarget& target,
                                       std::string* source) const;
-  // The plugin among `candidates` that the first matching rule prefers. `reason` tells which.
+  // The plugin among `candidates` that the first matching rule prefers. `reason` says which rule.
   const Record* preferred(const RuleTarget& target, const std::vector<Record*>& candidates,
                           std::string* reason = nullptr) const;
   // The one whose place in a policy's list decides, where a policy says so.
@@ -82,9 +82,9 @@ PluginFailure make_failure(PluginStage stage, const std::string& plugin, const s
 }
 
 std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
-                                        const std::string& wanted) {
-  if (wanted.empty()) return std::nullopt;
-  std::string lower = wanted;
+                                        const std::string& expected) {
+  if (expected.empty()) return std::nullopt;
+  std::string lower = expected;
   for (char& c : lower) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -98,8 +98,8 @@ std::optional<PluginFailure> check_hash(const std::string& id, const std::string
     failure.remedy = "check the file's rights";
     return failure;
   }
-  failure.wanted = "sha256 " + lower;
-  if (failure.found == failure.wanted) return std::nullopt;
+  failure.expected = "sha256 " + lower;
+  if (failure.found == failure.expected) return std::nullopt;
   return failure;
 }
 
@@ -110,7 +110,7 @@ std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::
                                        "install a version that fits, or correct `version`");
   try {
     if (VersionRange(range).contains(parse_version(facts.version))) return std::nullopt;
-    failure.wanted = "version " + range;
+    failure.expected = "version " + range;
     failure.found = facts.version;
   } catch (const Error& error) {
     failure.problem = error.message;
@@ -139,7 +139,7 @@ const PluginPolicy::Rule* PluginManager::Policies::disabling(const Record& recor
     for (const PluginPolicy::Rule& rule : policy.disable) {
       if (!rule.plugin.empty() && rule.plugin != record.id()) continue;
       if (!matches(rule, target)) continue;
-      // Switching an op off, whoever brings it, says nothing of those who override it.
+      // Disabling an op of every provider does not disable its overrides.
       if (!target.key.empty() && rule.plugin.empty() && !rule.about_overrides()) continue;
       if (source != nullptr) *source = policy.source;
       return &rule;
@@ -360,7 +360,7 @@ void PluginManager::build_index() {
 
 namespace {
 
-// What tells two schemas of one item apart, as part of a message; "" when they are the same.
+// How two schemas of one item differ, as part of a message; "" when they are the same.
 std::string schema_difference_text(std::string_view a, const std::string& a_provider,
                                    std::string_view b, const std::string& b_provider) {
   try {
@@ -618,7 +618,7 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
       make_failure(PluginStage::Register, shadowed.id(), found.path,
                    "another file stands for this id: " + quote(other->found.path),
                    "use that one, or rename one of the plugins");
-  failure.wanted = "version " + found.facts->version;
+  failure.expected = "version " + found.facts->version;
   failure.found = other->found.facts->version;
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -729,7 +729,7 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
       PluginFailure failure = make_failure(
           PluginStage::Init, record.id(), record.found.path,
           "it is needed while it is being loaded: its init, or that of a plugin that waits for it, "
-          "uses what it brings",
+          "uses what it provides",
           "do this at the first call of an op instead of in init");
       failure.asked_by = asked_by;
       throw PluginError(std::move(failure));
@@ -783,7 +783,7 @@ bool PluginManager::is_loading() const {
                      [&](const auto& record) { return record->loader == self; });
 }
 
-// Overrides for a type must be there when its objects meet ops, whoever brings them.
+// Overrides for a type, of any plugin, must be there before ops are called on its objects.
 void PluginManager::load_companions(Lock& lock, const Record& record) {
   const std::shared_ptr<const PluginFacts> facts = record.found.facts;
   const auto concerns = [&](const OverrideFacts& entry) {
@@ -887,7 +887,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
           PluginFailure failure =
               make_failure(PluginStage::Read, id, path, "the file holds another plugin by now",
                            "load that one by its own id");
-          failure.wanted = quote(id);
+          failure.expected = quote(id);
           failure.found = quote(file.facts->id);
           throw PluginError(std::move(failure));
         }
@@ -936,7 +936,7 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
     throw complete;
   } catch (const Error& error) {
     PluginFailure failure = make_failure(PluginStage::Register, id, path, error.message,
-                                         "mend the plugin, or what stands in its way");
+                                         "fix the plugin, or resolve the conflict above");
     failure.asked_by = asked_by;
     PluginError complete(failure);
     complete.cause = std::make_shared<const tenon_error>(tenon_error{error});
@@ -963,7 +963,7 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
     const Record& record = *declared->second.front();
     std::string reason;
     standing(record, kind, name, &reason);
-    throw Error(TENON_ERROR_PLUGIN, asked_by + " is brought by plugin " + record.text() +
+    throw Error(TENON_ERROR_PLUGIN, asked_by + " is provided by plugin " + record.text() +
                                         " but not available: " + reason +
                                         "; enable it in the config");
   }
@@ -971,7 +971,7 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
                       return other.get() == best.front();
                     })->get();
   ensure_loaded(lock, record, asked_by);
-  // A file that was built again since it was indexed may bring less.
+  // A file that was built again since it was indexed may provide less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));
 }
 
@@ -1214,7 +1214,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       std::vector<std::string_view> names;
       for (const auto& [name, records] : index(ItemKind::Type)) names.push_back(name);
       refuse(make_failure(PluginStage::Find, "", "",
-                          "types: no plugin brings a tensor type " + quote(type.name) +
+                          "types: no plugin provides a tensor type " + quote(type.name) +
                               suggestion(type.name, names),
                           "correct the name, or remove the entry"),
              type.written);

@@ -1,4 +1,4 @@
-// All plugins of a process: which are known, what each brings, and loading them when they are
+// All plugins of a process: which are known, what each provides, and loading them when they are
 // needed.
 #pragma once
 
@@ -62,7 +62,7 @@ const char* plugin_state_text(PluginState state) noexcept;
 
 // One line of a listing.
 struct PluginListing {
-  std::string id;  // empty when the file did not tell it
+  std::string id;  // empty when the file does not say it
   std::string version;
   std::string path;
   PluginOrigin origin = PluginOrigin::Path;
@@ -96,8 +96,8 @@ struct ProviderListing {
 //
 // Who provides an op that several plugins declare: the one that TENON_PREFER names; else the one
 // that `prefer` names; else the one that was asked for by name (by the config or load()) over one
-// that merely lies in a folder; else, where `duplicates` says so, the first or the last of the
-// config's list; else nobody, and using it is an error that names them all. The same goes for
+// that is merely in a folder; else, where `duplicates` says so, the first or the last of the
+// config's list; else none, and using it is an error that names them all. The same applies to
 // overrides. The order of loading never decides.
 class PluginManager {
  public:
@@ -191,7 +191,7 @@ class PluginManager {
   static void each_item(const PluginFacts& facts, Visit&& visit);
   ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
                             std::string* reason) const;
-  // `reason` tells what ranks a single one above the others, if something does.
+  // `reason` says what ranks a single one above the others, if something does.
   std::vector<const Record*> best_providers(ItemKind kind, std::string_view name,
                                             std::string* reason = nullptr) const;
   const Record* ranked(const RuleTarget& target, const std::vector<Record*>& candidates) const;

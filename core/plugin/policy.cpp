@@ -35,7 +35,7 @@ std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
     if (!pattern.empty() && !plugin.empty()) {
       rules.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
     } else if (!schema_name(entry).empty()) {
-      faults.push_back(quote(entry) + " is no rule, wanted PATTERN=PLUGIN");
+      faults.push_back(quote(entry) + " is not a rule, expected PATTERN=PLUGIN");
     }
   }
   return rules;

@@ -1,4 +1,4 @@
-// What a config or the environment decides about plugins and what they bring.
+// What a config or the environment decides about plugins and what they provide.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace tenon::core {
 
 enum class LoadMode {
-  Lazy,   // at the first use of something that it brings
+  Lazy,   // at the first use of something that it provides
   Eager,  // as soon as the policy is applied
   Never   // its ops and modules are unavailable
 };
 
-// Who provides what several plugins of the policy's list bring, when no rule ranks them.
+// Which plugin of the policy's list wins when several provide the same name and no rule ranks them.
 enum class DuplicateRule { Error, First, Last };
 
 // `written` is the node of a config that says it, for places in messages; empty: code says it.
@@ -33,12 +33,12 @@ struct PluginPolicy {
     Tree options;          // handed to its init; may be empty
     std::string id{};      // that a plugin named by its path must have; empty: any
     bool required = true;  // false: it may be missing
-    bool glue = false;     // may override the ops of others for the types of others
+    bool glue = false;     // may override other plugins' ops for other plugins' types
     Tree written{};
   };
   struct Rule {
     std::string pattern;
-    std::string plugin;  // id; in `disable` empty means whoever brings it
+    std::string plugin;  // id; in `disable` empty means any provider
     Tree written{};
 
     bool about_overrides() const { return pattern.find('[') != std::string::npos; }
@@ -73,8 +73,8 @@ bool matches(const PluginPolicy::Rule& rule, const RuleTarget& target);
 // With types of overrides sorted and spaced as in their keys: "add[B,A]" as "add[A, B]".
 std::string canonical_pattern(const std::string& pattern);
 
-// "pattern=plugin,pattern=plugin" as rules; commas within brackets part types. What is no rule goes
-// to `faults`.
+// "pattern=plugin,pattern=plugin" as rules; commas inside brackets separate types. Malformed
+// entries are appended to `faults`.
 std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
                                                   std::vector<std::string>& faults);
 

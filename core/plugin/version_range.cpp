@@ -23,7 +23,7 @@ bool take_number(std::string_view& rest, uint64_t& number) {
   return true;
 }
 
-// How many of the three numbers were given; 0 when the text is no version.
+// How many of the three numbers were given; 0 when the text is not a version.
 int take_version(std::string_view text, Version& version) {
   int count = 0;
   while (count < 3) {

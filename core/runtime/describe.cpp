@@ -26,8 +26,8 @@ struct DeclaredOp {
   std::shared_ptr<const Schema> schema;
 };
 
-// That of the table where the op is registered, which never goes; parsed anew elsewhere. Null when
-// it cannot be parsed.
+// That of the table where the op is registered, which is never freed; parsed again elsewhere. Null
+// when it cannot be parsed.
 std::shared_ptr<const Schema> schema_of(const OpFacts& op) {
   if (const tenon_op* registered = Registry::process().find(op.name())) {
     const Implementation* active = registered->implementation.load(std::memory_order_acquire);
@@ -70,7 +70,7 @@ void put_providers(TreeBuilder& tree, ItemKind kind, std::string_view name) {
   tree.end_array();
 }
 
-// Everything that is declared by plugins which stand, sorted by name, then plugin.
+// Everything that usable plugins declare, sorted by name, then plugin.
 struct Inventory {
   std::vector<PluginListing> plugins = plugin_manager().list();
 
@@ -134,7 +134,7 @@ std::string ignored_reason(const DeclaredOp& op) {
 }
 
 // Whether its backward may be differentiated: yes, once, unknown; none without a backward. Rules of
-// ops that are no Functions see nothing but what `saves` keeps, so they can.
+// ops that are not Functions see nothing but what `saves` keeps, so they can.
 const char* double_backward(const OpFacts& op) {
   if (op.differentiable == "none") return "none";
   if ((op.flags & TENON_OP_ONCE_DIFFERENTIABLE) != 0) return "once";
@@ -193,7 +193,7 @@ void put_type(TreeBuilder& tree, const SchemaType& type) {
     tree.member("alias", std::string(1, type.alias)).member("mutates", type.mutates);
 }
 
-// The schema taken apart, for those who call what they do not know.
+// The parsed schema, for callers that build calls at run time.
 void put_parts(TreeBuilder& tree, const Schema& schema) {
   tree.key("parameters").begin_array();
   for (const Parameter& parameter : schema.parameters) {

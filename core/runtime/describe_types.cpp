@@ -1,4 +1,4 @@
-// Types as listings tell them: what there is, and what each covers.
+// Types in listings: which there are, and what each covers.
 #include "core/runtime/describe_types.hpp"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ Tree describe_type(std::string_view name) {
                 "no tensor type is named " + quote(name) + suggestion(name, names));
   }
   const TensorType& loaded = TypeTable::process().require(name);
-  // Of several plugins that declare it, the one that brought it.
+  // Of several plugins that declare it, the one that provides it.
   const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
     return type.facts.type == name && type.provider == loaded.provider;
   });
@@ -166,7 +166,7 @@ Tree describe_coverage(std::string_view name, const std::vector<std::string>& op
 
 Tree describe_ambiguities() {
   // Overrides are known with the types that they are for. One plugin that is refused does not hide
-  // what is wrong with others; where it may be refused for its ambiguities, it is told instead.
+  // what is wrong with others; where it may be refused for its ambiguities, it is listed instead.
   for (const DeclaredType& type : declared_types()) {
     try {
       static_cast<void>(TypeTable::process().require(type.facts.type));

@@ -1,4 +1,5 @@
-// What a call would do: bound, planned and checked by the code of calls, and told instead of run.
+// What a call would do: bound, planned and checked by the code of calls, and described instead of
+// run.
 #include "core/runtime/explain.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace tenon::core {
 
 namespace {
 
-// A call as somebody gives it.
+// A call as it is written.
 struct Written {
   std::vector<tenon_value> positional;
   std::vector<tenon_string> keywords;
@@ -352,7 +353,7 @@ class Explanation {
       const std::string what = std::string("fallback ") + fallback_text(type->fallback());
       put_step(type->name, what, type->provider, "");
       if (!first) first = Answer{what + " of " + type->name, type->provider, false, nullptr};
-      break;  // it is the first that has one, and what it calls anew is asked anew
+      break;  // it is the first that has one, and what it calls again is asked again
     }
     return first;
   }
@@ -438,7 +439,7 @@ class Explanation {
     });
   }
 
-  // Overrides in force for one of the types or a relative; else for any types.
+  // Active overrides for one of the types or a relative; else for any types.
   std::vector<std::string> nearest_overrides() const {
     std::vector<std::string> related, others;
     if (types_.count() == 0) return related;
@@ -451,7 +452,7 @@ class Explanation {
     return related.empty() ? others : related;
   }
 
-  // Overrides that plugins declare for these types, and that are not in force: from facts.
+  // Overrides that plugins declare for these types, and that are not active: from facts.
   struct Possible {
     const PluginListing* plugin;
     const OverrideFacts* entry;
@@ -475,7 +476,7 @@ class Explanation {
         const std::string stands = known == in_force.end() ? "" : (*known)->provider;
         if (!near || stands == plugin.id) continue;
         const bool loaded = plugin.state == PluginState::Active;
-        const bool off = loaded && stands.empty();  // what is loaded and has no rival
+        const bool off = loaded && stands.empty();  // what is loaded and has no conflict
         list.push_back({&plugin, &entry,
                         off                                    ? "switched off"
                         : loaded                               ? "outranked"
@@ -598,8 +599,8 @@ class ByTypes {
                     found < 0 ? nullptr : &schema.parameters[static_cast<size_t>(found)]);
         continue;
       }
-      // By position as long as only operands stand in front, and where there are too many: binding
-      // tells. Otherwise by name.
+      // By position as long as only operands are in front, and where there are too many, which
+      // binding reports. Otherwise by name.
       const bool by_position = next >= operands.size() || operands[next] == next;
       const size_t index = next < operands.size() ? operands[next] : next;
       ++next;
@@ -739,7 +740,7 @@ class ByTypes {
     return value;
   }
 
-  // An object of the type without anything in it: nothing that is told looks there.
+  // An object of the type without anything in it: explanations do not read it.
   Tensor* tensor_of(const std::string& word) {
     const size_t colon = word.find(':');
     const TensorType& type = TypeTable::process().require(word.substr(0, colon));

@@ -1,4 +1,4 @@
-// What a call would do, and why: by the code that calls use, told step by step.
+// What a call would do, and why: by the code that calls use, described step by step.
 #pragma once
 
 #include <span>

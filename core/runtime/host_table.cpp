@@ -1,5 +1,4 @@
-// The host's slots over the core: each turns handles into objects and exceptions into statuses,
-// nothing more.
+// The host's slots over the core: each turns handles into objects and exceptions into statuses.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -65,7 +64,7 @@ void require_not_null(const T* pointer, const char* what) {
   if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(what) + " is null");
 }
 
-// Of the tensor types unrelated to Tensor there are only shape and dtype.
+// An object of a type that does not derive from Tensor has a shape and a dtype only.
 void require_data(const Tensor* tensor, const char* what) {
   require_not_null(tensor, what);
   if (!tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
@@ -73,10 +72,10 @@ void require_data(const Tensor* tensor, const char* what) {
     throw Error(TENON_ERROR_TYPE, std::string(what) + " has a shape but no data");
   throw Error(TENON_ERROR_TYPE, std::string(what) + " must be Tensor, not " +
                                     TypeTable::process().at(tensor->view.type).name +
-                                    ", which has no data of its own; convert it first");
+                                    ", which has no data; convert it first");
 }
 
-// Gradients are for what has data, or can be told in the data's terms.
+// Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor) {
   require_not_null(tensor, "the tensor");
   if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
@@ -188,7 +187,7 @@ int64_t tensor_version(const tenon_tensor* tensor) {
 int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
   return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
 }
-// A kernel that fills a new result changes nothing that anybody has seen: its version stays 0.
+// A kernel that fills a new result changes nothing that was visible before: its version stays 0.
 void unsee_change(tenon_tensor& tensor) {
   if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
       tensor.storage->references.load(std::memory_order_acquire) == 1) {
@@ -225,8 +224,8 @@ tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_
     *result = item(*plain);
   });
 }
-// The tensor's node, once a view of a changed base has been brought up to date; null on leaves and
-// where that cannot be done.
+// The tensor's node, after the history of a view of a changed base was updated; null on leaves and
+// where the update fails.
 Node* node_of(const Tensor* tensor) {
   if (tensor == nullptr) return nullptr;
   guarded(nullptr, [&] { refresh_history(*const_cast<Tensor*>(tensor)); });
@@ -934,7 +933,7 @@ int32_t type_is(uint32_t type, uint32_t ancestor) {
   if (!table.known(type) || !table.known(ancestor)) return 0;
   return table.at(type).is(table.at(ancestor)) ? 1 : 0;
 }
-// What nobody constructs is that of the tensor, or one that knows nothing.
+// Without a payload argument, share the tensor's payload or create a default one.
 PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
   Payload* present = tensor.payload();
   if (present != nullptr && present->owner == type.payload_owner->id) {
@@ -968,7 +967,7 @@ tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const 
     const TensorType& made = TypeTable::process().checked(type);
     if (made.is_tensor) {
       throw Error(TENON_ERROR_TYPE,
-                  made.name + " is a kind of Tensor, which has data: wrap a tensor that has it");
+                  made.name + " derives from Tensor, which has data; wrap a tensor instead");
     }
     if (rank > 0) require_not_null(shape, "the shape");
     give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
@@ -980,9 +979,8 @@ tenon_status typed_wrap(uint32_t type, tenon_tensor* tensor, void** payload, ten
     require_data(tensor, "the tensor to wrap");
     const TensorType& made = TypeTable::process().checked(type);
     if (!made.is_tensor || made.id == 0) {
-      throw Error(TENON_ERROR_TYPE, made.name +
-                                        " is no child of Tensor: it cannot share the data "
-                                        "of one");
+      throw Error(TENON_ERROR_TYPE,
+                  made.name + " does not derive from Tensor and cannot share a tensor's data");
     }
     give_typed(made, share_with_history(*tensor), payload, result);
   });
@@ -1100,29 +1098,187 @@ tenon_status value_text_slot(const tenon_value* value, tenon_value* text, tenon_
 }  // namespace
 
 const tenon_host& host_table() noexcept {
-  // Where a core function of the slot's name and type exists it is the slot; else the adapter
-  // above.
   static const tenon_host table = [] {
-    tenon_host host{};
-    host.magic = TENON_HOST_MAGIC;
-    host.size = sizeof(tenon_host);
-    host.abi_major = TENON_ABI_MAJOR;
-    host.abi_minor = TENON_ABI_MINOR;
-    constexpr auto allocate = allocate_slot;
-    constexpr auto tensor_text = tensor_text_slot;
-    constexpr auto broadcast_shapes = broadcast_shapes_slot;
-    constexpr auto promote_dtypes = promote_dtypes_slot;
-    constexpr auto op_call = call_op;
-    constexpr auto op_call_filled = call_op_filled;
-    constexpr auto parallel_for = parallel_for_slot;
-    constexpr auto thread_count = thread_count_slot;
-    constexpr auto log = log_slot;
-    constexpr auto describe = describe_slot;
-    constexpr auto module_text = module_text_slot;
-    constexpr auto value_text = value_text_slot;
-#define TENON_FILL(since, result, name, parameters) host.name = name;
-    TENON_HOST_SLOTS(TENON_FILL)
-#undef TENON_FILL
+    tenon_host host{
+        .magic = TENON_HOST_MAGIC,
+        .size = sizeof(tenon_host),
+        .abi_major = TENON_ABI_MAJOR,
+        .abi_minor = TENON_ABI_MINOR,
+        .error_set = error_set,
+        .error_kind = error_kind,
+        .error_message = error_message,
+        .error_op = error_op,
+        .error_provider = error_provider,
+        .error_cause = error_cause,
+        .error_release = error_release,
+        .error_pass = error_pass,
+        .allocate = allocate_slot,
+        .free_memory = free_memory,
+        .value_release = value_release,
+        .string_create = string_create,
+        .memory_release_cached = memory_release_cached,
+        .tensor_empty = tensor_empty,
+        .tensor_wrap = tensor_wrap,
+        .tensor_alias = tensor_alias,
+        .tensor_retain = tensor_retain,
+        .tensor_release = tensor_release,
+        .tensor_use_count = tensor_use_count,
+        .tensor_version = tensor_version,
+        .tensor_shares_storage = tensor_shares_storage,
+        .tensor_copy = tensor_copy,
+        .tensor_fill = tensor_fill,
+        .tensor_item = tensor_item,
+        .tensor_text = tensor_text_slot,
+        .broadcast_shapes = broadcast_shapes_slot,
+        .promote_dtypes = promote_dtypes_slot,
+        .tensor_set_requires_grad = tensor_set_requires_grad,
+        .tensor_grad = tensor_grad,
+        .tensor_set_grad = tensor_set_grad,
+        .tensor_is_leaf = tensor_is_leaf,
+        .tensor_node_name = tensor_node_name,
+        .tensor_retain_grad = tensor_retain_grad,
+        .tensor_detach = tensor_detach,
+        .grad_mode_set = grad_mode_set,
+        .grad_mode = grad_mode,
+        .backward = backward,
+        .gradients = gradients,
+        .dual_level_enter = dual_level_enter,
+        .dual_level_exit = dual_level_exit,
+        .dual_make = dual_make,
+        .dual_unpack = dual_unpack,
+        .context_arguments = context_arguments,
+        .context_result = context_result,
+        .context_slot_count = context_slot_count,
+        .context_needs_gradient = context_needs_gradient,
+        .context_save = context_save,
+        .context_saved_count = context_saved_count,
+        .context_saved = context_saved,
+        .context_mark_dirty = context_mark_dirty,
+        .context_mark_non_differentiable = context_mark_non_differentiable,
+        .context_set_materialize_grads = context_set_materialize_grads,
+        .context_set_attribute = context_set_attribute,
+        .context_attribute = context_attribute,
+        .context_give = context_give,
+        .op_find = op_find,
+        .op_name = op_name,
+        .op_call = call_op,
+        .op_call_keywords = op_call_keywords,
+        .op_result_count = op_result_count,
+        .parallel_for = parallel_for_slot,
+        .thread_count = thread_count_slot,
+        .thread_count_set = thread_count_set,
+        .generator_reserve = generator_reserve,
+        .generator_seed = generator_seed,
+        .log = log_slot,
+        .tree_parse = tree_parse,
+        .tree_json = tree_json,
+        .tree_retain = tree_retain,
+        .tree_release = tree_release,
+        .tree_value = tree_value,
+        .tree_is_object = tree_is_object,
+        .tree_size = tree_size,
+        .tree_at = tree_at,
+        .tree_find = tree_find,
+        .tree_key = tree_key,
+        .describe = describe_slot,
+        .op_signature = op_signature,
+        .plugin_path_add = plugin_path_add,
+        .plugin_load = plugin_load,
+        .config_read = config_read,
+        .config_apply = config_apply,
+        .module_create = module_create,
+        .module_create_tree = module_create_tree,
+        .module_retain = module_retain,
+        .module_release = module_release,
+        .module_type = module_type,
+        .module_attributes = module_attributes,
+        .module_register_parameter = module_register_parameter,
+        .module_register_buffer = module_register_buffer,
+        .module_register_child = module_register_child,
+        .module_tensor = module_tensor,
+        .module_child = module_child,
+        .module_call = module_call,
+        .module_training = module_training,
+        .module_train = module_train,
+        .module_walk = module_walk,
+        .module_to = module_to,
+        .module_text = module_text_slot,
+        .module_save = module_save,
+        .module_load = module_load,
+        .tensors_save = tensors_save,
+        .tensors_load = tensors_load,
+        .file_write = file_write,
+        .type_find = type_find,
+        .type_name = type_name,
+        .type_is = type_is,
+        .typed_create = typed_create,
+        .typed_wrap = typed_wrap,
+        .typed_payload = typed_payload,
+        .tensor_to_plain = tensor_to_plain,
+        .call_parent = call_parent,
+        .value_text = value_text_slot,
+        .tensor_add_hook = tensor_add_hook,
+        .tensor_remove_hook = tensor_remove_hook,
+        .node_add_hook = node_add_hook,
+        .hook_id = hook_id,
+        .hook_remove = hook_remove,
+        .hook_retain = hook_retain,
+        .hook_release = hook_release,
+        .backward_id = backward_id,
+        .backward_reaches = backward_reaches,
+        .tensor_requires_grad = tensor_requires_grad,
+        .tensor_node = tensor_node,
+        .node_retain = node_retain,
+        .node_release = node_release,
+        .node_read = node_read,
+        .node_edge = node_edge,
+        .graph_describe = graph_describe,
+        .inference_mode_set = inference_mode_set,
+        .inference_mode = inference_mode,
+        .anomaly_mode_set = anomaly_mode_set,
+        .anomaly_mode = anomaly_mode,
+        .live_tracking_set = live_tracking_set,
+        .context_argument = context_argument,
+        .context_save_for_forward = context_save_for_forward,
+        .context_erase_attribute = context_erase_attribute,
+        .context_attribute_tensor = context_attribute_tensor,
+        .context_backward_options = context_backward_options,
+        .context_take_gradients = context_take_gradients,
+        .saved_hooks_push = saved_hooks_push,
+        .saved_hooks_disable = saved_hooks_disable,
+        .saved_hooks_pop = saved_hooks_pop,
+        .strict_gradients_set = strict_gradients_set,
+        .op_bind_attributes = op_bind_attributes,
+        .mode_enter = mode_enter,
+        .mode_leave = mode_leave,
+        .mode_count = mode_count,
+        .type_dispatches = type_dispatches,
+        .op_bind = op_bind,
+        .op_explain = op_explain,
+        .trace_enter = trace_enter,
+        .trace_leave = trace_leave,
+        .override_find = override_find,
+        .override_provider = override_provider,
+        .override_call = override_call,
+        .override_disable = override_disable,
+        .override_enable = override_enable,
+        .override_enabled = override_enabled,
+        .mode_enter_module = mode_enter_module,
+        .op_call_filled = call_op_filled,
+        .dispatch_disable = dispatch_disable,
+        .dispatch_disabled = dispatch_disabled,
+        .op_returns_tuple = op_returns_tuple,
+        .type_find_layout = type_find_layout,
+        .tree_place = tree_place,
+        .tree_create = tree_create,
+        .config_apply_lazily = config_apply_lazily,
+        .text_suggestion = text_suggestion,
+        .text_printable = text_printable,
+        .machine_isa = machine_isa,
+        .context_kept_result = context_kept_result,
+        .op_parameter = op_parameter,
+        .module_attribute = module_attribute,
+    };
     // Calls of any thread come through here.
     if (process_is_traced()) {
       host.op_call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,

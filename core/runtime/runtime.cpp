@@ -20,7 +20,7 @@ namespace tenon::core {
 
 namespace {
 
-// Puts what a plugin brings into all tables, or into none.
+// Registers everything of a plugin in all tables, or nothing.
 class TableRegistrar final : public Registrar {
  public:
   void commit(const Registration& items) override {
@@ -147,7 +147,7 @@ std::string other_use(PluginManager& manager, ItemKind kind, std::string_view na
     if (plugin.state == PluginState::Failed) refused.push_back(plugin.path);
   }
   if (!refused.empty()) {
-    message += "; refused, for what `tenon plugins` tells: " +
+    message += "; refused, see `tenon plugins`: " +
                (refused.size() < 3 ? join(refused, ", ")
                                    : counted(static_cast<int64_t>(refused.size()), "plugin"));
   }
@@ -299,7 +299,7 @@ const Override& find_override(std::string_view key, std::string_view provider) {
 }
 
 void settle_rules(std::string_view op) {
-  static std::mutex settling;  // the last caller has looked last
+  static std::mutex settling;  // the last caller has read last
   static const HeldAcrossFork held(settling);
   const std::lock_guard lock(settling);
   const Override* rules = TypeTable::process().rules_of(op);

@@ -34,7 +34,7 @@ std::string typed_text(const Tensor* tensor) {
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   const bool good = text.tag == TENON_VALUE_STRING;
   release_value(text);
-  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of " + rule->name + " is no string");
+  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of " + rule->name + " is not a string");
   return result;
 }
 

@@ -35,7 +35,7 @@ constexpr bool dtype_floating(tenon_dtype dtype) {
 
 // "f32"; "none" for TENON_DTYPE_NONE and codes that do not exist.
 const char* dtype_text(tenon_dtype dtype) noexcept;
-// Reads "f32" or "float32" and the like; TENON_DTYPE_NONE when it is no dtype.
+// Reads "f32" or "float32" and the like; TENON_DTYPE_NONE when it is not a dtype.
 tenon_dtype dtype_find(std::string_view text) noexcept;
 // The same; throws ValueError with the list of dtypes.
 tenon_dtype dtype_parse(std::string_view text);

@@ -12,7 +12,7 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int kDeepest = 8;  // of fields that nothing here knows
+constexpr int kDeepest = 8;  // of fields that the reader skips
 
 [[noreturn]] void fail(const std::string& fault) { throw Error(TENON_ERROR_VALUE, fault); }
 [[noreturn]] void fail(const char* what, const std::string& name, const std::string& fault) {
@@ -26,7 +26,7 @@ int hexadecimal(char digit) {
   return -1;
 }
 
-// The four digits behind "\u"; -1: they are not there.
+// The four digits after "\u"; -1 when they are missing.
 int32_t code_unit(std::string_view raw, size_t at) {
   if (raw.size() < at + 4) return -1;
   int32_t unit = 0;
@@ -56,7 +56,7 @@ void append_character(std::string& out, uint32_t code) {
   }
 }
 
-// What stands between the quotes of a JSON string, with its escapes resolved into `out`. False: an
+// The text between the quotes of a JSON string, with its escapes resolved into `out`. False: an
 // escape is wrong.
 bool unescape(std::string_view raw, std::string& out) {
   out.reserve(raw.size());
@@ -164,7 +164,7 @@ class HeaderCursor {
     at_ = end;
     return number;
   }
-  // A value that nothing here reads.
+  // A value of a field that the reader does not know.
   void skip_value(int depth = 0) {
     if (depth == kDeepest) invalid("too many levels");
     const char first = peek();

@@ -26,8 +26,8 @@ struct HeaderKey {
   uint32_t at;
 };
 
-// Metadata of a file that was read. Keeps the header as its text and 8 bytes for a pair: strings of
-// their own would take many times the length of short ones.
+// Metadata of a file that was read. Keeps the header as its text and 8 bytes for a pair: separate
+// strings would take many times the length of short ones.
 class StoredMetadata {
  public:
   StoredMetadata() = default;

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kHeaderBytes = 64;
 static_assert(sizeof(Storage) <= kHeaderBytes);
 
-// From here on the data gets a block of its own, so that it starts on a page and sizes stay round.
+// From this size on the data has its own block, so that it starts on a page and sizes stay round.
 constexpr int64_t kSeparateBytes = int64_t{1} << 20;
 
 char* following_data(Storage* storage) { return reinterpret_cast<char*>(storage) + kHeaderBytes; }

@@ -21,7 +21,7 @@ struct Storage {
   bool foreign = false;
 
   void retain() noexcept { count_up(references); }
-  // A sole owner needs no locked instruction: nobody else can reach the count to raise it.
+  // A sole owner needs no locked instruction: no other thread can reach the count to raise it.
   void release() noexcept {
     if (references.load(std::memory_order_acquire) == 1 || count_down(references)) destroy(this);
   }

@@ -143,8 +143,7 @@ TensorRef make_empty(tenon_dtype dtype, Shape shape) {
   }
   auto tensor =
       TensorRef::take(make_object(dtype, shape.size(), TENON_TENSOR_CONTIGUOUS | creation_flags));
-  // Count, shape and strides in one pass; the unusual is found at its end and told by
-  // element_count.
+  // Count, shape and strides in one pass; element_count reports a wrong size afterwards.
   int64_t* sizes = mutable_shape(tensor.get());
   int64_t* strides = mutable_strides(tensor.get());
   int64_t count = 1;
@@ -218,7 +217,7 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
   Storage* storage = base.storage;
   if (storage == nullptr) return tensor;
   if (layout.count != 0) {
-    // A base without elements has no place of its own in the storage: its start is meant.
+    // A base without elements has no position in the storage: use its start.
     const int64_t width = dtype_bytes(base.view.dtype);
     const int64_t origin =
         base.view.data == nullptr ? 0 : static_cast<char*>(base.view.data) - storage->data;
@@ -234,7 +233,7 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
     outside |= __builtin_add_overflow(first, highest, &highest);
     if (outside || lowest < 0 || highest > storage->bytes - width) [[unlikely]] {
       fail("a view of shape " + shape_text(shape) + ", strides " + shape_text(strides) +
-           " and offset " + std::to_string(offset) + " lies outside of its storage of " +
+           " and offset " + std::to_string(offset) + " is outside of its storage of " +
            std::to_string(storage->bytes / width) + " elements");
     }
     tensor->view.data = storage->data + first;

@@ -32,7 +32,7 @@ struct AutogradMeta {
 
 inline constexpr int64_t kInlineRank = 5;
 
-// Which mode a view was made in: one made where nothing is recorded has no history of its own.
+// Which mode a view was made in: one made where nothing is recorded has no history.
 enum class ViewOrigin : uint8_t { recorded, no_grad, inference };
 
 // What a tensor type keeps with its tensors; shared by all that are derived from one.
@@ -81,15 +81,15 @@ struct tenon_tensor {
   int64_t inline_dimensions[2 * tenon::core::kInlineRank];
 
   void retain() noexcept { tenon::core::count_up(references); }
-  // A sole owner needs no locked instruction: nobody else can reach the count to raise it.
+  // A sole owner needs no locked instruction: no other thread can reach the count to raise it.
   void release() noexcept {
     if (references.load(std::memory_order_acquire) == 1 || tenon::core::count_down(references)) {
       destroy(this);
     }
   }
-  // As a call reads them: another thread may just be bringing a view's history up to date.
+  // As a call reads them: another thread may be updating a view's history at the same time.
   uint32_t flags() const { return __atomic_load_n(&view.flags, __ATOMIC_RELAXED); }
-  // The version that the history is of; a view's history may be brought up to date by any thread.
+  // The version that the history belongs to; any thread may update a view's history.
   uint32_t history_version() const { return __atomic_load_n(&view_version, __ATOMIC_ACQUIRE); }
   std::span<const int64_t> shape() const { return {view.shape, view.rank}; }
   std::span<const int64_t> strides() const { return {view.strides, view.rank}; }
@@ -133,7 +133,7 @@ TensorRef make_shape_only(const Tensor& like);
 TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data, void* owner,
                        void (*release_owner)(void*));
 // Shares base's storage; offset in elements from base's first element. Throws ValueError when an
-// element would lie outside of the storage. No history, no autograd state, a plain Tensor;
+// element would be outside of the storage. No history, no autograd state, a plain Tensor;
 // read-only and inference flags stay.
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset);
 // A tensor of a type without data: shape and dtype only.
@@ -145,7 +145,7 @@ void set_type(Tensor& tensor, uint32_t type, Payload* payload);
 // results hold.
 TensorRef make_detached(const Tensor& base);
 // Gives the tensor the dtype, memory, strides, type and payload of `value`, which has its shape.
-// Whoever saved it sees by the version that it has changed.
+// Nodes that saved it notice the change by its version.
 void replace_data(Tensor& tensor, const Tensor& value);
 
 }  // namespace tenon::core

@@ -57,7 +57,7 @@ static tenon_status TENON_CALL backward(void* self, tenon_context* context,
 
 static const tenon_op_descriptor logistic = {
     .size = sizeof(tenon_op_descriptor),
-    .flags = TENON_OP_ONCE_DIFFERENTIABLE, /* a loop has no derivative of its own */
+    .flags = TENON_OP_ONCE_DIFFERENTIABLE, /* a loop has no derivative */
     .schema = SCHEMA,
     .doc = DOC,
     .differentiable = TENON_DIFFERENTIABLE_FORMULA,

@@ -25,7 +25,7 @@ void add_product(CBLAS_TRANSPOSE transpose, double scale, const Tensor& a, const
 struct QuadraticForm {
   static constexpr auto schema = "examples.quadratic_form(Tensor x, Tensor a) -> Tensor";
   static constexpr auto doc = "x^T a x, for a vector and a square matrix, in f64.";
-  // The engine sees one node. What CBLAS does inside of it has no derivative of its own.
+  // The engine sees one node. What CBLAS computes inside has no derivative.
   static constexpr bool once_differentiable = true;
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& a) {

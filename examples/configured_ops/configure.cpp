@@ -1,4 +1,4 @@
-// Settles the attributes once, in code or from JSON, and calls the ops like functions.
+// Sets the attributes once, in code or from JSON, and calls the ops like functions.
 #include <cstdio>
 
 #include <tenon/tenon.hpp>

@@ -1,5 +1,5 @@
 // The plugin: two Functions in instance style. Their attributes are the members of an object, which
-// is made anew for each forward and each backward.
+// is made again for each forward and each backward.
 #include <tenon/plugin.hpp>
 
 using tenon::Context, tenon::Tensor;

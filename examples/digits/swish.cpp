@@ -1,4 +1,4 @@
-// A plugin of the example's own: the Swish activation as a Function with a hand-written gradient,
+// The example's plugin: the Swish activation as a Function with a hand-written gradient,
 // and the module that puts it into a model.
 #include <tenon/plugin.hpp>
 

@@ -1,4 +1,4 @@
-// Joins two types that know nothing of each other: the product of a ScalarTensor and a
+// Joins two types that do not know each other: the product of a ScalarTensor and a
 // MetadataTensor. Neither type is of this plugin, nor is the op.
 #include <tenon/plugin.hpp>
 
@@ -11,7 +11,7 @@ struct MultiplyScalarAndMetadata {
   static Tensor forward(const Tensor& input, const Tensor& other) {
     return tenon::Op("mul").call<Tensor>(written_out(input), written_out(other));
   }
-  // What is left for the op then has one type alone, which answers for itself.
+  // The op is then called on one type alone, which handles it.
   static Tensor written_out(const Tensor& tensor) {
     return tenon::type_name(tensor) == "MetadataTensor" ? tensor : tenon::ensure_tensor(tensor);
   }

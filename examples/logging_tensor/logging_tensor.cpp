@@ -1,4 +1,4 @@
-// A child of Tensor whose handler logs every call and then goes on with its parent's.
+// A subclass of Tensor whose handler logs every call and then continues with its parent's.
 #include <string>
 
 #include <tenon/plugin.hpp>

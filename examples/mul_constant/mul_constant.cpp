@@ -13,7 +13,7 @@ struct MulConstant {
   static Tensor forward(Context&, const Tensor& tensor, double constant) {
     return tensor * constant;
   }
-  // Arguments that are no tensors are kept with the call. Their gradient is none: an undefined
+  // Arguments that are not tensors are kept with the call. Their gradient is an undefined
   // tensor.
   static Gradients backward(ContextOf<MulConstant>& ctx, const Tensor& gradient) {
     return {gradient * ctx["constant"_arg], Tensor()};

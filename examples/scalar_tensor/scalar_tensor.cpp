@@ -1,5 +1,5 @@
-// A type that stands in for a diagonal matrix without storing it: a table of overrides, and a child
-// that converts for what the table lacks.
+// A type that stands in for a diagonal matrix without storing it: a table of overrides, and a
+// subclass that converts to a Tensor for the other ops.
 #include <array>
 #include <string>
 

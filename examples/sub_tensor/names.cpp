@@ -1,4 +1,4 @@
-// Prints the types of sums of children of Tensor.
+// Prints the types of sums of subclasses of Tensor.
 #include <cstdio>
 
 #include <tenon/tenon.hpp>

@@ -1,4 +1,4 @@
-// Children of Tensor without a line of behaviour: results keep their type.
+// Subclasses of Tensor without behaviour: results keep their type.
 #include <tenon/plugin.hpp>
 
 using tenon::Tensor;

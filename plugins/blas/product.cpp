@@ -29,7 +29,7 @@ constexpr int64_t kStrip = 32;
 // Elements of vectors whose product is summed in one piece.
 constexpr int64_t kDotPiece = 1 << 18;
 
-// OpenBLAS computes in the calling thread alone: threads of its own would spin while they wait, be
+// OpenBLAS computes in the calling thread alone: its own threads would spin while they wait, be
 // missing after a fork, and not obey the runtime's count. The application's OpenMP keeps its own.
 class OneThread {
  public:
@@ -65,7 +65,7 @@ blasint blas_size(int64_t size) {
   return static_cast<blasint>(size);
 }
 
-// How gemm is told of a layout: the leading dimension, and whether the matrix lies transposed.
+// A layout as gemm takes it: the leading dimension, and whether the matrix is transposed.
 struct Layout {
   blasint leading;
   bool transposed;

@@ -46,7 +46,7 @@ void check_layout(const char* op, IntList size, IntList stride) {
 }
 
 // `flat` is memory of which `lowest` is the first element. These place tensors in it by ops alone,
-// so that gradients of gradients come by themselves.
+// so that they can be differentiated again.
 Tensor place(const Tensor& flat, const Tensor& values, IntList size, IntList stride,
              int64_t offset) {
   if (values.numel() == 0) return flat;
@@ -163,7 +163,7 @@ struct AsStridedScatter {
     if (part.size() != 0 && (part.lowest < own.lowest || part.highest > own.highest)) {
       throw ValueError("as_strided_scatter(): the part of shape " + shape_text(size) +
                        ", strides " + shape_text(stride) + " and offset " + std::to_string(offset) +
-                       " lies outside of the input of shape " + shape_text(input.shape()) +
+                       " is outside of the input of shape " + shape_text(input.shape()) +
                        " and strides " + shape_text(input.strides()));
     }
     copy_elements(alias_tensor(result, size, stride, offset), src);

@@ -22,7 +22,7 @@ struct Contiguous {
   static constexpr auto schema = "contiguous(Tensor(a) input) -> Tensor(a)";
   static constexpr bool may_copy = true;
   static constexpr auto doc =
-      "The input itself when its elements lie in row-major order, else a copy that does.";
+      "The input itself when its elements are in row-major order, otherwise a copy in that order.";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) { return contiguous_as(input, input.dtype()); }
   static Tensor backward(Context&, const Tensor& g) { return g; }

@@ -213,7 +213,7 @@ void check_index_shape(const char* op, const Tensor& index, const Tensor& other,
     fits = i == skip || index.shape()[i] <= other.shape()[i];
   if (fits) return;
   throw ValueError(std::string(op) + "(): the index has shape " + shape_text(index.shape()) +
-                   ", which does not lie within " + name + " of shape " +
+                   ", which does not fit within " + name + " of shape " +
                    shape_text(other.shape()) +
                    (skip < 0 ? "" : " outside of dimension " + std::to_string(skip)));
 }

@@ -43,7 +43,7 @@ struct Arange {
       "arange(Scalar start, Scalar? end=None, Scalar step=1, *, dtype? dtype=None, Tensor? "
       "like=None) -> Tensor";
   static constexpr auto doc =
-      "start, start + step, ... as far as they lie before end; a single number is the end, from 0.";
+      "start, start + step, ... up to but without end; a single number is the end, from 0.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Scalar& first, std::optional<Scalar> last, const Scalar& step,
                         DType dtype, const Tensor&) {
@@ -62,7 +62,7 @@ struct Arange {
     if (dtype == DType::none) dtype = floating ? f32 : i64;
     if (!floating) {
       const int64_t s = start.to<int64_t>(), e = end.to<int64_t>(), d = step.to<int64_t>();
-      // Unsigned, because the bounds may lie further apart than the largest i64.
+      // Unsigned, because the bounds may be further apart than the largest i64.
       const uint64_t u = static_cast<uint64_t>(s), v = static_cast<uint64_t>(e),
                      w = static_cast<uint64_t>(d);
       const uint64_t distance = d > 0 ? v - u : u - v, stride = d > 0 ? w : 0 - w;

@@ -6,7 +6,7 @@ using namespace math;
 
 namespace {
 
-// The wanted sizes with -1 worked out.
+// The target sizes with -1 worked out.
 Shape resolve(const char* op, const Tensor& input, IntList wanted) {
   kernel::check_rank(op, wanted.size());
   Shape shape(wanted);
@@ -47,7 +47,7 @@ Shape resolve(const char* op, const Tensor& input, IntList wanted) {
 // Strides under which the same memory has another shape of as many elements; false when there are
 // none.
 bool view_strides(IntList from, IntList from_strides, IntList to, Shape& strides) {
-  // Runs of dimensions that lie in memory like one, the last first.
+  // Runs of dimensions that are in memory like one, the last first.
   Shape sizes, steps;
   for (int64_t i = from.size() - 1; i >= 0; --i) {
     if (from[i] == 1) continue;

@@ -9,7 +9,7 @@ using namespace math;
 
 namespace {
 
-// Copies the matrices in the last two dimensions and clears what lies on the other side of the
+// Copies the matrices in the last two dimensions and clears the other side of the
 // diagonal.
 Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lower) {
   const int64_t rank = input.dim();

@@ -179,7 +179,7 @@ Tensor transposed(const Tensor& tensor) {
   return tenon::alias_tensor(tensor, {shape.data(), 2}, {strides.data(), 2}, 0);
 }
 
-// The unfolded input of sample n and group g: in `columns`, or where it lies.
+// The unfolded input of sample n and group g: in `columns`, or where it is.
 template <class T>
 Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
                 const Tensor& columns) {

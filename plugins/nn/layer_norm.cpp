@@ -1,4 +1,4 @@
-// layer_norm: rows brought to mean 0 and variance 1, then scaled and shifted.
+// layer_norm: rows normalized to mean 0 and variance 1, then scaled and shifted.
 #include <algorithm>
 #include <cmath>
 
@@ -259,7 +259,7 @@ struct LayerNormGrad {
           const int64_t from = std::min(rows, k * block),
                         count = std::min(rows, from + block) - from;
           T* own = sums + k * 4 * n;
-          // Without a weight nobody asks for its gradient; the sums stay zero.
+          // Without a weight its gradient is not needed; the sums stay zero.
           kernel::run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n,
                                    own, own + n, own + 2 * n, own + 3 * n, count, n);
         }

@@ -81,7 +81,7 @@ struct PoolPlane {
   }
 };
 
-// One plane whose windows all lie inside of it: no borders to look for, so that all windows of the
+// One plane whose windows are all inside of it: no borders to look for, so that all windows of the
 // plane are the vector, however short their rows. `corners` has the position of each window's first
 // element.
 template <class T>

@@ -172,8 +172,8 @@ struct SgdStep {
 //   g = gradient + weight_decay * parameter
 //   first = beta1 * first + (1 - beta1) * g
 //   second = beta2 * second + (1 - beta2) * g * g
-//   parameter = parameter - learning_rate / (1 - beta1^t) * first / (sqrt(second / (1 - beta2^t)) +
-//   epsilon)
+//   parameter = parameter - learning_rate / (1 - beta1^t) * first /
+//               (sqrt(second / (1 - beta2^t)) + epsilon)
 struct AdamStep {
   static constexpr auto schema =
       "optim.adam_step_(Tensor(a!) parameter, Tensor gradient, Tensor(b!) first_moment, Tensor(c!) "

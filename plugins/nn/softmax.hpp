@@ -18,7 +18,7 @@ inline int64_t rows_in_block(int64_t n) {
   return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1));
 }
 // y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
-// when wanted.
+// when it is not null.
 template <class T>
 struct ExpRows {
   TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {

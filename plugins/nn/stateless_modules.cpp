@@ -57,7 +57,7 @@ struct Flatten {
 struct Dropout {
   static constexpr auto schema = "Dropout(float p=0.5)";
   static constexpr auto doc =
-      "In training zeroes each element with probability p; else hands on its input.";
+      "During training, zeroes each element with probability p; otherwise returns its input.";
   static void create(Module&, double p) {
     if (!(p >= 0 && p <= 1)) {
       throw tenon::ValueError("Dropout: p must be a probability, between 0 and 1, got " +

@@ -45,8 +45,8 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
   const Shape wanted = wanted_shape(scores);
   if (!kernel::same_shape(target.shape(), wanted)) {
     throw tenon::ValueError(refusal() + ": 'target' of shape " + shape_text(target) +
-                            " does not fit 'input' of shape " + shape_text(scores) + ": " +
-                            shape_text(wanted) + " is wanted");
+                            " does not fit 'input' of shape " + shape_text(scores) + "; expected " +
+                            shape_text(wanted));
   }
   check_smoothing(op, label_smoothing);
   classes = scores[scores.size() == 1 ? 0 : 1];

@@ -28,7 +28,7 @@ function(tenon_add_plugin)
   # What plugin.hpp says, for sources that include another header before it.
   target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
 
-  # Kernels are loops over floats: vectorize them, and promise the compiler that nobody reads errno
+  # Kernels are loops over floats: vectorize them, and promise the compiler that no code reads errno
   # or traps. A unique symbol would keep the plugin mapped for ever.
   target_compile_options(${arg_NAME} PRIVATE
     -fno-math-errno
@@ -36,7 +36,7 @@ function(tenon_add_plugin)
     $<$<OR:$<CONFIG:Release,RelWithDebInfo>,$<STREQUAL:$<CONFIG>,>>:-O3>
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 
-  # What is missing is told here by the linker, not at load by the host.
+  # The linker reports missing symbols, instead of the host when it loads the plugin.
   set(map ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/TenonPlugin.map)
   set_property(TARGET ${arg_NAME} APPEND PROPERTY LINK_DEPENDS ${map})
   target_link_options(${arg_NAME} PRIVATE

@@ -195,13 +195,13 @@ TEST_SUITE("check") {
                    "returned an incorrect number of gradients (expected 2, got 1)"));
   }
 
-  TEST_CASE("a Function that does not say of what order its gradient is, is told to") {
+  TEST_CASE("check asks a Function to declare the order of its gradient") {
     const auto notes = [](const std::string& name) {
       return run_program("check " + kBroken + "broken_gradients.so --op broken." + name).out;
     };
     CHECK(contains(notes("undeclared"), "it may: declare twice_differentiable"));
     CHECK_FALSE(contains(notes("declared"), "twice_differentiable"));
-    CHECK(contains(notes("stashes_input"), "declare once_differentiable, or mend it"));
+    CHECK(contains(notes("stashes_input"), "declare once_differentiable, or fix it"));
   }
 
   TEST_CASE("GC-22 right registrations pass; a composite that computes by hand does not") {
@@ -215,7 +215,7 @@ TEST_SUITE("check") {
         run_program("check " + kBroken + "broken_process.so --timeout 3 --memory 1024 --json");
     CHECK(outcome.code == 1);
     const Tree report = outcome.json();
-    // Sanitizers turn a signal into an exit of their own, and need more memory than any limit.
+    // Sanitizers turn a signal into their own exit, and need more memory than any limit.
     const bool plain = !TENON_TEST_SANITIZED;
     std::map<std::string, std::string> expected = {
         {"broken_process", "ok"},
@@ -288,7 +288,7 @@ TEST_SUITE("check") {
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,
                    "FAULT    broken.throws\n  failing-gradient in gradient\n    no gradient today\n"
-                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: mend the backward"));
+                   "    sample: {\"input\":{\"shape\":[2,3]}}\n    to do: fix the backward"));
     CHECK(contains(fault.out, "0 items ok, 1 faulty with 1 finding ("));
   }
 

@@ -1,4 +1,4 @@
-// tenon new: what it writes; that it builds is a project test of its own.
+// tenon new: what it writes; another test builds it.
 #include <fstream>
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 #include "program.hpp"
 
 TEST_SUITE("new") {
-  TEST_CASE("a project is written with its name in place, and the next commands are told") {
+  TEST_CASE("a project is written with its name in place, and the next commands are printed") {
     const Workspace folder;
     const Outcome outcome = run_program_in(folder.path(), "new wave_2");
     CHECK(outcome.code == 0);

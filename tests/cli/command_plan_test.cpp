@@ -4,7 +4,7 @@
 #include "program.hpp"
 
 TEST_SUITE("plan") {
-  TEST_CASE("a plan tells plugins, layers and settings") {
+  TEST_CASE("a plan prints plugins, layers and settings") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "plan blobs.json");
     CHECK(outcome.error == "");
@@ -39,7 +39,7 @@ TEST_SUITE("plan") {
     CHECK(plan["faults"].size() == 0);
   }
 
-  TEST_CASE("all faults are told at once, each with its place") {
+  TEST_CASE("all faults are reported at once, each with its place") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "plan faults.json");
     CHECK(outcome.code == 1);
@@ -71,7 +71,7 @@ TEST_SUITE("plan") {
     CHECK(json.json()["faults"].size() == 7);
   }
 
-  TEST_CASE("what the reader of configs refuses is told as it tells it") {
+  TEST_CASE("plan reports what the reader of configs refuses") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "plan unreadable.json");
     CHECK(outcome.code == 1);

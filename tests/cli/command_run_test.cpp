@@ -7,7 +7,7 @@
 #include "program.hpp"
 
 TEST_SUITE("run") {
-  TEST_CASE("a run trains, tells its result, and writes weights and curve") {
+  TEST_CASE("a run trains, prints its result, and writes weights and curve") {
     const Workspace folder(true);
     const Outcome outcome = run_program_in(folder.path(), "run blobs.json");
     CHECK(outcome.code == 0);
@@ -90,7 +90,7 @@ TEST_SUITE("run") {
               .code == 2);
   }
 
-  TEST_CASE("a folder that cannot be written to is told before the training") {
+  TEST_CASE("a folder that cannot be written to is reported before the training") {
     const Workspace folder(true);
     const Outcome outcome =
         run_program_in(folder.path(), "run blobs.json --plot nowhere/curve.svg");

@@ -21,7 +21,7 @@ TEST_SUITE("show") {
   TEST_CASE("plugins and modules are shown as well") {
     CHECK(run_program("show math").out.rfind("math ", 0) == 0);
     CHECK(contains(run_program("show math").out, "\n  ops "));
-    const Outcome types = run_program("--plugin-path " TENON_FIXTURES "/rivals show rivals");
+    const Outcome types = run_program("--plugin-path " TENON_FIXTURES "/ties show ties");
     CHECK(contains(types.out, "\n  types "));
     CHECK(contains(types.out, "\n  overrides "));
     CHECK(run_program("show Linear").out.rfind("Linear  module of plugin nn\n", 0) == 0);

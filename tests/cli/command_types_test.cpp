@@ -23,7 +23,7 @@ TEST_SUITE("types") {
     CHECK(contains(with_types("show ScalarTenso").error, "did you mean 'ScalarTensor'?"));
   }
 
-  TEST_CASE("F-305 coverage tells what a type handles and what it misses") {
+  TEST_CASE("F-305 coverage prints what a type handles and what it misses") {
     const Outcome outcome = with_types("coverage ScalarTensor");
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.out, "handled 2  by its own overrides\n  add, mean\n"));
@@ -31,7 +31,7 @@ TEST_SUITE("types") {
     CHECK(contains(with_types("coverage Scalar").error, "Scalar"));
   }
 
-  TEST_CASE("F-305 a handler for every op is told as one, since it may decline") {
+  TEST_CASE("F-305 a handler for every op is listed as one, since it may decline") {
     const Outcome declining = with_types("coverage S");
     CHECK(contains(declining.out, "handled 3  by its own overrides\n  div, mean, mm\n"));
     CHECK(contains(declining.out, "asked of its handler, which may decline\n"));
@@ -90,8 +90,9 @@ TEST_SUITE("types") {
         0);
     const Outcome unknown = coverage(R"("ScalarTenso": {}, "Meta": {"covers": ["ad_"]})");
     CHECK(unknown.code == 1);
-    CHECK(contains(unknown.error,
-                   "no plugin brings a tensor type 'ScalarTenso' (did you mean 'ScalarTensor'?)"));
+    CHECK(
+        contains(unknown.error,
+                 "no plugin provides a tensor type 'ScalarTenso' (did you mean 'ScalarTensor'?)"));
     CHECK(contains(unknown.error, "types: Meta: 'ad_' matches no op of any plugin"));
   }
 

@@ -9,7 +9,7 @@ TEST_SUITE("version") {
     CHECK(run_program("version").out.rfind("tenon " TENON_PROJECT_VERSION "\n", 0) == 0);
   }
 
-  TEST_CASE("JSON tells how the runtime is set up") {
+  TEST_CASE("JSON has the settings of the runtime") {
     const tenon::Tree runtime = run_program("version --json").json();
     CHECK(runtime["version"].text() == TENON_PROJECT_VERSION);
     CHECK(runtime["abi"].size() == 2);

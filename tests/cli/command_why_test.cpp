@@ -36,7 +36,7 @@ TEST_SUITE("why") {
     CHECK(contains(empty.out, "  arguments  path: ''\n"));
   }
 
-  TEST_CASE("F-300 every candidate is told in the order of asking, with why it was passed over") {
+  TEST_CASE("F-300 every candidate is printed in the order of asking, with why it was skipped") {
     CHECK(why("div S SD").out ==
           "div(input, other, *, out=None)\n"
           "  arguments  input: S, other: SD\n"
@@ -60,7 +60,7 @@ TEST_SUITE("why") {
           "  defaults   out=None\n"
           "  types      Tensor\n"
           "  modes      none\n"
-          "  asked      nobody: all operands are plain\n"
+          "  asked      none: all operands are plain\n"
           "  runs       kernel, plugin math 0.1.0\n"
           "  kernel     computes in f64, gives f64, on cpu, baseline loops\n"
           "  gradient   records AddBackward0, where an operand requires grad\n");
@@ -87,7 +87,7 @@ TEST_SUITE("why") {
     CHECK(failed.json()["steps"][0]["reason"].text() == "no override for mul and no handler");
   }
 
-  TEST_CASE("F-302 a call that nobody answers is told in six lines, and ends with 1") {
+  TEST_CASE("F-302 a call without an implementation is explained in six lines, with exit code 1") {
     const Outcome outcome = why("add S2 S3");
     CHECK(outcome.code == 1);
     CHECK(
@@ -112,7 +112,7 @@ TEST_SUITE("why") {
     }
   }
 
-  TEST_CASE("F-302 what the own signature of an override refuses is told as the call's error") {
+  TEST_CASE("F-302 an error of an override's own signature is reported as the call's error") {
     const Outcome refused = why("add ScalarTensor ScalarTensor alpha=2");
     CHECK(refused.code == 1);
     CHECK(contains(refused.out, "unexpected keyword argument 'alpha'"));
@@ -176,7 +176,7 @@ TEST_SUITE("why") {
     CHECK(contains(why("add Tensor:f31 Tensor").error, "'Tensor:f31'"));
     CHECK(why("add").code == 2);
     const Outcome beside = run_program("--plugin-path " TENON_FIXTURES " why addd Tensor Tensor");
-    CHECK(contains(beside.error, "; refused, for what `tenon plugins` tells: "));
+    CHECK(contains(beside.error, "; refused, see `tenon plugins`: "));
   }
 
   TEST_CASE(

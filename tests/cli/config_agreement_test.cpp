@@ -150,7 +150,7 @@ void check_agreement(const Workspace& folder, const std::vector<size_t>& forms) 
   const Verdict both = verdict(folder, config);
   CAPTURE(config);
   CAPTURE(both.error);
-  // What only the code of a plugin knows is no fault of a plan.
+  // A plan cannot know what only the code of a plugin knows.
   const bool late = contains(both.error, "and no config names it");
   CHECK((both.plan == both.run || (late && both.run == 1)));
   CHECK(both.plan <= 1);

@@ -28,7 +28,7 @@ const Case kCases[] = {
      "3:31: /ops/prefer/nosuch*: ", "'nosuch*' matches no op or module of plugin 'math'"},
     {R"("ops": {"disable": ["exp2", "nosuch"]})",
      "3:29: /ops/disable/1: ", "'nosuch' matches no op or module of any plugin"},
-    {R"("types": {"Nosuch": {}})", "3:21: /types/Nosuch: ", "no plugin brings a tensor type"},
+    {R"("types": {"Nosuch": {}})", "3:21: /types/Nosuch: ", "no plugin provides a tensor type"},
     {R"("types": {"D": {"covers": ["add", "nosuch"]}})",
      "3:35: /types/D/covers/1: ", "'nosuch' matches no op"},
     {R"("types": {"D": {"fallback_ops": {"deny": ["nosuch"]}}})",

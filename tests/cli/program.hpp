@@ -18,7 +18,7 @@ Outcome run_program(const std::string& arguments, const std::string& environment
 Outcome run_program_in(const std::filesystem::path& folder, const std::string& arguments,
                        const std::string& environment = "");
 
-// A folder of its own for a test, gone afterwards. Holds a copy of tests/cli/data when asked.
+// A folder for one test, deleted afterwards. Holds a copy of tests/cli/data when asked.
 class Workspace {
  public:
   explicit Workspace(bool with_data = false);

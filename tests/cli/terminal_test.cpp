@@ -100,7 +100,7 @@ TEST_SUITE("terminal") {
       CHECK(is_printable(json.out + json.error));
       if (!json.out.empty()) CHECK(json.json()["faults"].size() >= 1);
     }
-    // A line break in a key makes no line of its own.
+    // A line break in a key does not start a line.
     folder.write("c.json", "{\"schema_version\": 1, \"a\\nno faults found\": 1}");
     CHECK_FALSE(contains(run_program_in(folder.path(), "plan c.json").error, "\nno faults found"));
   }

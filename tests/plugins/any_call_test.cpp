@@ -499,7 +499,7 @@ TEST_SUITE("plugins/any_call") {
           narrow = tensor.dtype() == i64 ? narrow : tensor.dtype();
           return tensor;
         });
-        if (boolean || narrow == tenon::DType::none) return;  // has a logic of its own
+        if (boolean || narrow == tenon::DType::none) return;  // has its own logic
         // The absolute or squared value of a difference that has wrapped.
         if (op.name == "nn.functional.l1_loss" || op.name == "nn.functional.mse_loss") return;
         tenon::seed_generator(5);
@@ -567,7 +567,7 @@ TEST_SUITE("plugins/any_call") {
       if (mixed) style.dtypes = {f64, f64, f32, i64, tenon::u8};
       each_call(style, 30, [&](const Declared& op, const Call& call, const Outcome& plain) {
         if (arbitrary(op) || !plain.refused.empty() || !op.recorded) return;
-        // What cannot be told from a constant by values: places of memory, gradients of gradients.
+        // What cannot be distinguished from a constant by values: places of memory, gradients of gradients.
         if (op.name == "as_strided" || op.name == "as_strided_scatter") return;
         if (changes_operand(op)) return;
         // padding_idx is about gradients alone: its row has none, and a tangent like any other.

@@ -302,7 +302,7 @@ TEST_SUITE("sdk/autograd") {
     CHECK(zero_dim.grad().dim() == 0);
   }
 
-  TEST_CASE("a gradient kept in .grad is nobody else's memory") {
+  TEST_CASE("a gradient kept in .grad shares no memory") {
     const Tensor x = leaf({1, 2}), seed = ones({2}, f64);
     x.backward(seed);
     x.backward(seed);
@@ -414,7 +414,7 @@ TEST_SUITE("sdk/autograd") {
     CHECK_FALSE(gradients({sum(x * x)}, {x, unused}, zeros)[1].requires_grad());
   }
 
-  // In a process of its own, where nothing has been reported yet.
+  // In a new process, where nothing has been reported yet.
   TEST_CASE("a gradient that keeps its leaf's graph alive is warned of once") {
     if (std::getenv("TENON_TEST_CYCLE") != nullptr) {
       const Tensor x = leaf({1, 2});

@@ -1,5 +1,5 @@
-// Types, overrides and handlers that are wrong: what is refused leaves nothing behind, and calls
-// go on as before.
+// Types, overrides and handlers that are wrong: what is refused leaves nothing behind, and later
+// calls work as before.
 #include <functional>
 #include <map>
 
@@ -109,7 +109,7 @@ TEST_SUITE("sdk/bad_types") {
     check_table_answers();
   }
 
-  TEST_CASE("a handler that throws or answers nonsense is refused, and the type goes on") {
+  TEST_CASE("a handler that throws or returns nonsense is refused, and the type still works") {
     const Tensor x = handlers("unruly").call<Tensor>(row({1, 4}));
     const auto refused = [&](const char* op) {
       const Op called(op);
@@ -123,8 +123,7 @@ TEST_SUITE("sdk/bad_types") {
     CHECK(has(refused("neg").text, "a standard exception of a handler"));
     CHECK(refused("abs").kind == TENON_ERROR_RUNTIME);
     CHECK(refused("exp").kind == TENON_ERROR_TYPE);
-    CHECK(
-        has(refused("exp").text, "handler of Unruly for exp returned something that is no value"));
+    CHECK(has(refused("exp").text, "handler of Unruly for exp returned an invalid value"));
     CHECK(refused("sqrt").kind == TENON_ERROR_TYPE);
     CHECK(type_name(Op("sin").call<Tensor>(x)) == "Unruly");
   }
@@ -207,7 +206,7 @@ TEST_SUITE("sdk/bad_types") {
     check_table_answers();
   }
 
-  TEST_CASE("an exception inside nested modes leaves them in force, and their order intact") {
+  TEST_CASE("an exception inside nested modes leaves them active, and their order intact") {
     class Denying : public Mode {
      public:
       Denying() : Mode("denying") {}

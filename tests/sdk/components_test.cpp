@@ -74,7 +74,7 @@ TEST_SUITE("sdk/components") {
     CHECK(numbers(late.grad()) == Numbers{3, 7, 11});
   }
 
-  TEST_CASE("a gradient that a type cannot take apart is refused, and so is one that is lost") {
+  TEST_CASE("a gradient that a type cannot split is refused, and so is one that is lost") {
     const Tensor values = matrix({1, 2, 3}, 3).requires_grad_();
     const Tensor a = make_one("Rows", tensor({1}), values);
     const Tensor y = Op("mv")(a, row({1, 1, 1})).tensor();

@@ -20,7 +20,7 @@ TEST_SUITE("sdk/context") {
     CHECK(styles_seen() == "two3");
     styles("attributes").call<Tensor>(x, "replaced").backward();
     CHECK(numbers(x.grad()) == Numbers{14.5});
-    // A plain run reads what it sets, though nobody will read it after.
+    // A plain run reads what it sets, though no rule will read it later.
     CHECK(numbers(styles("attributes").call<Tensor>(row({1}), "right")) == Numbers{1});
     CHECK(has(refusal([&] { styles("attributes")(row({1}), "erase twice"); }).text,
               "has no attribute 'name' to erase"));
@@ -110,7 +110,7 @@ TEST_SUITE("sdk/context") {
         has(refusal([&] { std::get<0>(run(true)).backward(); }).text, "takes its gradients twice"));
   }
 
-  TEST_CASE("reading what nobody kept says what to declare") {
+  TEST_CASE("reading what was not kept says what to declare") {
     const Refusal refused =
         refusal([] { styles("unkept").call<Tensor>(leaf({1}), leaf({2})).backward(); });
     CHECK(has(refused.text,

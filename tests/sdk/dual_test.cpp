@@ -162,11 +162,11 @@ TEST_SUITE("sdk/dual") {
   }
 
   TEST_CASE("Functions: in place, views and identity are mirrored, whatever their jvp does") {
-    for (const bool anew : {false, true}) {
+    for (const bool again : {false, true}) {
       const Tensor t = row({1, 2});
       const DualLevel level;
       const Tensor d = make_dual(row({1, 2}), t);
-      const Tensor y = apply("triple_in_place", d, anew);
+      const Tensor y = apply("triple_in_place", d, again);
       CHECK(tangent_of(y).is_same(t));
       CHECK(numbers(t) == Numbers{3, 6});
     }

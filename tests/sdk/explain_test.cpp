@@ -38,7 +38,7 @@ TEST_SUITE("sdk/explain") {
     CHECK(describe("coverage", "SS2")["counts"]["inherited"].integer() == coverage["ops"].size());
   }
 
-  TEST_CASE("F-300 why tells who is asked in which order and who would answer") {
+  TEST_CASE("F-300 why prints what is asked in which order and what would run") {
     const Tree added = describe("why", "add ScalarTensor Tensor");
     CHECK(added["answer"]["what"].text() == "override add[ScalarTensor]");
     CHECK(added["answer"]["provider"].text() == "types");
@@ -49,7 +49,7 @@ TEST_SUITE("sdk/explain") {
           "fallback to_tensor of Converting");
   }
 
-  TEST_CASE("F-302 why gives the error of a call that nobody answers") {
+  TEST_CASE("F-302 why returns the error of a call without an implementation") {
     CHECK(describe("why", "mul ScalarTensor ScalarTensor")["error"].text() ==
           "no implementation found for 'tenon.mul' on types that implement tenon_function: "
           "[ScalarTensor]");
@@ -71,7 +71,7 @@ TEST_SUITE("sdk/explain") {
           "  defaults   out=None\n"
           "  types      Tensor\n"
           "  modes      none\n"
-          "  asked      nobody: all operands are plain\n"
+          "  asked      none: all operands are plain\n"
           "  runs       kernel, plugin math 0.1.0\n"
           "  kernel     computes in f64, gives f64, on cpu, " +
               isa +
@@ -96,7 +96,7 @@ TEST_SUITE("sdk/explain") {
     CHECK(x.grad_fn().defined() == false);
   }
 
-  TEST_CASE("F-300 what a call is told to record is what it records") {
+  TEST_CASE("F-300 a call records what its explanation says") {
     const Tensor x = leaf({1, 2});
     for (const char* name : {"exp", "neg", "sum", "floor", "abs"}) {
       CAPTURE(name);
@@ -108,7 +108,7 @@ TEST_SUITE("sdk/explain") {
     }
   }
 
-  TEST_CASE("F-300 modes are asked first, and explaining asks nobody") {
+  TEST_CASE("F-300 modes are asked first, and explaining asks none") {
     CountMode count;
     const ModeScope scope(count);
     const Tensor x = row({1});

@@ -71,7 +71,7 @@ TEST_SUITE("foreign") {
     std::string op;
     CHECK(fail("nested", kind, op) == "fail(): mm(): inner sizes differ: [2, 3] and [2, 3]");
     CHECK(kind == TENON_ERROR_VALUE);
-    CHECK(op == "foreign.fail");  // mm stands in the cause
+    CHECK(op == "foreign.fail");  // mm is in the cause
   }
 
   TEST_CASE("its module is built from attributes") {

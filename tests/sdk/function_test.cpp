@@ -10,7 +10,7 @@ Tensor square(double value) { return full({5, 5}, value, f64).requires_grad_(); 
 }  // namespace
 
 TEST_SUITE("sdk/function") {
-  TEST_CASE("AG-24 an argument that is no tensor stands in the middle") {
+  TEST_CASE("AG-24 an argument that is not a tensor is in the middle") {
     const Tensor x = square(3), y = square(4), seed = scalar(1).requires_grad_();
     backward({sum(apply("mix", x, 2, y))}, {{seed}, true, true});
     CHECK(numbers(x.grad()) == numbers(y + 1));
@@ -188,7 +188,7 @@ TEST_SUITE("sdk/function") {
     CHECK_FALSE(x.grad().defined());
   }
 
-  TEST_CASE("backward is told which gradients are asked for") {
+  TEST_CASE("backward can ask which gradients are needed") {
     const Tensor x = leaf({1, 2, 3}), y = leaf({4, 5, 6});
     const auto asked = [&](const Tensor& result, const std::vector<Tensor>& inputs) {
       gradients({sum(result)}, inputs);
@@ -291,7 +291,7 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(g) == Numbers{12});
     CHECK(g.requires_grad());
     const std::string text =
-        "trying to differentiate twice a function that was marked with @once_differentiable";
+        "trying to differentiate twice a function that was marked with once_differentiable";
     const Refusal again = refusal([&] { g.backward({}, true); });
     CHECK(has(again.text, text));
     CHECK(again.op == "fx.cube_once");
@@ -359,7 +359,7 @@ TEST_SUITE("sdk/function") {
     CHECK(numbers(x.grad()) == Numbers{3});
   }
 
-  TEST_CASE("GC-23 an op without derivative refuses recorded operands wherever they stand") {
+  TEST_CASE("GC-23 an op without derivative refuses recorded operands at any position") {
     const Tensor x = leaf({1}), plain = row({1});
     for (const auto& [first, list] :
          {std::pair{x, std::vector<Tensor>{plain}}, {plain, {plain, x}}, {plain, {x}}}) {
@@ -371,7 +371,7 @@ TEST_SUITE("sdk/function") {
     }
     const Tensor h = x * 1;
     CHECK(refusal([&] { apply("opaque_", h); }).kind == TENON_ERROR_NOT_IMPLEMENTED);
-    CHECK(numbers(h) == Numbers{1});  // told before anything changed
+    CHECK(numbers(h) == Numbers{1});  // raised before anything changed
   }
 
   TEST_CASE("lists of operands and of results carry gradients by position") {

@@ -106,7 +106,7 @@ TEST_SUITE("gradcheck") {
     CHECK_THROWS_WITH_AS(gradcheck([](const Tensor& x, const Tensor& y) { return x * y; }, {a}),
                          doctest::Contains("takes 2 tensors, but 1 inputs are given"),
                          ArgumentError);
-    // Outputs that are no floating tensors are left out.
+    // Outputs that are not floating tensors are left out.
     CHECK(gradcheck([](const Tensor& x) { return x.max(0); }, {a}));
   }
 
@@ -170,7 +170,7 @@ TEST_SUITE("gradcheck") {
     CHECK(gradcheck([](const Tensor& t) { return t.exp(); }, {nothing}));
   }
 
-  TEST_CASE("the likely cause is told") {
+  TEST_CASE("the likely cause is reported") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
     CHECK(contains(failure([&] {
                      gradcheck([](const Tensor& t) { return scaled_gradient(t * t, 0.5); }, {x});
@@ -259,7 +259,7 @@ TEST_SUITE("gradcheck") {
     };
     CHECK(gradcheck(wavering, {x}, {.nondet_tol = 1e-3}));
 
-    // check_undefined_grad: a backward that adds something of its own.
+    // check_undefined_grad: a backward that adds something.
     const Op adds = broken("adds_to_gradient");
     CHECK(contains(failure([&] { gradcheck(adds, {x}, {.atol = 2}); }),
                    "gradients of zero must give zero, but input 0 got 1"));
@@ -277,7 +277,7 @@ TEST_SUITE("gradcheck") {
     CHECK(gradcheck(square, {x}, {.check_forward_ad = true, .check_backward_ad = false}));
   }
 
-  TEST_CASE("a backward that is not reentrant is told, within nondet_tol it passes") {
+  TEST_CASE("a backward that is not reentrant is reported, within nondet_tol it passes") {
     const Tensor x = tensor({1.0, 2.0}, f64).requires_grad_();
     const Op wavers = broken("wavering_gradient");
     CHECK(contains(failure([&] { gradcheck(wavers, {x}); }),
@@ -328,7 +328,7 @@ TEST_SUITE("gradcheck") {
     CHECK(calls == 3);
   }
 
-  TEST_CASE("transposed and single precision results are told as such") {
+  TEST_CASE("transposed and single precision results are reported as such") {
     const Tensor m = tensor({{1.0, 2.0}, {3.0, 5.0}}, f64), x = tensor({1.0, 2.0}, f64);
     // The value of m x, the gradient of transposed m x.
     const auto transposed = [&m](const Tensor& t) {

@@ -19,7 +19,7 @@ int64_t live(const std::string& provider) {
 }  // namespace
 
 TEST_SUITE("sdk/graph") {
-  TEST_CASE("a node names its op and plugin, what it saved, and where gradients go on") {
+  TEST_CASE("a node names its op and plugin, what it saved, and where gradients go") {
     const Tensor x = leaf({1, 2}), y = x * x;
     const Node node = (y + 1).grad_fn();
     CHECK(node.name() == "AddBackward0");

@@ -54,7 +54,7 @@ TEST_SUITE("sdk/inference") {
     {
       const InferenceMode on;
       inference = run();
-      const EnableGrad grad;  // does not bring recording back
+      const EnableGrad grad;  // does not enable recording
       CHECK_FALSE((x * 2).requires_grad());
     }
     CHECK_FALSE(inference.from_leaf.requires_grad());

@@ -12,7 +12,7 @@ using namespace functions;
 
 namespace {
 
-// Writes down what it is asked, then lets the call go on.
+// Writes down each call, then continues it.
 class Log : public Mode {
  public:
   Log(std::string mode_name, std::vector<std::string>& log)
@@ -25,7 +25,7 @@ class Log : public Mode {
  private:
   std::vector<std::string>& log_;
 };
-// Calls an op in its own handler, in force again where it says so.
+// Calls an op in its own handler, entered again where it says so.
 class Again : public Mode {
  public:
   explicit Again(bool enter_anew) : Mode("again"), enter_anew_(enter_anew) {}
@@ -54,7 +54,7 @@ class Answering : public Mode {
   }
 };
 
-// Goes on with a call that has ended, or from a thread that is not the call's.
+// Continues a call that has ended, or from a thread that is not the call's.
 class Late : public Mode {
  public:
   Late() : Mode("late") {}
@@ -82,7 +82,7 @@ TEST_SUITE("sdk/mode") {
     CHECK(log == std::vector<std::string>{"inner ones", "outer ones", "inner add", "outer add"});
   }
 
-  TEST_CASE("F-232 a mode is not in force in its own handler, and may be entered anew") {
+  TEST_CASE("F-232 a mode is not active in its own handler, and may be entered again") {
     Again once(false), twice(true);
     {
       const ModeScope scope(once);
@@ -152,7 +152,8 @@ TEST_SUITE("sdk/mode") {
     CHECK(zeros({1}).dtype() == f32);
     const Refusal none = refusal([&] { const ModeScope scope(made("modes.Plain")); });
     CHECK(none.kind == TENON_ERROR_TYPE);
-    CHECK(has(none.text, "modes.Plain is no mode: its type has no tenon_function"));
+    CHECK(has(none.text,
+              "modes.Plain cannot be entered as a mode: its type defines no tenon_function"));
     const Refusal called = refusal([&] { made("modes.Log")(ones({1})); });
     CHECK(has(called.text, "modes.Log is a mode: enter it by a ModeScope"));
     CHECK(describe("module", "modes.Log")["mode"].truth());
@@ -171,7 +172,7 @@ TEST_SUITE("sdk/mode") {
     CHECK(count.calls().at("mm") == 1);
   }
 
-  TEST_CASE("modes left in the wrong order or on another thread are out of force and said so") {
+  TEST_CASE("modes left in the wrong order or on another thread are inactive and reported") {
     CountMode a, b;
     auto first = std::make_unique<ModeScope>(a);
     auto second = std::make_unique<ModeScope>(b);
@@ -189,7 +190,7 @@ TEST_SUITE("sdk/mode") {
     CHECK(b.calls().at("ones") == 1);
   }
 
-  TEST_CASE("a mode left from inside the handler of one further in is out of force, and freed") {
+  TEST_CASE("a mode left from inside the handler of one further in is inactive, and freed") {
     // Leaves the outer scope when it is asked first.
     class Leaver : public Mode {
      public:

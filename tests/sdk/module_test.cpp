@@ -89,7 +89,7 @@ TEST_SUITE("sdk/module") {
     for (const Tensor& parameter : linear.parameters()) CHECK_FALSE(parameter.grad().defined());
   }
 
-  TEST_CASE("MOD-03 names are checked and stand once") {
+  TEST_CASE("MOD-03 names are checked and appear once") {
     Module module = module_of("fx.Bare");
     for (const char* name : {"", "name.with.dot"}) {
       const std::string quoted = *name == 0 ? "\"\"" : "'" + std::string(name) + "'";

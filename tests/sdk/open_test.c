@@ -3,6 +3,7 @@
  * plugins that have thread-local storage. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,19 @@ static void require(int holds, const char* what, const char* detail) {
 }
 static void check(tenon_status status, tenon_error* error, const char* what) {
   require(status == TENON_OK, what, error == NULL ? "" : host->error_message(error));
+}
+
+/* A slot that was forgotten is a call to null in a plugin. */
+static void check_slots(void) {
+  const size_t head = offsetof(tenon_host, error_set);
+  require(host->size == sizeof(tenon_host), "host table", "another size");
+  for (size_t offset = head; offset < host->size; offset += sizeof(void*)) {
+    void* slot = NULL;
+    memcpy(&slot, (const char*)host + offset, sizeof(slot));
+    if (slot != NULL) continue;
+    fprintf(stderr, "slot %zu is null\n", (offset - head) / sizeof(void*));
+    exit(1);
+  }
 }
 
 static void* open_library(void* unused) {
@@ -89,6 +103,7 @@ int main(int count, char** arguments) {
   pthread_create(&older, NULL, wait_and_use, NULL);
   pthread_create(&opener, NULL, open_library, NULL);
   pthread_join(opener, NULL);
+  check_slots();
   pthread_create(&younger, NULL, wait_and_use, NULL);
   use_library();
   pthread_join(older, NULL);

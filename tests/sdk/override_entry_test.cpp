@@ -93,30 +93,30 @@ TEST_SUITE("sdk/override_entry") {
 
   TEST_CASE("F-245 F-307 F-320 the one that is preferred wraps the other") {
     apply_config(Tree::parse(R"({
-      "search_paths": [")" TENON_FIXTURES R"(/rivals", ")" TENON_FIXTURES R"(/mediator",
+      "search_paths": [")" TENON_FIXTURES R"(/ties", ")" TENON_FIXTURES R"(/mediator",
                        ")" TENON_FIXTURES R"(/second_mediator"],
-      "plugins": [{"name": "rivals"}, {"name": "mediator", "glue": true},
+      "plugins": [{"name": "ties"}, {"name": "mediator", "glue": true},
                   {"name": "second_mediator", "glue": true}],
-      "ops": {"prefer": {"rivals.meet[*]": "second_mediator"}}})"));
-    const Op make("rivals.make");
-    const Tensor a = make.call<Tensor>("RivalA"), b = make.call<Tensor>("RivalB"),
-                 c = make.call<Tensor>("RivalC");
-    CHECK(answer("rivals.meet", c, a, b) == "'around ABC'");
+      "ops": {"prefer": {"ties.meet[*]": "second_mediator"}}})"));
+    const Op make("ties.make");
+    const Tensor a = make.call<Tensor>("TieA"), b = make.call<Tensor>("TieB"),
+                 c = make.call<Tensor>("TieC");
+    CHECK(answer("ties.meet", c, a, b) == "'around ABC'");
     // F-282: the suggested entry decides, though above it nothing does.
-    const Tensor child = make.call<Tensor>("RivalChild"),
-                 descendant = make.call<Tensor>("RivalDescendant");
-    CHECK(answer("rivals.diamond", child, descendant) == "'ended'");
+    const Tensor child = make.call<Tensor>("TieChild"),
+                 descendant = make.call<Tensor>("TieDescendant");
+    CHECK(answer("ties.diamond", child, descendant) == "'ended'");
     {
-      const OverrideDisabled tied(OverrideEntry("rivals.diamond[RivalChild, RivalDescendant]"));
-      CHECK(has(refusal([&] { Op("rivals.diamond")(child, descendant); }).text, "is ambiguous"));
+      const OverrideDisabled tied(OverrideEntry("ties.diamond[TieChild, TieDescendant]"));
+      CHECK(has(refusal([&] { Op("ties.diamond")(child, descendant); }).text, "is ambiguous"));
     }
-    const OverrideEntry first("rivals.meet[RivalC,RivalB,RivalA]");
+    const OverrideEntry first("ties.meet[TieC,TieB,TieA]");
     CHECK(first.provider() == "second_mediator");
     const OverrideDisabled off(first);
-    CHECK(answer("rivals.meet", c, a, b) == "'ABC'");
+    CHECK(answer("ties.meet", c, a, b) == "'ABC'");
     // Nothing decides where both are off.
-    const OverrideDisabled both(OverrideEntry("rivals.meet[RivalA, RivalB, RivalC]", "mediator"));
-    CHECK(has(refusal([&] { Op("rivals.meet")(c, a, b); }).text,
-              "possible fix: register rivals.meet[RivalC, RivalA, RivalB]"));
+    const OverrideDisabled both(OverrideEntry("ties.meet[TieA, TieB, TieC]", "mediator"));
+    CHECK(has(refusal([&] { Op("ties.meet")(c, a, b); }).text,
+              "possible fix: register ties.meet[TieC, TieA, TieB]"));
   }
 }

@@ -48,7 +48,7 @@ TEST_SUITE("sdk/override") {
     CHECK(answer("mm", d, s) == "0");
   }
 
-  TEST_CASE("OV-03 F-161 a subclass is asked before its superclass wherever it stands") {
+  TEST_CASE("OV-03 F-161 a subclass is asked before its superclass at any position") {
     const Tensor d = make_one("D"), sd = make_one("SD"), s = make_one("S", plain);
     CHECK(answer("mm", sd, sd) == "1");
     CHECK(answer("mm", sd, d) == "1");
@@ -102,7 +102,7 @@ TEST_SUITE("sdk/override") {
     CHECK(refused.provider == "types");
   }
 
-  TEST_CASE("OV-12 F-111 a type that nobody speaks for is refused as an argument") {
+  TEST_CASE("OV-12 F-111 a type without an implementation is refused as an argument") {
     const Tensor bare = make_one("Bare");
     CHECK(type_error("mean", bare) ==
           "mean(): argument 'input' (position 1) must be Tensor, not Bare");
@@ -258,7 +258,7 @@ TEST_SUITE("sdk/override") {
     CHECK(has(type_error("add", scalar_tensor(2, 2), make_one("Bare")), "[ScalarTensor]"));
   }
 
-  TEST_CASE("F-134 a fallback converts what stands by position, by name and in lists") {
+  TEST_CASE("F-134 a fallback converts operands by position, by name and in lists") {
     const Tensor c = scalar_tensor(2, 2, "Converting");
     const std::string dense = "tensor([[2., 2.],\n        [2., 2.]])";
     const Tensor t = ones({2, 2});
@@ -282,7 +282,7 @@ TEST_SUITE("sdk/override") {
     for (const Tensor& part : Op("split")(w, 1).tensors()) CHECK(type_name(part) == "Wrapper");
   }
 
-  TEST_CASE("F-138 F-319 calling the op anew from inside its own handler is explained") {
+  TEST_CASE("F-138 F-319 calling the op again from inside its own handler is explained") {
     const Tensor x = make_one("Recursing", tensor({1.0}));
     const Refusal refused = refusal([&] { Op("add")(x, 1); });
     CHECK(refused.kind == TENON_ERROR_RUNTIME);
@@ -303,7 +303,7 @@ TEST_SUITE("sdk/override") {
           "add(): Never is declared never to be an operand (by plugin 'types')");
   }
 
-  TEST_CASE("F-280 what stands in out, in a list or by name takes part") {
+  TEST_CASE("F-280 operands in out, in a list or by name take part") {
     const Tensor d = make_one("D");
     CHECK(has(type_error("mul", plain, plain, arg("out") = d), "[D]"));
     CHECK(has(type_error("cat", std::vector<Tensor>{plain, d}), "[D]"));
@@ -340,7 +340,7 @@ TEST_SUITE("sdk/override") {
     CHECK(bare.text() == "Bare(size=[])");
   }
 
-  TEST_CASE("children of Tensor are recorded like any tensor") {
+  TEST_CASE("subclasses of Tensor are recorded like any tensor") {
     const Tensor data = tensor({1.0, 2.0});
     const Tensor x = make_one("S2", Tensor(data).requires_grad_());
     const Tensor y = sum(x * x);

@@ -107,7 +107,7 @@ TEST_SUITE("sdk/saved_tensors") {
     CHECK(outer->alive == 0);
   }
 
-  TEST_CASE("a pack that changes its tensor is an error, and all goes on") {
+  TEST_CASE("a pack that changes its tensor is an error, and later calls work") {
     const Tensor x = leaf({2});
     const Tensor y = x * 1;
     {
@@ -124,7 +124,7 @@ TEST_SUITE("sdk/saved_tensors") {
     CHECK(numbers(x.grad()) == Numbers{4});
   }
 
-  TEST_CASE("whatever pack or unpack throws reaches the caller, and all goes on") {
+  TEST_CASE("whatever pack or unpack throws reaches the caller, and later calls work") {
     const Tensor x = leaf({2});
     {
       const SavedTensorsHooks hooks([](const Tensor&) -> int { throw IndexError("no room"); },

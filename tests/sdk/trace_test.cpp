@@ -141,7 +141,7 @@ TEST_SUITE("sdk/trace") {
     CHECK(outer.lines().size() == 5);
   }
 
-  TEST_CASE("what writes a trace's lines may leave it, and the ops that it calls are no events") {
+  TEST_CASE("what writes a trace's lines may leave it, and the ops that it calls are not events") {
     struct Writer {
       tenon_trace* trace = nullptr;
       int lines = 0;

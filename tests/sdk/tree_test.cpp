@@ -44,7 +44,7 @@ TEST_SUITE("sdk/tree") {
     CHECK(has(Tree::parse(text).json(2), "\n  \"b\""));
   }
 
-  TEST_CASE("a fault is told with its place") {
+  TEST_CASE("a fault is reported with its place") {
     const Refusal refused = refusal([] { Tree::parse("{\"a\": 1,\n \"b\": }"); });
     CHECK(refused.kind != TENON_OK);
     CHECK(has(refused.text, "line 2"));

@@ -104,7 +104,7 @@ TEST_SUITE("sdk/type_order") {
   }
 
   TEST_CASE("F-144 the default handler takes a pair when one type descends from the other") {
-    // Children of Tensor without handlers: C2 of C1, C3 of C2, D1 apart.
+    // Subclasses of Tensor without handlers: C2 of C1, C3 of C2, D1 apart.
     const std::map<std::string, int> line = {{"C1", 1}, {"C2", 2}, {"C3", 3}};
     const std::vector<std::string> names = {"Tensor", "C1", "C2", "C3", "D1"};
     for (const std::string& a : names) {

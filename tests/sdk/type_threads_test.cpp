@@ -57,7 +57,7 @@ class CrowdFolder {
   std::string path_;
 };
 
-// A tensor of a type that a plugin brings; its first use loads the plugin.
+// A tensor of a type from a plugin; its first use loads the plugin.
 Tensor wrap_as(const std::string& type, const Tensor& tensor) {
   uint32_t id = 0;
   void* payload = nullptr;

@@ -130,7 +130,7 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(s.grad().text() == "Diagonal(2, 7.0)");
   }
 
-  TEST_CASE("F-300 an explanation tells whose rules record the call") {
+  TEST_CASE("F-300 an explanation says whose rules record the call") {
     const Tensor s = diagonal(2, 3).requires_grad_();
     CHECK(explain(Op("mul"), s, diagonal(2, 1))["gradient"].text() ==
           "records MulBackward (input needs a gradient)");
@@ -178,7 +178,7 @@ TEST_SUITE("sdk/typed_gradients") {
     const DualLevel level;
     const Tensor dual = make_dual(tensor({1.0f}), tensor({1.0f}));
     CHECK(unpack_dual(Op("cosh")(dual).tensor()).tangent.item<double>() == doctest::Approx(10));
-    // sinh's own jvp is declared to be its backward, whoever brings that.
+    // sinh's own jvp is declared to be its backward, from any provider.
     CHECK(unpack_dual(Op("sinh")(dual).tensor()).tangent.item<double>() ==
           doctest::Approx(sinh_rule / 2));
   }
@@ -203,7 +203,8 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(unpack_dual(tg("twice")(dual).tensor()).tangent.item<double>() == 20);
   }
 
-  TEST_CASE("a child of Tensor and what it wraps see what is changed in place through the other") {
+  TEST_CASE(
+      "a subclass of Tensor and what it wraps see what is changed in place through the other") {
     for (const char* type : {"Kept", "Declining"}) {
       CAPTURE(type);
       const Tensor x = leaf({1, 2}), y = leaf({1, 2}), w = leaf({1, 2});
@@ -227,7 +228,7 @@ TEST_SUITE("sdk/typed_gradients") {
     }
   }
 
-  TEST_CASE("a change in place that a handler hides is refused to everybody who goes on with it") {
+  TEST_CASE("a change in place that a handler hides makes every later use an error") {
     const Tensor plain = row({1, 2}), x = make_one("Forgetful", plain);
     const Tensor w = leaf({1, 2});
     CHECK(Op("mul_")(x, w).tensor().handle() == x.handle());
@@ -293,7 +294,7 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(refused.text == "to_tensor of Misshapen gave a tensor of shape [3] for one of shape [2]");
   }
 
-  TEST_CASE("a tensor-like that cannot be told in numbers requires no grad") {
+  TEST_CASE("a tensor-like that does not convert to numbers cannot require grad") {
     add_plugin_path(TENON_FIXTURES "/types");
     Tensor bare = Op("tx.make")("Bare").tensor();
     CHECK(refusal([&] { bare.requires_grad_(); }).kind == TENON_ERROR_TYPE);

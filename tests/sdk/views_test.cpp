@@ -29,7 +29,7 @@ constexpr auto kNoGradText =
 
 // ---- the same program out of place ----
 
-// A tensor with a history of its own: the values of some elements of a storage.
+// A tensor with its own history: the values of some elements of a storage.
 struct History {
   size_t storage;
   std::vector<int64_t> cover;  // its elements, by their place in the storage

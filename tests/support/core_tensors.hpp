@@ -18,7 +18,7 @@ template <class T>
 core::TensorRef tensor_of(const Values& shape, const std::vector<T>& values) {
   core::TensorRef tensor = core::make_empty(core::dtype_of<T>(), shape);
   if (values.size() != static_cast<size_t>(tensor->view.count)) {
-    throw core::Error(TENON_ERROR_VALUE, "as many values as the shape has elements are wanted");
+    throw core::Error(TENON_ERROR_VALUE, "expected as many values as the shape has elements");
   }
   using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
   for (size_t i = 0; i < values.size(); ++i) {

@@ -96,7 +96,7 @@ struct MeanOfScalarTensor {
     return self.value / static_cast<double>(self.n);
   }
 };
-// Children of Tensor: the default handler, and a handler that only forwards.
+// Subclasses of Tensor: the default handler, and a handler that only forwards.
 struct SubTensor {
   static constexpr auto name = "BenchSubTensor";
   static constexpr auto parent = "Tensor";

@@ -42,7 +42,7 @@ void run_timed(State& state, const char* what, const std::string& path,
     state.SetIterationTime(bench::timed_child({BENCH_START, what, path}, environment));
 }
 
-// Of a plugin that lies alone in its folder.
+// Of a plugin that is alone in its folder.
 void run_alone(State& state, const char* what, const fs::path& file, const std::string& id) {
   const Folder folder;
   fs::copy_file(file, folder.path() / file.filename());
@@ -65,7 +65,7 @@ BENCHMARK(limit_open_thousand_ops)->UseManualTime()->Iterations(processes);
 BENCHMARK(load_many_types)->UseManualTime()->Iterations(processes);
 BENCHMARK(limit_open_many_types)->UseManualTime()->Iterations(processes);
 
-// A thousand plugins: copies of one whose number is changed wherever it stands in the file.
+// A thousand plugins: copies of one whose number is replaced everywhere in the file.
 void write_thousand_plugins(const fs::path& folder) {
   std::ifstream file(BENCH_MANY, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), {});

@@ -35,7 +35,7 @@ void typed_mean_scalar(State& state) {
 }
 BENCHMARK(typed_mean_scalar);
 
-// ---- among few and among many, each in a process of its own ----
+// ---- among few and among many, each in a separate process ----
 
 void run_among(State& state, const char* what, const char* crowd) {
   for (auto _ : state)

@@ -49,7 +49,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    // Options that are not told leave a blank line of their own.
+    // Options that are not listed leave a blank line.
     for (size_t at = text.find("\n\n\n"); at != text.npos; at = text.find("\n\n\n"))
       text.erase(at, 1);
     return text;
@@ -136,7 +136,7 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
 void define_plan(CLI::App& program, Invocation& invocation) {
   Definition<PlanOptions> plan(
       program, invocation, plan_config, "plan",
-      "Tell what a run would do, without running any plugin code",
+      "Print what a run would do, without running any plugin code",
       "  tenon plan digits.json\n"
       "  tenon plan digits.json --json\n"
       "Ends with 1 when the run would fail for a reason that can be seen now.");
@@ -403,7 +403,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_new(program, invocation);
   define_wrappers(program, invocation);
   program.footer(
-      "`tenon COMMAND --help` tells more, with examples. The options above go with every "
+      "`tenon COMMAND --help` prints more, with examples. The options above apply to every "
       "command.\n" +
       std::string(kExitCodes));
 

@@ -78,7 +78,7 @@ pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) 
   posix_spawn_file_actions_adddup2(&actions, output, 1);
   posix_spawn_file_actions_adddup2(&actions, output, 2);
   posix_spawn_file_actions_adddup2(&actions, channel, kChannel);
-  // A group of its own: Ctrl-C reaches this program alone, which ends all that the child started.
+  // A separate group: Ctrl-C reaches this program alone, which ends all that the child started.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);

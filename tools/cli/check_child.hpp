@@ -1,4 +1,4 @@
-// A child process of this program that answers in lines: with limits, and told apart by its end.
+// A child process of this program that answers in lines: with limits, and classified by its end.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct ChildEnd {
 
 // Runs this program with `arguments`; its file descriptor 3 is the channel of answers. `line` gets
 // each of them and returns true to restart the clock. The child is killed when the clock reaches
-// `seconds`. Throws std::system_error when there can be no child.
+// `seconds`. Throws std::system_error when a child cannot be started.
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
                    const std::function<bool(const std::string&)>& line);
 

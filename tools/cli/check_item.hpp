@@ -1,4 +1,4 @@
-// Checks of one op and of one module, told to a listener as they go.
+// Checks of one op and of one module, reported to a listener as they run.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct CheckSettings {
 };
 
 void check_op(const CheckedOp& op, const CheckSettings& settings, CheckListener& listener);
-// `folder` is for files of its own.
+// `folder` is for temporary files.
 void check_module(const CheckedModule& module, uint64_t seed, const std::string& folder,
                   CheckListener& listener);
 

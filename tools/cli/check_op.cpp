@@ -325,7 +325,7 @@ class OpCheck {
         if (!shares_storage(call.tensors[t], tensors[r])) continue;
         aliased_.insert(type.name);
         if (!type.alias.empty() || marks_dirty(sample, t)) continue;
-        // A Function may hand its input on: the host makes a handle of its own of it.
+        // A Function may return its input: the host makes another handle of it.
         if (op_.function && tensors[r].is_same(call.tensors[t])) continue;
         find("undeclared-alias",
              "the result" + (tensors.size() == 1 ? "" : " " + std::to_string(r)) +
@@ -590,7 +590,7 @@ class OpCheck {
             ? "the definition does not say whether its backward may be differentiated; it may: "
               "declare twice_differentiable"
             : "the definition does not say whether its backward may be differentiated: declare "
-              "once_differentiable, or mend it and declare twice_differentiable");
+              "once_differentiable, or fix it and declare twice_differentiable");
   }
 
   tenon::GradcheckOptions options_of(const Sample& sample) const {

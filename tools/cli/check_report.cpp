@@ -17,14 +17,14 @@ struct Remedy {
 };
 constexpr std::array kRemedies{
     // ---- the process ----
-    Remedy{"open", "mend what the message names; `tenon show` tells how the plugin stands"},
+    Remedy{"open", "fix the problem above; `tenon show` prints the plugin's state"},
     Remedy{"crash", "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
     Remedy{"exit", "report the failure: throw, or return a status; never end the process"},
     Remedy{"timeout", "make it end, or give it more time with --timeout"},
     Remedy{"memory", "allocate what the shapes need, or allow more with --memory"},
     Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
     // ---- the declaration ----
-    Remedy{"samples", "mend the `samples` of the definition; tools/README.md has their form"},
+    Remedy{"samples", "fix the `samples` of the definition; tools/README.md has their form"},
     // ---- calls ----
     Remedy{"result", "return what the schema declares, or declare what is returned"},
     Remedy{"undeclared-mutation",
@@ -42,19 +42,19 @@ constexpr std::array kRemedies{
            "give a backward; or declare composite, zero_gradient, or samples whose tensors say "
            "\"requires_grad\": false"},
     Remedy{"cut-graph", "composite ops call ops only: compute by ops, or give a backward"},
-    Remedy{"wrong-gradient", "mend the backward; the report says how the numbers differ"},
-    Remedy{"failing-gradient", "mend the backward so that it answers for every input"},
+    Remedy{"wrong-gradient", "fix the backward; the report says how the numbers differ"},
+    Remedy{"failing-gradient", "fix the backward so that it returns for every input"},
     Remedy{"changed-gradient", "compute a new tensor: gradients belong to the engine"},
     Remedy{"changed-input", "leave saved tensors as they are: others use them, too"},
-    Remedy{"wrong-jvp", "mend the jvp: its tangents are the derivative times the tangents given"},
-    Remedy{"failing-jvp", "mend the jvp so that it answers for every tangent"},
+    Remedy{"wrong-jvp", "fix the jvp: its tangents are the derivative times the input's tangents"},
+    Remedy{"failing-jvp", "fix the jvp so that it returns for every tangent"},
     Remedy{"wrong-second-order",
            "save tensors with save_for_backward and compute the backward by ops; or declare "
            "once_differentiable"},
     Remedy{"failing-second-order",
            "compute the backward by differentiable ops; or declare once_differentiable"},
     // ---- modules ----
-    Remedy{"module", "mend what the message names"},
+    Remedy{"module", "fix what the message names"},
     Remedy{"state", "register every tensor that forward reads as a parameter or buffer"},
     Remedy{"unreached-parameter", "use the parameter in forward by ops that carry gradients"},
 };

@@ -122,7 +122,7 @@ int run_check_worker(const WorkerOptions& options) {
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(channel, text.data() + sent, text.size() - sent);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) _exit(kFault);  // nobody listens
+      if (count < 0) _exit(kFault);  // the reader is gone
       sent += static_cast<size_t>(count);
     }
   });

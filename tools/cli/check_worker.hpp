@@ -1,5 +1,5 @@
-// The side of `tenon check` that runs plugin code: in a child process, telling what happens line by
-// line.
+// The side of `tenon check` that runs plugin code: in a child process, reporting what happens line
+// by line.
 #pragma once
 
 #include <cstdint>

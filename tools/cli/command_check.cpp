@@ -71,7 +71,7 @@ class Collector {
     try {
       answer = Tree::parse(line);
     } catch (const tenon::Error&) {
-      protocol("a line that is no JSON");
+      protocol("a line that is not JSON");
       return false;
     }
     const std::string at = answer["at"].text();
@@ -112,7 +112,7 @@ class Collector {
     return false;
   }
 
-  // What the end of a child means; true when another one shall go on behind the item.
+  // What the end of a child means; true when another one must continue after the item.
   bool conclude(const ChildEnd& end) {
     const std::string output =
         end.output.empty() ? "" : "\nit had printed:\n" + tenon::printable(end.output);

@@ -28,7 +28,7 @@ void check_name(const std::string& name) {
     throw UsageError("'" + name +
                      "' cannot name a plugin: a name is a letter, then letters, digits and '_'");
   }
-  // The runtime's own namespace, and what CMake calls targets of its own.
+  // The runtime's own namespace, and the names of CMake's targets.
   for (const char* taken : {"tenon", "all", "clean", "depend", "edit_cache", "help", "install",
                             "package", "preinstall", "rebuild_cache", "test"}) {
     if (name == taken)

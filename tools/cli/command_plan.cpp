@@ -1,4 +1,4 @@
-// tenon plan: what a run of a config would do, told without running any plugin code.
+// tenon plan: what a run of a config would do, without running any plugin code.
 #include <algorithm>
 
 #include <tenon/runtime.hpp>

@@ -159,7 +159,7 @@ int64_t parameter_count(const tenon::Module& model) {
   return count;
 }
 
-// The time that batches took, without what lies between them.
+// The time that batches took, without what is between them.
 class Stopwatch {
  public:
   void resume() { start_ = Clock::now(); }

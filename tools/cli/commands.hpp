@@ -56,7 +56,7 @@ struct AmbiguityOptions {
 struct WhyOptions {
   std::string op;
   std::vector<std::string> operands;  // a type for each, in order or by name
-  std::string config;                 // whose plugins and rules are in force
+  std::string config;                 // whose plugins and rules are active
   bool json = false;
 };
 

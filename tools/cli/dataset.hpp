@@ -32,10 +32,10 @@ Dataset load_dataset(const tenon::Tree& data, const tenon::Tree& split);
 // How `count` samples divide: those for testing.
 int64_t test_count(const tenon::Tree& split, int64_t count);
 
-// What a look at the files tells, without running an op.
+// What the files say, without running an op.
 struct DataOutline {
   int64_t bytes = 0;
-  int64_t samples = -1;  // -1: not told
+  int64_t samples = -1;  // -1: not known
   int64_t features = -1;
   int64_t label_column = -1;
   std::vector<std::string> faults;

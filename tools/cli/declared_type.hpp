@@ -1,4 +1,4 @@
-// Parameters and results of a schema, as listings tell them.
+// Parameters and results of a schema, as listings print them.
 #pragma once
 
 #include <cstdint>

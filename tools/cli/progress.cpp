@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr int64_t kShortestBar = 10, kLongestBar = 30;
-constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are told
+constexpr int64_t kPlainLines = 40;  // of a long training only so many epochs are printed
 
 // What is on the line goes.
 void redraw(const std::string& line) {

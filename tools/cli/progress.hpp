@@ -13,7 +13,7 @@
 
 namespace cli {
 
-// Drawn by a thread of its own from a few counters: a slow terminal never holds up the training.
+// Drawn by a separate thread from a few counters: a slow terminal never holds up the training.
 class Progress {
  public:
   Progress(int64_t epochs, int64_t steps, int64_t samples, bool quiet);

@@ -6,9 +6,9 @@
 
 namespace cli {
 
-// While it lives, the first SIGINT, SIGTERM or SIGHUP runs `cleanup` on a thread of its own and
+// While it lives, the first SIGINT, SIGTERM or SIGHUP runs `cleanup` on a separate thread and
 // then ends the process as that signal does. Signals that are ignored stay ignored. One at a time.
-// `cleanup` runs while other threads go on, plugin code among them, and must not throw.
+// `cleanup` runs while other threads run, plugin code among them, and must not throw.
 class SignalCleanup {
  public:
   explicit SignalCleanup(std::function<void()> cleanup);

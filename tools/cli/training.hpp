@@ -62,7 +62,7 @@ struct Epoch {
   std::optional<Score> test;
 };
 
-// What the training tells while it runs, and is told.
+// What the training reports while it runs, and can be asked.
 struct Watcher {
   std::function<void(double loss)> batch_done;
   std::function<void(const Epoch&)> epoch_done;

@@ -9,7 +9,7 @@
 
 TENON_NAMESPACE_BEGIN
 
-// Scopes: recording off, on, or as given, for this thread, until the scope ends.
+// Scopes: recording off, on, or as the argument says, for this thread, until the scope ends.
 class GradMode {
  public:
   explicit GradMode(bool enabled) : previous_(host().grad_mode_set(enabled ? 1 : 0)) {}

@@ -1,4 +1,4 @@
-// Configured ops: an op with its keyword-only parameters settled, from code or from a config.
+// Configured ops: an op with its keyword-only parameters set, from code or from a config.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// An op whose attributes are bound once, checked strictly, and never change; each call is a call of
-// its own. Cheap to copy; any thread.
+// An op whose attributes are bound once, checked strictly, and never change; calls are independent
+// of each other. Cheap to copy; any thread.
 class ConfiguredOp {
  public:
   // Throws TypeError naming an attribute that is missing, unknown, or of another type.
@@ -43,7 +43,7 @@ class ConfiguredOp {
   }
   const Op& op() const { return op_; }
 
-  // The tensors and whatever else comes before the attributes.
+  // The tensors, and what else comes before the attributes.
   template <class... Arguments>
   Value operator()(const Arguments&... arguments) const {
     return call<Value>(arguments...);

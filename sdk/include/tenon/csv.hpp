@@ -23,8 +23,8 @@ struct CsvTable {
 };
 
 // Lines of numbers with `delimiter` between them. Spaces and tabs around numbers, quotes around a
-// number, CRLF, a byte order mark and blank lines at the end are taken; everything else that is no
-// number is a Fault.
+// number, CRLF, a byte order mark and blank lines at the end are accepted; everything else that is
+// not a number is a Fault.
 class CsvParser {
  public:
   CsvParser(std::string_view text, char delimiter, bool header)
@@ -38,7 +38,7 @@ class CsvParser {
     if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r' ||
         is_number_part(delimiter_)) {
       throw Fault("the delimiter " + quoted(std::string_view(&delimiter_, 1)) +
-                  " cannot stand between numbers");
+                  " cannot separate numbers");
     }
     skip_byte_order_mark();
     if (header_) read_header();
@@ -135,7 +135,7 @@ class CsvParser {
         continue;
       }
       if (take_line_end()) break;
-      refuse(at_, "stands behind a number");
+      refuse(at_, "follows a number");
     }
     if (table_.rows == 0) {
       table_.columns = count;

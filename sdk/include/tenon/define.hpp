@@ -3,8 +3,7 @@
 //   struct Square {
 //     static constexpr auto schema = "hello.square(Tensor input) -> Tensor";
 //     static constexpr auto doc = "The square of each element.";
-//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`, see
-//     below
+//     static Tensor forward(const Tensor& input) { return input * input; }   // or `element`
 //   };
 //   TENON_OP(Square)
 //
@@ -14,7 +13,7 @@
 //                    `dtypes`, and `costly` (default: of promote_float ops) where an element
 //                    outweighs moving a few
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
-//                    Function, which saves by itself what backward needs; forms.hpp has the other
+//                    Function, which saves what backward needs; forms.hpp has the other
 //                    forms: setup_context, a residual, an instance
 //   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
 //                    for each input slot: a Tensor, a std::tuple or std::array of them, or
@@ -181,7 +180,7 @@ constexpr bool check_members() {
                 "saves keeps tensors for a backward or a jvp, and there is neither");
   TENON_REQUIRE(!Has_forward<D>::value ||
                     (!Has_promotion<D>::value && !Has_dtypes<D>::value && !Has_costly<D>::value),
-                "promotion, dtypes and costly are about element: forward chooses by itself");
+                "promotion, dtypes and costly are about element: forward chooses its dtypes");
   TENON_REQUIRE(Has_forward<D>::value || !Has_setup_context<D>::value,
                 "setup_context follows a forward, and there is none");
   TENON_REQUIRE(!Has_parameters<D>::value,

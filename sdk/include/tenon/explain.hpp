@@ -18,7 +18,7 @@
 
 TENON_NAMESPACE_BEGIN
 
-// How the arguments bind, who would be asked, who answers and from which plugin, the kernel's
+// How the arguments bind, which candidates are asked, what runs and from which plugin, the kernel's
 // dtypes, and what autograd would record: for the modes and settings of this thread, now. A call
 // that would fail is explained by its error. share/tenon/documents.md has the shape. By types
 // alone: describe("why", "add ScalarTensor Tensor").
@@ -96,7 +96,7 @@ class ExplanationText {
     const Tree steps = why_["steps"];
     bool passed = false;  // operands of other types, which are not asked here
     for (int64_t i = 0; i < steps.size(); ++i) passed = passed || !steps[i]["type"].is_null();
-    line("asked", listed(why_["order"], passed ? "none" : "nobody: all operands are plain"));
+    line("asked", listed(why_["order"], passed ? "none" : "none: all operands are plain"));
     for (int64_t i = 0; i < steps.size(); ++i) {
       line(i == 0 ? "steps" : "", std::to_string(i + 1) + ". " + step(steps[i]));
     }

@@ -1,4 +1,4 @@
-// The forms of forward and its rules, brought to the one form that crosses the boundary.
+// The forms of forward and its rules, converted to the one form that crosses the boundary.
 //
 //   static      forward(Context&, inputs...), backward(Context&, gradients...); a ContextOf<Op>&
 //               in place of any Context& has the arguments by name
@@ -6,7 +6,7 @@
 //   residual    forward(inputs...) -> std::pair<Result, std::tuple<kept...>>, and
 //               backward(const std::tuple<kept...>&, gradients...)
 //   instance    any of these as const members of a struct that is made from the keyword-only
-//               parameters, anew for forward and for each rule
+//               parameters, again for forward and for each rule
 #pragma once
 
 #include "tenon/arguments.hpp"

@@ -172,7 +172,7 @@ class GradientChecker : private GradcheckReport {
         if (options_.check_backward_ad && options_.check_undefined_grad && !differentiable.empty())
           check_absent_gradients(outputs, differentiable);
         return;
-      } catch (const GradcheckFailure&) {  // the full form tells where
+      } catch (const GradcheckFailure&) {  // the full form says where
       }
     }
     const auto numerical = numerical_jacobians(outputs);
@@ -398,8 +398,7 @@ class GradientChecker : private GradcheckReport {
       for (const double value : values_of(results[c])) {
         if (value == 0 || std::isnan(value)) continue;
         throw GradcheckFailure{what + " must give zero, but input " + std::to_string(checked_[c]) +
-                               " got " + number_text(value) +
-                               ": backward adds something of its own"};
+                               " got " + number_text(value) + ": backward adds something"};
       }
     }
   }

@@ -89,7 +89,7 @@ class GradcheckReport {
     if (!tensor.defined() || (tensor.view_record().flags & TENON_TENSOR_SHAPE_ONLY) == 0) return;
     throw ArgumentError(std::string(name_) + "(): " + which + " is of type " +
                         host().type_name(tensor.view_record().type) +
-                        ", which has no elements of its own: " + remedy);
+                        ", which has no elements: " + remedy);
   }
   static std::vector<double> values_of(const Tensor& tensor) {
     return tensor.defined() ? tensor.to_vector<double>() : std::vector<double>();
@@ -213,7 +213,7 @@ class GradcheckReport {
                  left = (here[at] - below) / options_.eps;
     return std::abs(right - left) > 100 * (options_.atol + options_.rtol * std::abs(right));
   }
-  // As code that makes the inputs anew, while they are small.
+  // As code that makes the inputs again, while they are small.
   std::string inputs_text() const {
     const size_t own = inputs_.size() - grad_outputs_;
     std::string text = "{";

@@ -38,7 +38,7 @@ class Node {
   tenon_node* handle() const { return handle_; }
   bool is_same(const Node& other) const { return handle_ == other.handle_; }
 
-  // ---- what it says of itself; "" and 0 for an undefined one ----
+  // ---- properties; "" and 0 for an undefined node ----
   std::string name() const { return text(info().name); }  // "MulBackward0"
   std::string op() const { return text(info().op); }      // "" for the engine's own nodes
   std::string provider() const { return text(info().provider); }
@@ -53,14 +53,14 @@ class Node {
   inline std::vector<Edge> next_edges() const;
 
   // `function(const std::vector<Tensor>& gradients)` runs before the node, with the gradients of
-  // its results; it may return as many in their place, undefined ones leaving them.
+  // its results; it may return as many to replace them; an undefined one replaces nothing.
   template <class Function>
   Hook register_pre_hook(Function&& function) const {
     return add<&run_before<std::decay_t<Function>>>(TENON_HOOK_NODE_BEFORE,
                                                     static_cast<Function&&>(function));
   }
   // `function(inputs, results)` runs after it, with the gradients of its inputs and its results; it
-  // may return some in place of the inputs'.
+  // may return some to replace the inputs'.
   template <class Function>
   Hook register_hook(Function&& function) const {
     return add<&run_after<std::decay_t<Function>>>(TENON_HOOK_NODE_AFTER,

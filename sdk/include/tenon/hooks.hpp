@@ -12,7 +12,7 @@
 
 TENON_NAMESPACE_BEGIN
 
-// A registered hook. Dropping it removes nothing; removing it twice does no harm. Any thread.
+// A handle of a registered hook. Destroying the handle does not remove the hook. Any thread.
 class Hook {
  public:
   Hook() = default;
@@ -32,9 +32,10 @@ class Hook {
   ~Hook() {
     if (handle_ != nullptr) host().hook_release(handle_);
   }
-  // It does not run again, in a backward under way neither.
+  // The hook will not run again, not even in a backward already in progress. Does nothing when it
+  // was already removed.
   void remove() const { host().hook_remove(handle_); }
-  // Inside a hook: whether the backward under way takes a gradient to where this one hangs.
+  // Inside a hook: whether the running backward reaches the tensor or node of this one.
   bool awaited() const { return host().backward_reaches(handle_) != 0; }
   // What Tensor::remove_hook takes.
   int64_t id() const { return host().hook_id(handle_); }
@@ -50,7 +51,7 @@ void destroy_hook(void* state) noexcept {
   delete static_cast<Function*>(state);
 }
 
-// Calls `function(arguments...)`; tensors that it returns take the gradients' places.
+// Calls `function(arguments...)`; tensors that it returns replace the gradients.
 template <class Function, class... Arguments>
 void call_hook(Function& function, tenon_tensor** replacements, size_t count,
                const Arguments&... arguments) {
@@ -127,7 +128,7 @@ enum class MultiHookMode {
 template <class Function>
 MultiHook register_multi_grad_hook(const std::vector<Tensor>& tensors, Function&& function,
                                    MultiHookMode mode = MultiHookMode::all) {
-  // The progress of one backward; several may be under way.
+  // The progress of one backward; several may run at once.
   struct Round {
     int64_t backward;
     size_t left;  // gradients still to come; 0: nothing more is to be done

@@ -1,5 +1,5 @@
-// Modes: handlers in force for a scope, asked for every op that the thread calls; and those that
-// are shipped: to count, to deny. To listen without taking part: trace.hpp.
+// Modes: handlers that are active in a scope and asked for every op that the thread calls; and the
+// bundled ones, to count and to deny ops. To observe calls only: trace.hpp.
 //
 //   CountMode count;
 //   {
@@ -20,7 +20,7 @@
 TENON_NAMESPACE_BEGIN
 
 // Derive from it. Above autograd it sees what is called; below, what is run, the ops of backward
-// among it. While tenon_function runs the mode is not in force; call_parent goes on outside of it.
+// among it. While tenon_function runs the mode is inactive; call_parent continues outside of it.
 class Mode {
  public:
   explicit Mode(std::string mode_name) : name(std::move(mode_name)) {}
@@ -32,7 +32,7 @@ class Mode {
 
 enum class Level { above_autograd, below_autograd };
 
-// Puts a mode in force on this thread as long as the scope lives; scopes nest.
+// Enters a mode on this thread as long as the scope lives; scopes nest.
 class ModeScope {
  public:
   explicit ModeScope(Mode& mode, Level level = Level::above_autograd) {
@@ -44,15 +44,15 @@ class ModeScope {
     detail::check(host().mode_enter_module, module.handle(), level == Level::below_autograd ? 1 : 0,
                   &mode_);
   }
-  // Without a word when it is not the innermost: call leave() to be told.
+  // Ignores errors; call leave() to get them.
   ~ModeScope() {
     if (mode_ != nullptr) host().mode_leave(mode_, nullptr);
   }
   ModeScope(const ModeScope&) = delete;
   ModeScope& operator=(const ModeScope&) = delete;
 
-  // RuntimeError when it is not the innermost, or was entered on another thread; out of force in
-  // any case.
+  // RuntimeError when it is not the innermost, or was entered on another thread; the mode is
+  // inactive afterwards in any case.
   void leave() {
     if (mode_ != nullptr) detail::check(host().mode_leave, std::exchange(mode_, nullptr));
   }

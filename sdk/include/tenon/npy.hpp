@@ -202,7 +202,7 @@ class NpyParser {
           "", true);
     }
     if (layout_.bytes != present) {
-      throw Fault(std::to_string(present - layout_.bytes) + " bytes lie behind the data of shape " +
+      throw Fault(std::to_string(present - layout_.bytes) + " bytes follow the data of shape " +
                   shape_text());
     }
   }
@@ -237,10 +237,9 @@ class NpyParser {
     at_ = last + 1;
     return text_.substr(first, last - first);
   }
-  [[noreturn]] void unexpected(const std::string& wanted) const {
-    throw Fault("the header is broken at byte " + std::to_string(at_) + ": " + wanted +
-                " is wanted, found " +
-                (at_ >= text_.size() ? "its end" : quoted(text_.substr(at_, 12))));
+  [[noreturn]] void unexpected(const std::string& expected) const {
+    throw Fault("the header is broken at byte " + std::to_string(at_) + ": expected " + expected +
+                ", found " + (at_ >= text_.size() ? "its end" : quoted(text_.substr(at_, 12))));
   }
 
   std::string_view head_, text_;

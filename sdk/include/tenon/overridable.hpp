@@ -1,5 +1,5 @@
-// What can be overridden, stand-ins for it, and whether anybody would be asked: all of it from the
-// table, nothing kept by hand. wrap_tenon_function (define.hpp) makes one's own function so.
+// What can be overridden, stand-ins for it, and whether a call would dispatch: all of it read from
+// the table of ops. wrap_tenon_function (define.hpp) makes a C++ function overridable.
 //
 //   get_overridable_functions()["nn.functional"]   {"adaptive_avg_pool1d", ...}
 //   get_ignored_functions()                        {{"ones", "it has no tensor operands ..."}, ...}
@@ -20,7 +20,7 @@ TENON_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Arguments of a call, taken apart into values, names and named values.
+// Arguments of a call, split into values, names and named values.
 struct WrittenArguments {
   std::vector<tenon_value> values, named;
   std::vector<tenon_string> names;
@@ -93,7 +93,7 @@ inline bool is_tensor_method_or_property(const Op& op) {
 
 // ---- testing overrides ----
 
-// Stands in for an op: takes what the op takes, and answers -1.
+// A stand-in for an op: it has the op's parameters and errors, and returns -1.
 class TestingOverride {
  public:
   TestingOverride(std::string op, std::string signature)
@@ -144,7 +144,7 @@ inline bool is_tensor_like(const Argument& argument) {
   return !typed || detail::type_dispatches(value.as.tensor);
 }
 
-// Whether an op with these operands asks anybody: a type among them, in lists too, or a mode.
+// Whether a call with these operands dispatches: on a type among them, in lists too, or to a mode.
 template <class... Arguments>
 bool has_tenon_function(const Arguments&... arguments) {
   if (host().mode_count() > 0) return true;
@@ -152,8 +152,8 @@ bool has_tenon_function(const Arguments&... arguments) {
   return (false || ... || detail::type_dispatches(arguments));
 }
 
-// Their answer, for code that asks by itself before it goes on; TypeError when there is nobody to
-// ask.
+// Their result, for code that dispatches before it continues; TypeError when no type can be
+// asked.
 template <class... Arguments>
 Value handle_tenon_function(const Op& op, const Arguments&... arguments) {
   if (!has_tenon_function(arguments...))

@@ -1,4 +1,4 @@
-// Overrides that are registered: to call one from another that wraps it, and to switch them off.
+// Registered overrides: to call one from another that wraps it, and to disable them.
 //
 //   static Results forward(const Tensor& input, const Tensor& other) {
 //     static const OverrideEntry original("add[Diagonal]", "diagonals");
@@ -28,9 +28,8 @@ class OverrideEntry {
   Op op() const { return op_; }
   const tenon_override* handle() const { return entry_; }
 
-  // Calls it with arguments of its op, by position and then by name, whether or not a call of that
-  // would come to it. What it returns may be that it declines; TypeError when it is not for such
-  // operands.
+  // Calls it with arguments of its op, by position and then by name, even when a call of the op
+  // would choose another one. It may decline. TypeError when it does not take such operands.
   template <class... Arguments>
   Results operator()(const Arguments&... arguments) const {
     std::array<tenon_value, sizeof...(Arguments) + 1> values{}, named{};
@@ -58,9 +57,9 @@ class OverrideEntry {
   const tenon_override* entry_ = nullptr;
 };
 
-// Switches an override off as long as the scope lives, for all threads: calls that begin meanwhile
-// do not come to it. Scopes count. Every change makes the plans of calls anew, and those that were
-// made are kept: for tests and set-up, not for loops.
+// Disables an override as long as the scope lives, for all threads: calls that begin meanwhile do
+// not choose it. Scopes nest. Every change makes the plans of calls again and keeps the old ones:
+// for tests and set-up, not for loops.
 class OverrideDisabled {
  public:
   explicit OverrideDisabled(OverrideEntry entry) : entry_(std::move(entry)) {

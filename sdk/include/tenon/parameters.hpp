@@ -264,7 +264,7 @@ void give_list(const List& list, tenon_value* slot) {
     fill(double{}, TENON_VALUE_FLOAT_LIST, [](T number) { return static_cast<double>(number); });
   }
 }
-// A copy of its own of what the value refers to.
+// An owned copy of what the value refers to.
 inline void give_copy(const tenon_value& value, tenon_value* slot) {
   switch (value.tag) {
     case TENON_VALUE_STRING:

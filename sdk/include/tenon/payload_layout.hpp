@@ -1,4 +1,4 @@
-// The layout of a payload's struct as far as a compiler tells it: what two binaries that use one
+// The layout of a payload's struct as far as a compiler reports it: what two binaries that use one
 // tensor type must agree on.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What applications ask of the runtime: plugins, configuration, listings, files.
+// The runtime for applications: plugins, configuration, listings, files.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ inline Module create_module(const Tree& tree) {
 
 // safetensors files. Saving replaces the file as a whole or leaves the old one. A tensor of another
 // type is stored as its components and made again by load_tensors, which loads its plugin;
-// TypeError where its type has no components or attributes that tell all of it.
+// TypeError where its type has no components or attributes that describe it completely.
 inline void save_tensors(const std::string& path,
                          const std::vector<std::pair<std::string, Tensor>>& tensors) {
   std::vector<tenon_string> names;
@@ -84,7 +84,8 @@ inline void write_file(const std::string& path, std::string_view data) {
   detail::check(host().file_write, path.c_str(), data.data(), static_cast<int64_t>(data.size()));
 }
 
-// Large blocks that the allocator keeps for reuse: hand them back; set the bound (< 0: leave it).
+// Returns large blocks that the allocator keeps for reuse to the system, and sets how many bytes it
+// may keep; a negative limit leaves it as it is.
 inline void release_cached_memory(int64_t keep_limit = -1) {
   host().memory_release_cached(keep_limit);
 }

@@ -9,10 +9,10 @@
 
 TENON_NAMESPACE_BEGIN
 
-// While it stands, what calls on this thread save is passed to `pack(const Tensor&) -> Packed`, and
+// While it lives, what calls on this thread save is passed to `pack(const Tensor&) -> Packed`, and
 // each use in a backward gets `unpack(const Packed&) -> Tensor` of the same shape and dtype. Packed
-// once, unpacked as often as it is used, from whatever thread runs backward; destroyed with the
-// graph. Scopes nest, the innermost alone is asked. `pack` must not change its tensor. Destroyed in
+// once, unpacked as often as it is used, on the thread that runs backward; destroyed with the
+// graph. Scopes nest; only the innermost is used. `pack` must not change its tensor. Destroyed in
 // the reverse order of construction, on the same thread.
 //
 //   const SavedTensorsHooks to_disk([](const Tensor& t) { return File(t); },
@@ -66,14 +66,14 @@ struct SameTensor {
 };
 }  // namespace detail
 
-// What is saved while it stands may be changed in place afterwards: each saved tensor is copied.
+// What is saved while it lives may be changed in place afterwards: each saved tensor is copied.
 class AllowMutationOnSavedTensors
     : public SavedTensorsHooks<detail::CloneTensor, detail::SameTensor> {
  public:
   AllowMutationOnSavedTensors() : SavedTensorsHooks({}, {}) {}
 };
 
-// While it stands, opening a scope of saved-tensor hooks is a RuntimeError with this message; so is
+// While it lives, opening a scope of saved-tensor hooks is a RuntimeError with this message; so is
 // this scope inside one.
 class DisableSavedTensorsHooks {
  public:

@@ -150,7 +150,7 @@ class Tensor {
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void fail_no_data() const {
     throw TypeError(std::string("a ") + host().type_name(view_record().type) +
-                    " has a shape but no data of its own; convert it with ensure_tensor first");
+                    " has a shape but no data; convert it with ensure_tensor first");
   }
   tenon_tensor* handle_;
 };

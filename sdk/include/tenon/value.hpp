@@ -79,8 +79,8 @@ constexpr DType dtype_of() {
     static_assert(!sizeof(T), "no dtype for this element type");
 }
 
-// Calls `body` with a value of the C++ type of `dtype`: visit(t.dtype(), [&](auto zero) { using T =
-// decltype(zero); }).
+// Calls `body` with a zero of the C++ type of `dtype`:
+//   visit(t.dtype(), [&](auto zero) { using T = decltype(zero); ... });
 template <class Body>
 decltype(auto) visit(DType dtype, Body&& body) {
   switch (dtype) {

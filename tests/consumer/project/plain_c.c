@@ -1,4 +1,4 @@
-/* The smallest plugin: an entry that brings nothing. */
+/* The smallest plugin: an entry that provides nothing. */
 #include <tenon/abi/abi.h>
 
 static const tenon_plugin plain_c = {

@@ -104,7 +104,7 @@ TEST_SUITE("atomic_file") {
     CHECK(folder.entries() == 1);
   }
 
-  TEST_CASE("folders that are missing or cannot be written to are told") {
+  TEST_CASE("folders that are missing or cannot be written to are reported") {
     const Folder folder;
     CHECK(io_failure(folder / "none/a").find("No such file or directory") != std::string::npos);
     CHECK(io_failure("/proc/tenon-cannot-be").find("cannot create a file in its folder") !=

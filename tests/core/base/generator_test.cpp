@@ -1,4 +1,4 @@
-// The generator: reservations never overlap, seeds begin anew.
+// The generator: reservations never overlap, a seed starts again.
 #include "core/base/generator.hpp"
 
 #include <algorithm>

@@ -60,7 +60,7 @@ TEST_SUITE("parallel") {
     CHECK(runner == std::this_thread::get_id());
   }
 
-  TEST_CASE("chunks are no smaller than the grain, but for the last") {
+  TEST_CASE("chunks are at least as large as the grain, except the last") {
     const Threads threads(4);
     std::atomic<int> calls{0};
     parallel_for(0, 100, 20, [&](int64_t begin, int64_t end) {
@@ -106,7 +106,7 @@ TEST_SUITE("parallel") {
 // The thread sanitizer allows no threads after a fork; the address sanitizer's own allocator may be
 // locked by a thread that the child does not have.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-  TEST_CASE("the child of a fork has a pool of its own, and the allocator, log and generator") {
+  TEST_CASE("the child of a fork has its own pool, allocator, log and generator") {
     const Threads threads(4);
     const auto sum_in_parallel = [] {
       std::atomic<int64_t> sum{0};
@@ -223,7 +223,7 @@ TEST_SUITE("parallel") {
     for (const int64_t sum : sums) CHECK(sum == int64_t{20} * 5000 * 4999 / 2);
   }
 
-  TEST_CASE("the thread count is set in one place, and counts below 1 bring the default back") {
+  TEST_CASE("the thread count is set in one place, and counts below 1 restore the default") {
     const int32_t standard = thread_count();
     CHECK(standard >= 1);
     set_thread_count(3);

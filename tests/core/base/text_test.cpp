@@ -90,7 +90,7 @@ TEST_SUITE("text") {
                           "b") == 2);
   }
 
-  TEST_CASE("the caret stands under the fault") {
+  TEST_CASE("the caret is under the fault") {
     CHECK(caret_lines("abc\ndef\nghi", 5) == "\n  def\n   ^");
     CHECK(caret_lines("\tx", 1) == "\n   x\n   ^");
     CHECK(caret_lines("\xC3\xA4\xC3\xB6x", 4) == "\n  \xC3\xA4\xC3\xB6x\n    ^");

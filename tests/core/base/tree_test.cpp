@@ -184,8 +184,8 @@ TEST_SUITE("tree") {
     CHECK(fault("\xEF\xBB\xBF{}").find("byte order mark") != std::string::npos);
     CHECK(
         fault("[1] 2").starts_with("line 1, column 5: unexpected '2' after the end of the value"));
-    CHECK(fault("") == "the text is empty, wanted JSON");
-    CHECK(fault(" \n ") == "the text is empty, wanted JSON");
+    CHECK(fault("") == "the text is empty, expected JSON");
+    CHECK(fault(" \n ") == "the text is empty, expected JSON");
     for (const char* wrong :
          {"nul", "NaN", "01", "1.", ".5", "+1", "[1,,2]", "{\"a\"}", "{1:2}", "]", "tru"}) {
       CHECK(fault(wrong) != "no error");
@@ -220,7 +220,7 @@ TEST_SUITE("tree") {
     options.source = "f.json";
     const Tree tree = parse_tree("{\"a\": [\"x\"]}", options);
     CHECK_THROWS_WITH(static_cast<void>(tree->find("a")->at(0)->as_int()),
-                      "f.json:1:8: /a/0: found a string, wanted an integer");
+                      "f.json:1:8: /a/0: found a string, expected an integer");
     CHECK_THROWS_WITH(static_cast<void>(tree->get("b")), "f.json:1:1: /b: there is no such member");
   }
 

@@ -126,7 +126,7 @@ TEST_SUITE("arguments") {
     // The scratch of one call does not overlap.
     CHECK(bound.values[2].as.integers[0] == 3);
 
-    // An empty list has no element type of its own.
+    // An empty list has no element type.
     bind(parse_schema("f(Tensor[] a, str[] b, float[] c) -> ()"),
          {integers({}), integers({}), integers({})}, {}, bound);
     CHECK(bound.values[0].tag == TENON_VALUE_TENSOR_LIST);
@@ -168,7 +168,7 @@ TEST_SUITE("arguments") {
           "f(): argument 'a' (position 1) must be int, not list");
   }
 
-  TEST_CASE("a wrong type is told with name, position and both types") {
+  TEST_CASE("a wrong type is reported with name, position and both types") {
     CHECK(fault("nn.mean(Tensor input) -> Tensor", {integer(1)}) ==
           "mean(): argument 'input' (position 1) must be Tensor, not int");
     CHECK(fault(kAdd, {x, text("a")}) ==

@@ -152,7 +152,7 @@ TEST_SUITE("dispatch/elementwise") {
     CHECK(wide->version() == 1);
   }
 
-  TEST_CASE("comparisons give bool, and a dtype without a loop is told") {
+  TEST_CASE("comparisons give bool, and a dtype without a loop is an error") {
     const Ops ops;
     const TensorRef x = floats({1, 2}), wide = make_empty(TENON_F64, std::vector<int64_t>{2});
     Outcome outcome, refused;

@@ -81,13 +81,13 @@ TEST_SUITE("dispatch/op") {
     op.jvp_kind = TENON_JVP_LINEAR;
     op.differentiable = TENON_DIFFERENTIABLE_COMPOSITE;
     CHECK(has(refused(op), "is composite and has a jvp, which would never run"));
-    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "y")), "'y', which is no parameter"));
+    CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "y")), "'y', which is not a parameter"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "x for y")),
-              "'y', which is no parameter"));
+              "'y', which is not a parameter"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "result1")),
-              "'result1', which is no result"));
+              "'result1', which is not a result"));
     CHECK(has(refused(with_rule("t.f(Tensor x) -> Tensor", "resulting")),
-              "'resulting', which is no result"));
+              "'resulting', which is not a result"));
     CHECK(has(refused(descriptor("t.f(Tensor x) -> (int, int, int, int, int, int, int, int, int)",
                                  nothing)),
               "at most 8"));

@@ -60,7 +60,7 @@ TEST_SUITE("dispatch/recursion") {
     CHECK(has(outcome.message, "... -> c.self -> c.self"));
     CHECK(chain.calls > 1000);
     CHECK(x->references.load() == 1);
-    // Calls go on as before, deep ones too.
+    // Later calls work, deep ones too.
     chain.calls = 0;
     chain.most = 1000;
     Outcome fine;

@@ -174,9 +174,9 @@ TEST_SUITE("schema") {
         fault("f(bool x=1) -> Tensor")
             .starts_with("schema error at column 10: 1 does not fit parameter 'x' of type 'bool'"));
     CHECK(fault("f(bool x=true) -> Tensor")
-              .starts_with("schema error at column 10: 'true' is no value; write True"));
+              .starts_with("schema error at column 10: 'true' is not a value; write True"));
     CHECK(fault("f(str x=mean) -> Tensor")
-              .starts_with("schema error at column 9: 'mean' is no value"));
+              .starts_with("schema error at column 9: 'mean' is not a value"));
     CHECK(fault("f(dtype x=f23) -> Tensor")
               .starts_with("schema error at column 11: unknown dtype 'f23' (did you mean 'f32'?)"));
     CHECK(
@@ -193,22 +193,25 @@ TEST_SUITE("schema") {
     CHECK(fault("f(Tensor x) -> Tensor y")
               .starts_with("schema error at column 23: unexpected 'y' after the end"));
     CHECK(fault("f(Tensor x) Tensor")
-              .starts_with("schema error at column 13: unexpected 'Tensor'; wanted '->'"));
-    CHECK(fault("f(Tensor x) ->")
-              .starts_with("schema error at column 15: wanted a type, found the end of the text"));
-    CHECK(fault("f(Tensor)")
-              .starts_with("schema error at column 9: wanted a name for the parameter of type "
-                           "'Tensor', found ')'"));
-    CHECK(fault("f(Tensor x,)").starts_with("schema error at column 12: wanted a type, found ')'"));
-    CHECK(fault("f(Tensor x y)")
-              .starts_with("schema error at column 12: wanted ',' or ')', found 'y'"));
-    CHECK(fault("").starts_with(
-        "schema error at column 1: wanted the op's name, found the end of the text"));
-    CHECK(fault("9f()").starts_with("schema error at column 1: wanted the op's name, found '9f'"));
-    CHECK(fault("a..b()").starts_with(
-        "schema error at column 3: wanted a name after '.', found '.'"));
+              .starts_with("schema error at column 13: unexpected 'Tensor'; expected '->'"));
     CHECK(
-        fault("a.()").starts_with("schema error at column 3: wanted a name after '.', found '('"));
+        fault("f(Tensor x) ->")
+            .starts_with("schema error at column 15: expected a type, found the end of the text"));
+    CHECK(fault("f(Tensor)")
+              .starts_with("schema error at column 9: expected a name for the parameter of type "
+                           "'Tensor', found ')'"));
+    CHECK(
+        fault("f(Tensor x,)").starts_with("schema error at column 12: expected a type, found ')'"));
+    CHECK(fault("f(Tensor x y)")
+              .starts_with("schema error at column 12: expected ',' or ')', found 'y'"));
+    CHECK(fault("").starts_with(
+        "schema error at column 1: expected the op's name, found the end of the text"));
+    CHECK(
+        fault("9f()").starts_with("schema error at column 1: expected the op's name, found '9f'"));
+    CHECK(fault("a..b()").starts_with(
+        "schema error at column 3: expected a name after '.', found '.'"));
+    CHECK(fault("a.()").starts_with(
+        "schema error at column 3: expected a name after '.', found '('"));
     CHECK(
         fault("f(*) -> Tensor").starts_with("schema error at column 3: no parameter follows '*'"));
     CHECK(
@@ -232,7 +235,7 @@ TEST_SUITE("schema") {
           std::string::npos);
     CHECK(fault("f(int x=99999999999999999999)").find("does not fit in 64 bits") !=
           std::string::npos);
-    CHECK(fault("f(int x=0x10)").find("'0x10' is no number") != std::string::npos);
+    CHECK(fault("f(int x=0x10)").find("'0x10' is not a number") != std::string::npos);
     CHECK(fault("f(str x='a)").find("the string is never closed") != std::string::npos);
     CHECK(fault("f(Tensor x) -> (Tensor a, Tensor a)").find("a second result named 'a'") !=
           std::string::npos);
@@ -245,7 +248,7 @@ TEST_SUITE("schema") {
     CHECK(fault(many + ") -> ()").find("more than 32 parameters") != std::string::npos);
   }
 
-  TEST_CASE("F-304 two schemas of one op are told apart by their first difference") {
+  TEST_CASE("F-304 the first difference of two schemas of one op is reported") {
     const auto difference = [](const char* a, const char* b) {
       return schema_difference(parse_schema(a), "a", parse_schema(b), "b");
     };

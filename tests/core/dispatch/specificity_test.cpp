@@ -91,7 +91,7 @@ TEST_SUITE("specificity") {
                                            "SpDescendant]"),
                          Error);
     CHECK(TypeTable::process().find("SpOwn") == nullptr);
-    // Another plugin will bring it.
+    // Another plugin will provide it.
     CHECK(Brings("spc")
               .type("SpElse")
               .entry("sp.expected", "SpA, SpB", "SpDescendant")

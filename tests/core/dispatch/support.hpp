@@ -48,7 +48,7 @@ inline tenon_value integer(int64_t value) {
   return made;
 }
 
-// What a call left: its status, the error taken apart, its results released at the end.
+// What a call left: its status, the fields of the error, its results released at the end.
 struct Outcome {
   tenon_status status = TENON_OK;
   std::string message, op, provider;

@@ -117,7 +117,7 @@ TEST_SUITE("config") {
     CHECK(batch->place().line == 0);
   }
 
-  TEST_CASE("all faults are told at once, in the order of the file") {
+  TEST_CASE("all faults are reported at once, in the order of the file") {
     CHECK(fault(R"({
   "plugins": ["math", {"nam": "blas"}, "math"],
   "sed": 1,
@@ -125,127 +125,132 @@ TEST_SUITE("config") {
   "seed": 1, "seed": 2,
   "training": {"epochs": "30", "batch_size": 0, "schedule": "cosin"}
 })") == "config 'c.json' has 12 faults:\n"
-        "c.json:1:1: /schema_version: missing, wanted an integer equal to 1: version of this "
+        "c.json:1:1: /schema_version: missing, expected an integer equal to 1: version of this "
         "format\n"
-        "c.json:2:23: /plugins/1: found neither 'name' nor 'path', wanted one of them\n"
-        "c.json:2:24: /plugins/1/nam: unknown key 'nam', wanted 'name', 'path', 'version', "
+        "c.json:2:23: /plugins/1: found neither 'name' nor 'path', expected one of them\n"
+        "c.json:2:24: /plugins/1/nam: unknown key 'nam', expected 'name', 'path', 'version', "
         "'options', 'sha256', "
         "'load', 'require' or 'glue' (did you mean 'name'?)\n"
-        "c.json:2:40: /plugins/2: plugin 'math' a second time, wanted once (first at line 2, "
+        "c.json:2:40: /plugins/2: plugin 'math' a second time, expected once (first at line 2, "
         "column 15)\n"
-        "c.json:3:3: /sed: unknown key 'sed', wanted 'schema_version', 'plugins', 'search_paths', "
+        "c.json:3:3: /sed: unknown key 'sed', expected 'schema_version', 'plugins', "
+        "'search_paths', "
         "'ops', 'types', 'strict', 'autoload', 'seed', "
         "'threads', 'data', 'split', 'model', 'loss', 'optimizer', 'training' or 'output' (did you "
         "mean 'seed'?)\n"
-        "c.json:4:11: /data/format: missing, and the ending of 'digits.txt' does not tell it, "
-        "wanted 'csv' or "
-        "'npy': how the file is written; told by its ending when left out\n"
-        "c.json:4:43: /data/scale: found the string '1/16', wanted a number\n"
-        "c.json:5:14: /seed: duplicate key 'seed', wanted once (first at line 5, column 3)\n"
-        "c.json:6:3: /training: found without 'model', 'loss' and 'optimizer', wanted these beside "
+        "c.json:4:11: /data/format: missing, and the ending of 'digits.txt' does not say it, "
+        "expected 'csv' or "
+        "'npy': the file's format; decided by its ending when left out\n"
+        "c.json:4:43: /data/scale: found the string '1/16', expected a number\n"
+        "c.json:5:14: /seed: duplicate key 'seed', expected once (first at line 5, column 3)\n"
+        "c.json:6:3: /training: found without 'model', 'loss' and 'optimizer', expected these "
+        "beside "
         "it\n"
-        "c.json:6:26: /training/epochs: found the string '30', wanted an integer of at least 1\n"
-        "c.json:6:46: /training/batch_size: found 0, wanted an integer of at least 1\n"
-        "c.json:6:61: /training/schedule: found the string 'cosin', wanted 'constant' or 'cosine' "
+        "c.json:6:26: /training/epochs: found the string '30', expected an integer of at least 1\n"
+        "c.json:6:46: /training/batch_size: found 0, expected an integer of at least 1\n"
+        "c.json:6:61: /training/schedule: found the string 'cosin', expected 'constant' or "
+        "'cosine' "
         "(did you mean 'cosine'?)");
   }
 
-  TEST_CASE("each kind of value says what is wanted") {
-    CHECK(fault("[1]") == "c.json:1:1: the config: found an array of 1, wanted an object");
+  TEST_CASE("each kind of value says what is expected") {
+    CHECK(fault("[1]") == "c.json:1:1: the config: found an array of 1, expected an object");
     CHECK(fault("{\"schema_version\": 2}") ==
-          "c.json:1:20: /schema_version: found 2, wanted an integer equal to 1");
+          "c.json:1:20: /schema_version: found 2, expected an integer equal to 1");
     CHECK(member_fault("\"plugins\": {}") ==
-          "c.json:1:34: /plugins: found an object, wanted an array");
+          "c.json:1:34: /plugins: found an object, expected an array");
     CHECK(member_fault("\"plugins\": [1]") ==
-          "c.json:1:35: /plugins/0: found 1, wanted a string or an object");
+          "c.json:1:35: /plugins/0: found 1, expected a string or an object");
     CHECK(member_fault("\"plugins\": [\"\"]") ==
-          "c.json:1:35: /plugins/0: found the string '', wanted a plugin id like 'math'");
+          "c.json:1:35: /plugins/0: found the string '', expected a plugin id like 'math'");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a b\"}]") ==
-          "c.json:1:44: /plugins/0/name: found the string 'a b', wanted a plugin id like 'math'");
+          "c.json:1:44: /plugins/0/name: found the string 'a b', expected a plugin id like 'math'");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a\", \"version\": \">=x\"}]") ==
-          "c.json:1:60: /plugins/0/version: found the string '>=x', wanted a version range like "
+          "c.json:1:60: /plugins/0/version: found the string '>=x', expected a version range like "
           "'>=1.2, <2'");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a\", \"sha256\": \"12\"}]") ==
-          "c.json:1:59: /plugins/0/sha256: found the string '12', wanted a SHA-256 hash of 64 "
+          "c.json:1:59: /plugins/0/sha256: found the string '12', expected a SHA-256 hash of 64 "
           "hexadecimal digits");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a\", \"load\": \"Lazy\"}]") ==
-          "c.json:1:57: /plugins/0/load: found the string 'Lazy', wanted 'lazy', 'eager' or "
+          "c.json:1:57: /plugins/0/load: found the string 'Lazy', expected 'lazy', 'eager' or "
           "'never' (did you mean "
           "'lazy'?)");
     CHECK(member_fault("\"plugins\": [{\"name\": \"a\", \"require\": 1}]") ==
-          "c.json:1:60: /plugins/0/require: found 1, wanted true or false");
-    CHECK(
-        member_fault("\"plugins\": [\"./x.so\"]") ==
-        "c.json:1:35: /plugins/0: there is no file '/no/such/folder/x.so', wanted a plugin there");
+          "c.json:1:60: /plugins/0/require: found 1, expected true or false");
+    CHECK(member_fault("\"plugins\": [\"./x.so\"]") ==
+          "c.json:1:35: /plugins/0: there is no file '/no/such/folder/x.so', expected a plugin "
+          "there");
     CHECK(member_fault("\"ops\": {\"prefer\": {\"a b\": \"math\"}}") ==
-          "c.json:1:42: /ops/prefer/a b: found the string 'a b', wanted a name or pattern like "
+          "c.json:1:42: /ops/prefer/a b: found the string 'a b', expected a name or pattern like "
           "'nn.functional.*'");
     CHECK(member_fault("\"ops\": {\"prefer\": {\"*[A, B]\": \"math\"}}") == "no error");
     CHECK(member_fault("\"ops\": {\"disable\": [\"add[A\"]}")
-              .ends_with("wanted a name or pattern like 'nn.functional.*'"));
+              .ends_with("expected a name or pattern like 'nn.functional.*'"));
     CHECK(member_fault("\"ops\": {\"prefer\": {\"add\": 1}}") ==
-          "c.json:1:49: /ops/prefer/add: found 1, wanted a plugin id like 'math'");
+          "c.json:1:49: /ops/prefer/add: found 1, expected a plugin id like 'math'");
     CHECK(member_fault("\"seed\": -1") ==
-          "c.json:1:31: /seed: found -1, wanted an integer of at least 0");
+          "c.json:1:31: /seed: found -1, expected an integer of at least 0");
     CHECK(member_fault("\"seed\": 1.0") ==
-          "c.json:1:31: /seed: found 1.0, wanted an integer of at least 0");
+          "c.json:1:31: /seed: found 1.0, expected an integer of at least 0");
     CHECK(member_fault("\"threads\": 0") ==
-          "c.json:1:34: /threads: found 0, wanted an integer from 1 to 1024");
+          "c.json:1:34: /threads: found 0, expected an integer from 1 to 1024");
     CHECK(member_fault("\"data\": {\"path\": \"\", \"format\": \"csv\"}") ==
-          "c.json:1:40: /data/path: found the string '', wanted a path");
+          "c.json:1:40: /data/path: found the string '', expected a path");
     CHECK(member_fault("\"data\": {\"format\": \"csv\"}") ==
-          "c.json:1:31: /data/path: missing, wanted a path: the file of samples");
+          "c.json:1:31: /data/path: missing, expected a path: the file of samples");
     CHECK(member_fault("\"data\": {}") ==
-          "c.json:1:31: /data/path: missing, wanted a path: the file of samples");
+          "c.json:1:31: /data/path: missing, expected a path: the file of samples");
     CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"labels\": \"b.npy\"}") ==
           "c.json:1:49: /data/labels: key 'labels' goes with format 'npy', not 'csv'");
     CHECK(member_fault("\"data\": {\"path\": \"a.npy\"}") ==
-          "c.json:1:31: /data/labels: missing, wanted a path: the .npy file of labels");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"label_column\": \"y\"}") ==
-          "c.json:1:65: /data/label_column: found the name 'y' without \"header\": true, wanted a "
-          "header or the "
-          "column's number");
+          "c.json:1:31: /data/labels: missing, expected a path: the .npy file of labels");
+    CHECK(
+        member_fault("\"data\": {\"path\": \"a.csv\", \"label_column\": \"y\"}") ==
+        "c.json:1:65: /data/label_column: found the name 'y' without \"header\": true, expected a "
+        "header or the "
+        "column's number");
     CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"label_column\": null}") ==
-          "c.json:1:65: /data/label_column: found null, wanted an integer or a string");
+          "c.json:1:65: /data/label_column: found null, expected an integer or a string");
     CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"shape\": []}") ==
-          "c.json:1:58: /data/shape: found an array of 0, wanted an array of 1 to 15");
+          "c.json:1:58: /data/shape: found an array of 0, expected an array of 1 to 15");
     CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"shape\": [8, 0]}") ==
-          "c.json:1:62: /data/shape/1: found 0, wanted an integer of at least 1");
+          "c.json:1:62: /data/shape/1: found 0, expected an integer of at least 1");
     CHECK(member_fault("\"split\": {}") ==
-          "c.json:1:23: /split: found without 'data', wanted this beside it");
+          "c.json:1:23: /split: found without 'data', expected this beside it");
     CHECK(member_fault("\"data\": {\"path\": \"a.csv\"}, \"split\": {\"test\": 1}") ==
-          "c.json:1:68: /split/test: found 1, wanted a number of at least 0 and below 1");
+          "c.json:1:68: /split/test: found 1, expected a number of at least 0 and below 1");
     CHECK(member_fault("\"model\": {}") ==
-          "c.json:1:32: /model/type: missing, wanted a name like 'relu' or 'nn.functional.relu': "
+          "c.json:1:32: /model/type: missing, expected a name like 'relu' or 'nn.functional.relu': "
           "name of the "
           "module type");
     CHECK(member_fault("\"model\": {\"type\": \"Sequential\", \"layers\": [{\"type\": \"1x\"}]}") ==
-          "c.json:1:75: /model/layers/0/type: found the string '1x', wanted a name like "
+          "c.json:1:75: /model/layers/0/type: found the string '1x', expected a name like "
           "'relu' or 'nn.functional.relu'");
     CHECK(member_fault(
               "\"model\": \"A\", \"optimizer\": {\"type\": \"sgd\", \"learning_rate\": 0}") ==
-          "c.json:1:83: /optimizer/learning_rate: found 0, wanted a number above 0");
+          "c.json:1:83: /optimizer/learning_rate: found 0, expected a number above 0");
     CHECK(member_fault("\"model\": \"A\", \"optimizer\": {\"type\": \"adam\", \"learning_rate\": "
                        "1, \"momentum\": 0.5}") ==
           "c.json:1:87: /optimizer/momentum: key 'momentum' goes with type 'sgd', not 'adam'");
-    CHECK(member_fault("\"model\": \"A\", \"optimizer\": {\"type\": \"adma\", \"learning_rate\": "
-                       "1, \"betas\": [0.1]}") ==
-          "config 'c.json' has 2 faults:\n"
-          "c.json:1:59: /optimizer/type: found the string 'adma', wanted 'sgd' or 'adam' (did you "
-          "mean 'adam'?)\n"
-          "c.json:1:96: /optimizer/betas: found an array of 1, wanted an array of 2");
+    CHECK(
+        member_fault("\"model\": \"A\", \"optimizer\": {\"type\": \"adma\", \"learning_rate\": "
+                     "1, \"betas\": [0.1]}") ==
+        "config 'c.json' has 2 faults:\n"
+        "c.json:1:59: /optimizer/type: found the string 'adma', expected 'sgd' or 'adam' (did you "
+        "mean 'adam'?)\n"
+        "c.json:1:96: /optimizer/betas: found an array of 1, expected an array of 2");
     CHECK(member_fault("\"epochs\": 3")
               .ends_with("'training' or 'output' ('epochs' belongs in 'training')"));
     CHECK(member_fault("\"model\": \"A\", \"output\": {\"seed\": 3}")
-              .ends_with("wanted 'weights' or 'plot' ('seed' stands at the top of the config)"));
+              .ends_with("expected 'weights' or 'plot' ('seed' belongs at the top of the config)"));
   }
 
-  TEST_CASE("text that is not JSON is told with its line") {
+  TEST_CASE("text that is not JSON is reported with its line") {
     CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\",]}") ==
           "c.json:2:21: a comma before ']'; JSON allows none after the last entry\n"
           "   \"plugins\": [\"math\",]}\n"
           "                      ^");
-    CHECK(fault("") == "c.json: the text is empty, wanted JSON");
+    CHECK(fault("") == "c.json: the text is empty, expected JSON");
     ConfigOptions options;
     options.max_bytes = 10;
     CHECK(fault("{\"schema_version\": 1}", options) ==
@@ -258,7 +263,7 @@ TEST_SUITE("config") {
     CHECK(fault(text + "]}").ends_with("\n... and 150 more"));
   }
 
-  TEST_CASE("files are read from their folder, and unreadable ones told") {
+  TEST_CASE("files are read from their folder, and unreadable ones reported") {
     const files::path folder =
         files::temp_directory_path() / ("tenon_config_" + std::to_string(getpid()));
     files::create_directories(folder);

@@ -41,7 +41,7 @@ PluginFailure refusal_of_payload(const std::string& payload) {
 }  // namespace
 
 TEST_SUITE("facts reader") {
-  TEST_CASE("samples are handed on as text, whatever is in it") {
+  TEST_CASE("samples are returned as text, whatever is in it") {
     const PluginFacts facts = facts_in(make_elf(
         {plugin_payload(),
          R"j({"op":{"schema":"x.f(Tensor input) -> Tensor","samples":"[{\"input\": 3}]"}})j",
@@ -118,7 +118,7 @@ TEST_SUITE("facts reader") {
     CHECK(refused > 500);
   }
 
-  TEST_CASE("files that are no shared library for this machine are told apart") {
+  TEST_CASE("files that are not a shared library for this machine each have a message") {
     const std::string good = make_elf({plugin_payload()});
     CHECK(contains(refusal("#!/bin/sh\nexit 0\n").problem, "a script"));
     CHECK(contains(refusal("!<arch>\n").problem, "a static library"));
@@ -165,7 +165,7 @@ TEST_SUITE("facts reader") {
                    "wrong length"));
     CHECK(contains(refusal(fact(offsetof(tenon_facts_header, checksum), 1)).problem, "checksum"));
     const PluginFailure format = refusal(fact(offsetof(tenon_facts_header, format), 9));
-    CHECK(format.wanted == "format 1");
+    CHECK(format.expected == "format 1");
     CHECK(format.found == "9");
   }
 
@@ -180,13 +180,13 @@ TEST_SUITE("facts reader") {
     forged = patched(forged, offsetof(Elf64_Ehdr, e_phnum), uint16_t{1000});
     forged.append(reinterpret_cast<const char*>(headers.data()),
                   headers.size() * sizeof(Elf64_Phdr));
-    // Told by the second copy of the fact, or else by the sum of the sizes.
+    // Found by the second copy of the fact, or else by the sum of the sizes.
     refusal(forged);
   }
 
-  TEST_CASE("a library without facts is told from one that a tool took them from") {
+  TEST_CASE("a library without facts differs from one that a tool took them from") {
     CHECK(contains(failure_of([] { read_facts_file(fixture("no_facts")); }).problem,
-                   "no Tenon plugin"));
+                   "not a Tenon plugin"));
     std::string moved = read_file(fixture("plain"));
     Elf64_Ehdr header;
     std::memcpy(&header, moved.data(), sizeof header);
@@ -241,7 +241,7 @@ TEST_SUITE("facts reader") {
     CHECK(contains(failure_of([] { read_facts_file(fixture("bad_json")); }).problem, "not JSON"));
   }
 
-  TEST_CASE("what is no regular readable file is refused at once") {
+  TEST_CASE("what is not a regular readable file is refused at once") {
     const TemporaryFolder folder;
     const auto refused = [&](const std::string& path) {
       PluginFailure failure = failure_of([&] { read_facts_file(path); });

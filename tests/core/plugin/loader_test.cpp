@@ -82,16 +82,16 @@ TEST_SUITE("loader") {
     delete error;
   }
 
-  TEST_CASE("another ABI major is told from the file, naming both and the remedy") {
+  TEST_CASE("another ABI major is read from the file, naming both and the remedy") {
     const PluginFailure failure = refusal("abi_major");
     CHECK(failure.stage == PluginStage::Version);
-    CHECK(failure.wanted == "ABI 1.0");
+    CHECK(failure.expected == "ABI 1.0");
     CHECK(failure.found == "ABI 2.0");
     CHECK(contains(failure.problem, "newer"));
     CHECK(contains(failure.remedy, "update Tenon"));
   }
 
-  TEST_CASE("a newer minor is told from the file with the macro that lowers it") {
+  TEST_CASE("a newer minor is read from the file, naming the macro that lowers it") {
     const PluginFailure failure = refusal("abi_minor");
     CHECK(failure.stage == PluginStage::Version);
     CHECK(failure.found == "ABI 1.99");
@@ -103,7 +103,7 @@ TEST_SUITE("loader") {
     host.change().abi_minor = 3;
     CHECK(!judge_abi(host.table(), "x", "/x.so", 1, 0));
     CHECK(!judge_abi(host.table(), "x", "/x.so", 1, 3));
-    CHECK(judge_abi(host.table(), "x", "/x.so", 1, 4)->wanted == "ABI 1.0 to 1.3");
+    CHECK(judge_abi(host.table(), "x", "/x.so", 1, 4)->expected == "ABI 1.0 to 1.3");
     CHECK(contains(judge_abi(host.table(), "x", "/x.so", 0, 9)->problem, "older"));
   }
 
@@ -112,7 +112,7 @@ TEST_SUITE("loader") {
     const PluginFailure from_file = refusal("abi_minor");
     CHECK(failure.stage == from_file.stage);
     CHECK(failure.problem == from_file.problem);
-    CHECK(failure.wanted == from_file.wanted);
+    CHECK(failure.expected == from_file.expected);
     CHECK(failure.found == from_file.found);
     CHECK(failure.remedy == from_file.remedy);
     CHECK(contains(refusal("small_table").problem, "too small"));
@@ -152,7 +152,8 @@ TEST_SUITE("loader") {
     CHECK(contains(borrowed.found, "plain.so"));
   }
 
-  TEST_CASE("an entry or init that refuses is told with the plugin's own message as the cause") {
+  TEST_CASE(
+      "an entry or init that refuses is reported with the plugin's own message as the cause") {
     const PluginFailure entry = refusal("entry_fails");
     CHECK(entry.stage == PluginStage::Init);
     CHECK(contains(entry.problem, "its entry failed: this machine has no licence dongle"));
@@ -192,12 +193,12 @@ TEST_SUITE("loader") {
         "undeclared.changed (schema 'undeclared.changed(Tensor input) -> Tensor' declared, "
         "'undeclared.changed(Tensor input, int dim) -> Tensor' registered)"));
     CHECK(contains(refusal("other_id").problem, "another id"));
-    CHECK(refusal("other_id").wanted == "'other_id'");
+    CHECK(refusal("other_id").expected == "'other_id'");
     CHECK(refusal("other_id").found == "'renamed'");
     CHECK(contains(refusal("bad_descriptor").problem, "neither run nor elementwise"));
   }
 
-  TEST_CASE("it is told whether code of the plugin may have run") {
+  TEST_CASE("the loader reports whether code of the plugin may have run") {
     const FakeHost host;
     const auto opened = [&](const std::string& name) {
       bool result = false;

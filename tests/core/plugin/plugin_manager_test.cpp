@@ -1,4 +1,4 @@
-// Lazy loading, states, rivals, policies and threads.
+// Lazy loading, states, conflicts, policies and threads.
 #include "core/plugin/plugin_manager.hpp"
 
 #include <thread>
@@ -143,7 +143,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.registrar.commits == 2);
   }
 
-  TEST_CASE("plugins whose inits need each other are told so, from one thread or from two") {
+  TEST_CASE("plugins whose inits need each other get an error, from one thread or from two") {
     for (int round = 0; round < 10; ++round) {
       World world;
       world.folder.add("needs_left");
@@ -167,7 +167,7 @@ TEST_SUITE("plugin manager") {
     }
   }
 
-  TEST_CASE("a load that fails is told each time, listed, and registers nothing") {
+  TEST_CASE("a load that fails is reported each time, listed, and registers nothing") {
     World world;
     world.folder.add("init_fails");
     for (int i = 0; i < 2; ++i) {
@@ -212,7 +212,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.registrar.names.empty());
   }
 
-  TEST_CASE("a plugin that is not found is told with all places that were looked at") {
+  TEST_CASE("a plugin that is not found is reported with all places that were searched") {
     World world;
     world.folder.add("plain");
     const PluginFailure failure =
@@ -293,7 +293,7 @@ TEST_SUITE("plugin manager") {
     CHECK(FakeHost::lines() == std::vector<std::string>{"slow: init", "slow: shutdown"});
   }
 
-  TEST_CASE("rivals: an op with two providers is an error that names both, in any order") {
+  TEST_CASE("conflicts: an op with two providers is an error that names both, in any order") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
@@ -311,7 +311,7 @@ TEST_SUITE("plugin manager") {
     CHECK(providers[1].standing == ProviderStanding::Contested);
   }
 
-  TEST_CASE("rivals: a plugin that is asked for by name outranks one that lies in a folder") {
+  TEST_CASE("conflicts: a plugin that is asked for by name outranks one that is in a folder") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
@@ -329,7 +329,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.state("plain") == PluginState::Indexed);
   }
 
-  TEST_CASE("rivals: being named does not rank what gives a name another meaning") {
+  TEST_CASE("conflicts: being named does not rank what gives a name another meaning") {
     World world;
     world.folder.add("plain");
     const PluginFailure failure = failure_of([&] { world.manager->load(fixture("other_schema")); });
@@ -349,7 +349,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.has("other_schema:plain.add_one"));
   }
 
-  TEST_CASE("rivals: one that comes late cannot replace what is registered") {
+  TEST_CASE("conflicts: one that comes late cannot replace what is registered") {
     World world;
     world.folder.add("plain");
     CHECK(world.manager->ensure_op("plain.add_one"));
@@ -358,7 +358,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.registrar.names == std::set<std::string>{"plain:plain.add_one"});
   }
 
-  TEST_CASE("rivals: being asked for later gives a loaded plugin what was contested") {
+  TEST_CASE("conflicts: being asked for later gives a loaded plugin what was contested") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
@@ -369,7 +369,7 @@ TEST_SUITE("plugin manager") {
     CHECK(world.registrar.commits == 2);
   }
 
-  TEST_CASE("policy: prefer decides between rivals, disable removes one") {
+  TEST_CASE("policy: prefer decides a conflict, disable removes a provider") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
@@ -417,7 +417,8 @@ TEST_SUITE("plugin manager") {
     }
   }
 
-  TEST_CASE("F-303 F-304 every conflict is told at once, with both providers and what differs") {
+  TEST_CASE(
+      "F-303 F-304 every conflict is reported at once, with both providers and what differs") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
@@ -477,7 +478,7 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(refused(rules({}, {{"plain.*", "slow"}})), "of plugin 'slow'"));
   }
 
-  TEST_CASE("policy: an op that is disabled everywhere is told so") {
+  TEST_CASE("policy: the error for an op that is disabled everywhere says so") {
     World world;
     world.folder.add("plain");
     world.manager->apply(rules({}, {{"plain.add_one", ""}}));
@@ -596,21 +597,21 @@ TEST_SUITE("plugin manager") {
     CHECK_THROWS_AS(second.manager->ensure_op("plain.add_one"), Error);
   }
 
-  TEST_CASE("policy: wanted and found version and hash are named") {
+  TEST_CASE("policy: expected and found version and hash are named") {
     World world;
     const std::string path = world.folder.add("plain");
     const PluginFailure version = failure_of([&] {
       world.manager->apply(policy_with({"plain", LoadMode::Lazy, ">=2", "", {}}));
     });
     CHECK(version.stage == PluginStage::Version);
-    CHECK(version.wanted == "version >=2");
+    CHECK(version.expected == "version >=2");
     CHECK(version.found == "1.2.0");
     CHECK(version.asked_by == "config 'test.json'");
     const PluginFailure hash = failure_of([&] {
       world.manager->apply(policy_with({"plain", LoadMode::Lazy, "", std::string(64, 'a'), {}}));
     });
     CHECK(hash.stage == PluginStage::Read);
-    CHECK(hash.wanted == "sha256 " + std::string(64, 'a'));
+    CHECK(hash.expected == "sha256 " + std::string(64, 'a'));
     CHECK(hash.found == "sha256 " + sha256_file(path));
     // Nothing of the refused policies stays.
     CHECK(world.state("plain") == PluginState::Indexed);
@@ -630,12 +631,12 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(failure.problem, "pins"));
   }
 
-  TEST_CASE("policy: all faults are told at once, and then nothing has changed") {
+  TEST_CASE("policy: all faults are reported at once, and then nothing has changed") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.folder.add("abi_major");
-    PluginPolicy policy = rules({{"*", "nobody"}}, {});
+    PluginPolicy policy = rules({{"*", "unknown"}}, {});
     policy.plugins = {{"plain", LoadMode::Eager, "", "", {}},
                       {"duplicate", LoadMode::Eager, "", "", {}},
                       {"missing", LoadMode::Lazy, "", "", {}},
@@ -650,7 +651,7 @@ TEST_SUITE("plugin manager") {
     CHECK(failures[2].plugin == "missing");
     CHECK(failures[3].path == "/no/such/file.so");
     CHECK(failures[4].stage == PluginStage::Version);
-    CHECK(failures[5].plugin == "nobody");
+    CHECK(failures[5].plugin == "unknown");
     const std::string message = message_of([&] { world.manager->apply(policy); });
     for (const PluginFailure& failure : failures) CHECK(contains(message, failure.text()));
     CHECK(world.registrar.names.empty());

@@ -30,7 +30,7 @@ TEST_SUITE("version range") {
     CHECK(parse_version("1.2.3+build.5") == parse_version("1.2.3"));
   }
 
-  TEST_CASE("what is no version is refused") {
+  TEST_CASE("what is not a version is refused") {
     for (const char* text : {"", "1", "1.2", "1.2.3.4", "v1.2.3", "1.2.x", "1.2.3-", "1.2.3+",
                              "1.2.3-a b", "99999999999999999999.0.0", "-1.0.0"}) {
       CAPTURE(text);
@@ -62,7 +62,7 @@ TEST_SUITE("version range") {
     CHECK(contains("<=1.0.0", "1.0.0"));
   }
 
-  TEST_CASE("what is no range is refused with the part that is wrong") {
+  TEST_CASE("what is not a range is refused with the part that is wrong") {
     for (const char* text : {"one", ">=", "1.2,", ">=1.2 <2", "~1.2", "1.2.3.4"}) {
       CAPTURE(text);
       CHECK_THROWS_AS(VersionRange{text}, Error);

@@ -96,7 +96,7 @@ std::string save_fault(const std::vector<NamedTensor>& tensors, const FileMetada
   return "";
 }
 
-// What loading adds to the peak of memory, measured in a process of its own; LONG_MAX where the
+// What loading adds to the peak of memory, measured in a separate process; LONG_MAX where the
 // file is not loaded, or not refused, as expected.
 long kilobytes_to_load(const File& file, bool sound) {
   int ends[2];
@@ -114,7 +114,7 @@ long kilobytes_to_load(const File& file, bool sound) {
     rusage after{};
     getrusage(RUSAGE_SELF, &after);
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    long kilobytes = 0;  // sanitizers keep memory of their own
+    long kilobytes = 0;  // sanitizers use more memory
 #else
     long kilobytes = after.ru_maxrss - before.ru_maxrss;
 #endif
@@ -311,7 +311,7 @@ TEST_SUITE("tensor file") {
     getrusage(RUSAGE_SELF, &usage);
     CHECK(usage.ru_maxrss < int64_t{4} << 20);  // in KiB
 
-    // Gaps and ranges that run backwards are no better.
+    // Gaps and ranges that run backwards are refused, too.
     CHECK(
         begins(file.write(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx"))
                    .fault(),

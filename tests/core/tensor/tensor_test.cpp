@@ -108,7 +108,7 @@ TEST_SUITE("tensor") {
   TEST_CASE("views outside of the storage are refused") {
     const TensorRef base = make_empty(TENON_F32, Values{3, 4});
     CHECK(fault([&] { make_alias(*base, Values{13}, Values{1}, 0); }) ==
-          "a view of shape [13], strides [1] and offset 0 lies outside of its storage of 12 "
+          "a view of shape [13], strides [1] and offset 0 is outside of its storage of 12 "
           "elements");
     CHECK(fault([&] { make_alias(*base, Values{4}, Values{1}, 9); }) != "");
     CHECK(fault([&] { make_alias(*base, Values{4}, Values{-1}, 2); }) != "");

@@ -122,7 +122,7 @@ TEST_SUITE("text form of tensors") {
     CHECK(tensor_text(make_shape_only(*make_empty(TENON_F32, {})).get()) == "tensor(..., size=())");
   }
 
-  TEST_CASE("lines end before 80 characters, and go on under the first element") {
+  TEST_CASE("lines end before 80 characters, and continue under the first element") {
     CHECK(tensor_text(counting<float>({30}).get()) ==
           "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n"
           "        14., 15., 16., 17., 18., 19., 20., 21., 22., 23., 24., 25., 26., 27.,\n"

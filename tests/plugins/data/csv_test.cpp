@@ -72,7 +72,7 @@ TEST_SUITE("data") {
     CHECK(refused("1,2\n\n3,4\n") == "csv_test.csv:2: the line is blank, with rows behind it");
     CHECK(refused("1,2\n3,1e39\n") == "csv_test.csv:2:3: '1e39' is beyond the range of f32");
     CHECK(refused("1,2\n3,1e999\n") == "csv_test.csv:2:3: '1e999' is beyond the range of f32");
-    CHECK(refused("1,2\n3 4,5\n") == "csv_test.csv:2:3: '4' stands behind a number");
+    CHECK(refused("1,2\n3 4,5\n") == "csv_test.csv:2:3: '4' follows a number");
     CHECK(refused("1,2\n3,\"4\n") == "csv_test.csv:2:4: '4' is not a number");
     CHECK(refused("1,2\n3,4x\n") == "csv_test.csv:2:3: '4x' is not a number");
     CHECK(refused("1,2\n3,0x10\n") == "csv_test.csv:2:3: '0x10' is not a number");

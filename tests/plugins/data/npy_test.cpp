@@ -106,7 +106,7 @@ TEST_SUITE("data") {
     CHECK(refused(file_of(header("<f4", "(99999999999999999999,)"), four)) ==
           "npy_test.npy: a size in the shape is too large");
     CHECK(refused(file_of(header("<f4", "(1,)"), four + "more")) ==
-          "npy_test.npy: 4 bytes lie behind the data of shape [1]");
+          "npy_test.npy: 4 bytes follow the data of shape [1]");
     CHECK(refused(file_of(header("<c16", "(1,)"), four)) ==
           "npy_test.npy: dtype 'c16' is not read; b1, u1, i1, i2, i4, i8, f4 and f8 are");
     CHECK(refused(file_of(header(">f4", "(1,)"), four)) ==
@@ -123,9 +123,9 @@ TEST_SUITE("data") {
     CHECK(refused(file_of("{'evil': 1}", four)) ==
           "npy_test.npy: the header has an unknown key 'evil'");
     CHECK(refused(file_of("{'shape': (1,), 'fortran_order': 1}", four)) ==
-          "npy_test.npy: the header is broken at byte 33: True or False is wanted, found '1}'");
+          "npy_test.npy: the header is broken at byte 33: expected True or False, found '1}'");
     CHECK(refused(file_of("{'shape': (-1,)}", four)) ==
-          "npy_test.npy: the header is broken at byte 11: a size is wanted, found '-1,)}'");
+          "npy_test.npy: the header is broken at byte 11: expected a size, found '-1,)}'");
     CHECK_THROWS_AS(read(file_of(header("<f4", "(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)"), four)),
                     tenon::ValueError);
     CHECK_THROWS_AS(read(file_of(header("<f4", "(2,)"), four)), tenon::IOError);

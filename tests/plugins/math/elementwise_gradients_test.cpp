@@ -126,7 +126,7 @@ std::vector<Case> cases() {
                   [mask](List in) { return tenon::relu_backward(in[0], mask.to(tenon::f64)); },
                   {leaf({2, 3})}});
 
-  // In-place ops change a copy whose history goes on to the input.
+  // In-place ops change a copy whose history leads to the input.
   list.push_back({"add_",
                   [](List in) { return in[0].clone().add_(in[1], 0.5); },
                   {leaf({2, 3}), leaf({3}, 2)}});

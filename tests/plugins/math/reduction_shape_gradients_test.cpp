@@ -339,7 +339,7 @@ TEST_SUITE("math reduction and shape gradients") {
     CHECK(y.grad().dtype() == tenon::f32);
   }
 
-  TEST_CASE("ops that return their input keep it a tensor of its own in the graph") {
+  TEST_CASE("ops that return their input return another tensor in the graph") {
     const Tensor x = leaf({3});
     const Tensor same = x.contiguous();
     CHECK(same.requires_grad());

@@ -276,7 +276,7 @@ TEST_SUITE("math reductions") {
     const Tensor strided = zeros({3, 2}).select(1, 0);
     mean(input, {0}, false, DType::none, strided);
     CHECK(strided.to_vector<float>() == input.mean({0}).to_vector<float>());
-    // The result may lie in the input itself.
+    // The result may be in the input itself.
     const Tensor both = numbers({3, 3}, f32);
     const std::vector<float> expected = both.sum({0}).to_vector<float>();
     sum(both, {0}, false, DType::none, both.select(0, 1));

@@ -39,7 +39,7 @@ TEST_SUITE("math shape") {
     const Tensor copied = turned.reshape({2, 12});
     CHECK_FALSE(shares(copied, input));
     CHECK(values(copied) == values(turned));
-    // Dimensions that lie together may be split and joined, whatever lies between.
+    // Adjacent dimensions may be split and joined, whatever is between.
     const Tensor part = counted({4, 6, 5}).slice(1, 0, 3);
     CHECK(shares(part.reshape({2, 2, 3, 5}), part));
     CHECK(shares(part.reshape({4, 15}), part));
@@ -368,7 +368,7 @@ TEST_SUITE("math shape") {
         IndexError);
     CHECK_THROWS_WITH_AS(
         input.gather(1, tensor({{0}, {0}, {0}, {0}})),
-        doctest::Contains("gather(): the index has shape [4, 1], which does not lie within input "
+        doctest::Contains("gather(): the index has shape [4, 1], which does not fit within input "
                           "of shape [3, 4] outside of dimension 1"),
         ValueError);
     CHECK_THROWS_AS(input.gather(1, tensor({0})), ValueError);
@@ -393,8 +393,9 @@ TEST_SUITE("math shape") {
                          doctest::Contains("source has shape [2, 2], but input of shape [3, 2] and "
                                            "1 indices along dimension 0 take [1, 2]"),
                          ValueError);
-    CHECK_THROWS_WITH_AS(input.index_add(0, tensor({1}), ones({1, 2}, f64)),
-                         doctest::Contains("'input' is f32 but 'source' is f64; convert one with to()"), TypeError);
+    CHECK_THROWS_WITH_AS(
+        input.index_add(0, tensor({1}), ones({1, 2}, f64)),
+        doctest::Contains("'input' is f32 but 'source' is f64; convert one with to()"), TypeError);
 
     CHECK(values(scatter_add(input, 0, tensor({{0, 2}, {0, 1}}), counted({2, 2}))) ==
           Floats{3, 1, 1, 4, 1, 2});
@@ -405,7 +406,7 @@ TEST_SUITE("math shape") {
         doctest::Contains("scatter_add(): index 3 is out of range for dimension 0 with size 3"),
         IndexError);
     CHECK_THROWS_WITH_AS(scatter_add(input, 0, tensor({{0, 0}}), ones({1, 1})),
-                         doctest::Contains("does not lie within src of shape [1, 1]"), ValueError);
+                         doctest::Contains("does not fit within src of shape [1, 1]"), ValueError);
     const Tensor many =
         zeros({7, 1000}).index_add(0, arange(5000).remainder(7), ones({5000, 1000}));
     CHECK(many.sum().item() == 5e6);

@@ -5,7 +5,7 @@ using namespace compare;
 using tenon::nn::functional::layer_norm;
 
 TEST_SUITE("nn") {
-  TEST_CASE("layer_norm brings rows to mean 0 and variance 1, then scales and shifts") {
+  TEST_CASE("layer_norm normalizes rows to mean 0 and variance 1, then scales and shifts") {
     for (const int64_t n : {1, 5, 16, 100, 1024}) {
       for (const DType dtype : {tenon::f32, tenon::f64}) {
         const Tensor x = numbers({6, n}, dtype) * 3 + 10, w = numbers({n}, dtype, 2),

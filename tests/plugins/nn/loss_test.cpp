@@ -160,8 +160,8 @@ TEST_SUITE("nn") {
             functional::nll_loss(x, targets({-1, 0}));
           }) == "nll_loss(): target -1 at position 0 is out of range for 3 classes");
     CHECK(refusal([&] { functional::cross_entropy(x, targets({0})); }) ==
-          "cross_entropy(): 'target' of shape [1] does not fit 'input' of shape [2, 3]: [2] is "
-          "wanted");
+          "cross_entropy(): 'target' of shape [1] does not fit 'input' of shape [2, 3]; "
+          "expected [2]");
     CHECK(refusal([&] { functional::cross_entropy(x, tenon::zeros({2})); }) ==
           "cross_entropy(): class-index targets must be integers, got f32 of shape [2]; convert "
           "them with to(i64)");

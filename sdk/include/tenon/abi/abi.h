@@ -1,4 +1,4 @@
-/* Umbrella over the C boundary. */
+/* Includes the whole C boundary. Each header also compiles alone, as C11 and as C++17. */
 #ifndef TENON_ABI_ABI_H
 #define TENON_ABI_ABI_H
 

@@ -1,10 +1,11 @@
-/* Element types. The codes are frozen; new ones are appended. */
+/* Element types of tensors. The codes are frozen: files and plugins contain them. */
 #ifndef TENON_ABI_DTYPE_H
 #define TENON_ABI_DTYPE_H
 
 #include <stdint.h>
 
-/* X(name, code, bytes, C type, text): text is what config files, listings and messages use. */
+/* X(name, code, bytes, C type, text). `text` is the name in schemas, configs, listings and
+ * messages. A bool is one byte, 0 or 1; any other byte reads as true. New dtypes are appended. */
 #define TENON_DTYPES(X)          \
   X(BOOL, 1, 1, uint8_t, "bool") \
   X(U8, 2, 1, uint8_t, "u8")     \
@@ -16,9 +17,11 @@
   X(F64, 8, 8, double, "f64")
 
 #define TENON_DTYPE_CONSTANT(name, code, bytes, type, text) TENON_##name = code,
+/* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code. */
 enum { TENON_DTYPE_NONE = 0, TENON_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT };
 #undef TENON_DTYPE_CONSTANT
 
+/* One of the codes above. */
 typedef uint8_t tenon_dtype;
 
 #endif

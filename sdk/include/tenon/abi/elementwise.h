@@ -1,4 +1,5 @@
-/* Elementwise kernels as data: inner loops by instruction set and dtype; the host does the rest. */
+/* Elementwise kernels: inner loops by instruction set and dtype. The host does broadcasting,
+ * strides, dtypes and threads. */
 #ifndef TENON_ABI_ELEMENTWISE_H
 #define TENON_ABI_ELEMENTWISE_H
 
@@ -8,21 +9,21 @@
 #include "dtype.h"
 #include "value.h"
 
-/* Instruction sets that a kernel may bring loops for; the host takes the best that the machine has.
- * x86-64: V2 = SSE2 baseline, V3 = AVX2 and FMA, V4 = AVX-512 F, BW, DQ, VL. Elsewhere only
- * BASELINE. */
+/* Instruction sets that a kernel can have loops for; the host uses the best that the machine
+ * supports. x86-64: V2 = SSE2 baseline, V3 = AVX2 and FMA, V4 = AVX-512 F, BW, DQ, VL. Elsewhere
+ * only BASELINE. */
 enum { TENON_ISA_BASELINE = 0, TENON_ISA_V3 = 1, TENON_ISA_V4 = 2, TENON_ISA_COUNT = 3 };
 
-/* Runs over `count` elements. data[0] is the output, data[1...] the inputs; strides are in bytes,
- * in the same order, and may be 0 or negative. An input may be the output itself, never a shifted
- * overlap of it. `parameters` are the call's non-operand arguments in schema order (see
- * tenon_elementwise). [any-thread] Runs concurrently on disjoint ranges; must not call the host;
- * cannot fail. */
+/* Computes `count` elements. data[0] is the output, data[1...] are the inputs; `strides` has their
+ * steps in bytes, which may be 0 or negative. An input may be the output itself, but never overlaps
+ * it in another way. `parameters` are the arguments of the call that are not operands, in schema
+ * order. Everything is borrowed; valid during the call. Any thread, several at the same time on
+ * disjoint ranges. Must not call the host; cannot fail. */
 typedef void(TENON_CALL* tenon_loop)(char* const* data, const int64_t* strides, int64_t count,
                                      const tenon_value* parameters);
 
-/* How the operands' dtypes choose the compute dtype (which selects the loop) and the result dtype.
- */
+/* How the dtypes of the operands decide the compute dtype, which selects the loop, and the dtype of
+ * the result. */
 enum {
   TENON_PROMOTE_COMMON = 0,   /* compute and result: the common dtype of the operands */
   TENON_PROMOTE_FLOAT = 1,    /* the common dtype, integers and bool become f32 */
@@ -30,14 +31,16 @@ enum {
   TENON_PROMOTE_CONDITION = 3 /* the first operand is read as bool; the others as COMMON */
 };
 
-/* Growable: begins with its size. The op's schema says the rest: parameters of type Tensor or
- * Tensor|Scalar are operands, in order; `out` is the output when given; an operand marked (a!) is
- * the output of an in-place op; all others are parameters. Scalar operands become stride-0 inputs.
- */
+/* The kernel of an elementwise op. Growable: begins with its size. Owned by the plugin; valid as
+ * long as it is loaded. The op's schema decides the roles: parameters of type Tensor or
+ * Tensor|Scalar are operands, in order; `out` is the output when it is given; an operand marked
+ * (a!) is the output of an in-place op; all others are parameters of the loop. A scalar operand is
+ * an input of stride 0. */
 typedef struct tenon_elementwise {
   uint32_t size;
-  uint32_t promotion;
-  /* loops[isa * TENON_DTYPE_COUNT + compute dtype]; null: not available for this pair. */
+  uint32_t promotion; /* TENON_PROMOTE_ */
+  /* TENON_ISA_COUNT * TENON_DTYPE_COUNT entries: loops[isa * TENON_DTYPE_COUNT + compute dtype].
+   * Null: there is no loop for this pair. */
   const tenon_loop* loops;
 } tenon_elementwise;
 

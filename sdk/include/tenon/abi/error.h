@@ -1,36 +1,40 @@
-/* Status codes and error objects: how a fallible call says what went wrong. */
+/* Status codes and error objects: how a call reports what failed. */
 #ifndef TENON_ABI_ERROR_H
 #define TENON_ABI_ERROR_H
 
 #include <stdint.h>
 
-/* X(name, code, text, what the caller can do). Codes are frozen; new ones are appended. */
+/* X(name, code, text, remedy). `text` is the kind in messages, `remedy` what the caller can do.
+ * Codes are frozen; new ones are appended. */
 #define TENON_ERROR_KINDS(X)                                                            \
-  X(TYPE, 1, "TypeError", "pass operands or arguments of a type that the op takes")     \
+  X(TYPE, 1, "TypeError", "pass arguments of a type that the op takes")                 \
   X(VALUE, 2, "ValueError", "pass values, shapes or dtypes that fit")                   \
   X(INDEX, 3, "IndexError", "pass an index or dimension inside the range")              \
   X(ARGUMENT, 4, "ArgumentError", "call the function with the arguments it documents")  \
   X(NOT_IMPLEMENTED, 5, "NotImplementedError", "implement the rule, or avoid the call") \
-  X(GRAPH, 6, "GraphError", "build the graph anew, or retain it")                       \
-  X(INPLACE, 7, "InplaceError", "clone before the in-place change, or record it")       \
-  X(GRADCHECK, 8, "GradcheckError", "mend the gradient rule that the report names")     \
-  X(PLUGIN, 9, "PluginError", "mend or replace the plugin file that the message names") \
-  X(CONFIG, 10, "ConfigError", "mend the config at the line and column given")          \
-  X(IO, 11, "IOError", "check the path, its rights and the space left")                 \
+  X(GRAPH, 6, "GraphError", "build the graph again, or retain it")                      \
+  X(INPLACE, 7, "InplaceError", "clone before the in-place change")                     \
+  X(GRADCHECK, 8, "GradcheckError", "fix the gradient rule named in the report")        \
+  X(PLUGIN, 9, "PluginError", "fix or replace the plugin file named in the message")    \
+  X(CONFIG, 10, "ConfigError", "fix the config at the reported line and column")        \
+  X(IO, 11, "IOError", "check the path, its permissions and the free space")            \
   X(MEMORY, 12, "MemoryError", "free memory or ask for less")                           \
   X(RUNTIME, 13, "RuntimeError", "see the message")                                     \
-  X(INTERNAL, 14, "InternalError", "report it: a promise of the runtime was broken")
+  X(INTERNAL, 14, "InternalError", "report it as a bug of the runtime")
 
 #define TENON_ERROR_CONSTANT(name, code, text, remedy) TENON_ERROR_##name = code,
 enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_END };
 #undef TENON_ERROR_CONSTANT
 
-/* TENON_OK, or one of the kinds above. */
+/* What every call that can fail returns: TENON_OK, or one of the kinds above. */
 typedef int32_t tenon_status;
 
-/* An error with kind, message, op, provider and cause. Opaque; owned by whoever holds it.
- * Fallible functions take a `tenon_error** error`: null to ignore the details, else the address of
- * a slot that the callee fills, through the host, with an error that the caller must release. */
+/* An error: kind, message, and where they are known op, provider and cause. Opaque; made and read
+ * through the error_ slots of the host.  A function that can fail takes a `tenon_error** error`. It
+ * may be null: the caller ignores the details. Otherwise it points to a null pointer. A callee that
+ * returns another status than TENON_OK stores an error there, with error_set or error_pass; the
+ * caller then owns it and calls error_release. An error may be read and released on any thread, but
+ * on one at a time. */
 typedef struct tenon_error tenon_error;
 
 #endif

@@ -1,18 +1,18 @@
-/* Plugin facts: what a plugin declares, readable from the file without running it.
+/* Plugin facts: what a plugin declares, readable from the file without running any of its code.
  *
- * Facts are ELF notes in sections named .note.tenon, so that they reach a loaded segment and
- * survive strip, section garbage collection and link-time optimization. A plugin has any number of
- * them, one for the plugin and one for each op, module, type and override, in any order and from
- * any translation unit. Each is:
+ * Facts are ELF notes in sections named .note.tenon, so that they are in a loaded segment and
+ * survive strip, section garbage collection and link-time optimization. A plugin has one for the
+ * plugin and one for each op, module, type and override, in any order and from any translation
+ * unit. Each is:
  *
  *   uint32 name size = 6 | uint32 descriptor size | uint32 type | "Tenon\0" padded to 8 bytes |
- *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) | payload,
- * padded to 4
+ *   uint32 format | uint32 payload length | uint32 checksum (FNV-1a of the payload) |
+ *   payload, padded to 4 bytes
  *
  * The payload is one JSON object in UTF-8:
  *   {"plugin":{"id","version","abi":[major,minor],"sdk","compiler","license"}}
- *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...","flags":n,
- *     "samples":"[{...}]"}}
+ *   {"op":{"schema","doc","differentiable":"none|formula|composite","jvp":"none|rule|...",
+ *     "flags":n,"samples":"[{...}]"}}
  *   {"module":{"schema","doc","samples"}}
  *   {"type":{"name","parent","doc","flags":n,"fallback":n,"metadata":n,"handler":true|false,
  *     "payload":[size,alignment,fingerprint]}}
@@ -23,29 +23,34 @@
 
 #include <stdint.h>
 
+/* Name of the section, and owner, type and format of each note. */
 #define TENON_FACTS_SECTION ".note.tenon"
 #define TENON_FACTS_OWNER "Tenon"
 #define TENON_FACTS_TYPE 0x544e0001u
 #define TENON_FACTS_FORMAT 1u
 
-/* Limits that readers enforce. */
+/* Limits that readers enforce: bytes of one payload, bytes of all facts of a file, number of facts.
+ * */
 #define TENON_FACTS_MAX_PAYLOAD (1u << 16)
 #define TENON_FACTS_MAX_BYTES (1u << 24)
 #define TENON_FACTS_MAX_COUNT 65536u
 
+/* The head of a note; the payload follows. Frozen: files contain it. */
 typedef struct tenon_facts_header {
-  uint32_t name_size;
-  uint32_t descriptor_size;
-  uint32_t type;
-  char owner[8];
-  uint32_t format;
-  uint32_t payload_length;
-  uint32_t checksum; /* FNV-1a 32 of the payload; 0: not given (plain C) */
+  uint32_t name_size;       /* of `owner`, with its NUL: 6 */
+  uint32_t descriptor_size; /* bytes after `owner`, padding included */
+  uint32_t type;            /* TENON_FACTS_TYPE */
+  char owner[8];            /* TENON_FACTS_OWNER */
+  uint32_t format;          /* TENON_FACTS_FORMAT */
+  uint32_t payload_length;  /* without padding */
+  uint32_t checksum;        /* FNV-1a 32 of the payload; 0: not checked, as in plain C */
 } tenon_facts_header;
 
+/* Puts a constant into the section, even where no code uses it. */
 #define TENON_FACTS_PLACE __attribute__((section(TENON_FACTS_SECTION), used, aligned(4)))
 
-/* A fact from a JSON string literal, without the C++ skin: TENON_FACT(name, "{\"op\":{...}}"); */
+/* Defines a fact from a JSON string literal, in C: TENON_FACT(name, "{\"op\":{...}}"); `name` is
+ * any identifier that is unique in the file. */
 #define TENON_FACT(name, json)                                                              \
   static const struct {                                                                     \
     tenon_facts_header header;                                                              \

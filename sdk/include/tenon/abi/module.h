@@ -1,4 +1,4 @@
-/* Modules as plugins describe them: named attributes, a constructor, a forward. */
+/* Modules as plugins describe them: attributes, a constructor, a forward. */
 #ifndef TENON_ABI_MODULE_H
 #define TENON_ABI_MODULE_H
 
@@ -9,33 +9,39 @@
 #include "type.h"
 #include "value.h"
 
-/* Added to what module_walk is asked for: what is shared comes under each of its names. */
+/* A bit of module_walk's `what`: a shared member is listed under each of its names. */
 #define TENON_WALK_DUPLICATES 4
 
-/* Growable: begins with its size. The host owns parameters, buffers, children, attributes, the
- * training flag, saving and loading; the plugin owns `state`. */
+/* A module type. Growable: begins with its size. Owned by the plugin; it and everything it points
+ * to must stay valid as long as the plugin is loaded. Of each instance the host owns attributes,
+ * parameters, buffers, children and the training flag; the plugin owns `state`. Every pointer may
+ * be null, except `schema`, and except `forward` where there is no `tenon_function`. */
 typedef struct tenon_module_descriptor {
   uint32_t size;
   uint32_t flags;
-  const char* schema; /* Linear(int in_features, int out_features, bool bias=True) */
-  const char* doc;
-  void* self;
-  /* Registers parameters, buffers and children on `module` through the module_ slots. `attributes`
-   * has one value for each schema parameter, borrowed. *state is handed to forward and destroy; may
-   * stay null. [any-thread, once per instance] */
+  const char* schema; /* "Linear(int in_features, int out_features, bool bias=True)" */
+  const char* doc;    /* one or two plain sentences, for listings */
+  void* self;         /* first argument of every function; owned by the plugin */
+  /* Registers parameters, buffers and children on `module` with the module_register_ slots.
+   * `attributes` has one value for each parameter of the schema; borrowed, valid as long as the
+   * module. *state becomes the `state` of the other functions; it may stay null. Any thread, once
+   * for each instance. */
   tenon_status(TENON_CALL* create)(void* self, tenon_module* module, const tenon_value* attributes,
                                    void** state, tenon_error** error);
-  /* Computes one result from `count` inputs; recorded through the ops that it calls. [any-thread]
-   */
+  /* Computes one result from `count` inputs, which are borrowed, valid during the call. `result`
+   * receives an owned value. Its gradient comes from the ops that it calls. Any thread, several at
+   * the same time. */
   tenon_status(TENON_CALL* forward)(void* self, void* state, tenon_module* module,
                                     const tenon_value* inputs, int64_t count, tenon_value* result,
                                     tenon_error** error);
-  void(TENON_CALL* destroy)(void* self, void* state); /* null when there is no state */
-  /* Null: the printed form lists the attributes as name=value. Else gives a string. */
+  /* Frees `state`, once for each instance whose `state` is not null. Any thread. */
+  void(TENON_CALL* destroy)(void* self, void* state);
+  /* The text between the parentheses of the printed form, as a string value; owned. Null: the
+   * attributes as name=value. Any thread. */
   tenon_status(TENON_CALL* extra_repr)(void* self, void* state, tenon_module* module,
                                        tenon_value* text, tenon_error** error);
-  /* A module that has it can be entered as a mode (mode_enter_module), and needs no forward: asked
-   * for every op as handlers of modes are. [the thread that entered it] */
+  /* The handler of a mode: mode_enter_module enters an instance, and every op of that thread is
+   * passed to this function; see tenon_handler_function. Called on the thread that entered it. */
   tenon_status(TENON_CALL* tenon_function)(void* self, void* state, tenon_module* module,
                                            const tenon_call* call, tenon_value* results,
                                            tenon_error** error);

@@ -1,4 +1,4 @@
-/* The plugin: its single exported entry symbol and the table that the entry fills. */
+/* The plugin: its only exported symbol, the entry, and the table that the entry returns. */
 #ifndef TENON_ABI_PLUGIN_H
 #define TENON_ABI_PLUGIN_H
 
@@ -23,9 +23,11 @@ typedef struct tenon_plugin {
   int64_t op_count;
   const tenon_module_descriptor* const* modules;
   int64_t module_count;
-  /* Both may be null. init is called once, before anything of the plugin is visible; `options` is
-   * the config's object for this plugin, or null. shutdown is called before unloading. [load] */
+  /* Called once, before anything of the plugin is visible; a failure refuses the plugin. `options`
+   * is the object of the config for this plugin; borrowed, valid during the call; may be null. May
+   * be null. Loading thread only. */
   tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
+  /* Called once, when the process ends or loading fails after init. May be null. Any thread. */
   void(TENON_CALL* shutdown)(void);
   const tenon_type_descriptor* const* types; /* in any order */
   int64_t type_count;
@@ -33,10 +35,11 @@ typedef struct tenon_plugin {
   int64_t override_count;
 } tenon_plugin;
 
+/* Name of the entry. */
 #define TENON_PLUGIN_ENTRY "tenon_plugin_entry"
 
-/* The only symbol that a plugin exports. Keeps `host` (it outlives the plugin) and points *plugin
- * at its table. [load] */
+/* The entry: keeps `host`, which is valid for the life of the process, and points *plugin at the
+ * plugin's table, which the plugin owns. Called once, before init. Loading thread only. */
 typedef tenon_status(TENON_CALL* tenon_plugin_entry_function)(const tenon_host* host,
                                                               const tenon_plugin** plugin,
                                                               tenon_error** error);

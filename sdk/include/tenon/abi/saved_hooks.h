@@ -1,4 +1,4 @@
-/* Hooks that decide how saved tensors are kept: packed once when saved, unpacked at each use. */
+/* Hooks on saved tensors: a tensor is packed once when it is saved, and unpacked at each use. */
 #ifndef TENON_ABI_SAVED_HOOKS_H
 #define TENON_ABI_SAVED_HOOKS_H
 
@@ -8,19 +8,26 @@
 #include "error.h"
 #include "tensor.h"
 
-/* Growable. Functions may be called from any thread, as long as a graph holds something packed. */
+/* The functions of one scope, see saved_hooks_push. Growable: begins with its size. The host copies
+ * the struct. `state` stays the plugin's until `destroy` is called: after the scope was closed and
+ * everything packed was dropped. `destroy` may be null, the others must not be. Any thread, several
+ * at the same time. */
 typedef struct tenon_saved_hooks {
   uint32_t size;
   uint32_t flags; /* 0 */
-  void* state;
-  /* `tensor` has no history and must not be changed; retain it to keep it. */
+  void* state;    /* first argument of every function */
+  /* Stores something in *packed from which the tensor can be made again. `tensor` has no history
+   * and must not be changed. Borrowed; valid during the call: retain it to keep it. */
   tenon_status(TENON_CALL* pack)(void* state, tenon_tensor* tensor, void** packed,
                                  tenon_error** error);
-  /* Gives a tensor of the shape and dtype that was packed. */
+  /* Makes a tensor of the shape and dtype that were packed. New reference. Called once for each
+   * use; `packed` stays valid. */
   tenon_status(TENON_CALL* unpack)(void* state, void* packed, tenon_tensor** tensor,
                                    tenon_error** error);
-  void(TENON_CALL* drop)(void* state, void* packed); /* once for everything packed */
-  void(TENON_CALL* destroy)(void* state); /* once, when the scope and all packed is gone */
+  /* Frees `packed`. Called once for each. */
+  void(TENON_CALL* drop)(void* state, void* packed);
+  /* Frees `state`. Called once. */
+  void(TENON_CALL* destroy)(void* state);
 } tenon_saved_hooks;
 
 #endif

@@ -10,145 +10,158 @@
 #include "tensor.h"
 #include "value.h"
 
-/* One call as handlers, overrides and modes see it. Host-owned, valid during the callback, on its
- * thread. Growable: begins with its size. */
+/* One call as handlers, overrides and modes see it. Growable: begins with its size. Owned by the
+ * host; it and everything it points to is borrowed, valid during the callback, on its thread. */
 typedef struct tenon_call {
   uint32_t size;
-  uint32_t type; /* whose turn it is; 0 in a mode */
+  uint32_t type; /* the type whose handler or override runs; 0 in a mode */
   const tenon_op* op;
   const uint32_t* types; /* the distinct types that are asked, in the order of asking */
   int64_t type_count;
-  /* One value for each parameter, defaults filled in: of the op's schema for handlers and modes, of
-   * its own signature for an override. */
+  /* One value for each parameter, converted, defaults filled in: of the op's schema for handlers
+   * and modes, of the override's schema for an override. */
   const tenon_value* arguments;
   int64_t argument_count;
-  /* The same as the caller wrote it, before conversions: `positional`, so many values by position,
-   * then those by name, a value that equals its default too. For handlers and modes. */
+  /* The same as the caller wrote it, before conversions, for handlers and modes: values by position
+   * in `positional`, then values by name, also where one equals its default. */
   int64_t positional_count;
   const tenon_string* keywords;
   const tenon_value* keyword_values;
   int64_t keyword_count;
-  const tenon_value* positional; /* null for an override */
+  const tenon_value* positional; /* may be null: in an override */
 } tenon_call;
 
-/* What calls of a thread pass over, see dispatch_disable of the host. */
+/* What calls of a thread skip, see dispatch_disable of the host. */
 enum {
-  TENON_DISABLE_TYPES = 1 << 0, /* operands' types: subclasses of Tensor are plain tensors */
+  TENON_DISABLE_TYPES = 1 << 0, /* types of operands: subclasses of Tensor count as Tensor */
   TENON_DISABLE_MODES = 1 << 1  /* modes above autograd */
 };
 
-/* Answers a call: fills as many results as the op has (values of any kind), or puts
- * TENON_VALUE_NOT_IMPLEMENTED into the first to decline. [any-thread] */
+/* Handles a call: fills one entry of `results` for each result of the op with an owned value of any
+ * kind, or declines by setting the first to TENON_VALUE_NOT_IMPLEMENTED. `self` is the
+ * descriptor's, or the one that mode_enter got. Any thread. */
 typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon_call* call,
                                                          tenon_value* results, tenon_error** error);
 
-/* An override that is registered. Lives as long as the process. */
+/* A registered override. Valid for the life of the process. Any thread. */
 typedef struct tenon_override tenon_override;
 
-/* A mode, and a trace, that was entered. */
+/* An entered mode and an entered trace, valid until they are left. Calling thread only. */
 typedef struct tenon_mode tenon_mode;
 typedef struct tenon_trace tenon_trace;
 
-/* What happens when everybody has declined. */
+/* What the host does with operands of a type when all overrides and handlers have declined. */
 enum {
-  TENON_FALLBACK_INHERIT = 0, /* the parent's; decline where there is none */
-  TENON_FALLBACK_DECLINE = 1,
-  TENON_FALLBACK_TO_TENSOR = 2,    /* operands of the type are converted, the op is called anew */
-  TENON_FALLBACK_UNWRAP_REWRAP = 3 /* the same, and tensor results are made the type again */
+  TENON_FALLBACK_INHERIT = 0,      /* that of the parent; DECLINE when there is no parent */
+  TENON_FALLBACK_DECLINE = 1,      /* TypeError */
+  TENON_FALLBACK_TO_TENSOR = 2,    /* converts the operands with to_tensor, calls the op again */
+  TENON_FALLBACK_UNWRAP_REWRAP = 3 /* also converts tensor results back with from_tensor */
 };
 
-/* What results made by the default handler carry of their operands' payload. */
+/* The payload of a result that the default handler or UNWRAP_REWRAP makes. */
 enum {
-  TENON_METADATA_KEEP = 0, /* that of the first operand that has one */
-  TENON_METADATA_DROP = 1, /* none */
-  TENON_METADATA_MERGE = 2 /* what the type's merge function makes */
+  TENON_METADATA_KEEP = 0, /* the payload of the first operand that has one */
+  TENON_METADATA_DROP = 1, /* a default payload, see merge */
+  TENON_METADATA_MERGE = 2 /* made by the type's merge function */
 };
 
+/* Flags of a type. */
 enum {
-  TENON_TYPE_PARTIAL = 1 << 0,      /* covers some ops on purpose: no warning */
-  TENON_TYPE_NEVER_OPERAND = 1 << 1 /* no op takes it */
+  TENON_TYPE_PARTIAL = 1 << 0,      /* handles some ops on purpose: no warning about the others */
+  TENON_TYPE_NEVER_OPERAND = 1 << 1 /* no op accepts an operand of it */
 };
 
-/* Growable: begins with its size; lives as long as the plugin is loaded. Functions may be null
- * where a comment says so. A payload is memory that belongs to the tensor and is shared by what is
- * derived from it: constructed by the plugin, destroyed once, by any thread. */
+/* A tensor type. Growable: begins with its size; fields past `size` read as zero. Owned by the
+ * plugin; it and everything it points to must stay valid as long as the plugin is loaded.
+ *
+ * A payload is an object's own data: zeroed memory of the host, in which the plugin constructs a
+ * struct, and which the objects that share it keep alive.
+ *
+ * Every pointer except `name` may be null. Any thread may call the functions, several at the same
+ * time. Their tensors and payloads are borrowed, valid during the call. */
 typedef struct tenon_type_descriptor {
   uint32_t size;
-  uint32_t flags;
+  uint32_t flags; /* TENON_TYPE_ bits */
   const char* name;
-  const char* parent; /* null: unrelated to Tensor; "Tensor", or another type */
-  const char* doc;
-  uint32_t fallback;
-  uint32_t metadata;
-  int64_t payload_size; /* 0: none */
-  void* self;           /* handed to every function */
-  /* Asked for every op. Null: children of Tensor run the op and make results their own type, others
-   * have overrides and fallback only. */
+  const char* parent;   /* "Tensor" or another type that it derives from; null: derives from none */
+  const char* doc;      /* one or two plain sentences, for listings */
+  uint32_t fallback;    /* TENON_FALLBACK_ */
+  uint32_t metadata;    /* TENON_METADATA_ */
+  int64_t payload_size; /* in bytes; 0: objects have no payload */
+  void* self;           /* first argument of every function; owned by the plugin */
+  /* Called for every op that no override handles. Null: for a subclass of Tensor the default
+   * handler, which runs the op and makes results the type; other types have overrides and a
+   * fallback only. */
   tenon_handler_function handler;
-  void(TENON_CALL* destroy)(void* payload); /* null: nothing to do */
-  /* Makes the payload of a result from the operands of this type, in order. */
+  /* Destroys a payload, once; the host frees its memory. */
+  void(TENON_CALL* destroy)(void* payload);
+  /* Constructs the payload of a result from the operands of this type, in order; a default payload
+   * when `count` is 0. Null: there is no default payload, and MERGE gives none. */
   tenon_status(TENON_CALL* merge)(void* self, tenon_tensor* const* operands, int64_t count,
                                   void* payload, tenon_error** error);
-  /* The text form, given as a string. Null: the parent's, or the host's own. */
+  /* The printed form, as a string value; owned. Null: the parent's, or the host's. */
   tenon_status(TENON_CALL* text)(void* self, tenon_tensor* tensor, tenon_value* text,
                                  tenon_error** error);
-  /* A plain tensor from one of the type, given. Null for children of Tensor: the same data. */
+  /* Converts to a plain Tensor. New reference. Null for a subclass of Tensor: the same data. */
   tenon_status(TENON_CALL* to_tensor)(void* self, tenon_tensor* tensor, tenon_tensor** result,
                                       tenon_error** error);
-  /* One of the type from a plain tensor, given; `like` is the operand that it shall resemble, or
-   * null. Null for children of Tensor: the metadata rule. */
+  /* Makes an object of the type from a plain Tensor. `like` is an operand whose payload it should
+   * resemble; may be null. New reference. Null for a subclass of Tensor: see `metadata`. */
   tenon_status(TENON_CALL* from_tensor)(void* self, tenon_tensor* plain, tenon_tensor* like,
                                         tenon_tensor** result, tenon_error** error);
-  /* What a gradient, of the shape of its tensor and of any type, is for a tensor of this type:
-   * given, in the type's own structure. Null: the parent's, or gradients stay what they are. */
+  /* Projects a gradient, which has the shape of its tensor and any type, onto the structure of this
+   * type. New reference. Null: the parent's, or gradients stay as they are. */
   tenon_status(TENON_CALL* project_gradient)(void* self, tenon_tensor* gradient,
                                              tenon_tensor** result, tenon_error** error);
-  /* The tensors that a payload holds, by name. A type unrelated to Tensor that has one needs no
-   * conversions: to_tensor is that tensor, from_tensor a copy of `like` with another in its place.
-   */
+  /* Names of the tensors in a payload. A type with a single one that does not derive from Tensor
+   * needs no conversions: to_tensor is that one, from_tensor a copy of `like` with it replaced. */
   const char* const* components;
   int64_t component_count;
-  /* Where a payload keeps one of them. */
+  /* Address of one of them in a payload. */
   tenon_tensor**(TENON_CALL* component)(void* payload, int64_t index);
-  /* Constructs a payload like another. */
+  /* Constructs in `copy` a payload like `payload`. */
   tenon_status(TENON_CALL* copy)(void* self, const void* payload, void* copy, tenon_error** error);
-  /* What other binaries that use the type must agree on; 0: not known. */
+  /* What other binaries that read the payload must agree on, see tenon_payload_layout; 0: not
+   * known. */
   int64_t payload_alignment;
   uint32_t payload_fingerprint;
   uint32_t reserved;
-  /* What of a payload is not in its components, as text for a file, given as a string; and a
-   * payload from such a text, its components null. Both null: there is nothing else. */
+  /* Writes the part of a payload that is not in its components as text for a file, as a string
+   * value; owned. Null, like `restore`: a payload has no other part. */
   tenon_status(TENON_CALL* attributes)(void* self, const void* payload, tenon_value* text,
                                        tenon_error** error);
+  /* Constructs a payload from such a text, its components null. */
   tenon_status(TENON_CALL* restore)(void* self, const char* text, int64_t length, void* payload,
                                     tenon_error** error);
 } tenon_type_descriptor;
 
-/* The payload of a type as one binary knows it. Growable: begins with its size. */
+/* The payload's struct as one binary was compiled with it, so that another layout is an error
+ * instead of a wrong read. Growable: begins with its size. Borrowed; valid during the call. */
 typedef struct tenon_payload_layout {
   uint32_t size;
-  uint32_t fingerprint;
+  uint32_t fingerprint; /* hash of the layout */
   int64_t payload_size;
   int64_t payload_alignment;
-  const char* const* components;
-  const int64_t* component_offsets;
+  const char* const* components;    /* names of the tensors in it */
+  const int64_t* component_offsets; /* and where each is, in bytes */
   int64_t component_count;
-  const char* user; /* whose layout it is: a plugin's id; null: the application */
+  const char* user; /* id of the plugin that was compiled with it; null: the application */
 } tenon_payload_layout;
 
-/* An implementation of one op for a set of types. Growable: begins with its size; lives as long as
- * the plugin is loaded. */
+/* An override: an implementation of one op for a set of types. Growable: begins with its size;
+ * fields past `size` read as zero. Owned by the plugin; it and everything it points to must stay
+ * valid as long as the plugin is loaded. */
 typedef struct tenon_override_descriptor {
   uint32_t size;
-  uint32_t flags;
-  const char* schema; /* its own signature, under the op's full name */
-  const char* doc;
-  const char* types;   /* "A" or "A, B": a call has an operand of each */
-  const char* accepts; /* what else the operands may be: "Tensor, C", "*"; null: "Tensor" */
-  void* self;
+  uint32_t flags;      /* 0 */
+  const char* schema;  /* its own parameters and results, under the op's full name */
+  const char* doc;     /* one or two plain sentences, for listings; may be null */
+  const char* types;   /* "A" or "A, B": the call has an operand of each */
+  const char* accepts; /* what other operands may be: "Tensor, C", "*" for any; null: "Tensor" */
+  void* self;          /* first argument of `run`; owned by the plugin */
   tenon_handler_function run;
-  /* Instead of `run`: the override as an op of the same signature, with all that an op may have, so
-   * that its calls are recorded. Null: what `run` returns has the history that it comes with. */
+  /* Instead of `run`: the override as an op of the same schema, with its gradient rules, so that
+   * its calls are recorded. Null: results have the history of the ops that `run` calls. */
   const tenon_op_descriptor* rules;
 } tenon_override_descriptor;
 

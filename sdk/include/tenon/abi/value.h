@@ -1,4 +1,4 @@
-/* Tagged values: the one form in which arguments and results cross the boundary. */
+/* Tagged values: the one representation of arguments and results at the boundary. */
 #ifndef TENON_ABI_VALUE_H
 #define TENON_ABI_VALUE_H
 
@@ -7,7 +7,8 @@
 #include "dtype.h"
 #include "tensor.h"
 
-/* Tags are frozen; new ones are appended. Lists are flat arrays of `length` elements. */
+/* The tag says which member of `as` is valid. Lists are flat arrays of `length` elements. Tags are
+ * frozen; new ones are appended. */
 enum {
   TENON_VALUE_NONE = 0,
   TENON_VALUE_BOOL = 1,             /* integer: 0 or 1 */
@@ -23,25 +24,32 @@ enum {
   TENON_VALUE_TENSOR_LIST = 11,     /* tensors; entries may be null */
   TENON_VALUE_TREE = 12,            /* tree: a JSON-like document, see tree slots */
   TENON_VALUE_MODULE = 13,          /* module */
-  TENON_VALUE_NOT_IMPLEMENTED = 14, /* an override declines */
+  TENON_VALUE_NOT_IMPLEMENTED = 14, /* an override or handler declines the call */
   TENON_VALUE_MODULE_LIST = 15,     /* modules */
   TENON_VALUE_TAG_COUNT = 16
 };
 
+/* UTF-8 text that is not NUL-terminated. Borrowed from what it was read from. */
 typedef struct tenon_string {
   const char* data;
-  int64_t length;
+  int64_t length; /* in bytes */
 } tenon_string;
 
+/* A node of an immutable JSON-like document, counted together with its document: the tree_ slots.
+ * Any thread. */
 typedef struct tenon_tree tenon_tree;
+/* A counted handle of a module: the module_ slots. Any thread; threads that change one module
+ * synchronize themselves. */
 typedef struct tenon_module tenon_module;
 
-/* Frozen: 16 bytes. As an argument everything in it is borrowed for the call. As a result
- * everything in it is given: tensors come with a reference, lists and strings with memory from the
- * host's allocate; `value_release` of the host undoes all of that. Unused bits are zero. */
+/* One argument or result. Frozen: 16 bytes; unused bits are zero.
+ * - As an argument, everything in it is borrowed, and valid during the call.
+ * - As a result, everything in it is owned by the receiver: tensors, trees and modules are new
+ *   references, and lists and strings are memory from the host's `allocate`. value_release of the
+ *   host releases all of it. */
 typedef struct tenon_value {
   uint32_t tag;
-  uint32_t length;
+  uint32_t length; /* of strings and lists */
   union {
     int64_t integer;
     double number;

@@ -6,16 +6,16 @@
 #define TENON_VERSION_MINOR 1
 #define TENON_VERSION_PATCH 0
 
-/* Same major: the binaries can talk. Minor: how many host slots exist; slots are only ever
- * appended. */
+/* A host and a plugin with different majors refuse each other. The minor grows with each slot that
+ * is appended to the host table; a host serves plugins of the same minor and of older ones. */
 #define TENON_ABI_MAJOR 1
 #define TENON_ABI_MINOR 0
-/* The oldest minor that this host still serves, and that a plugin needs unless it asks for more. */
+/* The oldest minor that this SDK supports, and the one that a plugin needs unless it asks for a
+ * newer one through TENON_TARGET_MINOR. */
 #define TENON_ABI_OLDEST_MINOR 0
 
-/* The host minor that this build may rely on. Define it before the first include to use newer
- * slots: each slot carries the minor that brought it, and newer ones do not compile below their
- * minor. */
+/* The host minor that this build relies on. Define it before the first include to use newer slots:
+ * a slot of a newer minor than the target does not compile. */
 #ifndef TENON_TARGET_MINOR
 #define TENON_TARGET_MINOR TENON_ABI_OLDEST_MINOR
 #endif
