@@ -11,7 +11,7 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
 #include "core/autograd/history.hpp"
-#include "core/base/allocator.hpp"
+#include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
 #include "core/base/text.hpp"
@@ -70,41 +70,27 @@ PayloadRef copy_payload(const Tensor& tensor, Replace&& replace) {
   return made;
 }
 
-struct Release {
-  void operator()(Node* node) const { node->release(); }
-};
-
 // Turns the gradient of a tensor-like into those of its components.
 class ComponentsNode final : public Node {
  public:
-  static ComponentsNode* create(Tensor& tensor, const TensorType& owner) {
-    const auto count = static_cast<size_t>(owner.descriptor.component_count);
-    const size_t edges_at = (sizeof(ComponentsNode) + 7) / 8 * 8;
-    const size_t shape_at = edges_at + count * sizeof(Edge);
-    const size_t bytes = shape_at + tensor.view.rank * sizeof(int64_t);
-    auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
-    std::unique_ptr<ComponentsNode, Release> node(
-        new (memory) ComponentsNode(static_cast<uint32_t>(bytes), owner));
-    node->edges_ = reinterpret_cast<Edge*>(memory + edges_at);
-    std::fill_n(node->edges_, count, Edge{});
-    node->edge_count_ = static_cast<uint16_t>(count);
-    auto* shape = reinterpret_cast<int64_t*>(memory + shape_at);
-    std::copy_n(tensor.view.shape, tensor.view.rank, shape);
-    node->info_ = {shape, tensor.view.dtype, tensor.view.rank, true, tensor.view.type};
-    node->outputs_ = &node->info_;
-    node->output_count_ = 1;
+  static NodeRef create(Tensor& tensor, const TensorType& owner) {
+    const Tensor* const output = &tensor;
+    NodeBlock block(sizeof(ComponentsNode), static_cast<size_t>(owner.descriptor.component_count),
+                    {&output, 1});
+    const IntrusivePtr<ComponentsNode> node = block.make<ComponentsNode>(owner);
     each_component(
         tensor, [&](Tensor& component, int64_t i) { node->edges_[i] = gradient_edge(component); });
     // A rule that is run again needs the components as they are now, whatever becomes of the
     // tensor; a copy also keeps the history from keeping itself alive.
-    const TensorType* rule = type_of(tensor).converter();
-    if (rule == nullptr || rule->descriptor.to_tensor == nullptr) return node.release();
+    const TensorType* converter = type_of(tensor).converter();
+    if (converter == nullptr || converter->descriptor.to_tensor == nullptr) return node;
     node->held_ = make_detached(tensor);
     if (const PayloadRef copy = copy_payload(tensor, [](Tensor& own) { return TensorRef(&own); }))
       set_type(*node->held_, tensor.view.type, copy.get());
     node->version_ = version_of(*node->held_);
-    return node.release();
+    return node;
   }
+  ComponentsNode(const NodeBlock& block, const TensorType& owner) : Node(block), owner_(owner) {}
   const char* name() const override { return kNodeName; }
 
   // Whether the components' histories are still those that it leads to.
@@ -115,10 +101,9 @@ class ComponentsNode final : public Node {
       if (!same) return;
       seen[static_cast<size_t>(i)] = true;
       const Edge edge = gradient_edge(component);
-      same = edge.node == edges_[i].node && edge.output == edges_[i].output;
-      if (edge.node != nullptr) edge.node->release();
+      same = edge.node.get() == edges_[i].node.get() && edge.output == edges_[i].output;
     });
-    for (size_t i = 0; same && i < seen.size(); ++i) same = seen[i] || edges_[i].node == nullptr;
+    for (size_t i = 0; same && i < seen.size(); ++i) same = seen[i] || !edges_[i].node;
     return same;
   }
 
@@ -131,7 +116,7 @@ class ComponentsNode final : public Node {
       through_conversion(*gradient, answer, call);
     } else if (component_owner(*gradient) == &owner_) {
       each_component(*gradient, [&](Tensor& component, int64_t i) {
-        if (edges_[i].node != nullptr) answer[static_cast<size_t>(i)] = TensorRef(&component);
+        if (edges_[i].node) answer[static_cast<size_t>(i)] = TensorRef(&component);
       });
     } else if (edge_count_ == 1) {
       answer[0] = TensorRef(gradient);
@@ -144,9 +129,6 @@ class ComponentsNode final : public Node {
   }
 
  private:
-  ComponentsNode(uint32_t bytes, const TensorType& owner)
-      : Node(next_sequence(), bytes), owner_(owner) {}
-
   [[noreturn, gnu::cold]] void fail(const std::string& what) const {
     std::vector<std::string> names;
     for (int64_t i = 0; i < owner_.descriptor.component_count; ++i)
@@ -174,7 +156,7 @@ class ComponentsNode final : public Node {
     std::vector<Tensor*> inputs;
     std::vector<size_t> places;
     each_component(*held_, [&](Tensor& component, int64_t i) {
-      if (edges_[i].node == nullptr) return;
+      if (!edges_[i].node) return;
       inputs.push_back(&component);
       places.push_back(static_cast<size_t>(i));
     });
@@ -186,7 +168,6 @@ class ComponentsNode final : public Node {
   }
 
   const TensorType& owner_;
-  OutputInfo info_;
   TensorRef held_;  // where to_tensor tells the gradients
   uint32_t version_ = 0;
 };
@@ -215,7 +196,7 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
   if (present != nullptr && tracked && present->leads_to(tensor)) return;
   if (present != nullptr) {
     old = make_detached(tensor);
-    set_history(*old, present, tensor.node_output);
+    set_history(*old, {NodeRef(present), tensor.node_output});
   }
   if (!tracked) {
     if (present == nullptr) return;
@@ -224,9 +205,7 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
                      __ATOMIC_RELAXED);
     return;
   }
-  ComponentsNode* node = ComponentsNode::create(tensor, owner);
-  set_history(tensor, node, 0);
-  node->release();
+  set_history(tensor, {ComponentsNode::create(tensor, owner), 0});
 }
 
 }  // namespace

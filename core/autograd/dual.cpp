@@ -10,11 +10,15 @@
 #include <string>
 
 #include "core/autograd/error_node.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
+#include "core/autograd/inplace.hpp"
+#include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
-#include "core/dispatch/registry.hpp"
+#include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
@@ -30,11 +34,6 @@ std::atomic<uint64_t> level_counter{1};
 // What saved results hold of the level that this thread opened last.
 thread_local std::shared_ptr<SharedTangents> opened;
 
-const tenon_op* core_op(const char* name) { return Registry::process().require(name); }
-
-bool same_shape(const Tensor& a, const Tensor& b) {
-  return std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end());
-}
 bool same_layout(const Tensor& a, const Tensor& b) {
   if (a.contiguous() && b.contiguous()) return true;
   for (size_t d = 0; d < a.view.rank; ++d) {
@@ -60,12 +59,6 @@ Tensor* attached(const Tensor& tensor) {
                                                                            : nullptr;
 }
 
-TensorRef zeros_like(const Tensor& tensor) {
-  TensorRef zeros = make_empty(tensor.view.dtype, tensor.shape());
-  fill(*zeros, int_value(0));
-  return zeros;
-}
-
 // Memory of its own with the strides of `tensor`.
 TensorRef empty_in_layout(const Tensor& tensor) {
   if (tensor.contiguous()) return make_empty(tensor.view.dtype, tensor.shape());
@@ -85,28 +78,16 @@ TensorRef zeros_in_layout(const Tensor& tensor) {
   return zeros;
 }
 
-TensorRef clone(Tensor& tensor) {
-  static const tenon_op* const op = core_op("clone");
-  const tenon_value argument = tensor_value(&tensor);
-  return call_tensor(op, {&argument, 1});
-}
 TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
-  if (like.contiguous()) return clone(tensor);
-  static const tenon_op* const copy = core_op("copy_");
+  if (like.contiguous()) return core_ops::clone(tensor);
   const TensorRef result = empty_in_layout(like);
-  const tenon_value arguments[] = {tensor_value(result.get()), tensor_value(&tensor)};
-  return call_tensor(copy, arguments);
+  return core_ops::copy(*result, tensor);
 }
 
 // In another floating dtype, as gradients are cast; what is not floating stays, to be refused.
 TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
   if (!tensor || tensor->view.dtype == dtype || !dtype_floating(tensor->view.dtype)) return tensor;
-  static const tenon_op* const op = core_op("to");
-  tenon_value wide{};
-  wide.tag = TENON_VALUE_DTYPE;
-  wide.as.integer = dtype;
-  const tenon_value arguments[] = {tensor_value(tensor.get()), wide};
-  return call_tensor(op, arguments);
+  return core_ops::to(*tensor, dtype);
 }
 
 TensorRef add(TensorRef a, TensorRef b) {
@@ -117,10 +98,8 @@ TensorRef add(TensorRef a, TensorRef b) {
 
 // The tangent at the shape of the result: operands may have been broadcast.
 TensorRef expanded(Tensor& tangent, const Tensor& like) {
-  if (same_shape(tangent, like)) return TensorRef(&tangent);
-  static const tenon_op* const op = core_op("expand");
-  const tenon_value arguments[] = {tensor_value(&tangent), int_list_value(like.shape())};
-  return call_tensor(op, arguments);
+  if (same_shape(tangent.shape(), like.shape())) return TensorRef(&tangent);
+  return core_ops::expand(tangent, like.shape());
 }
 
 Tensor* entry(const tenon_value& value, uint32_t at) {
@@ -178,7 +157,7 @@ class JvpRule final : public RuleState {
                                     [&](Tensor** place) { return *place == tensor; });
     return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
   }
-  FunctionNotes* kept() override { return call_.notes; }
+  FunctionContext* function_context() override { return call_.function; }
 
  private:
   Tensor* hold(TensorRef tensor) {
@@ -285,7 +264,7 @@ class Propagation {
         });
     if (!recorded) return;
     for (Slot& slot : slots_) {
-      if (slot.tangent && is_changed(slot)) slot.tangent = clone(*slot.tangent);
+      if (slot.tangent && is_changed(slot)) slot.tangent = core_ops::clone(*slot.tangent);
     }
   }
 
@@ -339,12 +318,12 @@ class Propagation {
 
   void compute_by_rule() {
     // A Function is handed zeros for tensors without a tangent, unless it declined.
-    const bool zeros = call_.notes != nullptr && call_.notes->materialize;
+    const bool zeros = call_.function != nullptr && call_.function->materialize;
     std::vector<Tensor*> given;
     for (Slot& slot : slots_) {
       if (zeros && !slot.tangent && slot.operand != nullptr &&
           dtype_floating(slot.operand->view.dtype)) {
-        held_.push_back(zeros_like(*slot.operand));
+        held_.push_back(make_zeros(slot.operand->view.dtype, slot.operand->shape()));
         given.push_back(held_.back().get());
       } else {
         given.push_back(slot.tangent.get());
@@ -407,7 +386,7 @@ class Propagation {
   static constexpr int64_t kBlock = 1 << 14;
   bool blocks_pay(const Tensor& like) const {
     const auto fits = [&](const Tensor& tensor) {
-      return tensor.contiguous() && same_shape(tensor, like);
+      return tensor.contiguous() && same_shape(tensor.shape(), like.shape());
     };
     if (like.view.count < 4 * kBlock || !like.contiguous() || call_.node != nullptr) return false;
     return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
@@ -442,7 +421,8 @@ class Propagation {
         rule.slots = rule_.slots;
         rule.block = TensorRef(block(like));
         const TensorRef part = sum_of_parts(*rule.block, arguments, rule, given);
-        if (!part || part->view.dtype != like.view.dtype || !same_shape(*part, *rule.block))
+        if (!part || part->view.dtype != like.view.dtype ||
+            !same_shape(part->shape(), rule.block->shape()))
           fits = false;
         else
           copy(*block(*whole), *part);
@@ -482,9 +462,10 @@ class Propagation {
       Tensor* put = slot.tangent.get();
       if (!chosen) {
         if (!is_changed(slot)) continue;
-        put = made_here.emplace_back(clone(*operand)).get();  // the op is going to change it
+        put = made_here.emplace_back(core_ops::clone(*operand))
+                  .get();  // the op is going to change it
       } else if (put == nullptr) {
-        put = made_here.emplace_back(zeros_like(*operand)).get();
+        put = made_here.emplace_back(make_zeros(operand->view.dtype, operand->shape())).get();
       }
       if (value.tag == TENON_VALUE_TENSOR)
         value.as.tensor = put;
@@ -513,7 +494,8 @@ class Propagation {
   }
 
   void check_fit(const Tensor& tangent, const Tensor& result, size_t index) const {
-    if (tangent.view.dtype == result.view.dtype && same_shape(tangent, result)) return;
+    if (tangent.view.dtype == result.view.dtype && same_shape(tangent.shape(), result.shape()))
+      return;
     throw Error(TENON_ERROR_RUNTIME,
                 "function " + implementation_.node_name + " returned an invalid tangent at index " +
                     std::to_string(index) + " - got " + dtype_text(tangent.view.dtype) + " " +
@@ -601,10 +583,10 @@ class Propagation {
       tangent = tangent_of(result);
     }
     if (tangent == answer.get()) return;
-    static const tenon_op* const copy = core_op("copy_");
-    static const tenon_op* const zero = core_op("zero_");
-    const tenon_value arguments[] = {tensor_value(tangent), tensor_value(answer.get())};
-    call_tensor(answer ? copy : zero, {arguments, answer ? size_t{2} : size_t{1}});
+    if (answer)
+      core_ops::copy(*tangent, *answer);
+    else
+      core_ops::zero(*tangent);
   }
 
   const DualCall& call_;
@@ -659,13 +641,10 @@ Tensor* tangent_of(Tensor& tensor) {
   Tensor* base = tensor.view_base;
   Tensor* whole = base == nullptr ? nullptr : attached(*base);
   if (whole == nullptr || !dtype_floating(tensor.view.dtype)) return nullptr;
-  static const tenon_op* const as_strided = core_op("as_strided");
   const auto bytes =
       static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
   const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
-  const tenon_value arguments[] = {tensor_value(whole), int_list_value(tensor.shape()),
-                                   int_list_value(tensor.strides()), int_value(offset)};
-  attach(tensor, call_tensor(as_strided, arguments));
+  attach(tensor, core_ops::as_strided(*whole, tensor.shape(), tensor.strides(), offset));
   return attached(tensor);
 }
 
@@ -677,11 +656,7 @@ void carry_tangent(Tensor& tensor, Tensor& tangent) {
 TensorRef without_tangent(Tensor& tensor) {
   TensorRef plain = make_detached(tensor);
   drop_component_tangents(*plain);
-  if (tensor.requires_grad()) {
-    const Edge edge = gradient_edge(tensor);
-    set_history(*plain, edge.node, edge.output);
-    edge.node->release();
-  }
+  if (tensor.requires_grad()) set_history(*plain, gradient_edge(tensor));
   return plain;
 }
 
@@ -694,7 +669,7 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
                 std::string("make_dual: primal and tangent must be floating point, not ") +
                     dtype_text(primal.view.dtype) + " and " + dtype_text(tangent.view.dtype));
   }
-  if (!same_shape(primal, tangent)) {
+  if (!same_shape(primal.shape(), tangent.shape())) {
     throw Error(TENON_ERROR_VALUE, "make_dual: the tangent has shape " +
                                        shape_text(tangent.shape()) + " but the primal has shape " +
                                        shape_text(primal.shape()));
@@ -715,15 +690,10 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
 // ---- calls ----
 
 bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    const tenon_value& value = arguments[i];
-    if (value.tag == TENON_VALUE_TENSOR && tangent_of(*value.as.tensor) != nullptr) return true;
-    for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
-      if (value.as.tensors[k] != nullptr && tangent_of(*value.as.tensors[k]) != nullptr)
-        return true;
-    }
-  }
-  return false;
+  bool found = false;
+  for_each_operand(implementation, arguments,
+                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
+  return found;
 }
 
 void check_dual(const Implementation& implementation, const tenon_value* arguments) {
@@ -737,29 +707,23 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
   if (!ruled && !constant) fail_no_jvp(implementation);
-  for (uint32_t i = 0; i < implementation.parameter_count && implementation.mutates; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    const uint32_t entries =
-        arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length : uint32_t{1};
-    for (uint32_t k = 0; k < entries; ++k) {
-      Tensor* tensor = entry(arguments[i], k);
-      if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) continue;
-      if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0)
-        fail_no_jvp(implementation);
-      const auto& aliases = implementation.result_alias;
-      if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(i)) == aliases.end()) {
-        throw Error(TENON_ERROR_RUNTIME,
-                    short_name(implementation) + "() changes '" +
-                        implementation.schema.parameters[i].name +
-                        "' in place and does not return it: forward mode has no way to its new "
-                        "tangent");
-      }
-      require_disjoint(*tensor, short_name(implementation).c_str());
-      Tensor* tangent = tangent_of(*tensor);
-      if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-        check_inplace(*tangent, short_name(implementation).c_str());
+  for_each_mutated(implementation, arguments, [&](Tensor* tensor, uint32_t parameter) {
+    if (!dtype_floating(tensor->view.dtype)) return;
+    if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0) fail_no_jvp(implementation);
+    const auto& aliases = implementation.result_alias;
+    if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==
+        aliases.end()) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  short_name(implementation) + "() changes '" +
+                      implementation.schema.parameters[parameter].name +
+                      "' in place and does not return it: forward mode has no way to its new "
+                      "tangent");
     }
-  }
+    require_disjoint(*tensor, short_name(implementation).c_str());
+    Tensor* tangent = tangent_of(*tensor);
+    if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
+      check_inplace(*tangent, short_name(implementation).c_str());
+  });
 }
 
 void propagate_tangents(const DualCall& call) {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "core/autograd/node.hpp"
+#include "core/autograd/op_node.hpp"
 #include "core/dispatch/context.hpp"
 #include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"
@@ -39,7 +39,7 @@ struct DualCall {
   std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
   std::span<Tensor** const> results;
   const std::vector<bool>& constant;  // by result: marked as not differentiable
-  FunctionNotes* notes;               // of a Function
+  FunctionContext* function;          // of a Function
   std::span<const TensorRef> saved;   // what it lets its jvp see
   OpNode* node;                       // null when it was not recorded
 };

@@ -8,11 +8,13 @@
 
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/fresh_stack.hpp"
+#include "core/autograd/grad.hpp"
+#include "core/autograd/gradient_check.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
+#include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
-#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -87,7 +89,6 @@ class Run final : public EngineRun {
   Run(BackwardOptions options, bool accumulate_all)
       : options_(options), accumulate_all_(accumulate_all), scope_(own_state()) {}
   ~Run() {
-    for (const Edge& edge : held_) edge.node->release();
     for (Tensor* gradient : gradients_) {
       if (gradient != nullptr) gradient->release();
     }
@@ -105,8 +106,7 @@ class Run final : public EngineRun {
                   where("element of tensors does not require grad and does not have a grad_fn"));
     }
     TensorRef given(seed);
-    const Edge edge = gradient_edge(root);
-    held_.push_back(edge);
+    const Edge& edge = held_.emplace_back(gradient_edge(root));
     if (seed == nullptr) {
       if (root.view.count != 1) {
         throw Error(TENON_ERROR_GRAPH,
@@ -117,8 +117,7 @@ class Run final : public EngineRun {
       given = make_empty(root.view.dtype, root.shape());
       fill(*given, int_value(1));
     } else {
-      if (seed->view.rank != root.view.rank ||
-          !std::equal(seed->shape().begin(), seed->shape().end(), root.view.shape)) {
+      if (!same_shape(seed->shape(), root.shape())) {
         throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " +
                                            shape_text(seed->shape()) + " but the root has shape " +
                                            shape_text(root.shape()));
@@ -133,7 +132,7 @@ class Run final : public EngineRun {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
       }
     }
-    roots_.push_back({edge.node, edge.output, std::move(given)});
+    roots_.push_back({edge.node.get(), edge.output, std::move(given)});
   }
 
   // Gradients that arrive at the input are kept; with `accumulate`, those of leaves are added to
@@ -145,10 +144,9 @@ class Run final : public EngineRun {
                   "one of the inputs does not require grad: gradients can be asked for tensors "
                   "that require grad only");
     }
-    const Edge edge = gradient_edge(input);
-    held_.push_back(edge);
+    const Edge& edge = held_.emplace_back(gradient_edge(input));
     const bool leaf = edge.node->sequence() == kAccumulatorSequence;
-    captures_.push_back({edge.node, edge.output, accumulate && leaf, {}});
+    captures_.push_back({edge.node.get(), edge.output, accumulate && leaf, {}});
   }
 
   void execute() {
@@ -256,7 +254,7 @@ class Run final : public EngineRun {
         const uint32_t parent = frame.visit;
         const std::span<Edge> edges = visits_[parent].node->edges();
         if (frame.edge < edges.size()) {
-          Node* child = edges[frame.edge++].node;
+          Node* child = edges[frame.edge++].node.get();
           if (child == nullptr) continue;
           const uint32_t index = enter(child);  // moves `frame`
           ++visits_[index].waiting;
@@ -265,8 +263,8 @@ class Run final : public EngineRun {
         stack.pop_back();
         if (visits_[parent].needed) continue;
         for (const Edge& edge : edges) {
-          if (edge.node == nullptr) continue;
-          const Visit& child = visits_[map_.intern(edge.node, visits_).first];
+          if (!edge.node) continue;
+          const Visit& child = visits_[map_.intern(edge.node.get(), visits_).first];
           if (child.needed) {
             visits_[parent].needed = true;
             break;
@@ -342,8 +340,8 @@ class Run final : public EngineRun {
     }
     const std::span<Edge> edges = node.edges();
     for (size_t i = 0; i < edges.size(); ++i) {
-      if (edges[i].node == nullptr) continue;
-      const uint32_t child = map_.intern(edges[i].node, visits_).first;
+      if (!edges[i].node) continue;
+      const uint32_t child = map_.intern(edges[i].node.get(), visits_).first;
       if (run && answer_[i] && visits_[child].needed) {
         const OutputInfo& info = edges[i].node->outputs()[edges[i].output];
         deliver(child, edges[i].output, fit_gradient(std::move(answer_[i]), info, node, i));
@@ -389,8 +387,7 @@ class Run final : public EngineRun {
   bool leads_on(uint32_t index) {
     if (accumulate_all_ || !visits_[index].captured) return true;
     for (const Edge& edge : visits_[index].node->edges()) {
-      if (edge.node != nullptr && visits_[map_.intern(edge.node, visits_).first].needed)
-        return true;
+      if (edge.node && visits_[map_.intern(edge.node.get(), visits_).first].needed) return true;
     }
     return false;
   }
@@ -427,13 +424,6 @@ class Run final : public EngineRun {
   int64_t id_ = 0;
   const Node* watched_ = nullptr;
 };
-
-TensorRef make_zeros(const Tensor& like, bool requires_grad) {
-  TensorRef zeros = make_empty(like.view.dtype, like.shape());
-  fill(*zeros, int_value(0));
-  if (requires_grad) set_requires_grad(*zeros, true);
-  return zeros;
-}
 
 void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {
   if (roots.empty()) throw Error(TENON_ERROR_ARGUMENT, "no roots were given to take gradients of");
@@ -493,7 +483,8 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
     results.push_back(run.take_capture(i));
     if (results.back() || unused == Unused::Null) continue;
     if (unused == Unused::Zeros) {
-      results.back() = make_zeros(*inputs[i], options.create_graph);
+      results.back() = make_zeros(inputs[i]->view.dtype, inputs[i]->shape());
+      if (options.create_graph) set_requires_grad(*results.back(), true);
       continue;
     }
     throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +

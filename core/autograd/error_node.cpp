@@ -1,42 +1,23 @@
 // Refusing histories, and what they say.
 #include "core/autograd/error_node.hpp"
 
+#include <algorithm>
 #include <string>
 
-#include "core/base/allocator.hpp"
+#include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
-#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
-ErrorNode* ErrorNode::create(const Implementation& implementation, ErrorReason reason,
-                             uint32_t detail, std::span<const Edge> edges,
-                             std::span<Tensor* const> outputs) {
-  size_t shapes = 0;
-  for (const Tensor* output : outputs) shapes += output == nullptr ? 0 : output->view.rank;
-  const size_t edges_at = (sizeof(ErrorNode) + 7) / 8 * 8;
-  const size_t outputs_at = edges_at + edges.size() * sizeof(Edge);
-  const size_t shapes_at = outputs_at + outputs.size() * sizeof(OutputInfo);
-  const size_t bytes = shapes_at + shapes * sizeof(int64_t);
-  auto* memory = static_cast<char*>(allocate(static_cast<int64_t>(bytes)));
-  auto* node = new (memory) ErrorNode(implementation, reason, detail, static_cast<uint32_t>(bytes));
-  node->edges_ = reinterpret_cast<Edge*>(memory + edges_at);
-  for (const Edge& edge : edges) {
-    if (edge.node == nullptr) continue;
-    edge.node->retain();
-    node->edges_[node->edge_count_++] = edge;
-  }
-  node->outputs_ = reinterpret_cast<OutputInfo*>(memory + outputs_at);
-  node->output_count_ = static_cast<uint16_t>(outputs.size());
-  auto* shape = reinterpret_cast<int64_t*>(memory + shapes_at);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    node->outputs_[i] = {};
-    if (outputs[i] == nullptr) continue;
-    const tenon_tensor_view& view = outputs[i]->view;
-    for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-    node->outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype), view.type};
-    shape += view.rank;
-  }
+IntrusivePtr<ErrorNode> ErrorNode::create(const Implementation& implementation, ErrorReason reason,
+                                          uint32_t detail, std::span<const Edge> edges,
+                                          std::span<Tensor* const> outputs) {
+  const auto leads_on = [](const Edge& edge) { return static_cast<bool>(edge.node); };
+  NodeBlock block(sizeof(ErrorNode),
+                  static_cast<size_t>(std::count_if(edges.begin(), edges.end(), leads_on)),
+                  outputs);
+  IntrusivePtr<ErrorNode> node = block.make<ErrorNode>(implementation, reason, detail);
+  std::copy_if(edges.begin(), edges.end(), node->edges_, leads_on);
   return node;
 }
 

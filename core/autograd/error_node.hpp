@@ -6,30 +6,31 @@
 
 #include "core/autograd/node.hpp"
 #include "core/base/error.hpp"
+#include "core/dispatch/op.hpp"
 
 namespace tenon::core {
+
+// What it says when a gradient arrives.
+using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
 
 // Its edges lead to all that the tensors in front of it were made from, so that nobody can ask for
 // a gradient through them without meeting it.
 class ErrorNode final : public Node {
  public:
-  // What it says when a gradient arrives comes from `reason`, whose own `detail` is. `edges` are
-  // shared, null ones left out; one output for each tensor (null: none). Owned by the caller.
-  static ErrorNode* create(const Implementation& implementation, ErrorReason reason,
-                           uint32_t detail, std::span<const Edge> edges,
-                           std::span<Tensor* const> outputs);
+  // `reason` makes the error for a gradient that arrives, from `detail`. Null edges are left out;
+  // one output for each tensor (null: none).
+  static IntrusivePtr<ErrorNode> create(const Implementation& implementation, ErrorReason reason,
+                                        uint32_t detail, std::span<const Edge> edges,
+                                        std::span<Tensor* const> outputs);
+  ErrorNode(const NodeBlock& block, const Implementation& implementation, ErrorReason reason,
+            uint32_t detail)
+      : Node(block), implementation_(&implementation), reason_(reason), detail_(detail) {}
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
 
  private:
-  ErrorNode(const Implementation& implementation, ErrorReason reason, uint32_t detail,
-            uint32_t bytes)
-      : Node(next_sequence(), bytes),
-        implementation_(&implementation),
-        reason_(reason),
-        detail_(detail) {}
   const Implementation* implementation_;
   ErrorReason reason_;
   uint32_t detail_;

@@ -16,7 +16,7 @@ namespace {
 class Walk {
  public:
   // The node's position, after those that were met before.
-  size_t meet(Node* node) {
+  size_t id_of(Node* node) {
     const auto [entry, fresh] = ids_.emplace(node, nodes_.size());
     if (fresh) nodes_.push_back(node);
     return entry->second;
@@ -45,10 +45,10 @@ void put_node(TreeBuilder& tree, Walk& walk, size_t id) {
   tree.key("edges").begin_array();
   for (size_t i = 0; i < node.edges().size(); ++i) {
     const Edge& edge = node.edges()[i];
-    if (edge.node == nullptr) continue;
+    if (!edge.node) continue;
     tree.begin_object()
         .member("input", i)
-        .member("node", walk.meet(edge.node))
+        .member("node", walk.id_of(edge.node.get()))
         .member("output", edge.output)
         .end_object();
   }
@@ -58,23 +58,17 @@ void put_node(TreeBuilder& tree, Walk& walk, size_t id) {
 }  // namespace
 
 Tree describe_graph(std::span<Tensor* const> roots) {
-  struct Held {
-    std::vector<Node*> nodes;
-    ~Held() {
-      for (Node* node : nodes) node->release();
-    }
-  } held;
+  std::vector<Edge> held;
   Walk walk;
   TreeBuilder tree;
   tree.begin_object().key("roots").begin_array();
   for (Tensor* root : roots) {
     if (root == nullptr) throw Error(TENON_ERROR_ARGUMENT, "a root of the graph is undefined");
     refresh_history(*root);
-    const Edge edge = gradient_edge(*root);
-    if (edge.node == nullptr) continue;  // a constant has no graph
-    held.nodes.push_back(edge.node);
+    const Edge& edge = held.emplace_back(gradient_edge(*root));
+    if (!edge.node) continue;  // a constant has no graph
     tree.begin_object()
-        .member("node", walk.meet(edge.node))
+        .member("node", walk.id_of(edge.node.get()))
         .member("output", edge.output)
         .end_object();
   }

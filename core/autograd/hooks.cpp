@@ -7,6 +7,7 @@
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
+#include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
@@ -108,10 +109,6 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
   }
   TensorMeta& meta = meta_of(tensor);
   const Edge edge = gradient_edge(tensor);
-  struct Release {
-    Node* node;
-    ~Release() { node->release(); }
-  } release{edge.node};
   NodeExtra& extra = edge.node->extra();
   const HookHandle handle(extra, extra.add(kind, edge.output, std::move(body)));
   std::erase_if(meta.hooks, [](const HookHandle& hook) { return !hook.registered(); });
@@ -171,8 +168,7 @@ struct Place {
 }
 
 void check_replacement(const Place& place, Shape shape, tenon_dtype dtype, const Tensor& given) {
-  if (!std::equal(shape.begin(), shape.end(), given.shape().begin(), given.shape().end()))
-    fail_shape(place, shape, given.shape());
+  if (!same_shape(shape, given.shape())) fail_shape(place, shape, given.shape());
   if (given.view.dtype != dtype) fail_dtype(place, dtype, given.view.dtype);
 }
 

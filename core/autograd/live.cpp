@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "core/autograd/node.hpp"
+#include "core/autograd/op_node.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/fork.hpp"
 

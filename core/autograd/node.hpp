@@ -1,29 +1,19 @@
-// Graph nodes: one for each recorded call, with edges to the nodes that made its inputs.
+// The node of a graph: edges to the nodes that made its inputs, and a rule for the gradients.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "core/autograd/edge.hpp"
 #include "core/autograd/hooks.hpp"
-#include "core/dispatch/context.hpp"
 #include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
 
-class Node;
-class Error;
-// What a history that refuses says.
-using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
-
-// Where a gradient flows on: output `output` of `node`. The holder owns a reference to the node.
-struct Edge {
-  Node* node = nullptr;
-  uint32_t output = 0;
-};
+class NodeBlock;
 
 // What a node knows of one of its outputs: enough to check gradients and to make zeros.
 struct OutputInfo {
@@ -32,6 +22,8 @@ struct OutputInfo {
   uint8_t rank = 0;
   bool differentiable = false;
   uint32_t type = 0;  // its tensor type, which may say what its gradients are
+
+  Shape sizes() const { return {shape, rank}; }
 };
 
 // What a report says of a node's memory.
@@ -54,8 +46,12 @@ struct BackwardCall {
   const Node* rebased = nullptr;
 };
 
-// One block of memory: the object, then edges, outputs and what the kind of node adds. Released
-// iteratively, so that graphs of any depth fit any stack.
+// Numbers nodes in the order of recording, for the engine's order.
+inline constinit std::atomic<uint64_t> sequence_counter{1};
+inline uint64_t next_sequence() { return sequence_counter.fetch_add(1, std::memory_order_relaxed); }
+inline constexpr uint64_t kAccumulatorSequence = ~uint64_t{0};
+
+// Made by a NodeBlock. Released iteratively, so that graphs of any depth fit any stack.
 class Node : public GraphNode {
  public:
   virtual const char* name() const = 0;
@@ -88,6 +84,8 @@ class Node : public GraphNode {
   Node& operator=(const Node&) = delete;
 
  protected:
+  explicit Node(const NodeBlock& block);
+  // Without edges and outputs.
   Node(uint64_t sequence, uint32_t bytes) : sequence_(sequence), bytes_(bytes) {
     destroy = destroy_node;
   }
@@ -96,104 +94,12 @@ class Node : public GraphNode {
 
   uint64_t sequence_;  // of a dead node: where the next dead one is
   uint64_t tensor_slots_ = ~uint64_t{0};
-  Edge* edges_ = nullptr;
+  Edge* edges_ = nullptr;  // in the node's block, as the outputs are
   OutputInfo* outputs_ = nullptr;
   std::atomic<NodeExtra*> extra_{nullptr};  // owned
   uint32_t bytes_;
   uint16_t edge_count_ = 0;
   uint16_t output_count_ = 0;
-};
-
-// Numbers nodes in the order of recording, for the engine's order.
-uint64_t next_sequence();
-inline constexpr uint64_t kAccumulatorSequence = ~uint64_t{0};
-
-struct PackedTensor;
-
-// A tensor kept by a node, with the version that it must still have.
-struct SavedTensor {
-  union {
-    Tensor* tensor = nullptr;  // owned
-    PackedTensor* packed;      // owned; when a scope of saved-tensor hooks was open
-  };
-  uint32_t version = 0;
-  uint16_t index = 0;  // parameter or result
-  enum class Kind : uint8_t {
-    Argument,
-    ShapeOnly,
-    Result,
-    Listed,
-    ListedOwnResult,
-    ListedIntermediate  // neither input nor output of its Function: its own gradient is not known
-  } kind = Kind::Argument;
-  enum : uint8_t { kPresent = 1, kPacked = 2 };
-  uint8_t state = 0;
-
-  bool packs() const { return (state & kPacked) != 0; }
-  bool listed() const { return kind >= Kind::Listed; }
-};
-
-[[noreturn, gnu::cold]] void fail_inference_saved();
-
-// The number and kinds of gradients that a rule returned, against the arguments of its call.
-// Throws.
-void check_answer(Node& node, std::span<const TensorRef> answer);
-// Makes a gradient fit the input that it is for: sums what was broadcast, casts what was promoted.
-// Makes it what the input's tensor type says. Throws.
-TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index);
-
-// The node of an op with a backward rule.
-class OpNode final : public Node {
- public:
-  // Records a call that has run. `arguments` are the bound ones; list and string arguments are
-  // copied. Edges and outputs are the caller's to fill. Owned by the caller.
-  static OpNode* create(const Implementation& implementation, const tenon_value* arguments,
-                        size_t slots, std::span<Tensor* const> results, size_t saved_capacity);
-
-  const char* name() const override { return implementation_->node_name.c_str(); }
-  const Implementation* implementation() const override { return implementation_; }
-  void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
-             BackwardCall call) override;
-  void release_saved() override;
-  void detach_saved(const Storage& storage) override;
-  bool released() const override {
-    return (uses_.load(std::memory_order_acquire) & kReleased) != 0;
-  }
-  bool runs_without_gradients() const override { return notes_ != nullptr; }
-
-  void set_edge(size_t slot, Edge edge) { edges_[slot] = edge; }
-  void set_tensor_slots(uint64_t mask) { tensor_slots_ = mask; }
-  void save(SavedTensor::Kind kind, size_t index, Tensor* tensor);
-  void set_notes(std::unique_ptr<FunctionNotes> notes);
-  void mark_non_differentiable(size_t output) { outputs_[output].differentiable = false; }
-  // Saved results carry the tangents of the results, for forward mode over backward.
-  void share_tangents(std::span<Tensor** const> results);
-  // What a rule of the call answered is a constant, and whoever differentiates it meets an error.
-  void forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason reason,
-                              std::span<Tensor* const> given = {});
-  NodeReport report() override;
-
- private:
-  friend class BackwardRule;
-  OpNode(const Implementation& implementation, uint32_t bytes)
-      : Node(next_sequence(), bytes), implementation_(&implementation) {}
-  ~OpNode() override;
-  // A run of the rule under way keeps what was saved, even when the graph is released meanwhile.
-  static constexpr uint32_t kReleased = 1u << 31;
-  class Use;
-  bool pack(SavedTensor& saved, Tensor& tensor, bool with_history);
-  void free_saved();
-
-  const Implementation* implementation_;
-  tenon_value* arguments_ = nullptr;  // tensors read as none; lists and strings in the node's block
-  SavedTensor* saved_ = nullptr;
-  std::unique_ptr<FunctionNotes> notes_;
-  uint16_t saved_count_ = 0;
-  uint16_t saved_capacity_ = 0;
-  uint16_t argument_count_ = 0;
-  bool counted_ = false;           // among the live nodes that are tracked
-  bool holds_ = false;             // tensors, which a run without retain_graph frees
-  std::atomic<uint32_t> uses_{0};  // running rules, and whether the saved tensors are released
 };
 
 }  // namespace tenon::core

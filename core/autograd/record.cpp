@@ -8,10 +8,13 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
+#include "core/autograd/inplace.hpp"
+#include "core/autograd/op_node.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/overrides.hpp"
-#include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
@@ -69,15 +72,9 @@ class DetachedInputs {
  public:
   DetachedInputs(const Implementation& implementation, const tenon_value* arguments) {
     size_t tensors = 0;
-    size_t lists = 0;
-    for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      tensors += arguments[i].tag == TENON_VALUE_TENSOR        ? 1
-                 : arguments[i].tag == TENON_VALUE_TENSOR_LIST ? arguments[i].length
-                                                               : 0;
-      lists += arguments[i].tag == TENON_VALUE_TENSOR_LIST ? 1 : 0;
-    }
+    for_each_operand(implementation, arguments, [&](const Tensor*) { ++tensors; });
     pairs_.reserve(tensors);
-    lists_.reserve(lists);
+    lists_.reserve(implementation.parameter_count);
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
       values_[i] = arguments[i];
       if (values_[i].tag == TENON_VALUE_TENSOR) values_[i].as.tensor = detach(values_[i].as.tensor);
@@ -126,50 +123,12 @@ class DetachedInputs {
   std::vector<std::vector<Tensor*>> lists_;
 };
 
-// A node on its way to its first tensor.
-class NewNode {
- public:
-  explicit NewNode(OpNode* node) : node_(node) {}
-  ~NewNode() { node_->release(); }
-  NewNode(const NewNode&) = delete;
-  NewNode& operator=(const NewNode&) = delete;
-  OpNode* operator->() const { return node_; }
-  OpNode* get() const { return node_; }
-
- private:
-  OpNode* node_;
-};
-
 // Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
 bool may_be_saved(const Tensor& result) {
   return result.storage != nullptr &&
          (result.references.load(std::memory_order_relaxed) > 2 ||
           result.storage->references.load(std::memory_order_relaxed) > 1);
 }
-
-// The nodes of a tensor and its base, kept while they get others.
-class OldHistory {
- public:
-  OldHistory(const Tensor& tensor, const Tensor* base) {
-    keep(tensor.node);
-    if (base != nullptr) keep(base->node);
-  }
-  ~OldHistory() {
-    for (Node* node : nodes()) node->release();
-  }
-  OldHistory(const OldHistory&) = delete;
-  OldHistory& operator=(const OldHistory&) = delete;
-  std::span<Node* const> nodes() const { return {nodes_, count_}; }
-
- private:
-  void keep(GraphNode* node) {
-    if (node == nullptr) return;
-    node->retain();
-    nodes_[count_++] = static_cast<Node*>(node);
-  }
-  Node* nodes_[2];
-  size_t count_ = 0;
-};
 
 bool differentiable_dtype(const Tensor* tensor) {
   return tensor != nullptr && dtype_floating(tensor->view.dtype);
@@ -199,7 +158,6 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
   const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
   const auto check = [&](Tensor* tensor, uint32_t parameter) {
-    if (tensor == nullptr) return;
     check_inplace(*tensor, name_of(implementation).c_str());
     // Told before the data has changed.
     if (!differentiable_dtype(tensor)) return;
@@ -214,13 +172,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
                       "would be lost. Run it under no_grad, or on a detached clone");
     }
   };
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    if ((implementation.mutated_parameters >> i & 1u) == 0) continue;
-    if (arguments[i].tag == TENON_VALUE_TENSOR) check(arguments[i].as.tensor, i);
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
-         ++k)
-      check(arguments[i].as.tensors[k], i);
-  }
+  for_each_mutated(implementation, arguments, check);
 }
 
 namespace {
@@ -258,12 +210,8 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   // What is also an operand has two owners at least.
   if ((*place)->references.load(std::memory_order_relaxed) == 1) return;
   bool is_input = false;
-  for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-    is_input |= arguments[i].tag == TENON_VALUE_TENSOR && is_part(*arguments[i].as.tensor, *place);
-    for (uint32_t k = 0; arguments[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments[i].length;
-         ++k)
-      is_input |= is_part(*arguments[i].as.tensors[k], *place);
-  }
+  for_each_operand(implementation, arguments,
+                   [&](const Tensor* operand) { is_input |= is_part(*operand, *place); });
   if (!is_input) return;
   Tensor* input = *place;
   TensorRef alias = make_detached(*input);
@@ -272,8 +220,8 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
   input->release();
 }
 
-// ---- the common call: one new tensor, no lists, nothing changed, no notes; no allocation but the
-// node ----
+// ---- the common call: one new tensor, no lists, nothing changed, not of a Function; no allocation
+// but the node ----
 
 tenon_status record_simply(const Implementation& implementation, const tenon_value* arguments,
                            tenon_value* results, tenon_error** error,
@@ -305,11 +253,11 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
     separate_from_inputs(implementation, arguments, &results[0].as.tensor);
     Tensor* result = results[0].as.tensor;
     if (result->typed()) detach_components(*result);
-    const NewNode node(OpNode::create(implementation, arguments, slots, {&result, 1},
-                                      implementation.saves.size()));
+    IntrusivePtr<OpNode> node =
+        OpNode::create(implementation, arguments, slots, {&result, 1}, implementation.saves.size());
     node->set_tensor_slots(tensors);
     for (uint32_t i = 0; i < slots; ++i) {
-      if ((needing >> i & 1u) != 0) node->set_edge(i, gradient_edge(*arguments[i].as.tensor));
+      if ((needing >> i & 1u) != 0) node->connect(i, *arguments[i].as.tensor);
     }
     for (const SavedItem& item : implementation.saves) {
       if ((item.for_parameters & needing) == 0) continue;
@@ -321,7 +269,7 @@ tenon_status record_simply(const Implementation& implementation, const tenon_val
                    item.index, arguments[item.index].as.tensor);
       }
     }
-    set_history(*result, node.get(), 0);
+    set_history(*result, {std::move(node), 0});
   });
   if (run_status != TENON_OK) return run_status;
   if (status != TENON_OK) {
@@ -360,11 +308,11 @@ class RecordedCall {
     if (implementation_.mutates && (recording_ || dual_)) keep_originals();
     if (!function_) return;
     detached_.emplace(implementation_, arguments_);
-    notes_ = std::make_unique<FunctionNotes>();
+    context_ = std::make_unique<FunctionContext>();
     if (!recording_) return;
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
       if (tensor != nullptr && tensor->requires_grad() && slot < 64)
-        notes_->needs |= uint64_t{1} << slot;
+        context_->needs |= uint64_t{1} << slot;
     });
   }
 
@@ -372,7 +320,7 @@ class RecordedCall {
     const GradModeGuard guard(false);
     // A Function's inputs are not those that were written.
     tenon_context context{&implementation_, function_ ? detached_->values() : arguments_,
-                          notes_.get(), nullptr, function_ ? nullptr : written_};
+                          context_.get(), nullptr, function_ ? nullptr : written_};
     return function_ ? run_only(implementation_, context, context.arguments, results_, error)
                      : run_plain(implementation_, context, arguments_, results_, error);
   }
@@ -386,25 +334,25 @@ class RecordedCall {
       separate_from_inputs(implementation_, arguments_, place);
       if (recording_ && (*place)->typed()) detach_components(**place);
     }
-    FunctionNotes* notes = notes_.get();  // the node's, once it is recorded
+    FunctionContext* context = context_.get();  // the node's, once it is recorded
     std::vector<TensorRef> saved;
-    if (notes_) saved = std::move(notes_->saved_for_forward);
-    std::optional<NewNode> node;
+    if (context_) saved = std::move(context_->saved_for_forward);
+    IntrusivePtr<OpNode> node;
     if (recording_ && can_require_grad()) {
       if (implementation_.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA) {
-        record(node);
+        node = record();
       } else if (function_ && dirty_.empty()) {
         record_refusal();
       } else {
         fail_not_implemented(implementation_);
       }
     } else if (recording_ && replaces_history()) {
-      record(node);
+      node = record();
     }
     // After recording, so that a tangent can be differentiated through the results that it reads.
     if (dual_) {
-      propagate_tangents({implementation_, arguments_, originals_, places_, constant_, notes, saved,
-                          node ? node->get() : nullptr});
+      propagate_tangents({implementation_, arguments_, originals_, places_, constant_, context,
+                          saved, node.get()});
     }
   }
 
@@ -420,32 +368,24 @@ class RecordedCall {
             return item.kind == SavedItem::Kind::Argument && item.index == i;
           });
       // What is kept is read after the change, of another operand on the same memory too.
-      if ((saved || by_op) && (mutated(i) || shares_with_mutated(*tensor)))
+      if ((saved || by_op) && (is_mutated(implementation_, i) || shares_with_mutated(*tensor)))
         keep_original(slot, *tensor);
     });
   }
   void keep_original(size_t index, Tensor& tensor) {
     originals_.resize(std::max(originals_.size(), index + 1));
     if (dual_ || tensor.storage == nullptr) {
-      static const tenon_op* const clone = Registry::process().require("clone");
-      const tenon_value argument = tensor_value(&tensor);
-      originals_[index] = call_tensor(clone, {&argument, 1});
+      originals_[index] = core_ops::clone(tensor);
       return;
     }
     originals_[index] = contiguous_copy(tensor);
-    if (!recording_ || !tensor.requires_grad()) return;
-    const Edge edge = gradient_edge(tensor);
-    set_history(*originals_[index], edge.node, edge.output);
-    edge.node->release();
-  }
-  bool mutated(uint32_t parameter) const {
-    return (implementation_.mutated_parameters >> parameter & 1u) != 0;
+    if (recording_ && tensor.requires_grad())
+      set_history(*originals_[index], gradient_edge(tensor));
   }
   bool shares_with_mutated(const Tensor& tensor) const {
     bool shares = false;
-    for_each_slot(implementation_, arguments_, [&](size_t, const Tensor* other, uint32_t i) {
-      shares |= tensor.storage != nullptr && mutated(i) && other != nullptr &&
-                other->storage == tensor.storage;
+    for_each_mutated(implementation_, arguments_, [&](const Tensor* operand, uint32_t) {
+      shares |= tensor.storage != nullptr && operand->storage == tensor.storage;
     });
     return shares;
   }
@@ -455,20 +395,15 @@ class RecordedCall {
 
   bool changed(const Tensor* tensor) const {
     if (std::find(dirty_.begin(), dirty_.end(), tensor) != dirty_.end()) return true;
-    for (uint32_t i = 0; i < implementation_.parameter_count && implementation_.mutates; ++i) {
-      if ((implementation_.mutated_parameters >> i & 1u) == 0) continue;
-      if (arguments_[i].tag == TENON_VALUE_TENSOR && arguments_[i].as.tensor == tensor) return true;
-      for (uint32_t k = 0; arguments_[i].tag == TENON_VALUE_TENSOR_LIST && k < arguments_[i].length;
-           ++k) {
-        if (arguments_[i].as.tensors[k] == tensor) return true;
-      }
-    }
-    return false;
+    bool found = false;
+    for_each_mutated(implementation_, arguments_,
+                     [&](const Tensor* operand, uint32_t) { found |= operand == tensor; });
+    return found;
   }
 
   // From here on, what the Function spoke of as its inputs are the caller's tensors.
   void adopt() {
-    for (const TensorRef& marked : notes_->non_differentiable) {
+    for (const TensorRef& marked : context_->non_differentiable) {
       for (size_t i = 0; i < places_.size(); ++i)
         constant_[i] = constant_[i] || (marked && *places_[i] == marked.get());
     }
@@ -482,10 +417,10 @@ class RecordedCall {
         rebase_view(**place);
       }
     }
-    if (notes_->attributes.first() != nullptr) separate_stashed();
-    for (TensorRef& saved : notes_->saved) detached_->restore(saved);
-    for (TensorRef& saved : notes_->saved_for_forward) detached_->restore(saved);
-    for (TensorRef& tensor : notes_->dirty) {
+    if (context_->attributes.first() != nullptr) separate_stashed();
+    for (TensorRef& saved : context_->saved) detached_->restore(saved);
+    for (TensorRef& saved : context_->saved_for_forward) detached_->restore(saved);
+    for (TensorRef& tensor : context_->dirty) {
       detached_->restore(tensor);
       check_dirty(tensor.get());
       if (records()) check_inplace(*tensor, name_of(implementation_).c_str());
@@ -559,7 +494,7 @@ class RecordedCall {
   // A result that stands on the context too goes out as another tensor, so that its history does
   // not keep itself alive.
   void separate_stashed() {
-    const tenon_attribute* attribute = notes_->attributes.first();
+    const tenon_attribute* attribute = context_->attributes.first();
     for (; attribute != nullptr; attribute = attribute->next) {
       for (int64_t i = 0; i < attribute->tensor_count; ++i) {
         for (Tensor** place : places_) {
@@ -567,7 +502,7 @@ class RecordedCall {
           if (stashed == nullptr || attribute->tensors[i] != stashed || changed(stashed)) continue;
           TensorRef alias = make_detached(*stashed);
           if (stashed->view_base != nullptr) set_view_base(*alias, *stashed->view_base);
-          for (std::vector<TensorRef>* list : {&notes_->saved, &notes_->saved_for_forward}) {
+          for (std::vector<TensorRef>* list : {&context_->saved, &context_->saved_for_forward}) {
             for (TensorRef& saved : *list) {
               if (saved.get() == stashed) saved = alias;
             }
@@ -606,16 +541,14 @@ class RecordedCall {
     });
     std::vector<Tensor*> results;
     for (Tensor** place : places_) results.push_back(*place);
-    ErrorNode* node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
-    for (const Edge& edge : edges) edge.node->release();
+    const NodeRef node = ErrorNode::create(implementation_, no_backward_rule, 0, edges, results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] != nullptr && !constant_[i] && node->outputs()[i].differentiable)
-        set_history(*results[i], node, static_cast<uint32_t>(i));
+        set_history(*results[i], {node, static_cast<uint32_t>(i)});
     }
-    node->release();
   }
 
-  void record(std::optional<NewNode>& made) {
+  IntrusivePtr<OpNode> record() {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
       throw Error(TENON_ERROR_VALUE,
@@ -632,7 +565,7 @@ class RecordedCall {
     std::vector<Tensor*> results;
     results.reserve(places_.size());
     for (Tensor** place : places_) results.push_back(*place);
-    size_t capacity = notes_ ? notes_->saved.size() : 0;
+    size_t capacity = context_ ? context_->saved.size() : 0;
     for (const SavedItem& item : implementation_.saves) {
       const bool list = item.kind != SavedItem::Kind::Result &&
                         arguments_[item.index].tag == TENON_VALUE_TENSOR_LIST;
@@ -642,12 +575,11 @@ class RecordedCall {
       throw Error(TENON_ERROR_VALUE,
                   name_of(implementation_) + "(): more than 65535 tensors saved by one call");
 
-    NewNode& node =
-        made.emplace(OpNode::create(implementation_, arguments_, slots, results, capacity));
+    IntrusivePtr<OpNode> node =
+        OpNode::create(implementation_, arguments_, slots, results, capacity);
     node->set_tensor_slots(tensors);
     for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
-      if (tensor != nullptr && tensor->requires_grad())
-        node->set_edge(slot, gradient_edge(*tensor));
+      if (tensor != nullptr && tensor->requires_grad()) node->connect(slot, *tensor);
     });
     for (size_t i = 0; i < results.size(); ++i) {
       if (constant_[i]) node->mark_non_differentiable(i);
@@ -655,23 +587,26 @@ class RecordedCall {
     for (const SavedItem& item : implementation_.saves) {
       if ((item.for_parameters & needing) != 0) save(node.get(), item, results);
     }
-    if (notes_) save_notes(node.get(), results);
+    if (context_) save_context(node.get(), results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] == nullptr || !node->outputs()[i].differentiable) continue;
       Tensor& result = *results[i];
       if (!changed(&result)) {
-        set_history(result, node.get(), static_cast<uint32_t>(i));
+        set_history(result, {node, static_cast<uint32_t>(i)});
         continue;
       }
       size_t own_slot = slots;
       for_each_slot(implementation_, arguments_, [&](size_t slot, Tensor* tensor, uint32_t) {
         if (tensor == &result && own_slot == slots) own_slot = slot;
       });
+      // The nodes of the tensor and its base live until the new ones lead to them.
       const TensorRef base(result.view_base);
-      const OldHistory before(result, base.get());
-      rebase_history(result, node.get(), static_cast<uint32_t>(i), own_slot);
-      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node.get(), before.nodes());
+      const NodeRef before[] = {NodeRef(static_cast<Node*>(result.node)),
+                                NodeRef(static_cast<Node*>(base ? base->node : nullptr))};
+      rebase_history(result, node, static_cast<uint32_t>(i), own_slot);
+      if (may_be_saved(result)) break_saved_cycles(*result.storage, *node, before);
     }
+    return node;
   }
 
   void save(OpNode* node, const SavedItem& item, std::span<Tensor* const> results) {
@@ -689,8 +624,8 @@ class RecordedCall {
     });
   }
 
-  void save_notes(OpNode* node, std::span<Tensor* const> results) {
-    for (const TensorRef& saved : notes_->saved) {
+  void save_context(OpNode* node, std::span<Tensor* const> results) {
+    for (const TensorRef& saved : context_->saved) {
       const auto own = std::find(results.begin(), results.end(), saved.get());
       if (saved && own != results.end()) {
         node->save(SavedTensor::Kind::ListedOwnResult, static_cast<size_t>(own - results.begin()),
@@ -701,11 +636,11 @@ class RecordedCall {
                    0, saved.get());
       }
     }
-    notes_->saved.clear();
-    notes_->dirty.clear();
+    context_->saved.clear();
+    context_->dirty.clear();
     // Constants on the context are told from intermediates there; others are done with.
-    if (notes_->attributes.first() == nullptr) notes_->non_differentiable.clear();
-    node->set_notes(std::move(notes_));
+    if (context_->attributes.first() == nullptr) context_->non_differentiable.clear();
+    node->set_function(std::move(context_));
   }
 
   // What forward computed and keeps to itself: through it no gradient can be known.
@@ -713,7 +648,7 @@ class RecordedCall {
     if (saved == nullptr || saved->requires_grad() || !differentiable_dtype(saved) ||
         detached_->is_original(saved))
       return false;
-    const std::vector<TensorRef>& constants = notes_->non_differentiable;
+    const std::vector<TensorRef>& constants = context_->non_differentiable;
     return std::none_of(constants.begin(), constants.end(),
                         [&](const TensorRef& constant) { return constant.get() == saved; });
   }
@@ -727,7 +662,7 @@ class RecordedCall {
   bool function_;
   std::vector<TensorRef> originals_;  // by slot
   std::optional<DetachedInputs> detached_;
-  std::unique_ptr<FunctionNotes> notes_;
+  std::unique_ptr<FunctionContext> context_;
   Tensor* absent_ = nullptr;  // in the place of a result that is not a tensor
   std::vector<Tensor**> places_;
   std::vector<bool> constant_;  // by place: marked as not differentiable

@@ -2,12 +2,12 @@
 #include "core/autograd/saved_hooks.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/dtype.hpp"
@@ -43,7 +43,6 @@ PackedTensor::~PackedTensor() {
     hooks->hooks.drop(hooks->hooks.state, packed);
     hooks->release();
   }
-  if (edge.node != nullptr) edge.node->release();
 }
 
 PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
@@ -84,9 +83,7 @@ TensorRef unpack_saved(const PackedTensor& packed, const char* node) {
     if (status != TENON_OK) throw_status(status, error);
   }
   const TensorRef given = TensorRef::take(unpacked);
-  if (!given || given->view.dtype != packed.dtype ||
-      !std::equal(packed.shape.begin(), packed.shape.end(), given->shape().begin(),
-                  given->shape().end())) {
+  if (!given || given->view.dtype != packed.dtype || !same_shape(packed.shape, given->shape())) {
     throw Error(
         TENON_ERROR_RUNTIME,
         std::string("a saved tensor unpack hook gave ") +
@@ -102,8 +99,7 @@ void push_saved_hooks(const tenon_saved_hooks& given) {
   SavedScope* outer = thread_state.saved_scope;
   if (outer != nullptr && outer->hooks == nullptr)
     throw Error(TENON_ERROR_RUNTIME, outer->disabled);
-  tenon_saved_hooks hooks{};
-  std::memcpy(&hooks, &given, std::min<size_t>(given.size, sizeof(hooks)));
+  const tenon_saved_hooks hooks = copy_growable(given);
   if (hooks.pack == nullptr || hooks.unpack == nullptr || hooks.drop == nullptr)
     throw Error(TENON_ERROR_ARGUMENT, "saved-tensor hooks need all of pack, unpack and drop");
   auto scope = std::make_unique<SavedScope>(SavedScope{outer, nullptr, {}});

@@ -37,7 +37,7 @@ struct PackedTensor {
   void* packed = nullptr;
   tenon_dtype dtype = TENON_DTYPE_NONE;
   std::vector<int64_t> shape;
-  Edge edge;  // the history of an input; owned
+  Edge edge;  // the history of an input
 
   PackedTensor() = default;
   PackedTensor(const PackedTensor&) = delete;

@@ -10,13 +10,15 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/error_node.hpp"
 #include "core/autograd/history.hpp"
-#include "core/base/allocator.hpp"
+#include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/operands.hpp"
 #include "core/dispatch/overrides.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
 
 namespace tenon::core {
 
@@ -25,11 +27,7 @@ TensorRef share_with_history(Tensor& tensor) {
   TensorRef shared = make_detached(tensor);
   // A view, so that changes in place and tangents reach either of the two through the other.
   if (tensor.storage != nullptr) set_view_base(*shared, tensor);
-  if (tensor.requires_grad()) {
-    const Edge edge = gradient_edge(tensor);
-    set_history(*shared, edge.node, edge.output);
-    edge.node->release();
-  }
+  if (tensor.requires_grad()) set_history(*shared, gradient_edge(tensor));
   return shared;
 }
 
@@ -45,10 +43,8 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type) {
       rule->descriptor.project_gradient(rule->descriptor.self, gradient.get(), &projected, &error);
   if (status != TENON_OK) throw_status(status, error);
   TensorRef result = TensorRef::take(projected);
-  const bool fits =
-      result && result->view.dtype == gradient->view.dtype &&
-      result->view.rank == gradient->view.rank &&
-      std::equal(result->shape().begin(), result->shape().end(), gradient->shape().begin());
+  const bool fits = result && result->view.dtype == gradient->view.dtype &&
+                    same_shape(result->shape(), gradient->shape());
   if (fits) return result;
   throw Error(TENON_ERROR_TYPE, "project_gradient of " + rule->name + " (plugin '" +
                                     rule->provider + "') gave " +
@@ -62,9 +58,13 @@ namespace {
 // and the next node makes it what its own tensor's type wants.
 class ConversionNode final : public Node {
  public:
-  static ConversionNode* create(const char* name, Tensor& from, const Tensor& to) {
-    void* memory = allocate(sizeof(ConversionNode));
-    return new (memory) ConversionNode(name, gradient_edge(from), to);
+  static NodeRef create(const char* name, Tensor& from, const Tensor& to) {
+    const Tensor* const output = &to;
+    NodeBlock block(sizeof(ConversionNode), 1, {&output, 1});
+    return block.make<ConversionNode>(name, gradient_edge(from));
+  }
+  ConversionNode(const NodeBlock& block, const char* name, Edge edge) : Node(block), name_(name) {
+    edges_[0] = std::move(edge);
   }
   const char* name() const override { return name_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
@@ -73,20 +73,7 @@ class ConversionNode final : public Node {
   }
 
  private:
-  ConversionNode(const char* name, Edge edge, const Tensor& to)
-      : Node(next_sequence(), sizeof(ConversionNode)), name_(name), edge_(edge) {
-    shape_.rank = to.view.rank;
-    std::copy_n(to.view.shape, to.view.rank, shape_.values);
-    info_ = {shape_.values, to.view.dtype, to.view.rank, true, to.view.type};
-    edges_ = &edge_;
-    edge_count_ = 1;
-    outputs_ = &info_;
-    output_count_ = 1;
-  }
   const char* name_;
-  Edge edge_;
-  OutputInfo info_;
-  Sizes shape_;
 };
 
 // An unrecorded tensor that may be given a history: nobody else holds it.
@@ -176,16 +163,13 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
     result = detach(*result);
   }
   result = own_handle(std::move(result));
-  ConversionNode* node = ConversionNode::create(name, from, *result);
-  set_history(*result, node, 0);
-  node->release();
+  set_history(*result, {ConversionNode::create(name, from, *result), 0});
   return result;
 }
 
 TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& type) {
   const bool same = result->storage == from.storage && result->view.data == from.view.data &&
-                    std::equal(result->strides().begin(), result->strides().end(),
-                               from.strides().begin(), from.strides().end());
+                    same_shape(result->strides(), from.strides());
   if (same)
     return connect_tangent(connect_conversion(std::move(result), from, kToTensorNode), from);
   const auto lost = [&](const char* what) {
@@ -225,28 +209,23 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
   const bool recording = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
   const Override* const entry = handler ? nullptr : frame.turn->line[frame.place].entry;
-  struct Edges : std::vector<Edge> {
-    ~Edges() {
-      for (const Edge& edge : *this) edge.node->release();
-    }
-  } edges;
+  std::vector<Edge> edges;
   // One that was changed in place is what others go on with.
   const auto changed = [&](const Tensor* tensor) {
     bool found = false;
+    const auto compare = [&](const Tensor* operand) { found |= operand == tensor; };
     for (uint32_t i = 0; i < implementation.parameter_count; ++i) {
-      if ((implementation.mutated_parameters >> i & 1u) == 0 &&
-          static_cast<int32_t>(i) != implementation.out_parameter)
-        continue;
-      each_tensor(frame.bound[i], [&](const Tensor* operand) { found |= operand == tensor; });
+      if (is_mutated(implementation, i) || static_cast<int32_t>(i) == implementation.out_parameter)
+        for_each_tensor(frame.bound[i], compare);
     }
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
-    ErrorNode* node = ErrorNode::create(
-        implementation, handler ? lost_by_handler : lost_by_override,
-        handler ? level.id : RefusedOverrides::process().number_of(*entry), edges, {&tensor, 1});
-    set_history(*tensor, node, 0);
-    node->release();
+    const uint32_t detail = handler ? level.id : RefusedOverrides::process().number_of(*entry);
+    set_history(*tensor,
+                {ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override,
+                                   detail, edges, {&tensor, 1}),
+                 0});
   };
   const auto refuse = [&](Tensor*& tensor) {
     if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) return;
@@ -263,8 +242,8 @@ void refuse_lost_gradient(const CallFrame& frame, const TensorType& level, bool 
                           tensor->history_version() != tensor->version();
     if (!recording || ((shown & TENON_TENSOR_REQUIRES_GRAD) != 0 && !outdated)) return;
     if (edges.empty()) {
-      each_operand(implementation, frame.bound,
-                   [&](Tensor* operand) { add_edges(*operand, edges); });
+      for_each_operand(implementation, frame.bound,
+                       [&](Tensor* operand) { add_edges(*operand, edges); });
     }
     if (!changed(tensor)) {
       tensor = own_handle(TensorRef::take(std::exchange(tensor, nullptr))).give();

@@ -100,10 +100,6 @@ LogLevel log_level() noexcept {
   return static_cast<LogLevel>(level);
 }
 
-void set_log_level(LogLevel level) noexcept {
-  level_now.store(static_cast<int>(level), std::memory_order_relaxed);
-}
-
 void log(LogLevel level, std::string_view source, std::string_view message) noexcept {
   if (level < LogLevel::trace || level >= LogLevel::off || !log_enabled(level)) return;
   try {

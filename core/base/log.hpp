@@ -11,7 +11,6 @@ enum class LogLevel : int { trace = 0, debug = 1, info = 2, warning = 3, error =
 // Lines below this level are dropped: TENON_LOG (trace, debug, info, warning, error, off), else
 // warning.
 LogLevel log_level() noexcept;
-void set_log_level(LogLevel level) noexcept;
 // The level of a name; "warn" and "err" are understood too.
 std::optional<LogLevel> parse_log_level(std::string_view text) noexcept;
 

@@ -69,16 +69,16 @@ void release_results(const Implementation& implementation, tenon_value* results)
 namespace {
 
 // A plain run of a Function may have set attributes that only it could read.
-void drop_loose_notes(tenon_context& context) noexcept {
-  if (context.notes != nullptr && context.notes->loose)
-    delete std::exchange(context.notes, nullptr);
+void drop_transient_context(tenon_context& context) noexcept {
+  if (context.function != nullptr && context.function->transient)
+    delete std::exchange(context.function, nullptr);
 }
 
 [[gnu::noinline, gnu::cold]] tenon_status fail_run(const Implementation& implementation,
                                                    tenon_context& context, tenon_value* results,
                                                    tenon_status status,
                                                    tenon_error** error) noexcept {
-  drop_loose_notes(context);
+  drop_transient_context(context);
   release_results(implementation, results);
   add_error_context(error, implementation, status);
   return status;
@@ -250,7 +250,7 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
   if (status != TENON_OK) [[unlikely]]
     return status;
   if (!implementation.leaves_traces) return TENON_OK;
-  drop_loose_notes(context);
+  drop_transient_context(context);
   if (implementation.may_decline && results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) [[unlikely]]
     return TENON_OK;
   if (implementation.viewed_parameter >= 0) {

@@ -54,8 +54,8 @@ class Attributes {
   tenon_attribute* first_ = nullptr;
 };
 
-// What a Function's run leaves behind, when somebody will read it.
-struct FunctionNotes {
+// What a Function's forward keeps for its backward and its jvp, as PyTorch's ctx does.
+struct FunctionContext {
   std::vector<TensorRef> saved;
   std::vector<TensorRef> saved_for_forward;
   std::vector<TensorRef> dirty;
@@ -63,11 +63,11 @@ struct FunctionNotes {
   Attributes attributes;
   uint64_t needs = 0;  // bit per slot, the first 64
   bool materialize = true;
-  bool loose = false;  // of a plain run, for its own attributes alone
+  bool transient = false;  // of a run that is not recorded: attributes for the run itself
 
-  FunctionNotes() = default;
-  FunctionNotes(const FunctionNotes&) = delete;
-  FunctionNotes& operator=(const FunctionNotes&) = delete;
+  FunctionContext() = default;
+  FunctionContext(const FunctionContext&) = delete;
+  FunctionContext& operator=(const FunctionContext&) = delete;
 };
 
 // What a rule reads and answers; autograd derives from it.
@@ -80,7 +80,7 @@ struct RuleState {
   virtual int64_t saved_count() = 0;
   virtual Tensor* saved(int64_t index) = 0;  // throws InplaceError when it was changed since
   virtual TensorRef give_saved(int64_t index) { return TensorRef(saved(index)); }
-  virtual FunctionNotes* kept() = 0;
+  virtual FunctionContext* function_context() = 0;  // null: not of a Function
   // An attribute's tensor as this rule may use it.
   virtual TensorRef guard(Tensor& tensor) { return TensorRef(&tensor); }
   // Whether the call had a tensor there, kept or not.
@@ -99,7 +99,7 @@ struct RuleState {
 struct tenon_context {
   const tenon::core::Implementation* implementation = nullptr;
   const tenon_value* arguments = nullptr;
-  tenon::core::FunctionNotes* notes = nullptr;      // null: nobody will read what run saves
-  tenon::core::RuleState* rule = nullptr;           // set in backward and jvp
-  const tenon::core::AsWritten* written = nullptr;  // null: not known
+  tenon::core::FunctionContext* function = nullptr;  // null: what run saves is not read
+  tenon::core::RuleState* rule = nullptr;            // set in backward and jvp
+  const tenon::core::AsWritten* written = nullptr;   // null: not known
 };

@@ -15,6 +15,7 @@
 #include "core/base/allocator.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -646,8 +647,7 @@ const char* isa_text(uint32_t isa) {
 uint32_t machine_isa() noexcept { return best_isa; }
 
 void prepare_elementwise(Implementation& implementation) {
-  const tenon_elementwise& given = *implementation.descriptor.elementwise;
-  std::memcpy(&implementation.elementwise, &given, std::min<size_t>(given.size, sizeof(given)));
+  implementation.elementwise = copy_growable(*implementation.descriptor.elementwise);
   const Schema& schema = implementation.schema;
   for (size_t i = 0; i < schema.parameters.size(); ++i) {
     const Parameter& parameter = schema.parameters[i];

@@ -201,7 +201,8 @@ tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
   const tenon_value* values = arguments == nullptr ? frame.bound : arguments;
   if (frame.context != nullptr) {
     // Of a recorded Function: what it leaves is settled by who records it.
-    const bool unsettled = frame.context->notes != nullptr && !frame.context->notes->loose;
+    const bool unsettled =
+        frame.context->function != nullptr && !frame.context->function->transient;
     return (unsettled ? run_only : run_plain)(implementation, *frame.context, values, results,
                                               error);
   }

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/op_check.hpp"
 
 namespace tenon::core {
 
@@ -80,12 +81,90 @@ bool holds_tensors(const Parameter& parameter) {
          parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
 }
 
-// Copies a descriptor of any older or newer size: what it lacks reads as zero.
-tenon_op_descriptor copy_descriptor(const tenon_op_descriptor& given) {
-  tenon_op_descriptor copy{};
-  std::memcpy(&copy, &given, std::min<size_t>(given.size, sizeof(copy)));
-  copy.size = sizeof(copy);
-  return copy;
+void check_descriptor(const Schema& schema, const tenon_op_descriptor& descriptor) {
+  if (schema.parameters.size() > static_cast<size_t>(kMaxParameters)) {
+    fail(schema, "has " + std::to_string(schema.parameters.size()) + " parameters; at most " +
+                     std::to_string(kMaxParameters) + " are allowed");
+  }
+  if (schema.returns.size() > kMaxResults) {
+    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " +
+                     std::to_string(kMaxResults) + " are allowed, of which one may be a list");
+  }
+  if (const auto fault = check_op(descriptor)) fail(schema, fault->what + "; " + fault->remedy);
+}
+
+void prepare_parameters(Implementation& implementation) {
+  const std::vector<Parameter>& parameters = implementation.schema.parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    // A required parameter has no default: NONE never matches its mask, so binding reports it.
+    implementation.accept[i] = parameter.accept;
+    const bool out = parameter.name == "out" && parameter.keyword_only && parameter.type.mutates;
+    if (out) implementation.out_parameter = static_cast<int8_t>(i);
+    if (holds_tensors(parameter) && !out)
+      implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
+    if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
+    if (parameter.type.list && parameter.type.length > 0) {
+      // Schemas leave the tag out, so that binding sees every such list; calls check the length
+      // instead.
+      implementation.fixed_lists = true;
+      implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
+      if (parameter.type.kind == TypeKind::scalar) {
+        implementation.accept[i] |= 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
+      }
+    }
+    if (parameter.type.mutates && !out) {
+      implementation.mutates = true;
+      implementation.mutated_parameters |= 1u << i;
+    }
+  }
+  implementation.lists = implementation.has_lists || implementation.fixed_lists;
+}
+
+void prepare_results(Implementation& implementation) {
+  const Schema& schema = implementation.schema;
+  const std::vector<Parameter>& parameters = schema.parameters;
+  for (size_t r = 0; r < schema.returns.size(); ++r) {
+    const SchemaType& type = schema.returns[r];
+    const bool tensor = type.kind == TypeKind::tensor && !type.list && !type.optional;
+    implementation.result_tags[r] = tensor ? uint8_t{TENON_VALUE_TENSOR} : kAnyTag;
+    if (schema.returns.size() == 1) implementation.result_tag = implementation.result_tags[0];
+    int32_t source = -1;
+    for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
+      if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
+    }
+    if (type.alias != 0 && source < 0)
+      fail(schema,
+           std::string("a result aliases '") + type.alias + "', which no parameter carries");
+    implementation.result_alias.push_back(source);
+    if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
+      implementation.aliases = true;
+  }
+}
+
+// What lets a call skip work that the op never needs.
+void find_short_paths(Implementation& implementation) {
+  const Schema& schema = implementation.schema;
+  const std::vector<Parameter>& parameters = schema.parameters;
+  implementation.settles = implementation.mutates || implementation.aliases;
+  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0 ||
+                                 (implementation.flags & TENON_OP_FUNCTION) != 0;
+  if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
+      !schema.returns[0].list && !schema.returns[0].optional &&
+      accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
+    implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
+  }
+  if (schema.returns.size() == 1 && !schema.returns[0].list && !schema.returns[0].optional &&
+      implementation.result_alias[0] >= 0) {
+    const Parameter& source = parameters[static_cast<size_t>(implementation.result_alias[0])];
+    if (source.type.mutates && accepts_only_tensors(source))
+      implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
+  }
+  implementation.records_simply =
+      implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA &&
+      (implementation.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
+      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
+      !schema.returns[0].list;
 }
 
 }  // namespace
@@ -105,8 +184,8 @@ std::string node_name_for(std::string_view short_name, bool function) {
 }
 
 tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& given) {
-  tenon_op_descriptor merged = copy_descriptor(op);
-  const tenon_op_descriptor rules = copy_descriptor(given);
+  tenon_op_descriptor merged = copy_growable(op);
+  const tenon_op_descriptor rules = copy_growable(given);
   if (merged.vjp != nullptr) merged.backward = nullptr;  // one rule, prepared under both names
   if (rules.backward != nullptr || rules.vjp != nullptr) {
     constexpr uint32_t kOfBackward =
@@ -131,44 +210,17 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
                                                     std::string provider) {
   auto made = std::make_unique<Implementation>();
   Implementation& implementation = *made;
-  implementation.descriptor = copy_descriptor(given);
+  implementation.descriptor = copy_growable(given);
   const tenon_op_descriptor& descriptor = implementation.descriptor;
   if (descriptor.schema == nullptr)
     throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
   implementation.schema = parse_schema(descriptor.schema);
   const Schema& schema = implementation.schema;
-  const std::vector<Parameter>& parameters = schema.parameters;
-  if (parameters.size() > static_cast<size_t>(kMaxParameters)) {
-    fail(schema, "has " + std::to_string(parameters.size()) + " parameters; at most " +
-                     std::to_string(kMaxParameters) + " are allowed");
-  }
-  if (schema.returns.size() > kMaxResults) {
-    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " +
-                     std::to_string(kMaxResults) + " are allowed, of which one may be a list");
-  }
-  if ((descriptor.run == nullptr) == (descriptor.elementwise == nullptr)) {
-    fail(schema, "exactly one of 'run' and 'elementwise' must be given");
-  }
-  if (descriptor.backward != nullptr && descriptor.vjp != nullptr)
-    fail(schema,
-         "both 'backward' and 'vjp' are given: they are one rule, and only one of them may be set");
+  check_descriptor(schema, descriptor);
   if (descriptor.vjp != nullptr) implementation.descriptor.backward = descriptor.vjp;
-  const bool formula = descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula && descriptor.backward == nullptr)
-    fail(schema, "is declared differentiable by formula but has no backward");
-  if (!formula && descriptor.backward != nullptr)
-    fail(schema, "has a backward but is not declared differentiable by formula");
-  if (descriptor.jvp_kind == TENON_JVP_RULE && descriptor.jvp == nullptr)
-    fail(schema, "declares a jvp rule but has none");
-  if (descriptor.jvp_kind != TENON_JVP_NONE &&
-      descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE)
-    fail(schema,
-         "is composite and has a jvp, which would never run: tangents go through the ops that it "
-         "calls; remove the jvp, or give it a backward and a jvp instead of composite");
-
   implementation.self = descriptor.self;
   implementation.run = descriptor.run;
-  implementation.parameter_count = static_cast<uint32_t>(parameters.size());
+  implementation.parameter_count = static_cast<uint32_t>(schema.parameters.size());
   implementation.result_count = static_cast<uint32_t>(schema.returns.size());
   implementation.flags = descriptor.flags;
   implementation.composite = descriptor.differentiable == TENON_DIFFERENTIABLE_COMPOSITE;
@@ -179,68 +231,13 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   }
   implementation.node_name =
       node_name_for(schema.short_name(), (descriptor.flags & TENON_OP_FUNCTION) != 0);
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter& parameter = parameters[i];
-    // A required parameter has no default: NONE never matches its mask, so binding reports it.
-    implementation.accept[i] = parameter.accept;
-    const bool out = parameter.name == "out" && parameter.keyword_only && parameter.type.mutates;
-    if (out) implementation.out_parameter = static_cast<int8_t>(i);
-    if (holds_tensors(parameter) && !out)
-      implementation.slot_parameters = static_cast<uint32_t>(i) + 1;
-    if (holds_tensors(parameter) && parameter.type.list) implementation.has_lists = true;
-    if (parameter.type.list && parameter.type.length > 0) {
-      // Schemas leave the tag out, so that binding sees every such list; calls check the length
-      // instead.
-      implementation.fixed_lists = true;
-      implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
-      if (parameter.type.kind == TypeKind::scalar) {
-        implementation.accept[i] |= 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
-      }
-    }
-    if (parameter.type.mutates && !out) {
-      implementation.mutates = true;
-      implementation.mutated_parameters |= 1u << i;
-    }
-  }
-  for (size_t r = 0; r < schema.returns.size(); ++r) {
-    const SchemaType& type = schema.returns[r];
-    const bool tensor = type.kind == TypeKind::tensor && !type.list && !type.optional;
-    implementation.result_tags[r] = tensor ? uint8_t{TENON_VALUE_TENSOR} : kAnyTag;
-    if (schema.returns.size() == 1) implementation.result_tag = implementation.result_tags[0];
-    int32_t source = -1;
-    for (size_t i = 0; i < parameters.size() && type.alias != 0; ++i) {
-      if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
-    }
-    if (type.alias != 0 && source < 0)
-      fail(schema,
-           std::string("a result aliases '") + type.alias + "', which no parameter carries");
-    implementation.result_alias.push_back(source);
-    if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
-      implementation.aliases = true;
-  }
-  implementation.lists = implementation.has_lists || implementation.fixed_lists;
-  implementation.settles = implementation.mutates || implementation.aliases;
-  implementation.leaves_traces = implementation.settles || implementation.out_parameter >= 0 ||
-                                 (descriptor.flags & TENON_OP_FUNCTION) != 0;
-  if (implementation.aliases && !implementation.mutates && schema.returns.size() == 1 &&
-      !schema.returns[0].list && !schema.returns[0].optional &&
-      accepts_only_tensors(parameters[static_cast<size_t>(implementation.result_alias[0])])) {
-    implementation.viewed_parameter = static_cast<int8_t>(implementation.result_alias[0]);
-  }
-  if (schema.returns.size() == 1 && !schema.returns[0].list && !schema.returns[0].optional &&
-      implementation.result_alias[0] >= 0) {
-    const Parameter& source = parameters[static_cast<size_t>(implementation.result_alias[0])];
-    if (source.type.mutates && accepts_only_tensors(source))
-      implementation.returned_parameter = static_cast<int8_t>(implementation.result_alias[0]);
-  }
+  prepare_parameters(implementation);
+  prepare_results(implementation);
+  find_short_paths(implementation);
   if (descriptor.saves != nullptr) implementation.saves = parse_saves(schema, descriptor.saves);
   for (const SavedItem& item : implementation.saves) {
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
-  implementation.records_simply =
-      formula && (descriptor.flags & (TENON_OP_FUNCTION | TENON_OP_ZERO_GRADIENT)) == 0 &&
-      !implementation.mutates && !implementation.has_lists && schema.returns.size() == 1 &&
-      !schema.returns[0].list;
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
   return made;
 }

@@ -2,6 +2,7 @@
 #include "core/dispatch/registry.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/base/error.hpp"
 
@@ -20,8 +21,8 @@ Registry& Registry::process() {
 }
 
 const tenon_op* Registry::find(std::string_view name) const {
-  // Readers announce themselves, so that a writer frees a snapshot only when nobody can be reading
-  // it.
+  // Readers announce themselves, so that a writer frees a snapshot only when no thread can be
+  // reading it.
   readers_.fetch_add(1, std::memory_order_seq_cst);
   const Snapshot* snapshot = snapshot_.load(std::memory_order_seq_cst);
   const auto found = snapshot->ops.find(name);
@@ -42,91 +43,61 @@ void Registry::set_finder(std::function<void(std::string_view)> finder) {
   finder_ = std::move(finder);
 }
 
-void Registry::set_rule(std::function<OpRule(std::string_view)> rule) {
-  const std::lock_guard lock(writers_);
-  rule_ = std::move(rule);
-}
-
 void Registry::publish(std::unique_ptr<Snapshot> next) {
   const Snapshot* old = snapshot_.exchange(next.release(), std::memory_order_seq_cst);
   retired_.emplace_back(old);
   if (readers_.load(std::memory_order_seq_cst) == 0) retired_.clear();
 }
 
+namespace {
+
+// Throws where another plugin has implemented the op already.
+void check_provider(const tenon_op& op, const Schema& schema, const std::string& provider) {
+  const Implementation* active = op.implementation.load();
+  if (active == nullptr || active->provider == provider) return;
+  const std::string difference =
+      schema_difference(active->schema, active->provider, schema, provider);
+  throw Error(TENON_ERROR_PLUGIN, "op '" + schema.name + "' has two providers: '" +
+                                      active->provider + "' and '" + provider + "'" +
+                                      (difference.empty() ? "" : "; " + difference) +
+                                      "; rank them in the config, as in \"ops\": {\"prefer\": {\"" +
+                                      schema.name + "\": \"" + provider + "\"}}");
+}
+
+}  // namespace
+
 void Registry::commit(const std::string& provider,
                       std::span<const tenon_op_descriptor* const> descriptors) {
   const std::lock_guard lock(writers_);
   const Snapshot& present = *snapshot_.load();
 
-  // Stage: prepare everything, refuse everything, before anything shows.
-  struct Staged {
-    std::unique_ptr<Implementation> implementation;
-    tenon_op* existing = nullptr;
-    bool activate = true;
-    std::string inactive_reason;
-    const Implementation* outranked = nullptr;
-  };
-  std::vector<Staged> staged;
-  std::unordered_map<std::string_view, bool> own_names;
-  staged.reserve(descriptors.size());
+  // Prepare everything, refuse everything, before anything shows.
+  std::vector<std::unique_ptr<Implementation>> prepared;
+  std::unordered_set<std::string_view> own_names;
+  prepared.reserve(descriptors.size());
   own_names.reserve(descriptors.size());
   for (const tenon_op_descriptor* descriptor : descriptors) {
-    Staged stage;
-    stage.implementation = make_implementation(*descriptor, provider);
-    const std::string& name = stage.implementation->schema.name;
-    if (!own_names.emplace(name, true).second) {
+    prepared.push_back(make_implementation(*descriptor, provider));
+    const Schema& schema = prepared.back()->schema;
+    if (!own_names.insert(schema.name).second) {
       throw Error(TENON_ERROR_PLUGIN,
-                  "plugin '" + provider + "' registers op '" + name + "' twice");
+                  "plugin '" + provider + "' registers op '" + schema.name + "' twice");
     }
-    const OpRule rule = rule_ ? rule_(name) : OpRule{};
-    if (const auto found = present.ops.find(name); found != present.ops.end()) {
-      stage.existing = const_cast<tenon_op*>(found->second);
-      const Implementation* active = found->second->implementation.load();
-      if (active != nullptr && active->provider != provider) {
-        if (rule.preferred == provider) {
-          stage.outranked = active;
-        } else if (rule.preferred == active->provider) {
-          stage.activate = false;
-          stage.inactive_reason = "outranked by '" + active->provider + "' (ops.prefer)";
-        } else {
-          const std::string difference = schema_difference(active->schema, active->provider,
-                                                           stage.implementation->schema, provider);
-          throw Error(TENON_ERROR_PLUGIN,
-                      "op '" + name + "' has two providers: '" + active->provider + "' and '" +
-                          provider + "'" + (difference.empty() ? "" : "; " + difference) +
-                          "; rank them in the config, as in \"ops\": {\"prefer\": {\"" + name +
-                          "\": \"" + provider + "\"}}");
-        }
-      }
-    }
-    if (rule.disabled) {
-      stage.activate = false;
-      stage.inactive_reason = "disabled by the config (ops.disable)";
-    }
-    staged.push_back(std::move(stage));
+    if (const auto found = present.ops.find(schema.name); found != present.ops.end())
+      check_provider(*found->second, schema, provider);
   }
 
-  // Publish.
   auto next = std::make_unique<Snapshot>(present);
-  next->ops.reserve(present.ops.size() + staged.size());
-  for (Staged& stage : staged) {
-    const std::string& name = stage.implementation->schema.name;
-    tenon_op* op = stage.existing;
-    if (op == nullptr) {
-      ops_.push_back(std::make_unique<tenon_op>(name));
-      op = ops_.back().get();
-      next->ops.emplace(op->name, op);
-    }
-    stage.implementation->op = op;
-    if (stage.outranked != nullptr) {
-      for (Owned& owned : implementations_) {
-        if (owned.implementation.get() == stage.outranked)
-          owned.inactive_reason = "outranked by '" + provider + "' (ops.prefer)";
-      }
-    }
-    if (stage.activate)
-      op->implementation.store(stage.implementation.get(), std::memory_order_release);
-    implementations_.push_back({std::move(stage.implementation), stage.inactive_reason});
+  next->ops.reserve(present.ops.size() + prepared.size());
+  for (std::unique_ptr<Implementation>& implementation : prepared) {
+    const std::string& name = implementation->schema.name;
+    const auto found = next->ops.find(name);
+    auto* op = found == next->ops.end() ? ops_.emplace_back(std::make_unique<tenon_op>(name)).get()
+                                        : const_cast<tenon_op*>(found->second);
+    next->ops.emplace(op->name, op);
+    implementation->op = op;
+    op->implementation.store(implementation.get(), std::memory_order_release);
+    implementations_.push_back({std::move(implementation), {}});
   }
   publish(std::move(next));
 }

@@ -16,12 +16,6 @@
 
 namespace tenon::core {
 
-// Which provider an op's config rule prefers ("" when none does), and whether it is disabled.
-struct OpRule {
-  std::string preferred;
-  bool disabled = false;
-};
-
 class Registry {
  public:
   Registry();
@@ -32,17 +26,14 @@ class Registry {
   // The handle of a registered op, or null. Lock-free. [any-thread]
   const tenon_op* find(std::string_view name) const;
 
-  // Registers all or nothing. Throws PluginError for a second definition of a name that no rule
-  // ranks, naming both providers.
+  // Registers all or nothing. Throws PluginError for a name that another plugin has defined. Which
+  // of several providers is loaded, the plugin manager decides before.
   void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors);
 
   // Gives a registered op rules of another plugin (with_rules); null: its own again. Throws
   // ValueError when they do not fit.
   void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
                      const std::string& provider);
-
-  // How config rules rank and disable; asked for each name at commit.
-  void set_rule(std::function<OpRule(std::string_view name)> rule);
 
   // Every registered implementation, active or not, sorted by name. For listings.
   struct Entry {
@@ -77,7 +68,6 @@ class Registry {
     std::string inactive_reason;
   };
   std::vector<Owned> implementations_;
-  std::function<OpRule(std::string_view)> rule_;
   std::function<void(std::string_view)> finder_;  // set once, before calls
 };
 

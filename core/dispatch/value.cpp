@@ -16,7 +16,6 @@
 namespace tenon::core {
 
 void (*release_module)(tenon_module*) noexcept = nullptr;
-void (*release_tree)(tenon_tree*) noexcept = nullptr;
 
 namespace {
 
@@ -62,7 +61,7 @@ void release_value(tenon_value& value) noexcept {
       free_bytes(value.as.pointer, length * 8);
       break;
     case TENON_VALUE_TREE:
-      if (value.as.tree != nullptr && release_tree != nullptr) release_tree(value.as.tree);
+      if (value.as.tree != nullptr) value.as.tree->release();
       break;
     case TENON_VALUE_MODULE:
       if (value.as.module != nullptr && release_module != nullptr) release_module(value.as.module);

@@ -12,9 +12,8 @@ namespace tenon::core {
 
 // Releases what a given value owns and sets it to none.
 void release_value(tenon_value& value) noexcept;
-// A new reference to a module held in a value; set by nn, which dispatch cannot see.
+// Releases a module that a value holds; the host table sets it, because dispatch cannot see nn.
 extern void (*release_module)(tenon_module*) noexcept;
-extern void (*release_tree)(tenon_tree*) noexcept;
 
 // A value of its own from a borrowed one. Throws TypeError for modules and trees.
 tenon_value copy_value(const tenon_value& value);

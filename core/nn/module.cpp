@@ -2,16 +2,18 @@
 #include "core/nn/module.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <unordered_set>
 
 #include "core/autograd/fresh_stack.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -100,6 +102,12 @@ ModuleTable& ModuleTable::process() {
   return *table;
 }
 
+std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module) {
+  const bool computes = module.forward != nullptr || module.tenon_function != nullptr;
+  if (module.create != nullptr && computes) return std::nullopt;
+  return DescriptorFault{"has no create or no forward", "set both"};
+}
+
 std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     const std::string& provider,
     std::span<const tenon_module_descriptor* const> descriptors) const {
@@ -107,13 +115,12 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
   std::vector<std::unique_ptr<ModuleType>> types;
   for (const tenon_module_descriptor* descriptor : descriptors) {
     auto type = std::make_unique<ModuleType>();
-    std::memcpy(&type->descriptor, descriptor,
-                std::min<size_t>(descriptor->size, sizeof(type->descriptor)));
+    type->descriptor = copy_growable(*descriptor);
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
-    if (type->descriptor.forward == nullptr && type->descriptor.tenon_function == nullptr) {
-      throw Error(TENON_ERROR_VALUE,
-                  "module '" + type->schema.name + "' of plugin '" + provider + "' has no forward");
+    if (const auto fault = check_module(type->descriptor)) {
+      throw Error(TENON_ERROR_VALUE, "module '" + type->schema.name + "' of plugin '" + provider +
+                                         "' " + fault->what + "; " + fault->remedy);
     }
     if (const auto present = types_.find(type->schema.name); present != types_.end()) {
       throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" +
@@ -503,12 +510,8 @@ namespace {
 // A copy; one of another type is asked to convert itself.
 TensorRef converted(Tensor& tensor, tenon_dtype dtype) {
   if (!tensor.typed()) return contiguous_copy(tensor, dtype);
-  tenon_value wanted{};
-  wanted.tag = TENON_VALUE_DTYPE;
-  wanted.as.integer = dtype;
-  const tenon_value arguments[] = {tensor_value(&tensor), wanted};
-  const GradModeGuard guard(false);
-  return call_tensor(Registry::process().require("to"), arguments);
+  const GradModeGuard no_grad(false);
+  return core_ops::to(tensor, dtype);
 }
 
 }  // namespace

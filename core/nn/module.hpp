@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 
 #include "core/base/fork.hpp"
 #include "core/base/tree.hpp"
+#include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/module.h"
@@ -25,6 +27,9 @@ struct ModuleType {
   Schema schema;
   std::string provider;
 };
+
+// The first fault of a descriptor of this SDK's size. A mode has a tenon_function and no forward.
+std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module);
 
 // The registered module types.
 class ModuleTable {
@@ -66,7 +71,7 @@ class OwnedValues {
   std::vector<tenon_value> values_;
 };
 
-class ModuleRef;
+using ModuleRef = IntrusivePtr<tenon_module>;
 
 // What a state file and a model disagree in.
 struct LoadReport {
@@ -119,35 +124,6 @@ struct tenon_module {
 };
 
 namespace tenon::core {
-
-class ModuleRef {
- public:
-  ModuleRef() = default;
-  explicit ModuleRef(tenon_module* module) : module_(module) {
-    if (module_ != nullptr) module_->retain();
-  }
-  static ModuleRef take(tenon_module* module) {
-    ModuleRef reference;
-    reference.module_ = module;
-    return reference;
-  }
-  ModuleRef(const ModuleRef& other) : ModuleRef(other.module_) {}
-  ModuleRef(ModuleRef&& other) noexcept : module_(std::exchange(other.module_, nullptr)) {}
-  ModuleRef& operator=(ModuleRef other) noexcept {
-    std::swap(module_, other.module_);
-    return *this;
-  }
-  ~ModuleRef() {
-    if (module_ != nullptr) module_->release();
-  }
-  tenon_module* get() const { return module_; }
-  tenon_module* give() { return std::exchange(module_, nullptr); }
-  tenon_module* operator->() const { return module_; }
-  tenon_module& operator*() const { return *module_; }
-
- private:
-  tenon_module* module_ = nullptr;
-};
 
 // From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
 // words.

@@ -430,29 +430,28 @@ class Reader {
     if (plugins == nullptr || !plugins->is_array()) return;
     std::vector<std::pair<std::string, const tenon_tree*>> seen;
     for (const tenon_tree& entry : plugins->children()) {
-      PluginRequest request;
-      bool never = false;
+      std::string name, path;
+      const tenon_tree* path_node = &entry;
+      bool required = true;
       if (entry.is_string()) {
         const std::string_view text = entry.as_string();
-        if (text.empty()) continue;
-        const bool path = text.find('/') != std::string_view::npos || text.ends_with(".so");
-        (path ? request.path : request.name) = path ? absolute(text) : std::string(text);
+        const bool is_path = text.find('/') != std::string_view::npos || text.ends_with(".so");
+        (is_path ? path : name) = text;
       } else if (entry.is_object()) {
-        request.name = text_of(entry, "name");
-        request.path = text_of(entry, "path");
-        request.version = text_of(entry, "version");
-        request.sha256 = text_of(entry, "sha256");
-        if (!request.path.empty()) request.path = absolute(request.path);
-        const tenon_tree* required = entry.find("require");
-        request.required = required == nullptr || !required->is_bool() || required->as_bool();
-        never = text_of(entry, "load") == "never";
-        if (entry.find("name") == nullptr && entry.find("path") == nullptr) {
+        name = text_of(entry, "name");
+        path = text_of(entry, "path");
+        path_node = entry.find("path");
+        const tenon_tree* given = entry.find("require");
+        required = given == nullptr || !given->is_bool() || given->as_bool();
+        required = required && text_of(entry, "load") != "never";
+        if (entry.find("name") == nullptr && path_node == nullptr) {
           add(entry, "found neither 'name' nor 'path', wanted one of them");
           continue;
         }
       }
-      if (request.name.empty() && request.path.empty()) continue;
-      const std::string& identity = request.name.empty() ? request.path : request.name;
+      if (name.empty() && path.empty()) continue;
+      if (!path.empty()) path = absolute(path);
+      const std::string& identity = name.empty() ? path : name;
       const auto twin = std::find_if(seen.begin(), seen.end(),
                                      [&](const auto& other) { return other.first == identity; });
       if (twin != seen.end()) {
@@ -461,16 +460,9 @@ class Reader {
         continue;
       }
       seen.emplace_back(identity, &entry);
-      if (never) continue;
-      const tenon_tree* path_node = entry.is_object() ? entry.find("path") : &entry;
       std::error_code code;
-      if (!request.path.empty() && request.required && !files::exists(request.path, code)) {
-        add(*path_node, "there is no file " + quote(request.path) + ", wanted a plugin there");
-        continue;
-      }
-      if (!options_.check_plugin) continue;
-      std::string wrong = options_.check_plugin(request);
-      if (!wrong.empty()) add(entry, std::move(wrong));
+      if (!path.empty() && required && !files::exists(path, code))
+        add(*path_node, "there is no file " + quote(path) + ", wanted a plugin there");
     }
   }
 

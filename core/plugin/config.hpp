@@ -34,7 +34,6 @@
 // {"type": ...} of a module. Data of format npy has "labels", a second file, in place of columns.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -42,19 +41,7 @@
 
 namespace tenon::core {
 
-// A plugin entry that is well written, for checks that know what is installed.
-struct PluginRequest {
-  std::string name;  // empty when it is asked for by path
-  std::string path;  // absolute
-  std::string version;
-  std::string sha256;
-  bool required = true;
-};
-
 struct ConfigOptions {
-  // Says what is wrong with a request ("no plugin named 'maths', ..."); empty: nothing. Not called
-  // for entries with `"load": "never"`.
-  std::function<std::string(const PluginRequest&)> check_plugin;
   size_t max_bytes = size_t{4} << 20;
 };
 

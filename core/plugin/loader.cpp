@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <memory>
@@ -18,7 +17,10 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "core/base/fork.hpp"
+#include "core/base/growable.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/op_check.hpp"
+#include "core/nn/module.hpp"
 
 namespace tenon::core {
 
@@ -192,9 +194,8 @@ const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
   static const HeldAcrossFork held(mutex);
   static auto& completed = *new std::vector<std::unique_ptr<tenon_plugin>>;  // as long as plugins
   const std::lock_guard lock(mutex);
-  tenon_plugin& table = *completed.emplace_back(std::make_unique<tenon_plugin>());
-  std::memcpy(&table, &given, given.size);
-  return &table;
+  completed.push_back(std::make_unique<tenon_plugin>(copy_growable(given)));
+  return completed.back().get();
 }
 
 void Load::check_table(const tenon_plugin& plugin) const {
@@ -237,37 +238,8 @@ void Load::check_op(const tenon_op_descriptor* op) const {
          "set `size` to sizeof(tenon_op_descriptor)",
          "at least " + std::to_string(kOldest) + " bytes", std::to_string(op->size));
   }
-  const bool vjp = op->size >= sizeof(tenon_op_descriptor) && op->vjp != nullptr;
-  if ((op->run == nullptr) == (op->elementwise == nullptr)) {
-    fail(PluginStage::Register,
-         name + (op->run == nullptr ? " has neither run nor elementwise"
-                                    : " has both run and elementwise"),
-         "set exactly one of them");
-  }
-  if (op->elementwise != nullptr &&
-      (op->elementwise->size < sizeof(tenon_elementwise) || op->elementwise->loops == nullptr)) {
-    fail(PluginStage::Register,
-         name + " has an elementwise kernel without loops or with a wrong size",
-         "set `size` to sizeof(tenon_elementwise), and `loops`");
-  }
-  if (op->backward != nullptr && vjp) {
-    fail(PluginStage::Register, name + " has both 'backward' and 'vjp', which are one rule",
-         "set only one of them");
-  }
-  const bool formula = op->differentiable == TENON_DIFFERENTIABLE_FORMULA;
-  if (formula != (op->backward != nullptr || vjp)) {
-    fail(PluginStage::Register,
-         name + (formula ? " is differentiable by formula but has no backward or vjp"
-                         : " has a backward but is not differentiable by formula"),
-         "make them agree");
-  }
-  const bool rule = op->jvp_kind == TENON_JVP_RULE;
-  if (rule != (op->jvp != nullptr)) {
-    fail(PluginStage::Register,
-         name + (rule ? " says that it has a jvp rule but has none"
-                      : " has a jvp but does not say that it is its rule"),
-         "make them agree");
-  }
+  if (const auto fault = core::check_op(copy_growable(*op)))
+    fail(PluginStage::Register, name + " " + fault->what, fault->remedy);
 }
 
 void Load::check_module(const tenon_module_descriptor* module) const {
@@ -282,11 +254,8 @@ void Load::check_module(const tenon_module_descriptor* module) const {
          "set `size` to sizeof(tenon_module_descriptor)",
          "at least " + std::to_string(kOldest) + " bytes", std::to_string(module->size));
   }
-  const bool is_mode =
-      module->size >= sizeof(tenon_module_descriptor) && module->tenon_function != nullptr;
-  if (module->create == nullptr || (module->forward == nullptr && !is_mode)) {
-    fail(PluginStage::Register, name + " has no create or no forward", "set both");
-  }
+  if (const auto fault = core::check_module(copy_growable(*module)))
+    fail(PluginStage::Register, name + " " + fault->what, fault->remedy);
 }
 
 void Load::check_type(const tenon_type_descriptor* type) const {

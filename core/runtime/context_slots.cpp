@@ -36,12 +36,13 @@ void require_backward(const tenon_context* context, const char* method) {
 }
 
 // Where attributes are: what backward will see, what jvp sees, or this run's own.
-FunctionNotes* notes_of(const tenon_context* context) {
-  return context->rule != nullptr ? context->rule->kept() : context->notes;
+FunctionContext* function_context_of(const tenon_context* context) {
+  return context->rule != nullptr ? context->rule->function_context() : context->function;
 }
 // What run says to backward; null where nobody will read it.
-FunctionNotes* notes_for_backward(const tenon_context* context) {
-  return context->notes != nullptr && !context->notes->loose ? context->notes : nullptr;
+FunctionContext* context_for_backward(const tenon_context* context) {
+  return context->function != nullptr && !context->function->transient ? context->function
+                                                                       : nullptr;
 }
 
 std::string attribute_text(std::string_view name) {
@@ -87,6 +88,20 @@ tenon_tensor* context_result(const tenon_context* context, int64_t index) {
   return context->rule == nullptr ? nullptr : context->rule->result(index);
 }
 
+tenon_status context_kept_result(const tenon_context* context, int64_t index, tenon_tensor** result,
+                                 tenon_error** error) {
+  return guarded(error, [&] {
+    if (context->rule == nullptr) fail_phase(context, "reading a result", "backward and jvp");
+    const auto count = static_cast<int64_t>(context->implementation->schema.returns.size());
+    if (index < 0 || index >= count) {
+      throw Error(TENON_ERROR_INDEX, "result " + std::to_string(index) + " of " + op_of(context) +
+                                         " is asked for, which has " + std::to_string(count) +
+                                         (count == 1 ? " result" : " results"));
+    }
+    *result = context->rule->result(index);
+  });
+}
+
 int64_t context_slot_count(const tenon_context* context) {
   if (context->rule != nullptr) return context->rule->slot_count();
   int64_t slots = 0;
@@ -99,19 +114,19 @@ int64_t context_slot_count(const tenon_context* context) {
 
 int32_t context_needs_gradient(const tenon_context* context, int64_t slot) {
   if (context->rule != nullptr) return context->rule->needs_gradient(slot) ? 1 : 0;
-  if (context->notes == nullptr || slot < 0) return 0;
+  if (context->function == nullptr || slot < 0) return 0;
   // Of the slots past the first 64 nothing is noted: they may.
-  return slot >= 64 ? context->notes->needs != 0 : (context->notes->needs >> slot & 1u) != 0;
+  return slot >= 64 ? context->function->needs != 0 : (context->function->needs >> slot & 1u) != 0;
 }
 
 tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,
                           tenon_error** error) {
   return guarded(error, [&] {
     require_forward(context, "save_for_backward");
-    FunctionNotes* notes = notes_for_backward(context);
-    if (notes == nullptr) return;
-    notes->saved.clear();
-    for (Tensor* tensor : listed(tensors, count)) notes->saved.emplace_back(tensor);
+    FunctionContext* function = context_for_backward(context);
+    if (function == nullptr) return;
+    function->saved.clear();
+    for (Tensor* tensor : listed(tensors, count)) function->saved.emplace_back(tensor);
   });
 }
 
@@ -119,10 +134,10 @@ tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* cons
                                       int64_t count, tenon_error** error) {
   return guarded(error, [&] {
     require_forward(context, "save_for_forward");
-    FunctionNotes* notes = notes_for_backward(context);
-    if (notes == nullptr) return;
-    notes->saved_for_forward.clear();
-    for (Tensor* tensor : listed(tensors, count)) notes->saved_for_forward.emplace_back(tensor);
+    FunctionContext* function = context_for_backward(context);
+    if (function == nullptr) return;
+    function->saved_for_forward.clear();
+    for (Tensor* tensor : listed(tensors, count)) function->saved_for_forward.emplace_back(tensor);
   });
 }
 
@@ -142,14 +157,14 @@ tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* ten
                                 tenon_error** error) {
   return guarded(error, [&] {
     require_forward(context, "mark_dirty");
-    FunctionNotes* notes = notes_for_backward(context);
+    FunctionContext* function = context_for_backward(context);
     for (Tensor* tensor : listed(tensors, count)) {
       if (tensor == nullptr)
         throw Error(TENON_ERROR_ARGUMENT, "mark_dirty of " + op_of(context) +
                                               " was given an undefined tensor: it takes inputs "
                                               "that forward changes in place");
-      if (notes != nullptr)
-        notes->dirty.emplace_back(tensor);
+      if (function != nullptr)
+        function->dirty.emplace_back(tensor);
       else
         note_change(*context->implementation, *tensor);
     }
@@ -160,9 +175,9 @@ tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tenso
                                              int64_t count, tenon_error** error) {
   return guarded(error, [&] {
     require_forward(context, "mark_non_differentiable");
-    FunctionNotes* notes = notes_for_backward(context);
-    if (notes == nullptr) return;
-    for (Tensor* tensor : listed(tensors, count)) notes->non_differentiable.emplace_back(tensor);
+    FunctionContext* function = context_for_backward(context);
+    if (function == nullptr) return;
+    for (Tensor* tensor : listed(tensors, count)) function->non_differentiable.emplace_back(tensor);
   });
 }
 
@@ -170,25 +185,26 @@ tenon_status context_set_materialize_grads(tenon_context* context, int32_t enabl
                                            tenon_error** error) {
   return guarded(error, [&] {
     require_forward(context, "set_materialize_grads");
-    if (FunctionNotes* notes = notes_for_backward(context)) notes->materialize = enabled != 0;
+    if (FunctionContext* function = context_for_backward(context))
+      function->materialize = enabled != 0;
   });
 }
 
 tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attribute,
                                    tenon_error** error) {
   const tenon_status status = guarded(error, [&] {
-    if (context->rule == nullptr && context->notes == nullptr) {
+    if (context->rule == nullptr && context->function == nullptr) {
       // A plain run: until it ends, it may read what it sets.
       if ((context->implementation->flags & TENON_OP_FUNCTION) == 0)
         throw Error(TENON_ERROR_RUNTIME, op_of(context) + " is no Function: it has no context");
-      context->notes = new FunctionNotes;
-      context->notes->loose = true;
+      context->function = new FunctionContext;
+      context->function->transient = true;
     }
-    FunctionNotes* notes = notes_of(context);
-    if (notes == nullptr ||
+    FunctionContext* function = function_context_of(context);
+    if (function == nullptr ||
         (context->rule != nullptr && context->rule->phase() == std::string_view("backward")))
       fail_phase(context, "setting an attribute", "forward and jvp");
-    notes->attributes.set(attribute);
+    function->attributes.set(attribute);
   });
   if (status != TENON_OK) attribute->destroy(attribute);
   return status;
@@ -197,9 +213,9 @@ tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attr
 tenon_status context_attribute(const tenon_context* context, const tenon_string* name,
                                const tenon_string* type, tenon_attribute** attribute,
                                tenon_error** error) {
-  const FunctionNotes* notes = notes_of(context);
+  const FunctionContext* function = function_context_of(context);
   const std::string_view asked = Attributes::text(*name);
-  *attribute = notes == nullptr ? nullptr : notes->attributes.find(asked);
+  *attribute = function == nullptr ? nullptr : function->attributes.find(asked);
   if (*attribute != nullptr && Attributes::text((*attribute)->type) == Attributes::text(*type))
       [[likely]]
     return TENON_OK;
@@ -220,8 +236,8 @@ tenon_status context_erase_attribute(tenon_context* context, const tenon_string*
   return guarded(error, [&] {
     if (context->rule != nullptr && context->rule->phase() == std::string_view("backward"))
       fail_phase(context, "erasing an attribute", "forward and jvp");
-    FunctionNotes* notes = notes_of(context);
-    if (notes == nullptr || !notes->attributes.erase(Attributes::text(*name))) {
+    FunctionContext* function = function_context_of(context);
+    if (function == nullptr || !function->attributes.erase(Attributes::text(*name))) {
       throw Error(TENON_ERROR_RUNTIME, "the context of " + op_of(context) + " has no " +
                                            attribute_text(Attributes::text(*name)) + " to erase");
     }

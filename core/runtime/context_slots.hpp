@@ -10,6 +10,8 @@ const tenon_value* context_arguments(const tenon_context* context);
 tenon_status context_argument(const tenon_context* context, int64_t index,
                               const tenon_value** value, tenon_error** error);
 tenon_tensor* context_result(const tenon_context* context, int64_t index);
+tenon_status context_kept_result(const tenon_context* context, int64_t index, tenon_tensor** result,
+                                 tenon_error** error);
 int64_t context_slot_count(const tenon_context* context);
 int32_t context_needs_gradient(const tenon_context* context, int64_t slot);
 tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, int64_t count,

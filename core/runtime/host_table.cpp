@@ -10,6 +10,7 @@
 
 #include "core/autograd/dual.hpp"
 #include "core/autograd/engine.hpp"
+#include "core/autograd/grad.hpp"
 #include "core/autograd/graph.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/hooks.hpp"
@@ -33,6 +34,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/plugin/config.hpp"
 #include "core/runtime/context_slots.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
@@ -80,6 +82,17 @@ void require_gradients(const Tensor* tensor) {
   throw Error(TENON_ERROR_TYPE, "a tensor that requires grad must be Tensor, not " + type.name +
                                     ", which has neither a conversion to Tensor nor a "
                                     "project_gradient");
+}
+
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : schema.parameters) {
+    if (parameter.name == name) return static_cast<int64_t>(names.size());
+    names.push_back(parameter.name);
+  }
+  throw Error(TENON_ERROR_INDEX,
+              "'" + schema.name + "' has no parameter " + quote(name) + suggestion(name, names));
 }
 
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
@@ -446,9 +459,8 @@ tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
   const std::span<Edge> edges = node_from(handle)->edges();
   if (index < 0 || index >= static_cast<int64_t>(edges.size())) return nullptr;
   const Edge& edge = edges[static_cast<size_t>(index)];
-  if (edge.node != nullptr) edge.node->retain();
   if (output != nullptr) *output = edge.output;
-  return handle_of(edge.node);
+  return handle_of(NodeRef(edge.node).give());
 }
 tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_tree** tree,
                             tenon_error** error) {
@@ -551,6 +563,16 @@ int64_t op_result_count(const tenon_op* op) {
 int32_t op_returns_tuple(const tenon_op* op) {
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
+}
+
+tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(op, "the op");
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    require_not_null(implementation, "the implementation of the op");
+    *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
+  });
 }
 
 // ---- threads, randomness, log ----
@@ -661,7 +683,7 @@ tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
 }
 tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
-  return guarded(error, [&] { *config = read_checked_config(path).give(); });
+  return guarded(error, [&] { *config = read_config(path).give(); });
 }
 tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
   return guarded(error, [&] {
@@ -705,6 +727,15 @@ void module_release(tenon_module* module) {
 const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
 const tenon_value* module_attributes(const tenon_module* module) {
   return module->attributes.data();
+}
+tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
+                              const tenon_value** value, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const int64_t place =
+        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
+    *value = module->attributes.data() + place;
+  });
 }
 tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
                                        tenon_error** error) {
@@ -1070,7 +1101,6 @@ const tenon_host& host_table() noexcept {
   // above.
   static const tenon_host table = [] {
     release_module = [](tenon_module* module) noexcept { module->release(); };
-    release_tree = [](tenon_tree* tree) noexcept { tree->release(); };
     tenon_host host{};
     host.magic = TENON_HOST_MAGIC;
     host.size = sizeof(tenon_host);

@@ -169,7 +169,7 @@ PluginManager& start() {
   });
   TypeTable::process().set_completer(
       [manager](std::string_view name) { return manager->complete_type(name); });
-  TypeTable::process().set_rule(
+  TypeTable::process().set_preference(
       [manager](const Override& entry, const std::string& a, const std::string& b) {
         return manager->preferred(entry.schema.name, entry.key(), a, b);
       });
@@ -316,7 +316,5 @@ void apply_config_lazily(const tenon_tree& config) {
   }
   plugin_manager().apply(policy);
 }
-
-Tree read_checked_config(const std::string& path) { return read_config(path); }
 
 }  // namespace tenon::core

@@ -26,8 +26,6 @@ void settle_rules(std::string_view op);
 void apply_config(const tenon_tree& config);
 // The same, but eager plugins wait for their first use: runs no plugin code.
 void apply_config_lazily(const tenon_tree& config);
-// Reads and checks a config, the plugins that it names included. Runs no plugin code.
-Tree read_checked_config(const std::string& path);
 
 // Listings from facts: see describe.cpp for the shapes.
 Tree describe(std::string_view what, std::string_view name);

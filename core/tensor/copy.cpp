@@ -543,6 +543,14 @@ void fill(Tensor& destination, const tenon_value& number) {
   destination.storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
+TensorRef make_zeros(tenon_dtype dtype, Shape shape) {
+  TensorRef zeros = make_empty(dtype, shape);
+  tenon_value zero{};
+  zero.tag = TENON_VALUE_INT;
+  fill(*zeros, zero);
+  return zeros;
+}
+
 tenon_value item(const Tensor& tensor) {
   if (tensor.view.count != 1) {
     fail("item() needs a tensor of one element, this one has shape " + shape_text(tensor.shape()));

@@ -24,6 +24,8 @@ std::string misfit_text(const tenon_value& number, tenon_dtype dtype);
 // Every element becomes `number`, its fraction cut off for integers. Throws ValueError when the
 // dtype cannot hold it. An expanded tensor may be filled: all its places get one value.
 void fill(Tensor& destination, const tenon_value& number);
+// Contiguous, every element 0. Throws as make_empty does.
+TensorRef make_zeros(tenon_dtype dtype, Shape shape);
 
 // The single element as BOOL, INT or FLOAT. Throws ValueError when there is not exactly one.
 tenon_value item(const Tensor& tensor);

@@ -1,6 +1,7 @@
 // Strided shape arithmetic: counts, contiguous strides, broadcasting, printed form.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,6 +20,16 @@ struct Sizes {
   operator Shape() const { return {values, static_cast<size_t>(rank)}; }
   int64_t operator[](int64_t index) const { return values[index]; }
 };
+inline Sizes sizes_of(Shape shape) {
+  Sizes sizes;
+  std::copy(shape.begin(), shape.end(), sizes.values);
+  sizes.rank = static_cast<int64_t>(shape.size());
+  return sizes;
+}
+
+inline bool same_shape(Shape a, Shape b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
 
 // "[2, 3]"
 std::string shape_text(Shape shape);

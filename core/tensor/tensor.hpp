@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
-#include <utility>
 
+#include "core/base/intrusive_ptr.hpp"
 #include "core/base/reference_count.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/storage.hpp"
@@ -117,37 +117,7 @@ namespace tenon::core {
 
 using Tensor = ::tenon_tensor;
 
-// Counted pointer. `TensorRef(t)` shares, `TensorRef::take(t)` adopts the caller's reference.
-class TensorRef {
- public:
-  TensorRef() = default;
-  explicit TensorRef(Tensor* tensor) noexcept : tensor_(tensor) {
-    if (tensor_ != nullptr) tensor_->retain();
-  }
-  static TensorRef take(Tensor* tensor) noexcept {
-    TensorRef reference;
-    reference.tensor_ = tensor;
-    return reference;
-  }
-  TensorRef(const TensorRef& other) noexcept : TensorRef(other.tensor_) {}
-  TensorRef(TensorRef&& other) noexcept : tensor_(std::exchange(other.tensor_, nullptr)) {}
-  TensorRef& operator=(TensorRef other) noexcept {
-    std::swap(tensor_, other.tensor_);
-    return *this;
-  }
-  ~TensorRef() {
-    if (tensor_ != nullptr) tensor_->release();
-  }
-
-  Tensor* get() const noexcept { return tensor_; }
-  Tensor* give() noexcept { return std::exchange(tensor_, nullptr); }
-  Tensor* operator->() const noexcept { return tensor_; }
-  Tensor& operator*() const noexcept { return *tensor_; }
-  explicit operator bool() const noexcept { return tensor_ != nullptr; }
-
- private:
-  Tensor* tensor_ = nullptr;
-};
+using TensorRef = IntrusivePtr<Tensor>;
 
 // Flags that new tensors of this thread carry: TENON_TENSOR_INFERENCE in inference mode. Views have
 // those of their base.

@@ -3,7 +3,8 @@
 
 #include <tenon/plugin.hpp>
 
-using tenon::Context, tenon::Tensor;
+using tenon::Context, tenon::ContextOf, tenon::Tensor;
+using namespace tenon::literals;
 
 namespace {
 
@@ -38,16 +39,17 @@ struct QuadraticForm {
     return tenon::tensor(value, tenon::f64);
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& ctx, const Tensor& gradient) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<QuadraticForm>& ctx,
+                                             const Tensor& gradient) {
     const Tensor x = rows(ctx.saved(0)), a = rows(ctx.saved(1));
     const double scale = gradient.item();
     Tensor x_gradient, a_gradient;
-    if (ctx.needs_input_grad(0)) {
+    if (ctx.needs_input_grad("x"_arg)) {
       x_gradient = zeros_like(x);
       add_product(CblasNoTrans, scale, a, x, x_gradient);
       add_product(CblasTrans, scale, a, x, x_gradient);
     }
-    if (ctx.needs_input_grad(1)) {
+    if (ctx.needs_input_grad("a"_arg)) {
       a_gradient = zeros_like(a);
       cblas_dger(CblasRowMajor, size(x), size(x), scale, x.data<double>(), 1, x.data<double>(), 1,
                  a_gradient.data<double>(), size(x));

@@ -1,7 +1,8 @@
 // The plugin: a linear map with an optional bias, and its gradients by hand.
 #include <tenon/plugin.hpp>
 
-using tenon::Context, tenon::Tensor;
+using tenon::Context, tenon::ContextOf, tenon::Tensor;
+using namespace tenon::literals;
 
 struct LinearFunction {
   static constexpr auto schema =
@@ -18,12 +19,13 @@ struct LinearFunction {
   }
 
   // One gradient for each input. What nobody asks for stays undefined: no work for it.
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& ctx, const Tensor& gradient) {
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<LinearFunction>& ctx,
+                                                     const Tensor& gradient) {
     const Tensor input = ctx.saved(0), weight = ctx.saved(1), bias = ctx.saved(2);
     Tensor input_gradient, weight_gradient, bias_gradient;
-    if (ctx.needs_input_grad(0)) input_gradient = tenon::mm(gradient, weight);
-    if (ctx.needs_input_grad(1)) weight_gradient = tenon::mm(gradient.t(), input);
-    if (bias.defined() && ctx.needs_input_grad(2)) bias_gradient = gradient.sum(0);
+    if (ctx.needs_input_grad("input"_arg)) input_gradient = tenon::mm(gradient, weight);
+    if (ctx.needs_input_grad("weight"_arg)) weight_gradient = tenon::mm(gradient.t(), input);
+    if (bias.defined() && ctx.needs_input_grad("bias"_arg)) bias_gradient = gradient.sum(0);
     return {input_gradient, weight_gradient, bias_gradient};
   }
 };

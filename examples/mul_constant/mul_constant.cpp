@@ -2,7 +2,8 @@
 // gradients that are not there.
 #include <tenon/plugin.hpp>
 
-using tenon::Context, tenon::Gradients, tenon::Tensor;
+using tenon::Context, tenon::ContextOf, tenon::Gradients, tenon::Tensor;
+using namespace tenon::literals;
 
 struct MulConstant {
   static constexpr auto schema = "examples.mul_constant(Tensor tensor, float constant) -> Tensor";
@@ -14,8 +15,8 @@ struct MulConstant {
   }
   // Arguments that are no tensors are kept with the call. Their gradient is none: an undefined
   // tensor.
-  static Gradients backward(Context& ctx, const Tensor& gradient) {
-    return {gradient * ctx.argument<double>(1), Tensor()};
+  static Gradients backward(ContextOf<MulConstant>& ctx, const Tensor& gradient) {
+    return {gradient * ctx["constant"_arg], Tensor()};
   }
 };
 TENON_OP(MulConstant)
@@ -30,9 +31,9 @@ struct MulConstantLazy {
     ctx.set_materialize_grads(false);
     return tensor * constant;
   }
-  static Gradients backward(Context& ctx, const Tensor& gradient) {
+  static Gradients backward(ContextOf<MulConstantLazy>& ctx, const Tensor& gradient) {
     if (!gradient.defined()) return {Tensor(), Tensor()};
-    return {gradient * ctx.argument<double>(1), Tensor()};
+    return {gradient * ctx["constant"_arg], Tensor()};
   }
 };
 TENON_OP(MulConstantLazy)

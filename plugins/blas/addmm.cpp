@@ -6,10 +6,11 @@
 
 namespace {
 
-using tenon::Context;
+using tenon::ContextOf;
 using tenon::Scalar;
 using tenon::Tensor;
 using tenon::TensorList;
+using namespace tenon::literals;
 
 // Writes `input`, broadcast, into the result.
 void spread(const Tensor& input, const Tensor& result) {
@@ -78,27 +79,27 @@ struct Addmm {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const auto beta = c.argument<Scalar>(3), alpha = c.argument<Scalar>(4);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Addmm>& c, const Tensor& g) {
+    const auto beta = c["beta"_arg], alpha = c["alpha"_arg];
     Tensor input, mat1, mat2;
-    if (c.needs_input_grad(0)) input = scaled(g, beta);
-    if (c.needs_input_grad(1)) mat1 = scaled(g.mm(c.tensor(2).t()), alpha);
-    if (c.needs_input_grad(2)) mat2 = scaled(c.tensor(1).t().mm(g), alpha);
+    if (c.needs_input_grad("input"_arg)) input = scaled(g, beta);
+    if (c.needs_input_grad("mat1"_arg)) mat1 = scaled(g.mm(c["mat2"_arg].t()), alpha);
+    if (c.needs_input_grad("mat2"_arg)) mat2 = scaled(c["mat1"_arg].t().mm(g), alpha);
     return {std::move(input), std::move(mat1), std::move(mat2)};
   }
 
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<Addmm>& c, TensorList tangents) {
     const Tensor &input = tangents[0], &mat1 = tangents[1], &mat2 = tangents[2];
-    const auto beta = c.argument<Scalar>(3), alpha = c.argument<Scalar>(4);
+    const auto beta = c["beta"_arg], alpha = c["alpha"_arg];
     Tensor tangent;
     const auto take = [&](Tensor part) {
       tangent = tangent.defined() ? tangent + part : std::move(part);
     };
-    if (mat1.defined()) take(scaled(mat1.mm(c.tensor(2)), alpha));
-    if (mat2.defined()) take(scaled(c.tensor(1).mm(mat2), alpha));
+    if (mat1.defined()) take(scaled(mat1.mm(c["mat2"_arg]), alpha));
+    if (mat2.defined()) take(scaled(c["mat1"_arg].mm(mat2), alpha));
     if (input.defined()) {
       Tensor part = scaled(input, beta);
-      if (!tangent.defined()) part = part.expand({c.tensor(1).size(0), c.tensor(2).size(1)});
+      if (!tangent.defined()) part = part.expand({c["mat1"_arg].size(0), c["mat2"_arg].size(1)});
       take(std::move(part));
     }
     return tangent;

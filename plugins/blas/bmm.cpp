@@ -3,8 +3,9 @@
 
 namespace {
 
-using tenon::Context;
+using tenon::ContextOf;
 using tenon::Tensor;
+using namespace tenon::literals;
 
 struct Bmm {
   static constexpr auto schema = "bmm(Tensor input, Tensor mat2) -> Tensor";
@@ -23,10 +24,10 @@ struct Bmm {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Bmm>& c, const Tensor& g) {
     Tensor input, mat2;
-    if (c.needs_input_grad(0)) input = g.bmm(c.tensor(1).transpose(1, 2));
-    if (c.needs_input_grad(1)) mat2 = c.tensor(0).transpose(1, 2).bmm(g);
+    if (c.needs_input_grad("input"_arg)) input = g.bmm(c["mat2"_arg].transpose(1, 2));
+    if (c.needs_input_grad("mat2"_arg)) mat2 = c["input"_arg].transpose(1, 2).bmm(g);
     return {std::move(input), std::move(mat2)};
   }
   static constexpr auto jvp = tenon::multilinear;

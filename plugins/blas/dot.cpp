@@ -3,8 +3,9 @@
 
 namespace {
 
-using tenon::Context;
+using tenon::ContextOf;
 using tenon::Tensor;
+using namespace tenon::literals;
 
 struct Dot {
   static constexpr auto schema = "dot(Tensor input, Tensor other) -> Tensor";
@@ -21,10 +22,10 @@ struct Dot {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Dot>& c, const Tensor& g) {
     Tensor input, other;
-    if (c.needs_input_grad(0)) input = g * c.tensor(1);
-    if (c.needs_input_grad(1)) other = g * c.tensor(0);
+    if (c.needs_input_grad("input"_arg)) input = g * c["other"_arg];
+    if (c.needs_input_grad("other"_arg)) other = g * c["input"_arg];
     return {std::move(input), std::move(other)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -3,8 +3,9 @@
 
 namespace {
 
-using tenon::Context;
+using tenon::ContextOf;
 using tenon::Tensor;
+using namespace tenon::literals;
 
 void throw_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
   const std::string wanted =
@@ -51,10 +52,10 @@ struct Mm {
     return out;
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Mm>& c, const Tensor& g) {
     Tensor input, mat2;
-    if (c.needs_input_grad(0)) input = g.mm(c.tensor(1).t());
-    if (c.needs_input_grad(1)) mat2 = c.tensor(0).t().mm(g);
+    if (c.needs_input_grad("input"_arg)) input = g.mm(c["mat2"_arg].t());
+    if (c.needs_input_grad("mat2"_arg)) mat2 = c["input"_arg].t().mm(g);
     return {std::move(input), std::move(mat2)};
   }
   static constexpr auto jvp = tenon::multilinear;

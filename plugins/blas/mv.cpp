@@ -3,8 +3,9 @@
 
 namespace {
 
-using tenon::Context;
+using tenon::ContextOf;
 using tenon::Tensor;
+using namespace tenon::literals;
 
 struct Mv {
   static constexpr auto schema = "mv(Tensor input, Tensor vec) -> Tensor";
@@ -21,10 +22,10 @@ struct Mv {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Mv>& c, const Tensor& g) {
     Tensor input, vec;
-    if (c.needs_input_grad(0)) input = g.outer(c.tensor(1));
-    if (c.needs_input_grad(1)) vec = c.tensor(0).t().mv(g);
+    if (c.needs_input_grad("input"_arg)) input = g.outer(c["vec"_arg]);
+    if (c.needs_input_grad("vec"_arg)) vec = c["input"_arg].t().mv(g);
     return {std::move(input), std::move(vec)};
   }
   static constexpr auto jvp = tenon::multilinear;

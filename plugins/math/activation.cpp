@@ -32,8 +32,8 @@ struct ReluBackward {
     return output <= 0 ? decltype(gradient){} : gradient;
   };
   static constexpr auto saves = "output";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {relu_backward(g, c.tensor(1)), Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<ReluBackward>& c, const Tensor& g) {
+    return {relu_backward(g, c["output"_arg]), Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -70,7 +70,7 @@ struct Sinh {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::sinh(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * cosh(c.tensor(0)); }
+  static Tensor backward(ContextOf<Sinh>& c, const Tensor& g) { return g * cosh(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -80,7 +80,7 @@ struct Cosh {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::cosh(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * sinh(c.tensor(0)); }
+  static Tensor backward(ContextOf<Cosh>& c, const Tensor& g) { return g * sinh(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -90,9 +90,9 @@ struct Erf {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::erf(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Erf>& c, const Tensor& g) {
     constexpr double two_over_root_pi = 1.12837916709551257390;
-    return g * exp(-square(c.tensor(0))) * two_over_root_pi;
+    return g * exp(-square(c["input"_arg])) * two_over_root_pi;
   }
   static constexpr auto jvp = pointwise;
 };

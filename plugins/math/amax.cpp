@@ -25,22 +25,24 @@ Tensor extremum(const char* op, const Tensor& input, std::optional<IntList> dim,
 struct Share {
   Tensor chosen, count;
 };
-Share share(const char* op, Context& c) {
-  const Tensor& input = c.tensor(0);
-  const auto dim = c.argument<std::optional<IntList>>(1);
-  const Tensor best = keep_dimensions(op, c.result(), input, dim, c.argument<bool>(2));
+template <class Op>
+Share share(const char* op, ContextOf<Op>& c) {
+  const Tensor& input = c["input"_arg];
+  const auto dim = c["dim"_arg];
+  const Tensor best = keep_dimensions(op, c.result(), input, dim, c["keepdim"_arg]);
   const Tensor chosen = eq(input, best);
-  return {chosen, chosen.sum(c.operand(1), true)};
+  return {chosen, chosen.sum(dim, true)};
 }
-Tensor share_backward(const char* op, Context& c, const Tensor& g) {
+template <class Op>
+Tensor share_backward(const char* op, ContextOf<Op>& c, const Tensor& g) {
   const Share parts = share(op, c);
-  const Tensor kept = keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1),
-                                      c.argument<bool>(2));
+  const Tensor kept = keep_dimensions(op, g, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
   return kept / parts.count * parts.chosen;
 }
-Tensor share_jvp(const char* op, Context& c, TensorList tangents) {
+template <class Op>
+Tensor share_jvp(const char* op, ContextOf<Op>& c, TensorList tangents) {
   const Share parts = share(op, c);
-  const Tensor result = (tangents[0] * parts.chosen).sum(c.operand(1), true) / parts.count;
+  const Tensor result = (tangents[0] * parts.chosen).sum(c["dim"_arg], true) / parts.count;
   return result.reshape(c.result().shape());
 }
 
@@ -53,8 +55,12 @@ struct Amax {
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
     return extremum<true>("amax", input, dim, keepdim);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return share_backward("amax", c, g); }
-  static Tensor jvp(Context& c, TensorList tangents) { return share_jvp("amax", c, tangents); }
+  static Tensor backward(ContextOf<Amax>& c, const Tensor& g) {
+    return share_backward("amax", c, g);
+  }
+  static Tensor jvp(ContextOf<Amax>& c, TensorList tangents) {
+    return share_jvp("amax", c, tangents);
+  }
 };
 
 struct Amin {
@@ -66,8 +72,12 @@ struct Amin {
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim) {
     return extremum<false>("amin", input, dim, keepdim);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return share_backward("amin", c, g); }
-  static Tensor jvp(Context& c, TensorList tangents) { return share_jvp("amin", c, tangents); }
+  static Tensor backward(ContextOf<Amin>& c, const Tensor& g) {
+    return share_backward("amin", c, g);
+  }
+  static Tensor jvp(ContextOf<Amin>& c, TensorList tangents) {
+    return share_jvp("amin", c, tangents);
+  }
 };
 
 }  // namespace

@@ -162,21 +162,23 @@ void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool 
   });
 }
 
-Tensor place(Context& c, const Tensor& g) {
-  const Tensor& input = c.tensor(0);
+template <class Op>
+Tensor place(ContextOf<Op>& c, const Tensor& g) {
+  const Tensor& input = c["input"_arg];
   if (input.dim() == 0) return g;
-  const auto dim = c.argument<int64_t>(1);
-  const bool keepdim = c.argument<bool>(2);
-  const Tensor index = c.result(1);
+  const auto dim = c["dim"_arg];
+  const bool keepdim = c["keepdim"_arg];
+  const Tensor index = c["indices"_result];
   return expanded_zeros(input.shape(), g.dtype())
       .scatter_add(dim, keepdim ? index : index.unsqueeze(dim), keepdim ? g : g.unsqueeze(dim));
 }
-std::tuple<Tensor, Tensor> pick(Context& c, TensorList tangents) {
+template <class Op>
+std::tuple<Tensor, Tensor> pick(ContextOf<Op>& c, TensorList tangents) {
   const Tensor& tangent = tangents[0];
   if (tangent.dim() == 0) return {tangent, {}};
-  const auto dim = c.argument<int64_t>(1);
-  const bool keepdim = c.argument<bool>(2);
-  const Tensor index = c.result(1);
+  const auto dim = c["dim"_arg];
+  const bool keepdim = c["keepdim"_arg];
+  const Tensor index = c["indices"_result];
   const Tensor picked = tangent.gather(dim, keepdim ? index : index.unsqueeze(dim));
   return {keepdim ? picked : picked.squeeze(dim), {}};
 }
@@ -191,8 +193,8 @@ struct Max {
     find<true>("max", input, dim, keepdim, &values, indices);
     return {values, indices};
   }
-  static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) {
+  static Tensor backward(ContextOf<Max>& c, const Tensor& g, const Tensor&) { return place(c, g); }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<Max>& c, TensorList tangents) {
     return pick(c, tangents);
   }
 };
@@ -208,8 +210,8 @@ struct Min {
     find<false>("min", input, dim, keepdim, &values, indices);
     return {values, indices};
   }
-  static Tensor backward(Context& c, const Tensor& g, const Tensor&) { return place(c, g); }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList tangents) {
+  static Tensor backward(ContextOf<Min>& c, const Tensor& g, const Tensor&) { return place(c, g); }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<Min>& c, TensorList tangents) {
     return pick(c, tangents);
   }
 };

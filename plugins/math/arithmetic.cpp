@@ -15,9 +15,9 @@ struct Add {
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
   };
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {c.needs_input_grad(0) ? g : Tensor(),
-            c.needs_input_grad(1) ? g * c.argument<Scalar>(2) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<Add>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
+            c.needs_input_grad("other"_arg) ? g * c["alpha"_arg] : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -31,9 +31,9 @@ struct Sub {
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
   };
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {c.needs_input_grad(0) ? g : Tensor(),
-            c.needs_input_grad(1) ? g * -c.argument<double>(2) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<Sub>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
+            c.needs_input_grad("other"_arg) ? g * -c["alpha"_arg].to<double>() : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -46,9 +46,9 @@ struct Mul {
     return wrapping(input) * wrapping(other);
   };
   static constexpr auto saves = "other for input, input for other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {c.needs_input_grad(0) ? g * c.operand(1) : Tensor(),
-            c.needs_input_grad(1) ? g * c.operand(0) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<Mul>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? g * c["other"_arg] : Tensor(),
+            c.needs_input_grad("other"_arg) ? g * c["input"_arg] : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -61,10 +61,11 @@ struct Div {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor quotient = g / c.operand(1);
-    return {c.needs_input_grad(0) ? quotient : Tensor(),
-            c.needs_input_grad(1) ? -quotient * div(c.operand(0), c.operand(1)) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {
+    const Tensor quotient = g / c["other"_arg];
+    return {c.needs_input_grad("input"_arg) ? quotient : Tensor(),
+            c.needs_input_grad("other"_arg) ? -quotient * div(c["input"_arg], c["other"_arg])
+                                            : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -89,10 +89,10 @@ struct AsStrided {
   }
   // The gradient is gathered in memory laid out like the input's and read from there. Elements that
   // share memory share its gradient.
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<AsStrided>& c, const Tensor& g) {
     const Layout& layout = c.stash<Layout>();
-    const auto size = c.argument<IntList>(1), stride = c.argument<IntList>(2);
-    const auto offset = c.argument<int64_t>(3);
+    const auto size = c["size"_arg], stride = c["stride"_arg];
+    const auto offset = c["storage_offset"_arg];
     const Reach own = reach(layout.shape, layout.strides, 0), view = reach(size, stride, offset);
     if (own.size() == 0) return zeros(IntList(layout.shape), g.dtype());
     const int64_t lowest = view.size() == 0 ? own.lowest : std::min(own.lowest, view.lowest);
@@ -129,27 +129,28 @@ struct AsStridedScatter {
     c.stash(Layout{Shape(input.shape()), Shape(input.strides()), input.is_contiguous()});
     return write(input, src, size, stride, storage_offset);
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<AsStridedScatter>& c, const Tensor& g) {
     const Layout& layout = c.stash<Layout>();
-    const auto size = c.argument<IntList>(2), stride = c.argument<IntList>(3);
-    const auto offset = c.argument<int64_t>(4);
+    const auto size = c["size"_arg], stride = c["stride"_arg];
+    const auto offset = c["storage_offset"_arg];
     const Tensor like_input = lay_out(g, layout);
     std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("input"_arg)) {
       std::get<0>(result) =
           as_strided_scatter(like_input, expanded_zeros(size, g.dtype()), size, stride, offset);
     }
-    if (c.needs_input_grad(1)) std::get<1>(result) = like_input.as_strided(size, stride, offset);
+    if (c.needs_input_grad("src"_arg))
+      std::get<1>(result) = like_input.as_strided(size, stride, offset);
     return result;
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<AsStridedScatter>& c, TensorList tangents) {
     if (!is_floating(c.result().dtype())) return {};
     const Layout& layout = c.stash<Layout>();
-    const auto size = c.argument<IntList>(2), stride = c.argument<IntList>(3);
+    const auto size = c["size"_arg], stride = c["stride"_arg];
     const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[1]).dtype();
     const Tensor input = tangents[0].defined() ? tangents[0] : zeros(IntList(layout.shape), dtype);
     const Tensor src = tangents[1].defined() ? tangents[1] : expanded_zeros(size, dtype);
-    return as_strided_scatter(lay_out(input, layout), src, size, stride, c.argument<int64_t>(4));
+    return as_strided_scatter(lay_out(input, layout), src, size, stride, c["storage_offset"_arg]);
   }
 
   static Tensor write(const Tensor& input, const Tensor& src, IntList size, IntList stride,

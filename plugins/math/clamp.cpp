@@ -54,11 +54,12 @@ struct Clamp {
     return result;
   }
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor& x = c.tensor(0);
-    if (c.is_none(1)) return where(le(x, c.operand(2)), g, 0);
-    if (c.is_none(2)) return where(ge(x, c.operand(1)), g, 0);
-    return where(logical_and(ge(x, c.operand(1)), le(x, c.operand(2))), g, 0);
+  static Tensor backward(ContextOf<Clamp>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    const auto min = c["min"_arg], max = c["max"_arg];
+    if (!min) return where(le(x, *max), g, 0);
+    if (!max) return where(ge(x, *min), g, 0);
+    return where(logical_and(ge(x, *min), le(x, *max)), g, 0);
   }
   static constexpr auto jvp = pointwise;
 };

@@ -41,7 +41,7 @@ struct To {
     copy_elements(result, input);
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.to(c.tensor(0).dtype()); }
+  static Tensor backward(ContextOf<To>& c, const Tensor& g) { return g.to(c["input"_arg].dtype()); }
 };
 
 }  // namespace

@@ -62,19 +62,21 @@ struct Cat {
     }
     return result;
   }
-  static Gradients backward(Context& c, const Tensor& g) {
-    const auto tensors = c.argument<TensorList>(0);
-    const auto dim = c.argument<int64_t>(1);
+  static Gradients backward(ContextOf<Cat>& c, const Tensor& g) {
+    const auto tensors = c["tensors"_arg];
+    const auto dim = c["dim"_arg];
     Gradients gradients(static_cast<size_t>(tensors.size()));
     int64_t start = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       const IntList shape = tensors[i].shape();
       if (is_nothing(tensors[i])) {
-        if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = zeros(shape, g.dtype());
+        if (c.needs_input_grad("tensors"_arg, i))
+          gradients[static_cast<size_t>(i)] = zeros(shape, g.dtype());
         continue;
       }
       const int64_t length = shape[wrap_dimension("cat", dim, shape.size())];
-      if (c.needs_input_grad(i)) gradients[static_cast<size_t>(i)] = g.narrow(dim, start, length);
+      if (c.needs_input_grad("tensors"_arg, i))
+        gradients[static_cast<size_t>(i)] = g.narrow(dim, start, length);
       start += length;
     }
     return gradients;
@@ -107,11 +109,11 @@ struct Stack {
     }
     return result;
   }
-  static Gradients backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<int64_t>(1);
+  static Gradients backward(ContextOf<Stack>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg];
     Gradients gradients(static_cast<size_t>(g.size(dim)));
     for (size_t i = 0; i < gradients.size(); ++i) {
-      if (c.needs_input_grad(static_cast<int64_t>(i)))
+      if (c.needs_input_grad("tensors"_arg, static_cast<int64_t>(i)))
         gradients[i] = g.select(dim, static_cast<int64_t>(i));
     }
     return gradients;

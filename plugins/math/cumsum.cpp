@@ -76,8 +76,8 @@ struct Cumsum {
       run(int64_t{}, uint64_t{});
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<int64_t>(1);
+  static Tensor backward(ContextOf<Cumsum>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg];
     if (g.dim() == 0) return g;
     return g.flip({dim}).cumsum(dim).flip({dim});
   }

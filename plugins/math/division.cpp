@@ -49,9 +49,9 @@ struct FloorDivide {
   static constexpr auto element = [](auto input, auto other) {
     return floor_quotient(input, other);
   };
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {c.needs_input_grad(0) ? zeros_like(g) : Tensor(),
-            c.needs_input_grad(1) ? zeros_like(g) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<FloorDivide>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? zeros_like(g) : Tensor(),
+            c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -64,9 +64,10 @@ struct Remainder {
   static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
   static constexpr auto element = [](auto input, auto other) { return remainder_of(input, other); };
   static constexpr auto saves = "input for other, other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    return {c.needs_input_grad(0) ? g : Tensor(),
-            c.needs_input_grad(1) ? -g * floor_divide(c.operand(0), c.operand(1)) : Tensor()};
+  static std::array<Tensor, 2> backward(ContextOf<Remainder>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
+            c.needs_input_grad("other"_arg) ? -g * floor_divide(c["input"_arg], c["other"_arg])
+                                            : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -43,7 +43,9 @@ struct Expand {
   static Tensor forward(const Tensor& input, IntList size) {
     return expand_to("expand", input, size);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.sum_to_size(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Expand>& c, const Tensor& g) {
+    return g.sum_to_size(c["input"_arg].shape());
+  }
 };
 
 struct ExpandAs {
@@ -53,11 +55,11 @@ struct ExpandAs {
   static Tensor forward(const Tensor& input, const Tensor& other) {
     return expand_to("expand_as", input, other.shape());
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    return {g.sum_to_size(c.tensor(0).shape()), {}};
+  static std::tuple<Tensor, Tensor> backward(ContextOf<ExpandAs>& c, const Tensor& g) {
+    return {g.sum_to_size(c["input"_arg].shape()), {}};
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return tangents[0].defined() ? tangents[0].expand(c.tensor(1).shape()) : Tensor();
+  static Tensor jvp(ContextOf<ExpandAs>& c, TensorList tangents) {
+    return tangents[0].defined() ? tangents[0].expand(c["other"_arg].shape()) : Tensor();
   }
 };
 

@@ -43,7 +43,7 @@ struct Log {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::log(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / c.tensor(0); }
+  static Tensor backward(ContextOf<Log>& c, const Tensor& g) { return g / c["input"_arg]; }
   static constexpr auto jvp = pointwise;
 };
 
@@ -53,7 +53,7 @@ struct Log2 {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) * ln2); }
+  static Tensor backward(ContextOf<Log2>& c, const Tensor& g) { return g / (c["input"_arg] * ln2); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -63,7 +63,9 @@ struct Log10 {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) * ln10); }
+  static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {
+    return g / (c["input"_arg] * ln10);
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -73,7 +75,7 @@ struct Log1p {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::log1p(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (c.tensor(0) + 1); }
+  static Tensor backward(ContextOf<Log1p>& c, const Tensor& g) { return g / (c["input"_arg] + 1); }
   static constexpr auto jvp = pointwise;
 };
 

@@ -19,11 +19,11 @@ struct Maximum {
     return input > other || input != input ? input : other;
   };
   static constexpr auto saves = "input, other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Argument a = c.operand(0), b = c.operand(1);
+  static std::array<Tensor, 2> backward(ContextOf<Maximum>& c, const Tensor& g) {
+    const Argument a = c["input"_arg], b = c["other"_arg];
     const Tensor shared = share_ties(a, b, g);
-    return {c.needs_input_grad(0) ? masked_fill(shared, lt(a, b), 0) : Tensor(),
-            c.needs_input_grad(1) ? masked_fill(shared, gt(a, b), 0) : Tensor()};
+    return {c.needs_input_grad("input"_arg) ? masked_fill(shared, lt(a, b), 0) : Tensor(),
+            c.needs_input_grad("other"_arg) ? masked_fill(shared, gt(a, b), 0) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -36,11 +36,11 @@ struct Minimum {
     return input < other || input != input ? input : other;
   };
   static constexpr auto saves = "input, other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Argument a = c.operand(0), b = c.operand(1);
+  static std::array<Tensor, 2> backward(ContextOf<Minimum>& c, const Tensor& g) {
+    const Argument a = c["input"_arg], b = c["other"_arg];
     const Tensor shared = share_ties(a, b, g);
-    return {c.needs_input_grad(0) ? masked_fill(shared, gt(a, b), 0) : Tensor(),
-            c.needs_input_grad(1) ? masked_fill(shared, lt(a, b), 0) : Tensor()};
+    return {c.needs_input_grad("input"_arg) ? masked_fill(shared, gt(a, b), 0) : Tensor(),
+            c.needs_input_grad("other"_arg) ? masked_fill(shared, lt(a, b), 0) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

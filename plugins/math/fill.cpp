@@ -7,7 +7,7 @@ namespace {
 
 using namespace tenon;
 
-struct Fill_ : Overwritten {
+struct Fill_ : Overwritten<Fill_> {
   static constexpr auto schema = "fill_(Tensor(a!) input, Scalar value) -> Tensor(a!)";
   static constexpr auto doc = "Sets every element to value.";
   static Tensor forward(const Tensor& input, const Scalar& value) {
@@ -16,7 +16,7 @@ struct Fill_ : Overwritten {
   }
 };
 
-struct Zero_ : Overwritten {
+struct Zero_ : Overwritten<Zero_> {
   static constexpr auto schema = "zero_(Tensor(a!) input) -> Tensor(a!)";
   static constexpr auto doc = "Sets every element to 0.";
   static Tensor forward(const Tensor& input) {
@@ -34,9 +34,9 @@ struct Copy_ {
   }
   static constexpr auto saves = "shape(input)";
   static std::array<Tensor, 2> backward(Context&, const Tensor& g) { return {Tensor(), g}; }
-  static Tensor jvp(Context& c, const Tensor&, const Tensor& source) {
-    if (!is_floating(c.tensor(0).dtype())) return {};
-    const Tensor tangent = zeros_like(c.tensor(0));
+  static Tensor jvp(ContextOf<Copy_>& c, const Tensor&, const Tensor& source) {
+    if (!is_floating(c["input"_arg].dtype())) return {};
+    const Tensor tangent = zeros_like(c["input"_arg]);
     return source.defined() ? copy_(tangent, source) : tangent;
   }
 };

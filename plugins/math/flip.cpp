@@ -25,7 +25,7 @@ struct Flip {
     copy_elements(result, alias_tensor(input, input.shape(), strides, offset));
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.flip(c.operand(1)); }
+  static Tensor backward(ContextOf<Flip>& c, const Tensor& g) { return g.flip(c["dims"_arg]); }
 };
 
 }  // namespace

@@ -103,12 +103,12 @@ struct IndexSelect {
       copy([](int64_t size) { return size; });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const Tensor start = expanded_zeros(c.tensor(0).shape(), g.dtype());
-    return {start.index_add(c.argument<int64_t>(1), c.tensor(2), g), {}, {}};
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<IndexSelect>& c, const Tensor& g) {
+    const Tensor start = expanded_zeros(c["input"_arg].shape(), g.dtype());
+    return {start.index_add(c["dim"_arg], c["index"_arg], g), {}, {}};
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return tangents[0].index_select(c.argument<int64_t>(1), c.tensor(2));
+  static Tensor jvp(ContextOf<IndexSelect>& c, TensorList tangents) {
+    return tangents[0].index_select(c["dim"_arg], c["index"_arg]);
   }
 };
 
@@ -159,19 +159,20 @@ struct IndexAdd {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<IndexAdd>& c,
+                                                             const Tensor& g) {
     std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad(0)) std::get<0>(result) = g;
-    if (c.needs_input_grad(3))
-      std::get<3>(result) = g.index_select(c.argument<int64_t>(1), c.tensor(2));
+    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = g;
+    if (c.needs_input_grad("source"_arg))
+      std::get<3>(result) = g.index_select(c["dim"_arg], c["index"_arg]);
     return result;
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<IndexAdd>& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
     const Tensor start = tangents[0].defined()
                              ? tangents[0]
-                             : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
-    return start.index_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
+                             : expanded_zeros(c["input"_arg].shape(), tangents[3].dtype());
+    return start.index_add(c["dim"_arg], c["index"_arg], tangents[3]);
   }
 };
 
@@ -240,12 +241,12 @@ struct Gather {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const Tensor start = expanded_zeros(c.tensor(0).shape(), g.dtype());
-    return {start.scatter_add(c.argument<int64_t>(1), c.tensor(2), g), {}, {}};
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Gather>& c, const Tensor& g) {
+    const Tensor start = expanded_zeros(c["input"_arg].shape(), g.dtype());
+    return {start.scatter_add(c["dim"_arg], c["index"_arg], g), {}, {}};
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return tangents[0].gather(c.argument<int64_t>(1), c.tensor(2));
+  static Tensor jvp(ContextOf<Gather>& c, TensorList tangents) {
+    return tangents[0].gather(c["dim"_arg], c["index"_arg]);
   }
 };
 
@@ -277,17 +278,18 @@ struct ScatterAdd {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<ScatterAdd>& c,
+                                                             const Tensor& g) {
     std::tuple<Tensor, Tensor, Tensor, Tensor> result;
-    if (c.needs_input_grad(0)) std::get<0>(result) = g;
-    if (c.needs_input_grad(3)) {
-      const IntList whole = c.tensor(3).shape();
+    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = g;
+    if (c.needs_input_grad("src"_arg)) {
+      const IntList whole = c["src"_arg].shape();
       // Of an empty index any shape is allowed.
-      if (c.tensor(2).numel() == 0) {
+      if (c["index"_arg].numel() == 0) {
         std::get<3>(result) = zeros(whole, g.dtype());
         return result;
       }
-      Tensor part = g.gather(c.argument<int64_t>(1), c.tensor(2));
+      Tensor part = g.gather(c["dim"_arg], c["index"_arg]);
       // Entries of src that no index reads have no part in the result.
       for (int64_t i = 0; i < whole.size(); ++i) {
         if (part.shape()[i] == whole[i]) continue;
@@ -299,12 +301,12 @@ struct ScatterAdd {
     }
     return result;
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<ScatterAdd>& c, TensorList tangents) {
     if (!tangents[3].defined()) return tangents[0];
     const Tensor start = tangents[0].defined()
                              ? tangents[0]
-                             : expanded_zeros(c.tensor(0).shape(), tangents[3].dtype());
-    return start.scatter_add(c.argument<int64_t>(1), c.tensor(2), tangents[3]);
+                             : expanded_zeros(c["input"_arg].shape(), tangents[3].dtype());
+    return start.scatter_add(c["dim"_arg], c["index"_arg], tangents[3]);
   }
 };
 

@@ -79,12 +79,10 @@ struct LogSumKernel {
 };
 
 // The share of each element in the sum: the derivative. Nothing has a share in an empty sum (-inf).
-Tensor shares(Context& c) {
-  const Tensor& input = c.tensor(0);
-  const Tensor result = keep_dimensions("logsumexp", c.result(), input,
-                                        c.argument<std::optional<IntList>>(1), c.argument<bool>(2));
-  const Tensor empty = eq(result, -std::numeric_limits<double>::infinity());
-  return (input - result.masked_fill(empty, 0)).exp();
+Tensor shares(const Tensor& input, std::optional<IntList> dim, bool keepdim, const Tensor& result) {
+  const Tensor kept = keep_dimensions("logsumexp", result, input, dim, keepdim);
+  const Tensor empty = eq(kept, -std::numeric_limits<double>::infinity());
+  return (input - kept.masked_fill(empty, 0)).exp();
 }
 
 struct Logsumexp {
@@ -110,13 +108,17 @@ struct Logsumexp {
     kernel::visit<floating_dtypes>(source.dtype(), run);
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return keep_dimensions("logsumexp", g, c.tensor(0), c.argument<std::optional<IntList>>(1),
-                           c.argument<bool>(2)) *
-           shares(c);
+  static Tensor backward(ContextOf<Logsumexp>& c, const Tensor& g) {
+    const Tensor& input = c["input"_arg];
+    const auto dim = c["dim"_arg];
+    const bool keepdim = c["keepdim"_arg];
+    return keep_dimensions("logsumexp", g, input, dim, keepdim) *
+           shares(input, dim, keepdim, c.result());
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return (tangents[0] * shares(c)).sum(c.operand(1), c.argument<bool>(2));
+  static Tensor jvp(ContextOf<Logsumexp>& c, TensorList tangents) {
+    const auto dim = c["dim"_arg];
+    const bool keepdim = c["keepdim"_arg];
+    return (tangents[0] * shares(c["input"_arg], dim, keepdim, c.result())).sum(dim, keepdim);
   }
 };
 

@@ -3,9 +3,9 @@
 
 #include <tenon/plugin.hpp>
 
-// Operand `i` of the call as a tensor of `dtype`: integers would wrap in what rules calculate.
-inline tenon::Tensor operand_as(const tenon::Context& c, int64_t i, tenon::DType dtype) {
-  const tenon_value value = c.operand(i).value();
-  if (value.tag == TENON_VALUE_TENSOR) return c.tensor(i).to(dtype);
+// An operand as a tensor of `dtype`: integers would wrap in what rules calculate.
+inline tenon::Tensor operand_as(const tenon::Argument& operand, tenon::DType dtype) {
+  const tenon_value& value = operand.value();
+  if (value.tag == TENON_VALUE_TENSOR) return tenon::Tensor::borrow(value.as.tensor).to(dtype);
   return tenon::full({}, tenon::Scalar(value), dtype);
 }

@@ -3,10 +3,12 @@
 
 #include <tenon/plugin.hpp>
 
+template <class Op>
 struct Overwritten {
   static constexpr auto saves = "shape(input)";
   static tenon::Tensor backward(tenon::Context&, const tenon::Tensor&) { return {}; }
-  static tenon::Tensor jvp(tenon::Context& c, const tenon::Tensor&) {
-    return tenon::zeros_like(c.tensor(0));
+  static tenon::Tensor jvp(tenon::ContextOf<Op>& c, const tenon::Tensor&) {
+    using namespace tenon::literals;
+    return tenon::zeros_like(c["input"_arg]);
   }
 };

@@ -38,16 +38,17 @@ struct Pow {
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
   static constexpr auto saves = "input, exponent, result for exponent";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor x = operand_as(c, 0, g.dtype()), e = operand_as(c, 1, g.dtype());
+  static std::array<Tensor, 2> backward(ContextOf<Pow>& c, const Tensor& g) {
+    const Tensor x = operand_as(c["input"_arg], g.dtype()),
+                 e = operand_as(c["exponent"_arg], g.dtype());
     Tensor dx, de;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("input"_arg)) {
       // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0. Elsewhere the
       // derivative of this by e is needed.
       const Tensor flat = logical_and(eq(e, 0), logical_not(isfinite(pow(x, e - 1))));
       dx = g * e * pow(x, masked_fill(e - 1, flat, 0));
     }
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("exponent"_arg)) {
       const Tensor flat = logical_and(eq(x, 0), ge(e, 0));
       de = g * c.result() * log(masked_fill(x, flat, 1));
     }
@@ -63,7 +64,7 @@ struct Square {
     return mul(input, input.dtype() == boolean ? Argument(1) : Argument(input), out);
   }
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * c.tensor(0) * 2; }
+  static Tensor backward(ContextOf<Square>& c, const Tensor& g) { return g * c["input"_arg] * 2; }
   static constexpr auto jvp = pointwise;
 };
 

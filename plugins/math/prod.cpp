@@ -45,9 +45,9 @@ Tensor product_before(const Tensor& input, int64_t dim) {
 }
 
 // The derivative of the product by each element: the product of all others.
-Tensor product_of_others(Context& c) {
-  const Tensor input = c.tensor(0).to(c.result().dtype());
-  const auto dim = c.argument<std::optional<int64_t>>(1);
+Tensor product_of_others(const Tensor& given, std::optional<int64_t> dim, bool keepdim,
+                         const Tensor& result) {
+  const Tensor input = given.to(result.dtype());
   if (input.numel() == 0) return input;
   const Tensor source = dim && input.dim() != 0 ? input : input.reshape({-1});
   const int64_t along = dim ? wrap_dimension("prod", *dim, input.dim()) : 0;
@@ -57,9 +57,8 @@ Tensor product_of_others(Context& c) {
     has_zero = eq(input, 0).any().item<bool>();
   }
   if (!has_zero) {
-    Tensor product = c.result();
-    if (dim && input.dim() != 0 && !c.argument<bool>(2)) product = product.unsqueeze(along);
-    return product / input;
+    const bool dropped = dim && input.dim() != 0 && !keepdim;
+    return (dropped ? result.unsqueeze(along) : result) / input;
   }
   // Division would lose what a zero hides.
   const Tensor after = product_before(source.flip({along}), along).flip({along});
@@ -93,17 +92,20 @@ struct Prod {
     });
     return contiguous_as(result, wanted);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<std::optional<int64_t>>(1);
+  static Tensor backward(ContextOf<Prod>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg];
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
-    return keep_dimensions("prod", g, c.tensor(0), dims, c.argument<bool>(2)) *
-           product_of_others(c);
+    return keep_dimensions("prod", g, c["input"_arg], dims, c["keepdim"_arg]) *
+           product_of_others(c["input"_arg], dim, c["keepdim"_arg], c.result());
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    if (!is_floating(c.result().dtype())) return {};
-    const Tensor weighted = tangents[0] * product_of_others(c);
-    return weighted.sum(c.operand(1), c.argument<bool>(2));
+  static Tensor jvp(ContextOf<Prod>& c, TensorList tangents) {
+    const Tensor result = c.result();
+    if (!is_floating(result.dtype())) return {};
+    const auto dim = c["dim"_arg];
+    const bool keepdim = c["keepdim"_arg];
+    return (tangents[0] * product_of_others(c["input"_arg], dim, keepdim, result))
+        .sum(dim, keepdim);
   }
 };
 

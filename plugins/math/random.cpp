@@ -95,7 +95,7 @@ void require_range(const char* op, int64_t first, int64_t last, DType dtype) {
                    ": choose a wider dtype");
 }
 
-struct Uniform_ : Overwritten {
+struct Uniform_ : Overwritten<Uniform_> {
   static constexpr auto schema =
       "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with numbers drawn evenly from [low, high).";
@@ -109,7 +109,7 @@ struct Uniform_ : Overwritten {
   }
 };
 
-struct Normal_ : Overwritten {
+struct Normal_ : Overwritten<Normal_> {
   static constexpr auto schema =
       "normal_(Tensor(a!) input, float mean=0, float std=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with normally distributed numbers.";

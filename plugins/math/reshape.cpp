@@ -120,7 +120,9 @@ struct Reshape {
   static Tensor forward(const Tensor& input, IntList shape) {
     return view_as("reshape", input, shape, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Reshape>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 struct View {
@@ -132,7 +134,9 @@ struct View {
   static Tensor forward(const Tensor& input, IntList shape) {
     return view_as("view", input, shape, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<View>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 struct Flatten {
@@ -164,7 +168,9 @@ struct Flatten {
     if (input.dim() == 0) shape.push(1);
     return view_as("flatten", input, shape, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Flatten>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 }  // namespace

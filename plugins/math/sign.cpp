@@ -20,7 +20,7 @@ struct Abs {
       return x < 0 ? -wrapping(x) : wrapping(x);
   };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * sign(c.tensor(0)); }
+  static Tensor backward(ContextOf<Abs>& c, const Tensor& g) { return g * sign(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 

@@ -105,9 +105,9 @@ struct Slice {
                         std::optional<int64_t> end, int64_t step) {
     return slice_view("slice", input, dim, start, end, step);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return slice_backward(g, c.tensor(0).shape(), c.argument<int64_t>(1), c.operand(2),
-                          c.operand(3), c.argument<int64_t>(4));
+  static Tensor backward(ContextOf<Slice>& c, const Tensor& g) {
+    return slice_backward(g, c["input"_arg].shape(), c["dim"_arg], c["start"_arg], c["end"_arg],
+                          c["step"_arg]);
   }
 };
 
@@ -124,8 +124,8 @@ struct SliceBackward {
     write_part("slice_backward", slice_view("slice_backward", result, dim, start, end, step), grad);
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return slice(g, c.argument<int64_t>(2), c.operand(3), c.operand(4), c.argument<int64_t>(5));
+  static Tensor backward(ContextOf<SliceBackward>& c, const Tensor& g) {
+    return slice(g, c["dim"_arg], c["start"_arg], c["end"_arg], c["step"_arg]);
   }
 };
 
@@ -142,15 +142,15 @@ struct SliceScatter {
     write_part("slice_scatter", slice_view("slice_scatter", result, dim, start, end, step), src);
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<int64_t>(2), step = c.argument<int64_t>(5);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SliceScatter>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg], step = c["step"_arg];
     std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad(0)) {
-      const Tensor nothing = expanded_zeros(c.tensor(1).shape(), g.dtype());
-      std::get<0>(result) = slice_scatter(g, nothing, dim, c.operand(3), c.operand(4), step);
+    if (c.needs_input_grad("input"_arg)) {
+      const Tensor nothing = expanded_zeros(c["src"_arg].shape(), g.dtype());
+      std::get<0>(result) = slice_scatter(g, nothing, dim, c["start"_arg], c["end"_arg], step);
     }
-    if (c.needs_input_grad(1))
-      std::get<1>(result) = slice(g, dim, c.operand(3), c.operand(4), step);
+    if (c.needs_input_grad("src"_arg))
+      std::get<1>(result) = slice(g, dim, c["start"_arg], c["end"_arg], step);
     return result;
   }
 };
@@ -164,12 +164,12 @@ struct Narrow {
   static Tensor forward(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
     return narrow_view("narrow", input, dim, start, length);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const IntList shape = c.tensor(0).shape();
-    const int64_t dim = wrap_dimension("narrow", c.argument<int64_t>(1), shape.size());
-    const auto start = c.argument<int64_t>(2);
+  static Tensor backward(ContextOf<Narrow>& c, const Tensor& g) {
+    const IntList shape = c["input"_arg].shape();
+    const int64_t dim = wrap_dimension("narrow", c["dim"_arg], shape.size());
+    const auto start = c["start"_arg];
     const int64_t from = start < 0 ? start + shape[dim] : start;
-    return slice_backward(g, shape, dim, from, from + c.argument<int64_t>(3), 1);
+    return slice_backward(g, shape, dim, from, from + c["length"_arg], 1);
   }
 };
 
@@ -181,8 +181,8 @@ struct Select {
   static Tensor forward(const Tensor& input, int64_t dim, int64_t index) {
     return select_view("select", input, dim, index);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return select_backward(g, c.tensor(0).shape(), c.argument<int64_t>(1), c.argument<int64_t>(2));
+  static Tensor backward(ContextOf<Select>& c, const Tensor& g) {
+    return select_backward(g, c["input"_arg].shape(), c["dim"_arg], c["index"_arg]);
   }
 };
 
@@ -196,8 +196,8 @@ struct SelectBackward {
     write_part("select_backward", select_view("select_backward", result, dim, index), grad);
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return g.select(c.argument<int64_t>(2), c.argument<int64_t>(3));
+  static Tensor backward(ContextOf<SelectBackward>& c, const Tensor& g) {
+    return g.select(c["dim"_arg], c["index"_arg]);
   }
 };
 
@@ -213,14 +213,14 @@ struct SelectScatter {
     write_part("select_scatter", select_view("select_scatter", result, dim, index), src);
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const auto dim = c.argument<int64_t>(2), index = c.argument<int64_t>(3);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SelectScatter>& c, const Tensor& g) {
+    const auto dim = c["dim"_arg], index = c["index"_arg];
     std::tuple<Tensor, Tensor> result;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("input"_arg)) {
       std::get<0>(result) =
-          select_scatter(g, expanded_zeros(c.tensor(1).shape(), g.dtype()), dim, index);
+          select_scatter(g, expanded_zeros(c["src"_arg].shape(), g.dtype()), dim, index);
     }
-    if (c.needs_input_grad(1)) std::get<1>(result) = g.select(dim, index);
+    if (c.needs_input_grad("src"_arg)) std::get<1>(result) = g.select(dim, index);
     return result;
   }
 };

@@ -74,7 +74,7 @@ struct Split {
     }
     return parts;
   }
-  static Tensor backward(Context& c, TensorList g) { return cat(owned(g), c.argument<int64_t>(2)); }
+  static Tensor backward(ContextOf<Split>& c, TensorList g) { return cat(owned(g), c["dim"_arg]); }
 };
 
 struct Chunk {
@@ -91,7 +91,7 @@ struct Chunk {
     const int64_t length = (size - 1) / chunks + 1;
     return parts_of("chunk", input, at, length, (size - 1) / length + 1);
   }
-  static Tensor backward(Context& c, TensorList g) { return cat(owned(g), c.argument<int64_t>(2)); }
+  static Tensor backward(ContextOf<Chunk>& c, TensorList g) { return cat(owned(g), c["dim"_arg]); }
 };
 
 struct Unbind {
@@ -113,9 +113,9 @@ struct Unbind {
     }
     return parts;
   }
-  static Tensor backward(Context& c, TensorList g) {
-    return g.empty() ? zeros(c.tensor(0).shape(), c.tensor(0).dtype())
-                     : stack(owned(g), c.argument<int64_t>(1));
+  static Tensor backward(ContextOf<Unbind>& c, TensorList g) {
+    return g.empty() ? zeros(c["input"_arg].shape(), c["input"_arg].dtype())
+                     : stack(owned(g), c["dim"_arg]);
   }
 };
 

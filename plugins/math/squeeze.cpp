@@ -21,7 +21,9 @@ struct Squeeze {
     }
     return alias_tensor(input, shape, strides, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Squeeze>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 struct Unsqueeze {
@@ -44,7 +46,9 @@ struct Unsqueeze {
     shape.insert(at, 1);
     return alias_tensor(input, shape, strides, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.reshape(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<Unsqueeze>& c, const Tensor& g) {
+    return g.reshape(c["input"_arg].shape());
+  }
 };
 
 }  // namespace

@@ -74,9 +74,8 @@ struct Sum {
                         const Tensor& out) {
     return sum_or_mean("sum", input, dim, keepdim, dtype, out, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return restore_dimensions("sum", g, c.tensor(0), c.argument<std::optional<IntList>>(1),
-                              c.argument<bool>(2));
+  static Tensor backward(ContextOf<Sum>& c, const Tensor& g) {
+    return restore_dimensions("sum", g, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
   }
 };
 
@@ -93,10 +92,10 @@ struct Mean {
                         const Tensor& out) {
     return sum_or_mean("mean", input, dim, keepdim, dtype, out, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor& input = c.tensor(0);
-    const auto dim = c.argument<std::optional<IntList>>(1);
-    const bool keepdim = c.argument<bool>(2);
+  static Tensor backward(ContextOf<Mean>& c, const Tensor& g) {
+    const Tensor& input = c["input"_arg];
+    const auto dim = c["dim"_arg];
+    const bool keepdim = c["keepdim"_arg];
     const Reduction plan = plan_reduction("mean", input, dim, keepdim);
     return restore_dimensions("mean", g / plan.extent, input, dim, keepdim);
   }
@@ -134,7 +133,9 @@ struct SumToSize {
       sum_into(input, plan, false, result);
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.expand(c.tensor(0).shape()); }
+  static Tensor backward(ContextOf<SumToSize>& c, const Tensor& g) {
+    return g.expand(c["input"_arg].shape());
+  }
 };
 
 }  // namespace

@@ -23,8 +23,8 @@ struct Transpose {
     if (input.dim() == 0) return input;
     return swap_dimensions(input, a, b);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return g.transpose(c.argument<int64_t>(1), c.argument<int64_t>(2));
+  static Tensor backward(ContextOf<Transpose>& c, const Tensor& g) {
+    return g.transpose(c["dim0"_arg], c["dim1"_arg]);
   }
 };
 
@@ -62,8 +62,8 @@ struct Permute {
     }
     return alias_tensor(input, shape, strides, 0);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    const auto dims = c.argument<IntList>(1);
+  static Tensor backward(ContextOf<Permute>& c, const Tensor& g) {
+    const auto dims = c["dims"_arg];
     Shape inverse(dims);
     for (int64_t i = 0; i < dims.size(); ++i)
       inverse[dims[i] < 0 ? dims[i] + dims.size() : dims[i]] = i;

@@ -48,7 +48,7 @@ struct Tril {
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("tril", input, diagonal, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.tril(c.argument<int64_t>(1)); }
+  static Tensor backward(ContextOf<Tril>& c, const Tensor& g) { return g.tril(c["diagonal"_arg]); }
 };
 
 struct Triu {
@@ -58,7 +58,7 @@ struct Triu {
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("triu", input, diagonal, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) { return g.triu(c.argument<int64_t>(1)); }
+  static Tensor backward(ContextOf<Triu>& c, const Tensor& g) { return g.triu(c["diagonal"_arg]); }
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ struct Sin {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * cos(c.tensor(0)); }
+  static Tensor backward(ContextOf<Sin>& c, const Tensor& g) { return g * cos(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -23,7 +23,7 @@ struct Cos {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return -g * sin(c.tensor(0)); }
+  static Tensor backward(ContextOf<Cos>& c, const Tensor& g) { return -g * sin(c["input"_arg]); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -44,7 +44,9 @@ struct Asin {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g * rsqrt(1 - square(c.tensor(0))); }
+  static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
+    return g * rsqrt(1 - square(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -54,8 +56,8 @@ struct Acos {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) {
-    return -g * rsqrt(1 - square(c.tensor(0)));
+  static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
+    return -g * rsqrt(1 - square(c["input"_arg]));
   }
   static constexpr auto jvp = pointwise;
 };
@@ -66,7 +68,9 @@ struct Atan {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (square(c.tensor(0)) + 1); }
+  static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
+    return g / (square(c["input"_arg]) + 1);
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -77,11 +81,12 @@ struct Atan2 {
   static constexpr auto promotion = promote_float;
   static constexpr auto element = [](auto y, auto x) { return kernel::atan2(y, x); };
   static constexpr auto saves = "input, other";
-  static std::array<Tensor, 2> backward(Context& c, const Tensor& g) {
-    const Tensor y = operand_as(c, 0, g.dtype()), x = operand_as(c, 1, g.dtype());
+  static std::array<Tensor, 2> backward(ContextOf<Atan2>& c, const Tensor& g) {
+    const Tensor y = operand_as(c["input"_arg], g.dtype()),
+                 x = operand_as(c["other"_arg], g.dtype());
     const Tensor scaled = g / (square(y) + square(x));
-    return {c.needs_input_grad(0) ? scaled * x : Tensor(),
-            c.needs_input_grad(1) ? -scaled * y : Tensor()};
+    return {c.needs_input_grad("input"_arg) ? scaled * x : Tensor(),
+            c.needs_input_grad("other"_arg) ? -scaled * y : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -129,16 +129,17 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
 }
 
 // 2 (input - mean) / divisor: the derivative of the variance by each element.
-Tensor variance_slope(const char* op, Context& c) {
-  const Tensor& input = c.tensor(0);
-  const Reduction plan = plan_reduction(op, input, c.argument<std::optional<IntList>>(1), true);
-  const auto divisor =
-      static_cast<double>(std::max<int64_t>(0, plan.extent - c.argument<int64_t>(3)));
-  return (input - input.mean(c.operand(1), true)) * (2.0 / divisor);
+template <class Op>
+Tensor variance_slope(const char* op, ContextOf<Op>& c) {
+  const Tensor& input = c["input"_arg];
+  const auto dim = c["dim"_arg];
+  const Reduction plan = plan_reduction(op, input, dim, true);
+  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - c["correction"_arg]));
+  return (input - input.mean(dim, true)) * (2.0 / divisor);
 }
-Tensor kept(const char* op, Context& c, const Tensor& g) {
-  return keep_dimensions(op, g, c.tensor(0), c.argument<std::optional<IntList>>(1),
-                         c.argument<bool>(2));
+template <class Op>
+Tensor kept(const char* op, ContextOf<Op>& c, const Tensor& g) {
+  return keep_dimensions(op, g, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
 }
 
 struct Var {
@@ -153,11 +154,11 @@ struct Var {
                         int64_t correction) {
     return spread("var", input, dim, keepdim, correction, false);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Var>& c, const Tensor& g) {
     return kept("var", c, g) * variance_slope("var", c);
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
-    return (tangents[0] * variance_slope("var", c)).sum(c.operand(1), c.argument<bool>(2));
+  static Tensor jvp(ContextOf<Var>& c, TensorList tangents) {
+    return (tangents[0] * variance_slope("var", c)).sum(c["dim"_arg], c["keepdim"_arg]);
   }
 };
 
@@ -173,12 +174,12 @@ struct Std {
                         int64_t correction) {
     return spread("std", input, dim, keepdim, correction, true);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Std>& c, const Tensor& g) {
     return kept("std", c, through_root(c, g)) * variance_slope("std", c);
   }
-  static Tensor jvp(Context& c, TensorList tangents) {
+  static Tensor jvp(ContextOf<Std>& c, TensorList tangents) {
     return through_root(
-        c, (tangents[0] * variance_slope("std", c)).sum(c.operand(1), c.argument<bool>(2)));
+        c, (tangents[0] * variance_slope("std", c)).sum(c["dim"_arg], c["keepdim"_arg]));
   }
   static Tensor through_root(Context& c, const Tensor& g) {
     const Tensor result = c.result();

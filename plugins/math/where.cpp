@@ -15,9 +15,9 @@ struct Where {
     return condition ? input : other;
   };
   static constexpr auto saves = "condition";
-  static std::array<Tensor, 3> backward(Context& c, const Tensor& g) {
-    return {Tensor(), c.needs_input_grad(1) ? where(c.tensor(0), g, 0) : Tensor(),
-            c.needs_input_grad(2) ? where(c.tensor(0), 0, g) : Tensor()};
+  static std::array<Tensor, 3> backward(ContextOf<Where>& c, const Tensor& g) {
+    return {Tensor(), c.needs_input_grad("input"_arg) ? where(c["condition"_arg], g, 0) : Tensor(),
+            c.needs_input_grad("other"_arg) ? where(c["condition"_arg], 0, g) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -25,8 +25,8 @@ struct Gelu {
     using T = decltype(x);
     return x * T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::gelu(g, c.tensor(0));
+  static Tensor backward(ContextOf<Gelu>& c, const Tensor& g) {
+    return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -42,13 +42,13 @@ struct GeluGrad {
     const T below = T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
     return g * (below + x * constant<T>(kInverseRootTwoPi) * kernel::exp(T{-0.5} * x * x));
   };
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Tensor& x = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<GeluGrad>& c, const Tensor& v) {
+    const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::gelu(v, x);
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::gelu(v, x);
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor square = x * x;
-      input = v * c.tensor(0) * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
+      input = v * c["grad_output"_arg] * ((square * -0.5).exp() * kInverseRootTwoPi * (2 - square));
     }
     return {std::move(grad_output), std::move(input)};
   }
@@ -65,8 +65,8 @@ struct Silu {
     using T = decltype(x);
     return x / (T{1} + kernel::exp(-x));
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::silu(g, c.tensor(0));
+  static Tensor backward(ContextOf<Silu>& c, const Tensor& g) {
+    return tenon::nn::grad::silu(g, c["input"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -82,13 +82,13 @@ struct SiluGrad {
     const T s = T{1} / (T{1} + kernel::exp(-x));
     return g * s * (T{1} + x * (T{1} - s));
   };
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Tensor& x = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SiluGrad>& c, const Tensor& v) {
+    const Tensor& x = c["input"_arg];
     Tensor grad_output, input;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::silu(v, x);
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::silu(v, x);
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor s = x.sigmoid();
-      input = v * c.tensor(0) * (s * (1 - s) * (2 + x * (1 - s * 2)));
+      input = v * c["grad_output"_arg] * (s * (1 - s) * (2 + x * (1 - s * 2)));
     }
     return {std::move(grad_output), std::move(input)};
   }
@@ -109,9 +109,9 @@ struct Softplus {
     const T soft = kernel::log1p(kernel::exp(scaled)) / beta;
     return scaled > threshold ? x : soft;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor scaled = c.tensor(0) * c.argument<double>(1);
-    return tenon::where(scaled > c.argument<double>(2), g, g * scaled.sigmoid());
+  static Tensor backward(ContextOf<Softplus>& c, const Tensor& g) {
+    const Tensor scaled = c["input"_arg] * c["beta"_arg];
+    return tenon::where(scaled > c["threshold"_arg], g, g * scaled.sigmoid());
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -125,8 +125,8 @@ struct LeakyRelu {
   static constexpr auto element = [](auto x, auto slope) {
     return x > decltype(x){0} ? x : x * slope;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::where(c.tensor(0) > 0, g, g * c.argument<double>(1));
+  static Tensor backward(ContextOf<LeakyRelu>& c, const Tensor& g) {
+    return tenon::where(c["input"_arg] > 0, g, g * c["negative_slope"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -142,12 +142,12 @@ struct Elu {
     const T curved = alpha * kernel::expm1(x);
     return x > T{0} ? x : curved;
   };
-  static Tensor backward(Context& c, const Tensor& g) {
+  static Tensor backward(ContextOf<Elu>& c, const Tensor& g) {
     // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to
     // NaN.
-    const Tensor& x = c.tensor(0);
+    const Tensor& x = c["input"_arg];
     const Tensor power = x.clamp(tenon::none, 0).exp();
-    return tenon::where(x > 0, g, g * power * c.argument<double>(1));
+    return tenon::where(x > 0, g, g * power * c["alpha"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
 };

@@ -93,8 +93,8 @@ struct AdaptiveAvgPool1d {
   static Tensor forward(const Tensor& input, IntList output_size) {
     return average("adaptive_avg_pool1d", input, output_size);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 1);
+  static Tensor backward(ContextOf<AdaptiveAvgPool1d>& c, const Tensor& g) {
+    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 1);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
@@ -107,8 +107,8 @@ struct AdaptiveAvgPool2d {
   static Tensor forward(const Tensor& input, IntList output_size) {
     return average("adaptive_avg_pool2d", input, output_size);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 2);
+  static Tensor backward(ContextOf<AdaptiveAvgPool2d>& c, const Tensor& g) {
+    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 2);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
@@ -122,8 +122,8 @@ struct AdaptiveAvgPool3d {
   static Tensor forward(const Tensor& input, IntList output_size) {
     return average("adaptive_avg_pool3d", input, output_size);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::adaptive_avg_pool(g, c.tensor(0).shape(), 3);
+  static Tensor backward(ContextOf<AdaptiveAvgPool3d>& c, const Tensor& g) {
+    return tenon::nn::grad::adaptive_avg_pool(g, c["input"_arg].shape(), 3);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
@@ -169,10 +169,10 @@ struct AdaptiveAvgPoolGrad {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& v) {
+  static Tensor backward(ContextOf<AdaptiveAvgPoolGrad>& c, const Tensor& v) {
     namespace functional = tenon::nn::functional;
     const IntList sizes = output_size(c);
-    switch (c.argument<int64_t>(2)) {
+    switch (c["dimensions"_arg]) {
       case 1:
         return functional::adaptive_avg_pool1d(v, sizes);
       case 2:
@@ -184,9 +184,9 @@ struct AdaptiveAvgPoolGrad {
   static constexpr auto jvp = tenon::JvpKind::linear;
 
  private:
-  static IntList output_size(Context& c) {
-    const int64_t dimensions = c.argument<int64_t>(2);
-    return {c.tensor(0).shape().end() - dimensions, dimensions};
+  static IntList output_size(ContextOf<AdaptiveAvgPoolGrad>& c) {
+    const int64_t dimensions = c["dimensions"_arg];
+    return {c["grad_output"_arg].shape().end() - dimensions, dimensions};
   }
 };
 
@@ -229,11 +229,12 @@ struct AdaptiveMaxPool1dWithIndices {
     });
     return {std::move(values), std::move(indices)};
   }
-  static Tensor backward(Context& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c.result(1), c.tensor(0).shape(), 1);
+  static Tensor backward(ContextOf<AdaptiveMaxPool1dWithIndices>& c, const Tensor& g,
+                         const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 1);
   }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
-    return {t[0].gather(-1, c.result(1)), Tensor()};
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool1dWithIndices>& c, TensorList t) {
+    return {t[0].gather(-1, c["indices"_result]), Tensor()};
   }
 };
 

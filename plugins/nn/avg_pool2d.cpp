@@ -67,10 +67,10 @@ struct AvgPool2d {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::avg_pool2d(
-        g, c.tensor(0).shape(), c.argument<IntList>(1), c.argument<std::optional<IntList>>(2),
-        c.argument<IntList>(3), c.argument<bool>(4), c.argument<bool>(5));
+  static Tensor backward(ContextOf<AvgPool2d>& c, const Tensor& g) {
+    return tenon::nn::grad::avg_pool2d(g, c["input"_arg].shape(), c["kernel_size"_arg],
+                                       c["stride"_arg], c["padding"_arg], c["ceil_mode"_arg],
+                                       c["count_include_pad"_arg]);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };
@@ -114,10 +114,10 @@ struct AvgPool2dGrad {
     });
     return result;
   }
-  static Tensor backward(Context& c, const Tensor& v) {
-    return tenon::nn::functional::avg_pool2d(
-        v, c.argument<IntList>(2), c.argument<std::optional<IntList>>(3), c.argument<IntList>(4),
-        c.argument<bool>(5), c.argument<bool>(6));
+  static Tensor backward(ContextOf<AvgPool2dGrad>& c, const Tensor& v) {
+    return tenon::nn::functional::avg_pool2d(v, c["kernel_size"_arg], c["stride"_arg],
+                                             c["padding"_arg], c["ceil_mode"_arg],
+                                             c["count_include_pad"_arg]);
   }
   static constexpr auto jvp = tenon::JvpKind::linear;
 };

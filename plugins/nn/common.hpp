@@ -14,10 +14,12 @@
 namespace nn {
 
 using tenon::Context;
+using tenon::ContextOf;
 using tenon::DType;
 using tenon::IntList;
 using tenon::Tensor;
 using tenon::TensorList;
+using namespace tenon::literals;
 
 namespace kernel = tenon::kernel;
 using kernel::check_floating, kernel::check_same_dtype;

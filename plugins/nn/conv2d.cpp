@@ -290,15 +290,16 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
   return result;
 }
 
-// The four lists that all three ops end with, from parameter `first` on.
+// What all three ops end with.
 struct Settings {
   IntList stride, padding, dilation;
   int64_t groups;
-  Settings(Context& c, int64_t first)
-      : stride(c.argument<IntList>(first)),
-        padding(c.argument<IntList>(first + 1)),
-        dilation(c.argument<IntList>(first + 2)),
-        groups(c.argument<int64_t>(first + 3)) {}
+  template <class Op>
+  explicit Settings(ContextOf<Op>& c)
+      : stride(c["stride"_arg]),
+        padding(c["padding"_arg]),
+        dilation(c["dilation"_arg]),
+        groups(c["groups"_arg]) {}
   Tensor convolve(const Tensor& input, const Tensor& weight) const {
     return tenon::nn::functional::conv2d(input, weight, Tensor(), stride, padding, dilation,
                                          groups);
@@ -336,27 +337,29 @@ struct Conv2d {
     }
     return convolve(geometry, input, weight, bias);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2d>& c, const Tensor& g) {
+    const Settings settings(c);
     Tensor input, weight, bias;
-    if (c.needs_input_grad(0)) input = settings.input(c.tensor(0).shape(), c.tensor(1), g);
-    if (c.needs_input_grad(1)) weight = settings.weight(c.tensor(0), c.tensor(1).shape(), g);
-    if (c.needs_input_grad(2)) bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
+    if (c.needs_input_grad("input"_arg))
+      input = settings.input(c["input"_arg].shape(), c["weight"_arg], g);
+    if (c.needs_input_grad("weight"_arg))
+      weight = settings.weight(c["input"_arg], c["weight"_arg].shape(), g);
+    if (c.needs_input_grad("bias"_arg)) bias = g.dim() == 4 ? g.sum({0, 2, 3}) : g.sum({1, 2});
     return {std::move(input), std::move(weight), std::move(bias)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const Settings settings(c, 3);
+  static Tensor jvp(ContextOf<Conv2d>& c, TensorList t) {
+    const Settings settings(c);
     Tensor tangent;
-    if (t[0].defined()) tangent = settings.convolve(t[0], c.tensor(1));
-    if (t[1].defined()) tangent = plus(tangent, settings.convolve(c.tensor(0), t[1]));
+    if (t[0].defined()) tangent = settings.convolve(t[0], c["weight"_arg]);
+    if (t[1].defined()) tangent = plus(tangent, settings.convolve(c["input"_arg], t[1]));
     if (t[2].defined()) {
       const Tensor shift = t[2].reshape({-1, 1, 1});
       if (tangent.defined()) {
         tangent = tangent + shift;
       } else {
-        const Geometry geometry("conv2d", t[2].dtype(), c.tensor(0).shape(), c.tensor(1).shape(),
-                                settings.stride, settings.padding, settings.dilation,
-                                settings.groups);
+        const Geometry geometry("conv2d", t[2].dtype(), c["input"_arg].shape(),
+                                c["weight"_arg].shape(), settings.stride, settings.padding,
+                                settings.dilation, settings.groups);
         tangent = shift.expand(IntList(geometry.output_shape()));
       }
     }
@@ -385,11 +388,12 @@ struct Conv2dInput {
     geometry.check_output(grad_output);
     return input_gradient(geometry, weight, grad_output);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dInput>& c, const Tensor& v) {
+    const Settings settings(c);
     Tensor weight, grad_output;
-    if (c.needs_input_grad(1)) weight = settings.weight(v, c.tensor(1).shape(), c.tensor(2));
-    if (c.needs_input_grad(2)) grad_output = settings.convolve(v, c.tensor(1));
+    if (c.needs_input_grad("weight"_arg))
+      weight = settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(v, c["weight"_arg]);
     return {Tensor(), std::move(weight), std::move(grad_output)};
   }
   static constexpr auto jvp = tenon::multilinear;
@@ -416,11 +420,12 @@ struct Conv2dWeight {
     geometry.check_output(grad_output);
     return weight_gradient(geometry, input, grad_output, weight_size);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Settings settings(c, 3);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dWeight>& c, const Tensor& v) {
+    const Settings settings(c);
     Tensor input, grad_output;
-    if (c.needs_input_grad(0)) input = settings.input(c.tensor(0).shape(), v, c.tensor(2));
-    if (c.needs_input_grad(2)) grad_output = settings.convolve(c.tensor(0), v);
+    if (c.needs_input_grad("input"_arg))
+      input = settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(c["input"_arg], v);
     return {std::move(input), Tensor(), std::move(grad_output)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -36,21 +36,20 @@ struct Conv2d {
     self.register_parameter(
         "bias", bias ? uniform_parameter(tenon::empty_tensor({out_channels}), fan_in) : Tensor());
   }
-  static Tensor forward(const Module& self, const Tensor& input) {
+  static Tensor forward(const ModuleOf<Conv2d>& self, const Tensor& input) {
     return tenon::nn::functional::conv2d(input, self.tensor("weight"), self.tensor("bias"),
-                                         self.attribute<IntList>(3), self.attribute<IntList>(4),
-                                         self.attribute<IntList>(5), self.attribute<int64_t>(6));
+                                         self["stride"_arg], self["padding"_arg],
+                                         self["dilation"_arg], self["groups"_arg]);
   }
-  static std::string extra_repr(const Module& self) {
-    std::string text = std::to_string(self.attribute<int64_t>(0)) + ", " +
-                       std::to_string(self.attribute<int64_t>(1)) +
-                       ", kernel_size=" + pair_text(self.attribute<IntList>(2)) +
-                       ", stride=" + pair_text(self.attribute<IntList>(3));
-    const IntList padding = self.attribute<IntList>(4), dilation = self.attribute<IntList>(5);
+  static std::string extra_repr(const ModuleOf<Conv2d>& self) {
+    std::string text = std::to_string(self["in_channels"_arg]) + ", " +
+                       std::to_string(self["out_channels"_arg]) +
+                       ", kernel_size=" + pair_text(self["kernel_size"_arg]) +
+                       ", stride=" + pair_text(self["stride"_arg]);
+    const IntList padding = self["padding"_arg], dilation = self["dilation"_arg];
     if (padding[0] != 0 || padding[1] != 0) text += ", padding=" + pair_text(padding);
     if (dilation[0] != 1 || dilation[1] != 1) text += ", dilation=" + pair_text(dilation);
-    if (self.attribute<int64_t>(6) != 1)
-      text += ", groups=" + std::to_string(self.attribute<int64_t>(6));
+    if (self["groups"_arg] != 1) text += ", groups=" + std::to_string(self["groups"_arg]);
     if (!self.tensor("bias").defined()) text += ", bias=False";
     return text;
   }

@@ -113,24 +113,24 @@ struct CrossEntropy {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    check_constant_weight("cross_entropy", c.needs_input_grad(2));
-    const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
-    const auto reduction = c.argument<std::string_view>(4);
-    const auto smoothing = c.argument<double>(5);
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<CrossEntropy>& c, const Tensor& g) {
+    check_constant_weight("cross_entropy", c.needs_input_grad("weight"_arg));
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     if (!is_probabilities(input, target)) {
-      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c.argument<int64_t>(3),
+      return {tenon::nn::grad::cross_entropy(g, input, target, weight, c["ignore_index"_arg],
                                              reduction, smoothing),
               Tensor(), Tensor()};
     }
     const int64_t dim = class_dim(input);
     const Tensor spread = spread_gradient(g, input, reduction);
     Tensor for_input, for_target;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("input"_arg)) {
       const Tensor q = weighted_target(input, target, weight, smoothing);
       for_input = spread * (tenon::nn::functional::softmax(input, dim) * q.sum(dim, true) - q);
     }
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("target"_arg)) {
       for_target = -(spread * weighted_target(input, tenon::ones_like(target), weight, 0) *
                      tenon::nn::functional::log_softmax(input, dim)) *
                    (1 - smoothing);
@@ -138,17 +138,17 @@ struct CrossEntropy {
     return {std::move(for_input), std::move(for_target), Tensor()};
   }
 
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<CrossEntropy>& c, TensorList t) {
     check_constant_weight("cross_entropy", t[2].defined());
-    const Tensor &input = c.tensor(0), &target = c.tensor(1), &weight = c.tensor(2);
-    const auto reduction = c.argument<std::string_view>(4);
-    const auto smoothing = c.argument<double>(5);
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     Tensor change;  // of log_softmax(input)
     if (t[0].defined())
       change = t[0] - (tenon::nn::functional::softmax(input, dim) * t[0]).sum(dim, true);
     if (!is_probabilities(input, target)) {
-      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c.argument<int64_t>(3),
+      return tenon::nn::grad::smoothed_nll_loss(change, target, weight, c["ignore_index"_arg],
                                                 reduction, smoothing);
     }
     Tensor terms;
@@ -261,33 +261,34 @@ struct CrossEntropyGrad {
 
   // With z = v - <softmax, v>, <v, gradient> is the loss's derivative along v, a linear function L
   // of z scaled by grad_output; its transpose is the gradient of nll_loss.
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    check_constant_weight("cross_entropy", c.needs_input_grad(3));
-    const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
-    const auto ignore_index = c.argument<int64_t>(4);
-    const auto reduction = c.argument<std::string_view>(5);
-    const auto smoothing = c.argument<double>(6);
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<CrossEntropyGrad>& c,
+                                                             const Tensor& v) {
+    check_constant_weight("cross_entropy", c.needs_input_grad("weight"_arg));
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto ignore_index = c["ignore_index"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     const Tensor p = tenon::nn::functional::softmax(input, dim);
     const Tensor z = v - (p * v).sum(dim, true);
     Tensor for_grad, for_input;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("grad_output"_arg)) {
       for_grad =
           tenon::nn::grad::smoothed_nll_loss(z, target, weight, ignore_index, reduction, smoothing);
     }
-    if (c.needs_input_grad(1)) {
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
-                                                      ignore_index, reduction, smoothing);
+    if (c.needs_input_grad("input"_arg)) {
+      const Tensor spread = tenon::nn::grad::nll_loss(
+          c["grad_output"_arg], target, weight, input.shape(), ignore_index, reduction, smoothing);
       for_input = -(spread.sum(dim, true) * p * z);
     }
     return {std::move(for_grad), std::move(for_input), Tensor(), Tensor()};
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<CrossEntropyGrad>& c, TensorList t) {
     check_constant_weight("cross_entropy", t[3].defined());
-    const Tensor &input = c.tensor(1), &target = c.tensor(2), &weight = c.tensor(3);
-    const auto ignore_index = c.argument<int64_t>(4);
-    const auto reduction = c.argument<std::string_view>(5);
-    const auto smoothing = c.argument<double>(6);
+    const Tensor &input = c["input"_arg], &target = c["target"_arg], &weight = c["weight"_arg];
+    const auto ignore_index = c["ignore_index"_arg];
+    const auto reduction = c["reduction"_arg];
+    const auto smoothing = c["label_smoothing"_arg];
     const int64_t dim = class_dim(input);
     Tensor tangent;
     if (t[0].defined()) {
@@ -297,8 +298,8 @@ struct CrossEntropyGrad {
     if (t[1].defined()) {
       const Tensor p = tenon::nn::functional::softmax(input, dim);
       const Tensor z = t[1] - (p * t[1]).sum(dim, true);
-      const Tensor spread = tenon::nn::grad::nll_loss(c.tensor(0), target, weight, input.shape(),
-                                                      ignore_index, reduction, smoothing);
+      const Tensor spread = tenon::nn::grad::nll_loss(
+          c["grad_output"_arg], target, weight, input.shape(), ignore_index, reduction, smoothing);
       tangent = plus(tangent, -(spread.sum(dim, true) * p * z));
     }
     return tangent;

@@ -68,16 +68,16 @@ struct Embedding {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Embedding>& c, const Tensor& g) {
     Tensor weight;
-    if (c.needs_input_grad(1)) {
-      weight = tenon::nn::grad::embedding(g, c.tensor(0), c.tensor(1).size(0),
-                                          tenon::Argument(c.argument<std::optional<int64_t>>(2)));
+    if (c.needs_input_grad("weight"_arg)) {
+      weight = tenon::nn::grad::embedding(g, c["input"_arg], c["weight"_arg].size(0),
+                                          tenon::Argument(c["padding_idx"_arg]));
     }
     return {Tensor(), std::move(weight)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    return tenon::nn::functional::embedding(c.tensor(0), t[1]);
+  static Tensor jvp(ContextOf<Embedding>& c, TensorList t) {
+    return tenon::nn::functional::embedding(c["input"_arg], t[1]);
   }
 };
 
@@ -124,12 +124,12 @@ struct EmbeddingGrad {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const Tensor& indices = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<EmbeddingGrad>& c, const Tensor& v) {
+    const Tensor& indices = c["indices"_arg];
     const Tensor rows = tenon::nn::functional::embedding(indices, v);
-    const auto padding_idx = c.argument<std::optional<int64_t>>(3);
+    const auto padding_idx = c["padding_idx"_arg];
     if (!padding_idx) return {rows, Tensor()};
-    const int64_t padding = padding_of(padding_idx, c.argument<int64_t>(2));
+    const int64_t padding = padding_of(padding_idx, c["rows"_arg]);
     return {tenon::masked_fill(rows, tenon::eq(indices, padding).unsqueeze(-1), 0), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -28,14 +28,13 @@ struct Embedding {
     }
     self.register_parameter("weight", weight);
   }
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return tenon::nn::functional::embedding(input, self.tensor("weight"),
-                                            self.attribute<std::optional<int64_t>>(2));
+  static Tensor forward(const ModuleOf<Embedding>& self, const Tensor& input) {
+    return tenon::nn::functional::embedding(input, self.tensor("weight"), self["padding_idx"_arg]);
   }
-  static std::string extra_repr(const Module& self) {
-    const auto padding_idx = self.attribute<std::optional<int64_t>>(2);
-    return std::to_string(self.attribute<int64_t>(0)) + ", " +
-           std::to_string(self.attribute<int64_t>(1)) +
+  static std::string extra_repr(const ModuleOf<Embedding>& self) {
+    const auto padding_idx = self["padding_idx"_arg];
+    return std::to_string(self["num_embeddings"_arg]) + ", " +
+           std::to_string(self["embedding_dim"_arg]) +
            (padding_idx ? ", padding_idx=" + std::to_string(*padding_idx) : "");
   }
 };

@@ -8,6 +8,7 @@
 namespace nn {
 
 using tenon::Module;
+using tenon::ModuleOf;
 
 // Uniform within 1 / sqrt(fan_in) of zero: He's initialization as PyTorch's layers use it.
 inline Tensor uniform_parameter(const Tensor& values, int64_t fan_in) {

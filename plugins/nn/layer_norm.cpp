@@ -178,17 +178,18 @@ struct LayerNorm {
     return result;
   }
 
-  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
-    auto [input, weight, bias] =
-        tenon::nn::grad::layer_norm(g, c.saved(0), c.saved(2), c.saved(3), c.saved(1),
-                                    c.argument<IntList>(1), c.argument<double>(4));
-    return {std::move(input), Tensor(), c.needs_input_grad(2) ? std::move(weight) : Tensor(),
-            c.needs_input_grad(3) ? std::move(bias) : Tensor()};
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<LayerNorm>& c,
+                                                             const Tensor& g) {
+    auto [input, weight, bias] = tenon::nn::grad::layer_norm(
+        g, c.saved(0), c.saved(2), c.saved(3), c.saved(1), c["normalized_shape"_arg], c["eps"_arg]);
+    return {std::move(input), Tensor(),
+            c.needs_input_grad("weight"_arg) ? std::move(weight) : Tensor(),
+            c.needs_input_grad("bias"_arg) ? std::move(bias) : Tensor()};
   }
 
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<LayerNorm>& c, TensorList t) {
     const Tensor weight = c.saved(1);
-    const Normal normal(c.saved(0), c.argument<IntList>(1).size(), c.argument<double>(4));
+    const Normal normal(c.saved(0), c["normalized_shape"_arg].size(), c["eps"_arg]);
     Tensor tangent;
     if (t[0].defined()) {
       tangent = normal.rstd * normal.project(t[0]);
@@ -276,33 +277,34 @@ struct LayerNormGrad {
   }
 
   // mean and rstd are functions of the input, so all of their gradient is in the input's.
-  static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> backward(Context& c, const Tensor& v,
+  static std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> backward(ContextOf<LayerNormGrad>& c,
+                                                                     const Tensor& v,
                                                                      const Tensor& v_weight,
                                                                      const Tensor& v_bias) {
-    const Tensor &g = c.tensor(0), &weight = c.tensor(4);
-    const int64_t normalized = c.argument<IntList>(5).size();
-    const Normal normal(c.tensor(1), normalized, c.argument<double>(6));
+    const Tensor &g = c["grad_output"_arg], &weight = c["weight"_arg];
+    const int64_t normalized = c["normalized_shape"_arg].size();
+    const Normal normal(c["input"_arg], normalized, c["eps"_arg]);
     const auto weighted = [&](const Tensor& tensor) {
       return weight.defined() ? tensor * weight : tensor;
     };
     Tensor grad_output, input, for_weight;
-    if (c.needs_input_grad(0)) {
+    if (c.needs_input_grad("grad_output"_arg)) {
       grad_output = weighted(normal.rstd * normal.project(v)) + v_bias;
       if (weight.defined()) grad_output = grad_output + v_weight * normal.x;
     }
-    if (c.needs_input_grad(1)) {
+    if (c.needs_input_grad("input"_arg)) {
       input = normal.second(weighted(g), v);
       if (weight.defined()) input = input + normal.rstd * normal.project(v_weight * g);
     }
-    if (c.needs_input_grad(4))
+    if (c.needs_input_grad("weight"_arg))
       for_weight = sum_rows(g * (normal.rstd * normal.project(v)), normalized);
     return {std::move(grad_output), std::move(input), Tensor(), Tensor(), std::move(for_weight)};
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> jvp(Context& c, TensorList t) {
-    const Tensor &g = c.tensor(0), &weight = c.tensor(4);
-    const int64_t normalized = c.argument<IntList>(5).size();
-    const Normal normal(c.tensor(1), normalized, c.argument<double>(6));
+  static std::tuple<Tensor, Tensor, Tensor> jvp(ContextOf<LayerNormGrad>& c, TensorList t) {
+    const Tensor &g = c["grad_output"_arg], &weight = c["weight"_arg];
+    const int64_t normalized = c["normalized_shape"_arg].size();
+    const Normal normal(c["input"_arg], normalized, c["eps"_arg]);
     const auto weighted = [&](const Tensor& tensor) {
       return weight.defined() ? tensor * weight : tensor;
     };

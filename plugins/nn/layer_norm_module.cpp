@@ -30,10 +30,10 @@ struct LayerNorm {
     self.register_parameter("weight", weight);
     self.register_parameter("bias", shift);
   }
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return tenon::nn::functional::layer_norm(input, self.attribute<IntList>(0),
+  static Tensor forward(const ModuleOf<LayerNorm>& self, const Tensor& input) {
+    return tenon::nn::functional::layer_norm(input, self["normalized_shape"_arg],
                                              self.tensor("weight"), self.tensor("bias"),
-                                             self.attribute<double>(1));
+                                             self["eps"_arg]);
   }
 };
 

@@ -63,29 +63,30 @@ struct Linear {
     return reshaped(result, full);
   }
 
-  static std::tuple<Tensor, Tensor, Tensor> backward(Context& c, const Tensor& g) {
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Linear>& c, const Tensor& g) {
     Tensor input, weight, bias;
     const int64_t rank = g.dim();
     const Tensor rows = rank == 2 ? g : g.reshape({count_rows(g), g.size(-1)});
-    if (c.needs_input_grad(0)) {
-      input = rows.mm(c.tensor(1));
-      if (rank != 2) input = input.reshape(c.tensor(0).shape());
+    if (c.needs_input_grad("input"_arg)) {
+      input = rows.mm(c["weight"_arg]);
+      if (rank != 2) input = input.reshape(c["input"_arg].shape());
     }
-    if (c.needs_input_grad(1)) {
-      const Tensor& x = c.tensor(0);
+    if (c.needs_input_grad("weight"_arg)) {
+      const Tensor& x = c["input"_arg];
       weight = rows.t().mm(rank == 2 ? x : x.reshape({count_rows(x), x.size(-1)}));
     }
-    if (c.needs_input_grad(2)) bias = rows.sum_to_size(c.tensor(2).shape());
+    if (c.needs_input_grad("bias"_arg)) bias = rows.sum_to_size(c["bias"_arg].shape());
     return {std::move(input), std::move(weight), std::move(bias)};
   }
 
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<Linear>& c, TensorList t) {
     Tensor tangent;
-    if (t[0].defined()) tangent = tenon::nn::functional::linear(t[0], c.tensor(1));
-    if (t[1].defined()) tangent = plus(tangent, tenon::nn::functional::linear(c.tensor(0), t[1]));
+    if (t[0].defined()) tangent = tenon::nn::functional::linear(t[0], c["weight"_arg]);
+    if (t[1].defined())
+      tangent = plus(tangent, tenon::nn::functional::linear(c["input"_arg], t[1]));
     if (t[2].defined()) {
-      Shape full(c.tensor(0).shape());
-      full[full.rank - 1] = c.tensor(1).size(0);
+      Shape full(c["input"_arg].shape());
+      full[full.rank - 1] = c["weight"_arg].size(0);
       tangent = tangent.defined() ? tangent + t[2] : t[2].expand(IntList(full));
     }
     return tangent;

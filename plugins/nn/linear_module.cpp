@@ -21,9 +21,9 @@ struct Linear {
   static Tensor forward(const Module& self, const Tensor& input) {
     return tenon::nn::functional::linear(input, self.tensor("weight"), self.tensor("bias"));
   }
-  static std::string extra_repr(const Module& self) {
-    return "in_features=" + std::to_string(self.attribute<int64_t>(0)) +
-           ", out_features=" + std::to_string(self.attribute<int64_t>(1)) +
+  static std::string extra_repr(const ModuleOf<Linear>& self) {
+    return "in_features=" + std::to_string(self["in_features"_arg]) +
+           ", out_features=" + std::to_string(self["out_features"_arg]) +
            ", bias=" + truth_text(self.tensor("bias").defined());
   }
 };

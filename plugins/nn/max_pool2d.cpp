@@ -184,11 +184,11 @@ struct MaxPool2dWithIndices {
     });
     return {std::move(values), std::move(indices)};
   }
-  static Tensor backward(Context& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c.result(1), c.tensor(0).shape(), 2);
+  static Tensor backward(ContextOf<MaxPool2dWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 2);
   }
-  static std::tuple<Tensor, Tensor> jvp(Context& c, TensorList t) {
-    return {pick(t[0], c.result(1), 2), Tensor()};
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool2dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 2), Tensor()};
   }
 
  private:
@@ -267,8 +267,8 @@ struct MaxPoolGrad {
     });
     return result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    return {pick(v, c.tensor(1), c.argument<int64_t>(3)), Tensor()};
+  static std::tuple<Tensor, Tensor> backward(ContextOf<MaxPoolGrad>& c, const Tensor& v) {
+    return {pick(v, c["indices"_arg], c["dimensions"_arg]), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;
 };

@@ -8,8 +8,9 @@ using namespace nn;
 
 // Targets have no gradient.
 using Three = std::tuple<Tensor, Tensor, Tensor>;
-Three only_first(Context& c, Tensor gradient) {
-  check_constant_weight("nll_loss", c.needs_input_grad(2));
+template <class Op>
+Three only_first(ContextOf<Op>& c, Tensor gradient) {
+  check_constant_weight("nll_loss", c.needs_input_grad("weight"_arg));
   return {std::move(gradient), Tensor(), Tensor()};
 }
 
@@ -66,15 +67,15 @@ struct NllLoss {
                         int64_t ignore_index, std::string_view reduction) {
     return loss_of("nll_loss", input, target, weight, ignore_index, reduction, 0);
   }
-  static Three backward(Context& c, const Tensor& g) {
+  static Three backward(ContextOf<NllLoss>& c, const Tensor& g) {
     return only_first(
-        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
-                                     c.argument<int64_t>(3), c.argument<std::string_view>(4), 0));
+        c, tenon::nn::grad::nll_loss(g, c["target"_arg], c["weight"_arg], c["input"_arg].shape(),
+                                     c["ignore_index"_arg], c["reduction"_arg], 0));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<NllLoss>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::functional::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3),
-                                           c.argument<std::string_view>(4));
+    return tenon::nn::functional::nll_loss(t[0], c["target"_arg], c["weight"_arg],
+                                           c["ignore_index"_arg], c["reduction"_arg]);
   }
 };
 
@@ -95,17 +96,16 @@ struct SmoothedNllLoss {
     return loss_of("smoothed_nll_loss", input, target, weight, ignore_index, reduction,
                    label_smoothing);
   }
-  static Three backward(Context& c, const Tensor& g) {
-    return only_first(
-        c, tenon::nn::grad::nll_loss(g, c.tensor(1), c.tensor(2), c.tensor(0).shape(),
-                                     c.argument<int64_t>(3), c.argument<std::string_view>(4),
-                                     c.argument<double>(5)));
+  static Three backward(ContextOf<SmoothedNllLoss>& c, const Tensor& g) {
+    return only_first(c, tenon::nn::grad::nll_loss(g, c["target"_arg], c["weight"_arg],
+                                                   c["input"_arg].shape(), c["ignore_index"_arg],
+                                                   c["reduction"_arg], c["label_smoothing"_arg]));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<SmoothedNllLoss>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::grad::smoothed_nll_loss(
-        t[0], c.tensor(1), c.tensor(2), c.argument<int64_t>(3), c.argument<std::string_view>(4),
-        c.argument<double>(5));
+    return tenon::nn::grad::smoothed_nll_loss(t[0], c["target"_arg], c["weight"_arg],
+                                              c["ignore_index"_arg], c["reduction"_arg],
+                                              c["label_smoothing"_arg]);
   }
 };
 
@@ -147,16 +147,16 @@ struct NllLossGrad {
     });
     return result;
   }
-  static Three backward(Context& c, const Tensor& v) {
+  static Three backward(ContextOf<NllLossGrad>& c, const Tensor& v) {
     return only_first(c, tenon::nn::grad::smoothed_nll_loss(
-                             v, c.tensor(1), c.tensor(2), c.argument<int64_t>(4),
-                             c.argument<std::string_view>(5), c.argument<double>(6)));
+                             v, c["target"_arg], c["weight"_arg], c["ignore_index"_arg],
+                             c["reduction"_arg], c["label_smoothing"_arg]));
   }
-  static Tensor jvp(Context& c, TensorList t) {
+  static Tensor jvp(ContextOf<NllLossGrad>& c, TensorList t) {
     check_constant_weight("nll_loss", t[2].defined());
-    return tenon::nn::grad::nll_loss(t[0], c.tensor(1), c.tensor(2), c.argument<IntList>(3),
-                                     c.argument<int64_t>(4), c.argument<std::string_view>(5),
-                                     c.argument<double>(6));
+    return tenon::nn::grad::nll_loss(t[0], c["target"_arg], c["weight"_arg], c["input_size"_arg],
+                                     c["ignore_index"_arg], c["reduction"_arg],
+                                     c["label_smoothing"_arg]);
   }
 };
 

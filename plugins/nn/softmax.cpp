@@ -72,12 +72,12 @@ struct Softmax {
   static Tensor forward(const Tensor& input, int64_t dim) {
     return normalize<SoftmaxRows, false>("softmax", input, dim);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::softmax(g, c.result(), c.argument<int64_t>(1));
+  static Tensor backward(ContextOf<Softmax>& c, const Tensor& g) {
+    return tenon::nn::grad::softmax(g, c.result(), c["dim"_arg]);
   }
   // The derivative is a symmetric matrix, so it maps tangents as it maps gradients.
-  static Tensor jvp(Context& c, TensorList t) {
-    return tenon::nn::grad::softmax(t[0], c.result(), c.argument<int64_t>(1));
+  static Tensor jvp(ContextOf<Softmax>& c, TensorList t) {
+    return tenon::nn::grad::softmax(t[0], c.result(), c["dim"_arg]);
   }
 };
 
@@ -93,24 +93,24 @@ struct SoftmaxGrad {
       return gradient;
     return (grad_output - (grad_output * result).sum(dim, true)) * result;
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor& y = c.tensor(1);
+  static std::tuple<Tensor, Tensor> backward(ContextOf<SoftmaxGrad>& c, const Tensor& v) {
+    const auto dim = c["dim"_arg];
+    const Tensor& y = c["output"_arg];
     Tensor grad_output, result;
-    if (c.needs_input_grad(0)) grad_output = tenon::nn::grad::softmax(v, y, dim);
-    if (c.needs_input_grad(1)) {
-      const Tensor& g = c.tensor(0);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = tenon::nn::grad::softmax(v, y, dim);
+    if (c.needs_input_grad("output"_arg)) {
+      const Tensor& g = c["grad_output"_arg];
       result = v * (g - (g * y).sum(dim, true)) - g * (v * y).sum(dim, true);
     }
     return {std::move(grad_output), std::move(result)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor& y = c.tensor(1);
+  static Tensor jvp(ContextOf<SoftmaxGrad>& c, TensorList t) {
+    const auto dim = c["dim"_arg];
+    const Tensor& y = c["output"_arg];
     Tensor tangent;
     if (t[0].defined()) tangent = tenon::nn::grad::softmax(t[0], y, dim);
     if (t[1].defined()) {
-      const Tensor& g = c.tensor(0);
+      const Tensor& g = c["grad_output"_arg];
       tangent = plus(tangent, (g - (g * y).sum(dim, true)) * t[1] - (g * t[1]).sum(dim, true) * y);
     }
     return tangent;
@@ -125,11 +125,11 @@ struct LogSoftmax {
   static Tensor forward(const Tensor& input, int64_t dim) {
     return normalize<LogSoftmaxRows, true>("log_softmax", input, dim);
   }
-  static Tensor backward(Context& c, const Tensor& g) {
-    return tenon::nn::grad::log_softmax(g, c.result(), c.argument<int64_t>(1));
+  static Tensor backward(ContextOf<LogSoftmax>& c, const Tensor& g) {
+    return tenon::nn::grad::log_softmax(g, c.result(), c["dim"_arg]);
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    return t[0] - (c.result().exp() * t[0]).sum(c.argument<int64_t>(1), true);
+  static Tensor jvp(ContextOf<LogSoftmax>& c, TensorList t) {
+    return t[0] - (c.result().exp() * t[0]).sum(c["dim"_arg], true);
   }
 };
 
@@ -145,20 +145,21 @@ struct LogSoftmaxGrad {
       return gradient;
     return grad_output - result.exp() * grad_output.sum(dim, true);
   }
-  static std::tuple<Tensor, Tensor> backward(Context& c, const Tensor& v) {
-    const auto dim = c.argument<int64_t>(2);
-    const Tensor p = c.tensor(1).exp();
+  static std::tuple<Tensor, Tensor> backward(ContextOf<LogSoftmaxGrad>& c, const Tensor& v) {
+    const auto dim = c["dim"_arg];
+    const Tensor p = c["output"_arg].exp();
     Tensor grad_output, result;
-    if (c.needs_input_grad(0)) grad_output = v - (p * v).sum(dim, true);
-    if (c.needs_input_grad(1)) result = -(p * c.tensor(0).sum(dim, true) * v);
+    if (c.needs_input_grad("grad_output"_arg)) grad_output = v - (p * v).sum(dim, true);
+    if (c.needs_input_grad("output"_arg)) result = -(p * c["grad_output"_arg].sum(dim, true) * v);
     return {std::move(grad_output), std::move(result)};
   }
-  static Tensor jvp(Context& c, TensorList t) {
-    const auto dim = c.argument<int64_t>(2);
+  static Tensor jvp(ContextOf<LogSoftmaxGrad>& c, TensorList t) {
+    const auto dim = c["dim"_arg];
     Tensor tangent;
-    if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c.tensor(1), dim);
+    if (t[0].defined()) tangent = tenon::nn::grad::log_softmax(t[0], c["output"_arg], dim);
     if (t[1].defined())
-      tangent = plus(tangent, -(c.tensor(1).exp() * c.tensor(0).sum(dim, true) * t[1]));
+      tangent =
+          plus(tangent, -(c["output"_arg].exp() * c["grad_output"_arg].sum(dim, true) * t[1]));
     return tangent;
   }
 };

@@ -5,6 +5,7 @@ namespace {
 
 using namespace nn;
 using tenon::Module;
+using tenon::ModuleOf;
 namespace functional = tenon::nn::functional;
 
 struct ReLU {
@@ -40,16 +41,16 @@ struct SiLU {
 struct Softmax {
   static constexpr auto schema = "Softmax(int dim)";
   static constexpr auto doc = "exp(input) scaled so that it sums to 1 along dim.";
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return functional::softmax(input, self.attribute<int64_t>(0));
+  static Tensor forward(const ModuleOf<Softmax>& self, const Tensor& input) {
+    return functional::softmax(input, self["dim"_arg]);
   }
 };
 
 struct Flatten {
   static constexpr auto schema = "Flatten(int start_dim=1, int end_dim=-1)";
   static constexpr auto doc = "Makes one dimension of several.";
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return input.flatten(self.attribute<int64_t>(0), self.attribute<int64_t>(1));
+  static Tensor forward(const ModuleOf<Flatten>& self, const Tensor& input) {
+    return input.flatten(self["start_dim"_arg], self["end_dim"_arg]);
   }
 };
 
@@ -63,8 +64,8 @@ struct Dropout {
                               std::to_string(p));
     }
   }
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return self.training() ? functional::dropout(input, self.attribute<double>(0), true) : input;
+  static Tensor forward(const ModuleOf<Dropout>& self, const Tensor& input) {
+    return self.training() ? functional::dropout(input, self["p"_arg], true) : input;
   }
 };
 
@@ -73,10 +74,9 @@ struct MaxPool2d {
       "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, "
       "bool ceil_mode=False)";
   static constexpr auto doc = "The largest element of each window.";
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return functional::max_pool2d(
-        input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
-        self.attribute<IntList>(2), self.attribute<IntList>(3), self.attribute<bool>(4));
+  static Tensor forward(const ModuleOf<MaxPool2d>& self, const Tensor& input) {
+    return functional::max_pool2d(input, self["kernel_size"_arg], self["stride"_arg],
+                                  self["padding"_arg], self["dilation"_arg], self["ceil_mode"_arg]);
   }
 };
 
@@ -85,10 +85,10 @@ struct AvgPool2d {
       "AvgPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, "
       "bool count_include_pad=True)";
   static constexpr auto doc = "The mean of each window.";
-  static Tensor forward(const Module& self, const Tensor& input) {
-    return functional::avg_pool2d(
-        input, self.attribute<IntList>(0), self.attribute<std::optional<IntList>>(1),
-        self.attribute<IntList>(2), self.attribute<bool>(3), self.attribute<bool>(4));
+  static Tensor forward(const ModuleOf<AvgPool2d>& self, const Tensor& input) {
+    return functional::avg_pool2d(input, self["kernel_size"_arg], self["stride"_arg],
+                                  self["padding"_arg], self["ceil_mode"_arg],
+                                  self["count_include_pad"_arg]);
   }
 };
 

@@ -47,6 +47,13 @@ inline std::string refusal(const std::function<void()>& call) {
   return "nothing was refused";
 }
 
+// The same of a call of an op, without the op's name, with which it begins.
+inline std::string refusal_of(const std::string& op, const std::function<void()>& call) {
+  const std::string text = refusal(call);
+  const std::string start = op + "(): ";
+  return text.rfind(start, 0) == 0 ? text.substr(start.size()) : "does not name the op: " + text;
+}
+
 inline void check_close(const std::vector<double>& found, const std::vector<double>& wanted,
                         double tolerance) {
   REQUIRE(found.size() == wanted.size());

@@ -196,7 +196,10 @@ SLOT(type_find_layout, 164);
 SLOT(tree_place, 165);
 SLOT(text_printable, 169);
 SLOT(machine_isa, 170);
-SIZE(tenon_host, 16 + 8 * 171);
+SLOT(context_kept_result, 171);
+SLOT(op_parameter, 172);
+SLOT(module_attribute, 173);
+SIZE(tenon_host, 16 + 8 * 174);
 
 /* ---- codes that are written into files and plugins ---- */
 

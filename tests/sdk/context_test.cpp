@@ -45,11 +45,16 @@ TEST_SUITE("sdk/context") {
         {"dirty", "mark_dirty can be called only in forward, not in backward"},
         {"constant", "mark_non_differentiable can be called only in forward, not in backward"},
         {"forward", "save_for_forward can be called only in forward, not in backward"},
-        {"index", "argument 2 of 'styles.attributes' is asked for, which has 2 parameters"}};
+        {"index", "argument 2 of 'styles.attributes' is asked for, which has 2 parameters"},
+        {"result", "result 1 of 'styles.attributes' is asked for, which has 1 result"},
+        {"negative result", "result -1 of 'styles.attributes' is asked for, which has 1 result"}};
     for (const auto& [how, text] : misuses) {
       CAPTURE(how);
       CHECK(has(backward_refusal(how).text, text));
     }
+    CHECK(backward_refusal("result").kind == TENON_ERROR_INDEX);
+    CHECK(has(refusal([] { styles("attributes")(leaf({1}), "result in forward"); }).text,
+              "reading a result can be called only in backward and jvp, not in forward"));
     CHECK(has(refusal([] { styles("options")(leaf({1}), true); }).text,
               "reading the options of the call can be called only in backward, not in forward"));
   }

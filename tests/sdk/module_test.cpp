@@ -154,14 +154,14 @@ TEST_SUITE("sdk/module") {
     for (const auto& [name, module] : walk_modules(family)) {
       if (name.empty()) continue;
       names.push_back(name);
-      values.push_back(module.attribute<int64_t>(0));
+      values.push_back(module.attribute<int64_t>("value"));
     }
     CHECK(names == Names{"root", "root.0", "root.0.0", "root.0.1", "root.1", "root.2", "root.2.0",
                          "root.2.1", "root.2.1.0", "root.2.1.1"});
     CHECK(values == std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
     std::vector<int64_t> children;
     for (const Module& child : family.child("root").children())
-      children.push_back(child.attribute<int64_t>(0));
+      children.push_back(child.attribute<int64_t>("value"));
     CHECK(children == std::vector<int64_t>{1, 4, 5});
     CHECK(family.tensor("root.2.1.0.weight").item() == 8);
     CHECK(family.named_parameters().size() == 10);

@@ -10,7 +10,9 @@ namespace {
 
 using tenon::Argument;
 using tenon::Context;
+using tenon::ContextOf;
 using tenon::Tensor;
+using namespace tenon::literals;
 
 struct First {
   static constexpr auto schema = "bench.first(Tensor input, Tensor other) -> Tensor";
@@ -39,8 +41,8 @@ struct MulConstant {
   static constexpr auto schema = "bench.mul_constant(Tensor x, float c) -> Tensor";
   static constexpr auto doc = "x * c.";
   static Tensor forward(Context&, const Tensor& x, double c) { return x * c; }
-  static Tensor backward(Context& context, const Tensor& g) {
-    return g * context.argument<double>(1);
+  static Tensor backward(ContextOf<MulConstant>& context, const Tensor& g) {
+    return g * context["c"_arg];
   }
 };
 struct LinearFunction {

@@ -12,9 +12,6 @@ TENON_NAMESPACE_BEGIN
 
 namespace detail {
 
-template <class T>
-decltype(auto) from_value(const tenon_value& value);
-
 // "int", "std::vector<double>": as the compiler writes it, for checks and messages.
 template <class T>
 constexpr std::string_view type_name() {
@@ -60,20 +57,21 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // Argument `i` of the call, as bound. IndexError beyond the parameters; RuntimeError in rules for
-  // a tensor that neither the op's `saves` nor forward kept.
-  template <class T>
-  T argument(int64_t i) const {
-    return detail::from_value<T>(value(i));
+  // ContextOf<Op> has the arguments by name. Written for a Context, a read says so.
+  template <class Name>
+  const Tensor& operator[](Name) const {
+    static_assert(!sizeof(Name),
+                  "a Context does not know its op: take a ContextOf<Op>&, whose arguments have "
+                  "names");
+    return reinterpret_cast<const Tensor&>(context_);
   }
-  // Undefined where the call had none, or where `saves` keeps it for another input only.
-  const Tensor& tensor(int64_t i) const {
-    return reinterpret_cast<const Tensor&>(value(i).as.tensor);
+  // In backward and jvp: result `i`, undefined where it is not a tensor or `saves` does not keep
+  // it. IndexError beyond the results.
+  Tensor result(int64_t i = 0) const {
+    tenon_tensor* result = nullptr;
+    detail::check(host().context_kept_result, context_, i, &result);
+    return Tensor::borrow(result);
   }
-  bool is_none(int64_t i) const { return value(i).tag == TENON_VALUE_NONE; }
-  // An operand that may be a tensor or a number.
-  Argument operand(int64_t i) const { return Argument(value(i)); }
-  Tensor result(int64_t i = 0) const { return Tensor::borrow(host().context_result(context_, i)); }
 
   // ---- in forward ----
   // Keeps inputs, outputs or any tensor (undefined ones too) for backward, version-checked.
@@ -158,8 +156,9 @@ class Context {
   bool create_graph() const { return (options() & TENON_BACKWARD_CREATE_GRAPH) != 0; }
 
   // ---- in every phase ----
-  // One per input slot: parameters in order, a tensor list as many as it has tensors. In forward
-  // whether the input requires grad; in backward whether this run asks for its gradient.
+  // One per input slot: parameters in order, a tensor list as many as it has tensors. ContextOf has
+  // the same by name. In forward whether the input requires grad; in backward whether this run asks
+  // for its gradient.
   bool needs_input_grad(int64_t slot) const {
     return host().context_needs_gradient(context_, slot) != 0;
   }
@@ -174,12 +173,16 @@ class Context {
 
   tenon_context* handle() const { return context_; }
 
- private:
+ protected:
+  // Argument `i` of the call, as bound. IndexError beyond the parameters; RuntimeError in rules for
+  // a tensor that neither the op's `saves` nor forward kept.
   const tenon_value& value(int64_t i) const {
     const tenon_value* value = nullptr;
     detail::check(host().context_argument, context_, i, &value);
     return *value;
   }
+
+ private:
   template <class T>
   T& hold(std::string_view name, T value) {
     auto* held = new detail::HeldAttribute<T>(name, std::move(value));

@@ -16,10 +16,12 @@
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
 //                    Function, which saves by itself what backward needs; forms.hpp has the other
 //                    forms: setup_context, a residual, an instance
-//   backward (or vjp) (Context&, const Tensor& gradient of each result...) -> one gradient for each
-//                    input slot: a Tensor, a std::tuple or std::array of them, or Gradients
-//   jvp              (Context&, const Tensor& tangent of each slot...) -> tangents of the results;
-//                    or one of JvpKind::pointwise, linear, multilinear
+//   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
+//                    for each input slot: a Tensor, a std::tuple or std::array of them, or
+//                    Gradients. c["dim"_arg] is an argument by name, see arguments.hpp; a rule that
+//                    reads none may take Context&
+//   jvp              (ContextOf<Op>& c, const Tensor& tangent of each slot...) -> tangents of the
+//                    results; or one of JvpKind::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   not_overridable  the reason, for ops that must not be overridden
 //   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)

@@ -100,11 +100,9 @@ __attribute__((noinline)) inline void run_blocks(tenon_loop loop, const int64_t*
 // T. Whole: an element is costly, so it runs on full registers only; and no result depends on its
 // place in the row.
 template <class Kernel, class Out, class T, class First, bool Whole, size_t... I, size_t... P>
-TENON_INLINE void run_loop(tenon_loop self, char* const* data,
-                                                    const int64_t* strides, int64_t count,
-                                                    const tenon_value* parameters,
-                                                    std::index_sequence<I...>,
-                                                    std::index_sequence<P...>) {
+TENON_INLINE void run_loop(tenon_loop self, char* const* data, const int64_t* strides,
+                           int64_t count, const tenon_value* parameters, std::index_sequence<I...>,
+                           std::index_sequence<P...>) {
   static constexpr int64_t sizes[] = {sizeof(Out), (I == 0 ? sizeof(First) : sizeof(T))...};
   constexpr int64_t multiple = Whole ? register_elements<T> : 1;
   const T p[sizeof...(P) + 1] = {parameter_as<T>(parameters[P])..., T{}};
@@ -114,9 +112,18 @@ TENON_INLINE void run_loop(tenon_loop self, char* const* data,
   };
   auto* out = reinterpret_cast<Stored<Out>*>(data[0]);
   const auto* first = reinterpret_cast<const Stored<First>*>(data[1]);
-  int64_t done = 0;
+  struct {
+    char* const* data;
+    const int64_t* strides;
+    int64_t start, count;
+    const tenon_value* parameters;
+  } left{data, strides, 0, count, parameters};
   if (count == 1 || (strides[0] == sizes[0] && ((strides[I + 1] == sizes[I + 1]) && ...))) {
-    done = count & -multiple;
+    const int64_t done = count & -multiple;
+    left.start = done;
+    // Vector functions keep few registers: these are for the loop, and what comes after it waits in
+    // memory.
+    if constexpr (Whole) __asm__ volatile("" : "+m"(left));
     const auto* const* rest = reinterpret_cast<const Stored<T>* const*>(data + 2);
     const auto run = [&](const auto*... more) __attribute__((always_inline)) {
       TENON_INDEPENDENT
@@ -135,16 +142,17 @@ TENON_INLINE void run_loop(tenon_loop self, char* const* data,
       const T number = *second;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = apply(first[i], number);
-      done = count;
+      left.start = count;
     } else if (strides[0] == sizes[0] && strides[1] == 0 && strides[2] == sizes[2]) {
       const T number = *first;
       TENON_INDEPENDENT
       for (int64_t i = 0; i < count; ++i) out[i] = apply(number, second[i]);
-      done = count;
+      left.start = count;
     }
   }
-  if (done < count) {
-    run_blocks(self, sizes, sizeof...(I) + 1, multiple, data, strides, done, count, parameters);
+  if (left.start < left.count) {
+    run_blocks(self, sizes, sizeof...(I) + 1, multiple, left.data, left.strides, left.start,
+               left.count, left.parameters);
   }
 }
 

@@ -1,6 +1,7 @@
 // The forms of forward and its rules, brought to the one form that crosses the boundary.
 //
-//   static      forward(Context&, inputs...), backward(Context&, gradients...)
+//   static      forward(Context&, inputs...), backward(Context&, gradients...); a ContextOf<Op>&
+//               in place of any Context& has the arguments by name
 //   setup       forward(inputs...) and setup_context(Context&, inputs..., const Result& output)
 //   residual    forward(inputs...) -> std::pair<Result, std::tuple<kept...>>, and
 //               backward(const std::tuple<kept...>&, gradients...)
@@ -8,6 +9,7 @@
 //               parameters, anew for forward and for each rule
 #pragma once
 
+#include "tenon/arguments.hpp"
 #include "tenon/members.hpp"
 #include "tenon/parameters.hpp"
 #include "tenon/schema.hpp"
@@ -57,12 +59,32 @@ struct Tail<Types<>> {
   using Parameters = Types<>;
 };
 
+// A first parameter Context&, or ContextOf<B>& where B is D, or what D derives its rules from.
+template <class First>
+struct ContextParameter : std::false_type {
+  template <class D>
+  static constexpr bool fits = false;
+};
+template <>
+struct ContextParameter<Context&> : std::true_type {
+  using Type = Context;
+  template <class D>
+  static constexpr bool fits = true;
+};
+template <class B>
+struct ContextParameter<ContextOf<B>&> : std::true_type {
+  using Type = ContextOf<B>;
+  template <class D>
+  static constexpr bool fits = std::is_same_v<B, D> ||
+                               (std::is_base_of_v<B, D> && reads_calls_of(B::schema, D::schema));
+};
+
 template <class D>
 struct Form {
   using Forward = Callable<decltype(&D::forward)>;
   using Result = typename Forward::Result;
   using First = Tail<typename Forward::Parameters>;
-  static constexpr bool with_context = std::is_same_v<typename First::Head, Context&>;
+  static constexpr bool with_context = ContextParameter<typename First::Head>::value;
   using Inputs =
       std::conditional_t<with_context, typename First::Parameters, typename Forward::Parameters>;
   static constexpr bool instance = Forward::member;
@@ -99,6 +121,11 @@ D make_instance(const tenon_value* arguments) {
   constexpr int count = Form<D>::schema.parameters - Form<D>::schema.positional;
   return make_instance<D>(arguments, std::make_index_sequence<static_cast<size_t>(count)>{});
 }
+
+// The context as what a function takes for its first parameter.
+template <class Function>
+using ContextFor = typename ContextParameter<
+    typename Tail<typename Callable<std::remove_cv_t<Function>>::Parameters>::Head>::Type;
 
 // Calls a static function, or a member on an instance made for this call.
 template <class D, auto Function, class... Arguments>
@@ -231,15 +258,16 @@ void forward_into(Context& context, const tenon_value* arguments, tenon_value* r
   using F = Form<D>;
   constexpr auto function = &D::forward;
   if constexpr (F::with_context) {
+    ContextFor<decltype(function)> own(context.handle());
     if constexpr (std::is_void_v<typename F::Result>)
-      invoke<D, function>(arguments, context, from_value<P>(arguments[I])...);
+      invoke<D, function>(arguments, own, from_value<P>(arguments[I])...);
     else
-      give_forward<D>(invoke<D, function>(arguments, context, from_value<P>(arguments[I])...),
-                      results);
+      give_forward<D>(invoke<D, function>(arguments, own, from_value<P>(arguments[I])...), results);
   } else if constexpr (Has_setup_context<D>::value) {
     auto result = invoke<D, function>(arguments, from_value<P>(arguments[I])...);
     if (!declined(result)) {
-      invoke<D, &D::setup_context>(arguments, context, from_value<P>(arguments[I])...,
+      ContextFor<decltype(&D::setup_context)> own(context.handle());
+      invoke<D, &D::setup_context>(arguments, own, from_value<P>(arguments[I])...,
                                    std::as_const(result));
     }
     give_forward<D>(std::move(result), results);
@@ -352,8 +380,9 @@ tenon_status run_rule(void*, tenon_context* handle, tenon_tensor* const* given, 
     constexpr auto indices =
         std::make_index_sequence<static_cast<size_t>(Parameters::Parameters::count)>{};
     const auto* tensors = reinterpret_cast<const Tensor*>(given);
-    if constexpr (std::is_same_v<typename Parameters::Head, Context&>) {
-      give_rule(context, call_rule<D, Rule>(context, context, tensors, count,
+    if constexpr (ContextParameter<typename Parameters::Head>::value) {
+      ContextFor<decltype(Rule)> own(handle);
+      give_rule(context, call_rule<D, Rule>(own, context, tensors, count,
                                             typename Parameters::Parameters{}, indices));
     } else {
       const auto residual = ResidualOf<std::decay_t<typename Parameters::Head>>::read(context);
@@ -399,9 +428,12 @@ constexpr bool check_rule() {
         "forward returns a residual, so the rule's first parameter is "
         "`const Residual&` of just that type");
   } else {
-    TENON_REQUIRE((std::is_same_v<typename First::Head, Context&>),
-                  "the first parameter of a rule is Context&, or the residual that forward "
-                  "returns beside its result");
+    using Head = ContextParameter<typename First::Head>;
+    TENON_REQUIRE(Head::value,
+                  "the first parameter of a rule is Context& or ContextOf<Op>&, or the residual "
+                  "that forward returns beside its result");
+    TENON_REQUIRE(!Head::value || Head::template fits<D>,
+                  "a rule takes the ContextOf of another op, whose parameters differ");
   }
   if constexpr (Backward) {
     TENON_REQUIRE(list || schema.list_returns || First::Parameters::count == schema.returns,

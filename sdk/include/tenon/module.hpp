@@ -52,9 +52,19 @@ class Module {
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
 
   std::string type() const { return host().module_type(required()); }
+  // An attribute by name, as one of the types of sdk/README.md; text and lists are the module's.
+  // IndexError when the type has none of the name, TypeError when it is of another type. For code
+  // that knows the type at compile time ModuleOf has the attributes by name.
   template <class T>
-  T attribute(int64_t i) const {
-    return detail::from_value<T>(host().module_attributes(required())[i]);
+  T attribute(std::string_view name) const {
+    const tenon_value* value = nullptr;
+    detail::check(host().module_attribute, required(), name.data(),
+                  static_cast<int64_t>(name.size()), &value);
+    if (!detail::holds<T>(*value)) {
+      detail::throw_kind((type() + ": the attribute '" + std::string(name) + "'").c_str(), *value,
+                         "of the type that it is read as");
+    }
+    return detail::from_value<T>(*value);
   }
   // Registration, in a definition's create. Undefined: a known name without a value.
   // As PyTorch's Parameter(tensor): the parameter requires grad and shares the tensor's memory, the
@@ -141,11 +151,13 @@ class Module {
     detail::check(host().module_load, required(), path.c_str(), strict ? 1 : 0);
   }
 
- private:
+ protected:
   tenon_module* required() const {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
     return handle_;
   }
+
+ private:
   static Tensor borrow_item(const tenon_value& items, size_t i, const Tensor*) {
     return Tensor::borrow(items.as.tensors[i]);
   }
@@ -187,14 +199,32 @@ class Module {
   tenon_module* handle_ = nullptr;
 };
 
+// A module of one type, whose attributes have names: `self["stride"_arg]` in a definition's
+// functions, of the type that the schema says.
+template <class Definition>
+class ModuleOf : public Module {
+ public:
+  explicit ModuleOf(Module module) : Module(std::move(module)) {}
+  template <char... name>
+  decltype(auto) operator[](ArgumentName<name...>) const {
+    using Attribute = detail::ParameterOf<Definition, name...>;
+    static_assert(Attribute::known, "the schema has no attribute of this name");
+    if constexpr (Attribute::known)
+      return detail::from_value<typename Attribute::Type>(
+          host().module_attributes(required())[Attribute::place.index]);
+    else
+      return detail::Unknown();
+  }
+};
+
 namespace detail {
 
 // A module definition is a struct:
 //   static constexpr auto schema = "Linear(int in_features, int out_features, bool bias=True)";
 //   static void create(Module& self, int64_t in_features, int64_t out_features, bool bias);
-//   static Tensor forward(const Module& self, const Tensor& input);
-// A mode that a plugin ships is one, too, entered by a ModeScope (mode.hpp), with or without
-// forward:
+//   static Tensor forward(const ModuleOf<Linear>& self, const Tensor& input);
+// forward, extra_repr and tenon_function may take a plain const Module& as well. A mode that a
+// plugin ships is one, too, entered by a ModeScope (mode.hpp), with or without forward:
 //   static Results tenon_function(const Module& self, const Call& call);
 template <class D, class R, class... P, size_t... I>
 void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes,
@@ -218,8 +248,8 @@ tenon_status run_create(void*, tenon_module* handle, const tenon_value* attribut
     if constexpr (Has_create<D>::value) call_create<D>(&D::create, self, attributes);
   });
 }
-template <class R, class... P, size_t... I>
-R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs,
+template <class Self, class R, class Taken, class... P, size_t... I>
+R call_module(R (*forward)(const Taken&, P...), const Self& self, const tenon_value* inputs,
               int64_t count, std::index_sequence<I...>) {
   if (count != static_cast<int64_t>(sizeof...(P))) {
     throw TypeError(self.type() + "() takes " + std::to_string(sizeof...(P)) + " inputs but " +
@@ -227,8 +257,8 @@ R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon
   }
   return forward(self, from_value<P>(inputs[I])...);
 }
-template <class R, class... P>
-R call_module(R (*forward)(const Module&, P...), const Module& self, const tenon_value* inputs,
+template <class Self, class R, class Taken, class... P>
+R call_module(R (*forward)(const Taken&, P...), const Self& self, const tenon_value* inputs,
               int64_t count) {
   return call_module(forward, self, inputs, count, std::index_sequence_for<P...>{});
 }
@@ -236,21 +266,22 @@ template <class D>
 tenon_status run_module(void*, void*, tenon_module* handle, const tenon_value* inputs,
                         int64_t count, tenon_value* result, tenon_error** error) {
   return guarded(error, [&] {
-    const Module self = Module::borrow(handle);
+    const ModuleOf<D> self(Module::borrow(handle));
     give_result(call_module(&D::forward, self, inputs, count), result);
   });
 }
 template <class D>
 tenon_status run_extra_repr(void*, void*, tenon_module* handle, tenon_value* text,
                             tenon_error** error) {
-  return guarded(error,
-                 [&] { give_result(std::string(D::extra_repr(Module::borrow(handle))), text); });
+  return guarded(error, [&] {
+    give_result(std::string(D::extra_repr(ModuleOf<D>(Module::borrow(handle)))), text);
+  });
 }
 template <class D>
 tenon_status run_module_as_mode(void*, void*, tenon_module* handle, const tenon_call* call,
                                 tenon_value* results, tenon_error** error) {
   return answer(call, results, error,
-                [&] { return D::tenon_function(Module::borrow(handle), Call(call)); });
+                [&] { return D::tenon_function(ModuleOf<D>(Module::borrow(handle)), Call(call)); });
 }
 template <class D>
 constexpr tenon_module_descriptor make_module() {

@@ -25,6 +25,17 @@ struct IsArray : std::false_type {};
 template <class T, size_t N>
 struct IsArray<std::array<T, N>> : std::true_type {};
 
+// Of a Scalar[], whose numbers are of one kind.
+inline std::vector<Scalar> scalars_of(const tenon_value& list) {
+  std::vector<Scalar> scalars;
+  for (uint32_t i = 0; i < list.length; ++i) {
+    scalars.push_back(list.tag == TENON_VALUE_FLOAT_LIST  ? Scalar(list.as.numbers[i])
+                      : list.tag == TENON_VALUE_BOOL_LIST ? Scalar(list.as.booleans[i] != 0)
+                                                          : Scalar(list.as.integers[i]));
+  }
+  return scalars;
+}
+
 // Reads a bound value as a C++ parameter. The host has checked the tag against the schema.
 template <class P>
 decltype(auto) from_value(const tenon_value& value) {
@@ -53,12 +64,47 @@ decltype(auto) from_value(const tenon_value& value) {
     return FloatList(value.as.numbers, value.length);
   } else if constexpr (std::is_same_v<T, TensorList>) {
     return TensorList(reinterpret_cast<const Tensor*>(value.as.tensors), value.length);
+  } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+    return std::vector<bool>(value.as.booleans, value.as.booleans + value.length);
+  } else if constexpr (std::is_same_v<T, std::vector<std::string_view>>) {
+    std::vector<std::string_view> texts;
+    for (uint32_t i = 0; i < value.length; ++i) {
+      const tenon_string& text = value.as.strings[i];
+      texts.emplace_back(text.data, static_cast<size_t>(text.length));
+    }
+    return texts;
+  } else if constexpr (std::is_same_v<T, std::vector<Scalar>>) {
+    return scalars_of(value);
   } else if constexpr (IsOptional<T>::value) {
     using Inner = typename T::value_type;
     return value.tag == TENON_VALUE_NONE ? T() : T(from_value<Inner>(value));
   } else {
     static_assert(!sizeof(T), "no schema type crosses the boundary as this parameter type");
   }
+}
+
+// Whether a value that nothing has checked can be read as P.
+template <class P>
+bool holds(const tenon_value& value) {
+  using T = std::remove_cv_t<std::remove_reference_t<P>>;
+  if constexpr (std::is_same_v<T, Argument>)
+    return true;
+  else if constexpr (IsOptional<T>::value)
+    return value.tag == TENON_VALUE_NONE || holds<typename T::value_type>(value);
+  else if constexpr (std::is_same_v<T, IntList>)
+    return value.tag == TENON_VALUE_INT_LIST;
+  else if constexpr (std::is_same_v<T, FloatList>)
+    return value.tag == TENON_VALUE_FLOAT_LIST;
+  else if constexpr (std::is_same_v<T, TensorList>)
+    return value.tag == TENON_VALUE_TENSOR_LIST;
+  else if constexpr (std::is_same_v<T, std::string_view>)
+    return value.tag == TENON_VALUE_STRING;
+  else if constexpr (std::is_same_v<T, std::vector<std::string_view>>)
+    return value.tag == TENON_VALUE_STRING_LIST;
+  else if constexpr (std::is_same_v<T, std::vector<Scalar>>)
+    return ReadValue<std::vector<double>>::fits(value);
+  else
+    return ReadValue<T>::fits(value);
 }
 
 // Whether a C++ parameter can stand for a schema type.
@@ -81,6 +127,12 @@ constexpr bool takes(std::string_view type) {
     return base == "int" && list;
   else if constexpr (std::is_same_v<T, FloatList>)
     return base == "float" && list;
+  else if constexpr (std::is_same_v<T, std::vector<bool>>)
+    return base == "bool" && list;
+  else if constexpr (std::is_same_v<T, std::vector<std::string_view>>)
+    return base == "str" && list;
+  else if constexpr (std::is_same_v<T, std::vector<Scalar>>)
+    return base == "Scalar" && list;
   else if constexpr (std::is_same_v<T, DType>)
     return base == "dtype" && !list;
   else if constexpr (std::is_same_v<T, std::string_view> || std::is_same_v<T, std::string>)

@@ -433,6 +433,11 @@ class Call {
     const tenon_value& value = call_->arguments[i];
     return value.tag == TENON_VALUE_TENSOR ? Tensor::borrow(value.as.tensor) : Tensor();
   }
+  // The same by the op's own names, looked up in each call; `tensor` is undefined where the
+  // argument is not one. IndexError when the op has no parameter of the name. Not for overrides,
+  // which have the parameters of their own schema.
+  Argument argument(std::string_view name) const { return argument(index_of(name)); }
+  Tensor tensor(std::string_view name) const { return tensor(index_of(name)); }
   // The same as the caller wrote it, before conversions: what stands by position, then what stands
   // by name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
   // its C++ default arguments as well: of its values those that equal the default, at the end or
@@ -520,6 +525,15 @@ class Call {
   const tenon_call* handle() const { return call_; }
 
  private:
+  int64_t index_of(std::string_view name) const {
+    if (call_->positional == nullptr)
+      throw TypeError("an override of " + this->name() +
+                      " has the parameters of its own schema: forward takes them");
+    int64_t index = 0;
+    detail::check(host().op_parameter, call_->op, name.data(), static_cast<int64_t>(name.size()),
+                  &index);
+    return index;
+  }
   const tenon_call* call_;
 };
 

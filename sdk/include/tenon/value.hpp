@@ -236,6 +236,10 @@ class Argument {
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
   }
+  Argument(FloatList list)
+      : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
+    value_.as.numbers = list.data();
+  }
   inline Argument(const std::vector<Tensor>& list);
   inline Argument(TensorList list);
   template <class T>

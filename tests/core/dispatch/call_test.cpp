@@ -1,7 +1,7 @@
 // The op call: binding, flags, versions, views, errors.
 #include "core/dispatch/call.hpp"
 
-#include "core/autograd/history.hpp"
+#include "core/autograd/grad.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;

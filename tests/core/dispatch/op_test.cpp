@@ -68,10 +68,10 @@ TEST_SUITE("dispatch/op") {
 
   TEST_CASE("descriptors that contradict themselves are refused") {
     tenon_op_descriptor op = descriptor("t.f(Tensor x) -> Tensor");
-    CHECK(has(refused(op), "exactly one of 'run' and 'elementwise'"));
+    CHECK(has(refused(op), "has neither run nor elementwise; set exactly one of them"));
     op.run = nothing;
     op.backward = rule;
-    CHECK(has(refused(op), "not declared differentiable by formula"));
+    CHECK(has(refused(op), "has a backward but is not differentiable by formula"));
     op.backward = nullptr;
     op.differentiable = TENON_DIFFERENTIABLE_FORMULA;
     CHECK(has(refused(op), "has no backward"));

@@ -65,7 +65,7 @@ TEST_SUITE("dispatch/registry") {
     CHECK(registry.list().empty());
   }
 
-  TEST_CASE("two providers are named, unless a rule ranks them") {
+  TEST_CASE("two providers are named, and the first stays") {
     Registry registry;
     commit(registry, "one", {descriptor("t.a() -> int", nothing)});
     const std::string text =
@@ -73,26 +73,14 @@ TEST_SUITE("dispatch/registry") {
                 TENON_ERROR_PLUGIN);
     CHECK(has(text, "'one'"));
     CHECK(has(text, "'two'"));
-    std::string preferred = "two";
-    registry.set_rule([&](std::string_view) { return OpRule{preferred, false}; });
-    commit(registry, "two", {descriptor("t.a() -> int", nothing)});
-    CHECK(registry.find("t.a")->implementation.load()->provider == "two");
-    commit(registry, "three", {descriptor("t.a() -> int", nothing)});
-    CHECK(registry.find("t.a")->implementation.load()->provider == "two");
-    int active = 0;
-    for (const Registry::Entry& entry : registry.list()) {
-      active += entry.active ? 1 : 0;
-      CHECK((entry.active || has(entry.reason, "outranked by 'two'")));
-    }
-    CHECK(active == 1);
+    CHECK(registry.find("t.a")->implementation.load()->provider == "one");
+    CHECK(registry.list().size() == 1);
   }
 
-  TEST_CASE("a disabled op has a handle and no implementation") {
-    Registry registry;
-    registry.set_rule([](std::string_view) { return OpRule{"", true}; });
-    commit(registry, "one", {descriptor("t.a() -> int", nothing)});
+  TEST_CASE("an op without an implementation has a handle, whose calls say so") {
+    tenon_op disabled("t.a");
     Outcome outcome;
-    call(outcome, registry.find("t.a"), {});
+    call(outcome, &disabled, {});
     CHECK(outcome.status == TENON_ERROR_NOT_IMPLEMENTED);
     CHECK(has(outcome.message, "'t.a' has no active implementation"));
   }

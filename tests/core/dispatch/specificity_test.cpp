@@ -37,7 +37,7 @@ class Brings {
     return *this;
   }
   // The warnings.
-  std::vector<std::string> commit(const TypeTable::Conduct& conduct = {}) {
+  std::vector<std::string> commit(const TypeTable::RegistrationPolicy& policy = {}) {
     std::vector<const tenon_type_descriptor*> types;
     for (const auto& type : types_) types.push_back(&type);
     std::vector<const tenon_override_descriptor*> overrides;
@@ -47,7 +47,7 @@ class Brings {
         [](std::string_view op) {
           return TypeTable::OpSource{schema_of(std::string(op)), "ops"};
         },
-        conduct);
+        policy);
     std::vector<std::string> warnings = prepared.warnings;
     TypeTable::process().commit(std::move(prepared));
     return warnings;

@@ -252,28 +252,6 @@ TEST_SUITE("config") {
           "c.json: the text has 21 bytes; at most 10 are read");
   }
 
-  TEST_CASE("what is installed can be asked, and its answer is one of the faults") {
-    ConfigOptions options;
-    std::vector<PluginRequest> asked;
-    options.check_plugin = [&](const PluginRequest& request) {
-      asked.push_back(request);
-      return std::string(request.name == "maths" ? "no plugin named 'maths' (did you mean 'math'?)"
-                                                 : "");
-    };
-    CHECK(
-        fault(
-            R"({"schema_version": 1, "seed": "x", "plugins": ["maths", "nn", {"name": "off", "load": "never"},
-      {"path": "gone.so", "require": false, "version": "1"}]})",
-            options) ==
-        "config 'c.json' has 2 faults:\n"
-        "c.json:1:31: /seed: found the string 'x', wanted an integer of at least 0\n"
-        "c.json:1:48: /plugins/0: no plugin named 'maths' (did you mean 'math'?)");
-    REQUIRE(asked.size() == 3);
-    CHECK(asked[2].path == "/no/such/folder/gone.so");
-    CHECK(asked[2].version == "1");
-    CHECK_FALSE(asked[2].required);
-  }
-
   TEST_CASE("hundreds of faults end in a count") {
     std::string text = "{\"schema_version\": 1, \"search_paths\": [";
     for (int i = 0; i < 200; ++i) text += i == 0 ? "1" : ", 1";

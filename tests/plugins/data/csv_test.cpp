@@ -28,7 +28,7 @@ Tensor read(const std::string& text, bool header = false, const char* delimiter 
   return read_csv(file.path, header, delimiter);
 }
 std::string refused(const std::string& text, bool header = false) {
-  return refusal([&] { read(text, header); });
+  return refusal_of("read_csv", [&] { read(text, header); });
 }
 
 }  // namespace
@@ -85,9 +85,9 @@ TEST_SUITE("data") {
   }
 
   TEST_CASE("read_csv says which file it cannot read") {
-    CHECK(refusal([] { read_csv("no such file.csv"); }) ==
+    CHECK(refusal_of("read_csv", [] { read_csv("no such file.csv"); }) ==
           "cannot read 'no such file.csv': No such file or directory");
-    CHECK(refusal([] { read_csv("."); }) == "cannot read '.': it is a folder");
+    CHECK(refusal_of("read_csv", [] { read_csv("."); }) == "cannot read '.': it is a folder");
     CHECK_THROWS_AS(read_csv(""), tenon::IOError);
   }
 
@@ -108,7 +108,8 @@ TEST_SUITE("data") {
   TEST_CASE("a pipe is refused instead of waited for") {
     const std::string pipe = "csv_test_pipe";
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-    CHECK(refusal([&] { read_csv(pipe); }).find("it is not a regular file") != std::string::npos);
+    CHECK(refusal_of("read_csv", [&] { read_csv(pipe); }).find("it is not a regular file") !=
+          std::string::npos);
     CHECK(refusal([&] { tenon::data::read_npy(pipe); }).find("it is not a regular file") !=
           std::string::npos);
     std::filesystem::remove(pipe);

@@ -30,7 +30,7 @@ Tensor read(const std::string& bytes) {
   return read_npy(path);
 }
 std::string refused(const std::string& bytes) {
-  return refusal([&] { read(bytes); });
+  return refusal_of("read_npy", [&] { read(bytes); });
 }
 std::string header(const std::string& descr, const std::string& shape,
                    const std::string& order = "False") {
@@ -130,7 +130,7 @@ TEST_SUITE("data") {
                     tenon::ValueError);
     CHECK_THROWS_AS(read(file_of(header("<f4", "(2,)"), four)), tenon::IOError);
     CHECK_THROWS_AS(read(file_of(header("<c8", "(1,)"), four)), tenon::ValueError);
-    CHECK(refusal([] { read_npy("no such file.npy"); }) ==
+    CHECK(refusal_of("read_npy", [] { read_npy("no such file.npy"); }) ==
           "cannot read 'no such file.npy': No such file or directory");
   }
 

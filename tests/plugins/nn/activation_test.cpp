@@ -43,6 +43,25 @@ TEST_SUITE("nn") {
     check_values(functional::elu(tenon::tensor({inf, -inf})), {2}, {inf, -1});
   }
 
+  TEST_CASE("activations of an element do not depend on its place in the row") {
+    for (const auto& op : std::vector<std::function<Tensor(const Tensor&)>>{
+             [](const Tensor& x) { return functional::gelu(x); },
+             [](const Tensor& x) { return functional::silu(x); },
+             [](const Tensor& x) { return functional::softplus(x); },
+             [](const Tensor& x) { return functional::elu(x); },
+             [](const Tensor& x) { return tenon::nn::grad::gelu(tenon::ones_like(x), x); },
+             [](const Tensor& x) { return tenon::nn::grad::silu(tenon::ones_like(x), x); }}) {
+      for (const DType dtype : {tenon::f32, tenon::f64}) {
+        const Tensor x = numbers({499}, dtype) * 6, whole = op(x);
+        for (const int64_t count : {1, 3, 15}) {
+          for (int64_t from = 0; from + count <= 499; from += count)
+            REQUIRE(op(x.narrow(0, from, count)).to_vector<double>() ==
+                    whole.narrow(0, from, count).to_vector<double>());
+        }
+      }
+    }
+  }
+
   TEST_CASE("gradients of activations stay finite far from zero") {
     for (const auto& op : std::vector<std::function<Tensor(const Tensor&)>>{
              [](const Tensor& x) { return functional::softplus(x); },

@@ -486,6 +486,19 @@
   /* ---- kernels ---- */                                                                          \
   /* The TENON_ISA_ number of the loops that run: the best of the machine, or less where the       \
    * environment variable TENON_ISA says so. [any-thread] */                                       \
-  X(0, uint32_t, machine_isa, (void))
+  X(0, uint32_t, machine_isa, (void))                                                              \
+  /* ---- reads by name or index that are checked ---- */                                          \
+  /* Borrowed; null where the result is not a tensor or `saves` does not keep it. IndexError       \
+   * beyond the results; in backward and jvp only. Calling thread only. */                         \
+  X(0, tenon_status, context_kept_result,                                                          \
+    (const tenon_context* context, int64_t index, tenon_tensor** result, tenon_error** error))     \
+  /* The place of a parameter of the op. IndexError when it has none of the name. Any thread. */   \
+  X(0, tenon_status, op_parameter,                                                                 \
+    (const tenon_op* op, const char* name, int64_t length, int64_t* index, tenon_error** error))   \
+  /* Borrowed; valid as long as the module. IndexError when its type has no attribute of the name. \
+   * Any thread. */                                                                                \
+  X(0, tenon_status, module_attribute,                                                             \
+    (const tenon_module* module, const char* name, int64_t length, const tenon_value** value,      \
+     tenon_error** error))
 
 #endif

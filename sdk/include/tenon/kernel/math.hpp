@@ -9,18 +9,15 @@
 // below for SSE2, AVX2 and AVX-512, and serves lambdas over scalars as they are written. Highway's
 // math has no tan, cosh, erf or pow; functions of our own would be slower to build and less tested.
 //
-// Accuracy of the vectorized functions, in units in the last place of the exact result, in each
-// instruction set; tests/sdk/kernel/math_test.cpp checks it over all finite arguments. NaN,
-// infinities, signed zeros and denormals give what IEEE 754 and C say.
-//
-//   sqrt                                            0.5
-//   all others                                      4
-//   rsqrt (a division and a root)                   1.5
+// Accuracy: at most 4 units in the last place of the exact result, in every instruction set (rsqrt
+// 1.5, sqrt 0.5); NaN, infinities, signed zeros and denormals as IEEE 754 and C define them.
+// tests/sdk/kernel/math_test.cpp checks it over arguments of every kind.
 #pragma once
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#include <features.h>
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+#include <cstdint>  // and with it the C library's version
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 35)  // an error where it is unknown
 // Whether the functions below are calls for whole registers.
 #define TENON_HAS_VECTOR_CALLS 1
 #endif

@@ -1,0 +1,127 @@
+// Refusing changes in place whose derivative would be wrong.
+#include "core/autograd/inplace.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "core/autograd/component_history.hpp"
+#include "core/autograd/history.hpp"
+#include "core/base/error.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+void require_place(const Tensor& view, const Tensor& base) {
+  if (view.storage != base.storage) {
+    throw Error(TENON_ERROR_RUNTIME,
+                "a view of shape " + shape_text(view.shape()) +
+                    " does not share the memory of its base any more: the base was converted in "
+                    "place, as Module::to does; take the view again after the conversion");
+  }
+  if (base.contiguous()) return;
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "in-place changes of a view are recorded only when its base is contiguous; the base "
+              "has shape " +
+                  shape_text(base.shape()) + " and strides " + shape_text(base.strides()) +
+                  ": make it contiguous() first");
+}
+
+bool may_overlap(Shape shape, Shape strides) {
+  size_t order[TENON_MAX_RANK];
+  size_t rank = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] > 1) order[rank++] = d;
+  }
+  std::sort(order, order + rank,
+            [&](size_t a, size_t b) { return std::abs(strides[a]) < std::abs(strides[b]); });
+  int64_t covered = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t step = std::abs(strides[order[i]]);
+    if (step <= covered) return true;
+    covered += step * (shape[order[i]] - 1);
+  }
+  return false;
+}
+
+void check_function_view(const Tensor& view) {
+  auto* node = static_cast<Node*>(view.node);
+  const Implementation* implementation = node == nullptr ? nullptr : node->implementation();
+  if (implementation == nullptr || (implementation->flags & TENON_OP_FUNCTION) == 0) return;
+  const std::vector<int32_t>& aliases = implementation->result_alias;
+  if (view.node_output < aliases.size() && aliases[view.node_output] >= 0) return;
+  Error error(
+      TENON_ERROR_INPLACE,
+      "Output " + std::to_string(view.node_output) + " of " + node->name() +
+          " is a view and it, or its base, is being modified inplace. This view was created "
+          "inside a custom Function (or because an input was returned as-is) and the "
+          "gradient of the Function would be passed over. Clone the output of the Function, "
+          "or declare the view in its schema: Tensor(a)");
+  error.op = implementation->schema.name;
+  error.provider = implementation->provider;
+  throw error;
+}
+
+void fail_unrecorded_view(const Tensor& view, const std::string& changed) {
+  const bool inference = view.view_origin == ViewOrigin::inference;
+  throw Error(
+      TENON_ERROR_INPLACE,
+      view.view_origin == ViewOrigin::recorded
+          ? "A view that does not require grad, of a base that does, " + changed +
+                ". Clone the view, or detach it"
+          : std::string("A view was created in ") + (inference ? "inference" : "no_grad") +
+                " mode and " + changed +
+                (inference ? " in normal mode" : " with grad mode enabled") +
+                ". This use is ambiguous: move both the view and the change into the mode, so that "
+                "the change is not recorded, or both out of it");
+}
+
+void require_disjoint(const Tensor& tensor, const char* op) {
+  if (tensor.contiguous() || !may_overlap(tensor.shape(), tensor.strides())) return;
+  throw Error(TENON_ERROR_INPLACE,
+              std::string(op) + "(): a tensor of shape " + shape_text(tensor.shape()) +
+                  " and strides " + shape_text(tensor.strides()) +
+                  " is being modified inplace, and more than one of its elements may be in one "
+                  "place of memory: clone it first");
+}
+
+void check_inplace(Tensor& tensor, const char* op) {
+  if (tensor.has_flag(TENON_TENSOR_INFERENCE))
+    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
+  refresh_history(tensor);
+  require_disjoint(tensor, op);
+  // A dual of a leaf has the leaf's accumulator for its history, and its data.
+  const bool accumulates =
+      tensor.node != nullptr &&
+      static_cast<const Node*>(tensor.node)->sequence() == kAccumulatorSequence;
+  if ((is_leaf(tensor) && tensor.requires_grad()) || accumulates) {
+    throw Error(TENON_ERROR_INPLACE,
+                std::string(op) +
+                    "(): a leaf tensor that requires grad is being used in an in-place operation; "
+                    "run it under no_grad, or on a clone");
+  }
+  if (tensor.typed() && component_owner(tensor) != nullptr && has_held_history(tensor)) {
+    throw Error(TENON_ERROR_INPLACE,
+                std::string(op) +
+                    "(): its components have a history, which does not see that the whole is "
+                    "changed in place; change the components by ops, or return a new object");
+  }
+  if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
+  if (tensor.view_origin != ViewOrigin::recorded)
+    fail_unrecorded_view(tensor, "is being modified inplace");
+  if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
+    throw Error(TENON_ERROR_INPLACE, std::string(op) +
+                                         "(): a view of a leaf tensor that requires grad is being "
+                                         "used in an in-place operation; "
+                                         "run it under no_grad, or on a clone");
+  }
+  if (!tensor.requires_grad() && tensor.view_base->requires_grad())
+    fail_unrecorded_view(tensor, "is being modified inplace");
+  check_function_view(tensor);
+  require_place(tensor, *tensor.view_base);
+}
+
+}  // namespace tenon::core
