@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include <tenon/csv.hpp>
+#include <tenon/data_ops.hpp>
 #include <tenon/npy.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/text.hpp>

@@ -14,6 +14,29 @@ TENON_NAMESPACE_BEGIN
 #include "tenon/own_ops.inc"
 #undef TENON_OWN_OP
 
+// Operators come with all of their op's arguments, so that a call fills in nothing.
+inline Tensor add(const Argument& input, const Argument& other, const Argument& alpha = 1) {
+  static const Op op("add");
+  return detail::call_values<Tensor, 4>(
+      op.handle(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+}
+inline Tensor sub(const Argument& input, const Argument& other, const Argument& alpha = 1) {
+  static const Op op("sub");
+  return detail::call_values<Tensor, 4>(
+      op.handle(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+}
+inline Tensor mul(const Argument& input, const Argument& other, const Argument& out = none) {
+  static const Op op("mul");
+  return detail::call_values<Tensor, 3>(op.handle(), {input.value(), other.value(), out.value()});
+}
+inline Tensor div(const Argument& input, const Argument& other, const Argument& out = none) {
+  static const Op op("div");
+  return detail::call_values<Tensor, 3>(op.handle(), {input.value(), other.value(), out.value()});
+}
+inline Tensor neg(const Argument& input, const Argument& out = none) {
+  static const Op op("neg");
+  return detail::call_values<Tensor, 2>(op.handle(), {input.value(), out.value()});
+}
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   static const Op op("cat");
   return op.call<Tensor>(tensors, dim);
