@@ -12,7 +12,7 @@ namespace tenon::core {
 
 namespace {
 
-[[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view wanted) {
+[[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view expected) {
   const std::string place = place_of(node);
   throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
                                      std::string(kind_text(node.kind())) + ", expected " +
