@@ -18,7 +18,7 @@ namespace tenon::core {
 
 namespace {
 
-// How many frames of the caller are told: a composite op's own plugin may be the innermost.
+// How many frames of the caller are reported: a composite op's own plugin may be the innermost.
 constexpr int kToldFrames = 3;
 
 std::string hex(uintptr_t offset) {
@@ -77,7 +77,7 @@ std::string origin_text(const CallOrigin& origin) {
     if (dladdr(address, &place) == 0 || place.dli_fbase == own.dli_fbase) continue;
     const std::string symbol =
         place.dli_sname == nullptr ? std::string() : symbol_text(place.dli_sname);
-    // The inline skin stands between the caller and the host.
+    // The inline skin is between the caller and the host.
     if (symbol.find("tenon::v1::") != std::string::npos && symbol.find("tenon::v1::") < 16)
       continue;
     text += told_frames++ == 0 ? ", called from " : ", from ";

@@ -21,7 +21,7 @@ struct CallOrigin {
 
 void remember_origin(Node& node);
 
-// node.apply, telling of what goes wrong in it where its forward call was made. With
+// node.apply; an error in it says where its forward call was made. With
 // `search`, a gradient that holds a nan is an error. Throws.
 void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
                    const BackwardCall& call, bool search);

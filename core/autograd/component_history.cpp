@@ -169,7 +169,7 @@ class ComponentsNode final : public Node {
   }
 
   const TensorType& owner_;
-  TensorRef held_;  // where to_tensor tells the gradients
+  TensorRef held_;  // where to_tensor computes the gradients
   uint32_t version_ = 0;
 };
 
@@ -225,7 +225,7 @@ uint32_t connect_history(Tensor& tensor) {
     if (tangent_of(component) != nullptr) carried |= TENON_TENSOR_HAS_TANGENT;
   });
   const TensorType& type = type_of(tensor);
-  // The gradient of a child of Tensor is that of its data, and of integers there is none.
+  // The gradient of a subclass of Tensor is that of its data, and of integers there is none.
   if (type.is_tensor || !dtype_floating(tensor.view.dtype)) return carried;
   const bool tracked = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0;
   if (tracked || tensor.requires_grad()) connect(tensor, *owner, tracked);
@@ -277,7 +277,7 @@ void replace_components(Tensor& tensor, Replace&& replace, When when = When::Car
 
 TensorRef detach(Tensor& tensor) {
   TensorRef result = make_detached(tensor);
-  // Components of its own: those of the tensor may get a history later.
+  // Its own components: those of the tensor may get a history later.
   replace_components(*result, detach, When::Always);
   return result;
 }

@@ -1,8 +1,8 @@
 // Histories of tensors that are made of component tensors.
 //
-// A tensor-like without a history of its own has that of its components: a node that turns its
+// A tensor-like without its own history has that of its components: a node that turns its
 // gradient into theirs. A component may get another history at any time (a change in place, a
-// requires_grad_, another tensor in its place), so the node is brought up to date before a history
+// requires_grad_, another tensor in its place), so the node is updated before a history
 // is read: refresh_history.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tenon::core {
 
-// Brings history and tangent of a typed tensor up to date with its components. Returns what the
+// Updates history and tangent of a typed tensor from its components. Returns what the
 // components carry and the tensor itself cannot show: TENON_TENSOR_REQUIRES_GRAD,
 // TENON_TENSOR_HAS_TANGENT. Throws.
 uint32_t refresh_components(Tensor& tensor);
@@ -24,7 +24,7 @@ bool has_held_history(const Tensor& tensor);
 // Another handle without history and tangent, and so are its components: what detach returns.
 // Throws TypeError when components have a history and their payload cannot be copied.
 TensorRef detach(Tensor& tensor);
-// Before the tensor gets a history of its own: its components lose theirs, and their tangents.
+// Before the tensor gets its own history: its components lose theirs, and their tangents.
 void detach_components(Tensor& tensor);
 void drop_component_tangents(Tensor& tensor);
 // Changes whenever data of the tensor or of its components is changed in place.

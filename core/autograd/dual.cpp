@@ -59,7 +59,7 @@ Tensor* attached(const Tensor& tensor) {
                                                                            : nullptr;
 }
 
-// Memory of its own with the strides of `tensor`.
+// New memory with the strides of `tensor`.
 TensorRef empty_in_layout(const Tensor& tensor) {
   if (tensor.contiguous()) return make_empty(tensor.view.dtype, tensor.shape());
   int64_t lowest = 0;

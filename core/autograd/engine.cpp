@@ -150,7 +150,7 @@ class Run final : public EngineRun {
   }
 
   void execute() {
-    // A rule that runs a backward of its own goes deeper into the stack.
+    // A rule that runs another backward goes deeper into the stack.
     if (scope_.previous().run != nullptr && stack_is_low()) [[unlikely]] {
       run_on_fresh_stack([this] { execute_here(); });
     } else {
@@ -316,7 +316,7 @@ class Run final : public EngineRun {
         if (capture.node == &node) capture.gradient = TensorRef(gradients[capture.output]);
       }
     }
-    // A captured node runs only when something lies behind it.
+    // A captured node runs only when there are nodes behind it.
     const bool run =
         visits_[index].needed && (any || node.runs_without_gradients()) && leads_on(index);
     answer_.clear();

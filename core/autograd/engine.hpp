@@ -35,7 +35,7 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
 // A backward under way, as hooks may ask of it.
 class EngineRun {
  public:
-  // A number of its own in the process.
+  // A number that no other run of the process has.
   virtual int64_t id() = 0;
   // Whether it goes through the node.
   virtual bool reaches(const Node& node) = 0;

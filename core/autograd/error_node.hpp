@@ -1,4 +1,4 @@
-// A history that refuses: stands where a gradient is not known or not allowed.
+// A history that refuses: for tensors whose gradient is not known or not allowed.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace tenon::core {
 // What it says when a gradient arrives.
 using ErrorReason = Error (*)(const Implementation& implementation, uint32_t detail);
 
-// Its edges lead to all that the tensors in front of it were made from, so that nobody can ask for
-// a gradient through them without meeting it.
+// Its edges lead to all that the tensors in front of it were made from, so that every gradient
+// through them meets it.
 class ErrorNode final : public Node {
  public:
   // `reason` makes the error for a gradient that arrives, from `detail`. Null edges are left out;

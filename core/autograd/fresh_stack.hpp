@@ -1,4 +1,4 @@
-// Going on in a fresh thread when the present one's stack runs out.
+// Continues in a new thread when the stack of the present one runs out.
 #pragma once
 
 namespace tenon::core {
@@ -7,7 +7,7 @@ namespace tenon::core {
 bool stack_is_low();
 
 void run_on_fresh_stack(void (*body)(void* state), void* state);
-// Runs the body in a thread of its own, with all of this thread's state, and waits for it. What it
+// Runs the body in a new thread, with all of this thread's state, and waits for it. What it
 // throws is thrown here.
 template <class Body>
 void run_on_fresh_stack(Body body) {

@@ -49,7 +49,7 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
     // Of a type that keeps its own state: objects of it are values.
     next = create_graph ? TensorRef(gradient) : make_detached(*gradient);
   } else if (!present) {
-    // Kept as it is when nobody else can see it change later.
+    // Kept as it is when no other holder can see it change later.
     next = sole_owner(*gradient) || (create_graph && gradient->references.load() == 1)
                ? TensorRef(gradient)
            : create_graph ||

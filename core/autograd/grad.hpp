@@ -13,7 +13,7 @@ void set_grad(Tensor& tensor, Tensor* grad);
 void replace_value(Tensor& tensor, const Tensor& value, Tensor* grad);
 void retain_grad(Tensor& tensor);
 
-// Adds a gradient to the tensor's .grad, whoever else is adding at the moment.
+// Adds a gradient to the tensor's .grad, also while other threads add to it.
 void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph);
 
 // Adds two gradients: by the table's `add`, or in place when `into` belongs to the caller alone.

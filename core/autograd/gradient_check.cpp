@@ -66,7 +66,7 @@ bool expands_to(const OutputInfo& info, const Tensor& tensor) {
   if (implementation.told_summed.exchange(true, std::memory_order_relaxed)) return;
   log(LogLevel::warning, implementation.provider,
       "function " + std::string(from.name()) + " returned a gradient at index " +
-          std::to_string(index) + what + "; it is summed to that shape. Told once for this op");
+          std::to_string(index) + what + "; it is summed to that shape; reported once for this op");
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ void check_answer(Node& node, std::span<const TensorRef> answer) {
 }
 
 TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& from, size_t index) {
-  // A gradient without data of its own is made plain where its structure is not wanted.
+  // A gradient without data is made plain where its structure does not fit.
   if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && gradient->typed() &&
       (info.type == 0 || !same_shape(gradient->shape(), info.sizes()) ||
        gradient->view.dtype != info.dtype)) [[unlikely]]

@@ -66,7 +66,7 @@ void refresh_stale(Tensor& tensor) {
 
 void set_history(Tensor& tensor, Edge history) {
   if (TensorMeta* meta = meta_if_any(tensor); meta != nullptr && meta->retained) [[unlikely]] {
-    // What retains its gradient goes on doing so for its new value.
+    // A tensor that retains its gradient does so for its new value, too.
     static_cast<Node*>(tensor.node)->extra().forget(meta->retained);
     history.node->extra().retain_into(history.output, meta->retained);
   }

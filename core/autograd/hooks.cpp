@@ -172,7 +172,7 @@ void check_replacement(const Place& place, Shape shape, tenon_dtype dtype, const
   if (given.view.dtype != dtype) fail_dtype(place, dtype, given.view.dtype);
 }
 
-// Room for what a hook gives back; frees what nobody took.
+// Room for what a hook returns; frees what was not taken.
 class Replacements {
  public:
   explicit Replacements(size_t count) {

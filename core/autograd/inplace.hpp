@@ -18,7 +18,7 @@ inline bool has_history(const Tensor& tensor) {
          (tensor.view_base != nullptr && tensor.view_base->requires_grad());
 }
 // Throws when two elements of the tensor may be one in memory: a change of it has no derivative
-// that its elements tell.
+// that its elements determine.
 void require_disjoint(const Tensor& tensor, const char* op);
 
 // ---- for histories of views ----

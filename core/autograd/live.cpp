@@ -1,4 +1,4 @@
-// The set of live nodes, kept while somebody wants to know.
+// The set of live nodes, kept while tracking is on.
 #include "core/autograd/live.hpp"
 
 #include <cstdio>

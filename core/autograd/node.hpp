@@ -77,7 +77,7 @@ class Node : public GraphNode {
   // Made when missing. Any thread.
   NodeExtra& extra();
   NodeExtra* extra_if_any() const { return extra_.load(std::memory_order_acquire); }
-  // Whether a gradient may arrive at slot `i` at all: false for arguments that are no tensors.
+  // Whether a gradient may arrive at slot `i` at all: false for arguments that are not tensors.
   bool slot_holds_tensor(size_t i) const { return i >= 64 || (tensor_slots_ >> i & 1u) != 0; }
 
   Node(const Node&) = delete;

@@ -162,7 +162,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
   const bool constant = (implementation.flags & TENON_OP_ZERO_GRADIENT) != 0;
   const auto check = [&](Tensor* tensor, uint32_t parameter) {
     check_inplace(*tensor, name_of(implementation).c_str());
-    // Told before the data has changed.
+    // Raised before the data has changed.
     if (!differentiable_dtype(tensor)) return;
     if (!formula && !constant) fail_not_implemented(implementation);
     const std::vector<int32_t>& aliases = implementation.result_alias;
@@ -180,7 +180,7 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
 
 namespace {
 
-// Told before anything has run.
+// Raised before anything has run.
 void check_no_inference_saved(const Implementation& implementation, const tenon_value* arguments) {
   const auto has = [&](uint32_t i, uint32_t flag) {
     return arguments[i].tag == TENON_VALUE_TENSOR && arguments[i].as.tensor->has_flag(flag);
@@ -206,7 +206,7 @@ bool is_part(const Tensor& operand, const Tensor* tensor) {
   return false;
 }
 
-// A result that is one of the operands, unchanged, becomes a handle of its own before it gets a
+// A result that is one of the operands, unchanged, becomes another handle before it gets a
 // history.
 void separate_from_inputs(const Implementation& implementation, const tenon_value* arguments,
                           Tensor** place) {
@@ -448,8 +448,8 @@ class RecordedCall {
     note_out(implementation_, arguments_);
   }
 
-  // A view of an input is one of the caller's tensor; a view of what only forward knew is no view
-  // to anybody else.
+  // Re-bases views of inputs onto the caller's tensors; views of forward's local tensors become
+  // plain tensors.
   void rebase_view(Tensor& view) {
     Tensor* base = view.view_base;
     if (Tensor* input = detached_->original(base)) {
@@ -497,7 +497,7 @@ class RecordedCall {
     }
   }
 
-  // A result that stands on the context too goes out as another tensor, so that its history does
+  // A result that is on the context too is returned as another tensor, so that its history does
   // not keep itself alive.
   void separate_stashed() {
     const tenon_attribute* attribute = context_->attributes.first();
@@ -539,7 +539,7 @@ class RecordedCall {
     return replaces;
   }
 
-  // A Function without a backward works forward; whoever asks for its gradient is told.
+  // A Function without a backward works forward; asking for its gradient is an error.
   void record_refusal() {
     std::vector<Edge> edges;
     for_each_slot(implementation_, arguments_, [&](size_t, Tensor* tensor, uint32_t) {
@@ -644,7 +644,7 @@ class RecordedCall {
     }
     context_->saved.clear();
     context_->dirty.clear();
-    // Constants on the context are told from intermediates there; others are done with.
+    // backward needs these only to distinguish constants from intermediates among the attributes.
     if (context_->attributes.first() == nullptr) context_->non_differentiable.clear();
     node->set_function(std::move(context_));
   }
@@ -685,7 +685,7 @@ bool concerns_base(const Implementation& implementation, const tenon_value* argu
     const bool written = function || is_written(implementation, i);
     for_each_tensor(arguments[i], [&](const Tensor* tensor) {
       if (tensor->view_base == nullptr) return;
-      // Another thread may have brought it up to date since its flags were gathered.
+      // Another thread may have updated it since its flags were gathered.
       found |= tensor->older_than_base() || tensor->requires_grad() ||
                (written && tensor->view_base->requires_grad());
     });
@@ -719,7 +719,7 @@ bool needs_autograd(Call& call) noexcept {
     flags |= TENON_TENSOR_HAS_TANGENT;
   if (implementation.composite) return false;
   const bool requires_grad = (flags & TENON_TENSOR_REQUIRES_GRAD) != 0;
-  // A Function may return its input: then the result must be a handle of its own, recorded or not.
+  // A Function may return its input: then the result must be another handle, recorded or not.
   const bool may_pass_through = (implementation.flags & TENON_OP_FUNCTION) != 0;
   return (requires_grad && (records() || may_pass_through)) ||
          (flags & TENON_TENSOR_HAS_TANGENT) != 0;

@@ -6,7 +6,7 @@
 namespace tenon::core {
 
 tenon_status run_recorded(Call& call) noexcept;
-// Completes the flags of the operands by those of their bases, and tells whether the call is
+// Completes the flags of the operands by those of their bases, and returns whether the call is
 // recorded or carries tangents. False for composites: the ops that they call are.
 bool needs_autograd(Call& call) noexcept;
 // Refuses, before anything runs, what cannot be recorded.

@@ -48,7 +48,7 @@ struct PackedTensor {
 // Packs by the innermost scope of this thread; null when that keeps tensors as they are. Throws
 // what pack throws, and RuntimeError when it changes the tensor.
 PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node);
-// A handle of its own, without history. Throws what unpack throws, and RuntimeError when it is
+// A new handle, without history. Throws what unpack throws, and RuntimeError when it is
 // another tensor's.
 TensorRef unpack_saved(const PackedTensor& packed, const char* node);
 

@@ -79,7 +79,7 @@ class ConversionNode final : public Node {
   const char* name_;
 };
 
-// An unrecorded tensor that may be given a history: nobody else holds it.
+// An unrecorded tensor that may get a history: there is no other reference to it.
 TensorRef own_handle(TensorRef tensor) {
   return tensor->references.load(std::memory_order_relaxed) == 1 ? std::move(tensor)
                                                                  : make_detached(*tensor);
@@ -116,7 +116,7 @@ std::string lost_text(const Implementation& implementation, const std::string& a
                       const std::string& provider, const char* rule) {
   return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " + answerer +
          " (plugin '" + provider +
-         "') gave a tensor that does not tell what it was computed from; give the override a "
+         "') returned a tensor without a history; give the override a "
          "backward, compute its result by ops, or call it under no_grad";
 }
 Error lost_by_override(const Implementation& implementation, uint32_t number) {
@@ -215,7 +215,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
   const bool dual = (carried & TENON_TENSOR_HAS_TANGENT) != 0 && thread_state.dual_level != 0;
   const Override* const entry = candidate.entry;
   std::vector<Edge> edges;
-  // One that was changed in place is what others go on with.
+  // One that was changed in place is what others use next.
   const auto changed = [&](const Tensor* tensor) {
     bool found = false;
     for_each_written(implementation, frame.call.arguments,

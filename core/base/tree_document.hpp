@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// Children of a node lie side by side in `nodes`, after the children of their siblings; the root is
+// Children of a node are side by side in `nodes`, after the children of their siblings; the root is
 // last.
 struct TreeDocument {
   std::atomic<int64_t> references{1};

@@ -237,7 +237,7 @@ size_t last_visible(std::string_view source, size_t offset) {
   return source.substr(0, offset).find_last_not_of(" \t\r\n");
 }
 
-// Says in words what stands at `offset`, where the parser gave up.
+// Says in words what is at `offset`, where the parser gave up.
 std::string syntax_fault(std::string_view source, size_t offset, bool inside_string) {
   if (offset >= source.size()) {
     return inside_string ? "the text ends inside a string" : "the text ends before the value does";
@@ -276,7 +276,7 @@ std::string syntax_fault(std::string_view source, size_t offset, bool inside_str
   return text;
 }
 
-// Whether `offset` lies inside a string that starts at or after the handler's last token.
+// Whether `offset` is inside a string that starts at or after the handler's last token.
 bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
   bool inside = false;
   for (size_t i = begin; i < offset && i < source.size(); ++i) {
@@ -300,7 +300,7 @@ Tree parse_tree(std::string_view source, const TreeOptions& options) {
   }
   if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw Error(options.kind, (options.source.empty() ? "" : options.source + ": ") +
-                                  "the text is empty, wanted JSON");
+                                  "the text is empty, expected JSON");
   }
   std::vector<DuplicateKey> repeated;
   TreeBuilder builder(options.source);

@@ -91,7 +91,7 @@ void write(const tenon_tree& node, int32_t indent, size_t margin, std::string& o
   const auto children = node.children();
   const bool scalars = std::none_of(children.begin(), children.end(),
                                     [](const tenon_tree& child) { return child.size() > 0; });
-  // Arrays of plain values stand on one line where they fit.
+  // Arrays of plain values are on one line where they fit.
   if (indent > 0 && !object && scalars) {
     std::string line;
     for (const tenon_tree& child : children) {

@@ -15,15 +15,15 @@ struct TensorType;
 struct AutogradInterface {
   // Another handle of the same tensor with its history.
   TensorRef (*share_with_history)(Tensor& tensor);
-  // What a conversion made of `from`: gradients go on to `from` where the result has no history of
-  // its own. `name` is that of the node, and lives forever.
+  // What a conversion made of `from`: gradients continue to `from` where the result has no
+  // history. `name` is that of the node, and lives forever.
   TensorRef (*connect_conversion)(TensorRef result, Tensor& from, const char* name);
-  // And the tangent of `from`, made plain, where the result has none of its own.
+  // And the tangent of `from`, made plain, where the result has none.
   TensorRef (*connect_tangent)(TensorRef result, Tensor& from);
-  // What a child of Tensor made of itself: passes gradients on where it is the same data, else
+  // What a subclass of Tensor made of itself: passes gradients on where it is the same data, else
   // refuses a result that has lost history or tangent.
   TensorRef (*connect_same_data)(TensorRef result, Tensor& from, const TensorType& type);
-  // Brings a typed tensor's history and tangent up to date with its components; returns what these
+  // Updates a typed tensor's history and tangent from its components; returns what these
   // carry and it cannot show.
   uint32_t (*refresh_components)(Tensor& tensor);
   // Whether its history is only that of what it holds, so that this can be used directly.

@@ -263,7 +263,7 @@ OrderedArguments::OrderedArguments(const Implementation& implementation,
                                    std::span<const tenon_value> values)
     : positional(values) {
   const auto most = static_cast<size_t>(implementation.schema.positional_count);
-  // Too many for all of them are told as they are.
+  // Too many arguments: leave them unconverted, binding reports the error.
   if (values.size() <= most || values.size() > implementation.parameter_count) return;
   positional = values.first(most);
   keyword_values = values.subspan(most);

@@ -118,7 +118,7 @@ bool made_of_values(const Implementation& implementation, const tenon_value* res
       if (r > 0) return false;
       continue;
     }
-    // What stands behind a pointer is there, but for empty lists and strings.
+    // Pointers are not null, except those of empty lists and strings.
     if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
       continue;
     const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TREE ||
@@ -134,7 +134,7 @@ tenon_status check_results(const Implementation& implementation, tenon_value* re
   discard_results(implementation, results);
   return guarded(error, [&] {
     throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
-                                      who + " returned something that is no value");
+                                      who + " returned an invalid value");
   });
 }
 

@@ -46,7 +46,7 @@ struct WrittenCall {
 // Fills in the op, its arguments, and how they are written.
 void fill_view(tenon_call& view, const Call& call, WrittenCall& room);
 
-// How a call is written with other bound arguments in the place of its own: what is the same stays
+// How a call is written with other bound arguments: what is the same stays
 // as it was written, what is new to it goes by name.
 class Rewritten {
  public:

@@ -283,7 +283,7 @@ void check_signature(const Candidate& candidate, const Implementation& implement
 tenon_status run_typed(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   if (!asks_types(implementation)) {
-    // Children of Tensor are what they have data for, everything else is refused.
+    // Operands of subclasses of Tensor are plain tensors, all others are refused.
     if (has_foreign(implementation, call.arguments)) [[unlikely]]
       return guarded(call.error, [&] { throw_foreign(implementation, call.arguments); });
     call.flags &= ~uint32_t{TENON_TENSOR_TYPED};

@@ -84,7 +84,7 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
     }
     if (what == FailureOf::call) name_called_op(error.error.message, op, inner);
     error.error.provider = implementation.provider;
-  } catch (...) {  // without memory the error goes on without its context
+  } catch (...) {  // without memory the error passes on without its context
   }
 }
 

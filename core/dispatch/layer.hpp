@@ -1,8 +1,8 @@
 // The layers of an op call. A call goes through them in order; each is one function in one file and
 // may answer the call, change it, or pass it on by next().
 //
-//   trace        trace.cpp           tells who listens
-//   mode         modes.cpp           handlers in force for a scope of the thread
+//   trace        trace.cpp           reports to the listeners
+//   mode         modes.cpp           handlers that are active in a scope of the thread
 //   typed        chain.cpp           overrides and handlers of the operands' types
 //   checks       change_check.cpp    refuses to change what is read-only
 //   autograd     autograd/record.cpp leaves a node, carries tangents
@@ -32,7 +32,7 @@ struct Call {
   const Implementation& implementation;
   const tenon_value* arguments;  // bound: one for each parameter
   tenon_value* results;          // result_count slots
-  tenon_error** error;           // null: nobody reads it
+  tenon_error** error;           // null: not read
   uint32_t flags = 0;            // what thread and operands carry: kSpecialFlags are of layers
   const AsWritten* written = nullptr;  // how the caller wrote it; null: not known
   tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
@@ -57,7 +57,7 @@ inline constexpr uint32_t kSpecialFlags =
 // it.
 extern const std::array<Layer, kLayerCount> layers;
 
-// Goes on with the next layer that the call has a flag of.
+// Continues with the next layer that the call has a flag of.
 inline tenon_status next(Call& call) noexcept {
   const Layer* layer = &layers[call.layer];
   while ((call.flags & layer->flags) == 0) ++layer;

@@ -33,7 +33,7 @@ class ModeSuspension;
 constinit thread_local const ModeSuspension* asking =
     nullptr;  // the innermost handler that is running
 
-// While a mode's handler runs it is not in force itself, nor what is inside of it.
+// While a mode's handler runs, that mode and those inside of it are inactive.
 class ModeSuspension {
  public:
   explicit ModeSuspension(ModeEntry& mode)

@@ -35,7 +35,7 @@ ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* se
 // when it was entered on another thread.
 void leave_mode(ModeEntry* mode);
 
-// The flags of every call of this thread say whether modes are in force.
+// The flags of every call of this thread say whether modes are active.
 inline void refresh_mode_flag() {
   const bool above = thread_state.mode != nullptr && !thread_state.modes_disabled;
   const bool below = thread_state.mode_below != nullptr;
@@ -59,7 +59,7 @@ class ModesOffGuard {
   ModeEntry* previous_;
 };
 
-// call_parent of a mode: the call goes on outside of it.
+// call_parent of a mode: the call continues outside of it.
 tenon_status call_outside(const CallFrame& frame, const tenon_value* arguments,
                           tenon_value* results, tenon_error** error) noexcept;
 

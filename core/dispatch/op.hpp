@@ -35,7 +35,7 @@ enum class AfterRun : uint8_t {
   other,
 };
 
-// What one plugin brings for one op, prepared for calls. Immutable once published, never freed.
+// What one plugin provides for one op, prepared for calls. Immutable once published, never freed.
 struct Implementation {
   // ---- read by every call ----
   tenon_run_function run = nullptr;
@@ -68,7 +68,7 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
-  std::string rules_provider;  // of a backward or jvp that took the place of its own; else empty
+  std::string rules_provider;  // of a backward or jvp that replaces its own; else empty
   const Implementation* own =
       nullptr;  // the same with its own rules, where others took their place
   std::string doc;
@@ -89,10 +89,10 @@ struct Implementation {
 std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& descriptor,
                                                     std::string provider);
 
-// The op with the rules that `rules` has in place of its own: backward and jvp, with what they
+// The op with its rules replaced by those of `rules`: backward and jvp, with what they
 // save.
 tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& rules);
-// Has rules but nothing to run: it is for an op that another plugin brings.
+// Has rules but nothing to run: it is for an op of another plugin.
 inline bool gives_rules_only(const tenon_op_descriptor& descriptor) {
   return descriptor.run == nullptr && descriptor.elementwise == nullptr;
 }

@@ -43,7 +43,7 @@ struct Carried {
 Carried gather_carried(const Implementation& implementation, const tenon_value* arguments);
 // Whether a call of the op asks types at all, now.
 bool asks_types(const Implementation& implementation);
-// Whether some operand is of a type that is no child of Tensor.
+// Whether some operand is of a type that does not derive from Tensor.
 bool has_foreign(const Implementation& implementation, const tenon_value* arguments);
 // Throws the TypeError of such an operand, where a Tensor is needed.
 [[noreturn]] void throw_foreign(const Implementation& implementation, const tenon_value* arguments);

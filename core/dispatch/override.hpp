@@ -27,7 +27,7 @@ struct Override {
   std::unique_ptr<Implementation> rules;         // of one that is recorded like an op
   std::unique_ptr<tenon_op> handle;              // of `rules`
   std::vector<std::string> differences;          // "lacks alpha, out"
-  size_t operand_count = 0;                      // of the op: how many can have a type of their own
+  size_t operand_count = 0;                      // of the op: how many can have a type
   mutable std::atomic<int32_t> switched_off{0};  // how often
 
   std::string key() const;  // "add[ScalarTensor, Other]"

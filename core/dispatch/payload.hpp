@@ -9,8 +9,8 @@
 
 namespace tenon::core {
 
-// A payload of its own, by the type's rule: a copy of the first, one that knows nothing, or what
-// merging makes of all. Null when the rule needs a function that the type does not have.
+// A new payload, by the type's `metadata`: a copy of the first, a default one, or what merge makes
+// of all. Null when the rule needs a function that the type does not have.
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands);
 // The operands that have a payload of that type.
 std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementation& implementation,

@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-// An override or a handler that may answer. DefaultHandler: that of children of Tensor.
+// An override or a handler that may answer. DefaultHandler: that of subclasses of Tensor.
 struct Candidate {
   enum class Kind : uint8_t { Override, Handler, DefaultHandler };
   Kind kind = Kind::DefaultHandler;

@@ -58,7 +58,7 @@ Tensor*& TensorType::component(Payload& payload, int64_t index) const {
   Tensor** place = descriptor.component(payload.data(), index);
   if (place != nullptr) return *place;
   throw Error(TENON_ERROR_TYPE, "type " + name + " of plugin '" + provider +
-                                    "' does not tell where its component '" +
+                                    "' does not say where its component '" +
                                     descriptor.components[index] + "' is");
 }
 

@@ -45,7 +45,7 @@ struct TensorType {
   uint32_t fallback() const;
   // Whether the config lets its fallback stand for this op.
   bool falls_back_for(std::string_view op) const;
-  bool has_handler() const;  // of its own or inherited, that of Tensor not counted
+  bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }
   // Where a payload of this type keeps one of its tensors. Throws when the plugin does not say.

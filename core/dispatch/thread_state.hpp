@@ -14,10 +14,10 @@ struct SavedScope;
 struct ModeEntry;
 struct TraceEntry;
 
-// Of a call while modes are in force above autograd, and below it; not flags of tensors.
+// Of a call while modes are active above autograd, and below it; not flags of tensors.
 inline constexpr uint32_t kModeFlag = 1u << 31;
 inline constexpr uint32_t kModeBelowFlag = 1u << 29;
-// And while somebody listens to what they do.
+// Of a call that is traced.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
 
 // Goes along, but for the stack's limit, when a run of the engine continues on another thread.
@@ -37,7 +37,7 @@ struct ThreadState {
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
   uint32_t call_flags = 0;            // what every call begins with: the three above
-  ModeEntry* mode = nullptr;          // the innermost in force above autograd
+  ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
   uint32_t trace_depth = 0;           // of the events inside of each other

@@ -62,7 +62,8 @@ void refresh_flag() {
   thread_state.call_flags = (thread_state.call_flags & ~kTraceFlag) | (heard ? kTraceFlag : 0);
 }
 
-// While lines go out: what writers do is no event, and nobody who listens goes away.
+// Held while events are delivered: calls of a listener are not traced, and listeners are removed
+// only afterwards.
 class EmitScope {
  public:
   EmitScope() { under_way_ = true; }

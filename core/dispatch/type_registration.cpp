@@ -26,7 +26,7 @@ bool is_operand(const Parameter& parameter) {
          parameter.type.kind == TypeKind::tensor_or_scalar || parameter.type.kind == TypeKind::any;
 }
 
-// How many operands of the op can have a type of their own; a list has as many as one likes.
+// How many operands of the op can have a type; a list has any number.
 size_t operand_count(const Schema& op) {
   size_t count = 0;
   for (const Parameter& parameter : op.parameters) {
@@ -100,7 +100,7 @@ void TypeRegistration::inherit(TensorType& type, const std::string& what,
     }
     throw Error(TENON_ERROR_VALUE, what + ": no type is named " + quote(parent) +
                                        suggestion(parent, known_types()) +
-                                       "; load the plugin that brings its parent first");
+                                       "; load the plugin that provides its parent first");
   }
   type.is_tensor = type.parent->is_tensor;
   type.payload_owner = type.parent->payload_owner;
@@ -315,7 +315,7 @@ void TypeRegistration::warn_of_foreign() {
         "override " + entry->key() + ": plugin '" + provider_ +
         "' owns neither the op, which is of '" + owner +
         "', nor any of the types: " + join(types, ", ") +
-        "; if it shall join them, say so at its entry in the config: \"glue\": true");
+        "; if this is intended, set \"glue\": true for the plugin in the config");
   }
 }
 

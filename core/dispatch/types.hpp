@@ -47,7 +47,7 @@ class TypeTable {
   // Throws TypeError when payloads of the type have another layout.
   void check_layout(const TensorType& type, const tenon_payload_layout& layout) const;
   void set_finder(std::function<void(std::string_view name)> finder);
-  // Before a type's objects meet ops: has the overrides that other plugins bring for it and its
+  // Before a type's objects meet ops: has the overrides that other plugins provide for it and its
   // ancestors loaded, which another thread may be doing just now.
   void complete(const TensorType& type) const;
   void set_completer(std::function<bool(std::string_view name)> completer);
@@ -74,7 +74,7 @@ class TypeTable {
   using OpOf = std::function<OpSource(std::string_view op)>;
   struct RegistrationPolicy {
     bool strict = false;  // what would be a warning is refused
-    bool glue = false;    // may override the ops of others for the types of others
+    bool glue = false;    // may override other plugins' ops for other plugins' types
     // Whether another plugin, which is not loaded yet, declares the override.
     std::function<bool(const std::string& key)> declared;
   };

@@ -386,7 +386,7 @@ class Reader {
         required = given == nullptr || !given->is_bool() || given->as_bool();
         required = required && text_of(entry, "load") != "never";
         if (entry.find("name") == nullptr && path_node == nullptr) {
-          add(entry, "found neither 'name' nor 'path', wanted one of them");
+          add(entry, "found neither 'name' nor 'path', expected one of them");
           continue;
         }
       }
@@ -403,7 +403,7 @@ class Reader {
       seen.emplace_back(identity, &entry);
       std::error_code code;
       if (!path.empty() && required && !files::exists(path, code))
-        add(*path_node, "there is no file " + quote(path) + ", wanted a plugin there");
+        add(*path_node, "there is no file " + quote(path) + ", expected a plugin there");
     }
   }
 

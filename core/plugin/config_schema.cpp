@@ -97,7 +97,7 @@ void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view v
     if (!belongs(key)) continue;
     out.key(key.name).begin_object();
     const bool chooser = !variant.empty() && key.name == object.variant_key;
-    // Draft 7 ignores what stands beside $ref.
+    // Draft 7 ignores what is beside $ref.
     const bool reference = key.forms.size() == 1 && key.forms.front().type == Type::Object;
     if (chooser) {
       out.member("const", variant);

@@ -73,7 +73,7 @@ struct Grammar {
   Text kind;
   bool (*fits)(std::string_view text);
   std::string_view pattern;
-  std::string_view wanted;
+  std::string_view expected;
 };
 constexpr Grammar kGrammars[] = {
     {Text::InputPath, is_path, "", "a path"},
@@ -98,7 +98,7 @@ const Grammar* grammar_of(Text kind) {
 std::string wanted_word(const ConfigForm& form) {
   if (form.text == Text::Choice) return quoted_list(form.choices, "or");
   const Grammar* grammar = grammar_of(form.text);
-  return std::string(grammar == nullptr ? "a string" : grammar->wanted);
+  return std::string(grammar == nullptr ? "a string" : grammar->expected);
 }
 
 std::string number_text(double number) {
@@ -136,7 +136,7 @@ std::string_view text_pattern(ConfigText kind) {
   return grammar == nullptr ? std::string_view() : grammar->pattern;
 }
 
-std::string wanted_text(const ConfigForm& form) {
+std::string expected_text(const ConfigForm& form) {
   switch (form.type) {
     case Type::Bool:
       return "true or false";
@@ -163,9 +163,9 @@ std::string wanted_text(const ConfigForm& form) {
   return "";
 }
 
-std::string wanted_text(std::span<const ConfigForm> forms) {
+std::string expected_text(std::span<const ConfigForm> forms) {
   std::vector<std::string> texts;
-  for (const ConfigForm& form : forms) texts.push_back(wanted_text(form));
+  for (const ConfigForm& form : forms) texts.push_back(expected_text(form));
   const Words words(texts.begin(), texts.end());
   return word_list(words, "or");
 }

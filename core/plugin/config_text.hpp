@@ -15,7 +15,7 @@ bool fits_text(ConfigText kind, std::string_view text);
 std::string_view text_pattern(ConfigText kind);
 
 // "an integer from 1 to 1024", "'lazy', 'eager' or 'never'", ...
-std::string wanted_text(const ConfigForm& form);
-std::string wanted_text(std::span<const ConfigForm> forms);
+std::string expected_text(const ConfigForm& form);
+std::string expected_text(std::span<const ConfigForm> forms);
 
 }  // namespace tenon::core

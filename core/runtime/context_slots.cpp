@@ -39,7 +39,7 @@ void require_backward(const tenon_context* context, const char* method) {
 FunctionContext* function_context_of(const tenon_context* context) {
   return context->rule != nullptr ? context->rule->function_context() : context->function;
 }
-// What run says to backward; null where nobody will read it.
+// What run says to backward; null where no rule will read it.
 FunctionContext* context_for_backward(const tenon_context* context) {
   return context->function != nullptr && !context->function->transient ? context->function
                                                                        : nullptr;
@@ -49,7 +49,7 @@ std::string attribute_text(std::string_view name) {
   return name.empty() ? std::string("stash") : "attribute " + quote(name);
 }
 
-// An index beyond the call's parameters, or a tensor that the call had but nobody kept.
+// An index beyond the call's parameters, or a tensor that the call had but that was not kept.
 [[noreturn, gnu::cold]] void fail_argument(const tenon_context* context, int64_t index) {
   const std::vector<Parameter>& parameters = context->implementation->schema.parameters;
   if (index < 0 || index >= static_cast<int64_t>(parameters.size())) {
@@ -196,7 +196,7 @@ tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attr
     if (context->rule == nullptr && context->function == nullptr) {
       // A plain run: until it ends, it may read what it sets.
       if ((context->implementation->flags & TENON_OP_FUNCTION) == 0)
-        throw Error(TENON_ERROR_RUNTIME, op_of(context) + " is no Function: it has no context");
+        throw Error(TENON_ERROR_RUNTIME, op_of(context) + " is not a Function: it has no context");
       context->function = new FunctionContext;
       context->function->transient = true;
     }

@@ -17,8 +17,8 @@ Tree describe_types();
 Tree describe_type(std::string_view name);
 
 // How each op is handled, of all overridable ones or those that the config says the type covers,
-// for operands that are all of the type: by an override of its own; by its handler, which is asked
-// and may decline when it is; by an ancestor or the default handler; by its fallback; not at all.
+// for operands that are all of the type: by one of its overrides; by its handler, which is asked
+// and may decline; by an ancestor or the default handler; by its fallback; not at all.
 // Loads the type's plugin, not those of the ops.
 Tree describe_coverage(std::string_view type, const std::vector<std::string>& ops);
 

@@ -18,7 +18,7 @@ struct LinearFunction {
     return output;
   }
 
-  // One gradient for each input. What nobody asks for stays undefined: no work for it.
+  // One gradient for each input. One that is not needed stays undefined and costs nothing.
   static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<LinearFunction>& ctx,
                                                      const Tensor& gradient) {
     const Tensor input = ctx.saved(0), weight = ctx.saved(1), bias = ctx.saved(2);

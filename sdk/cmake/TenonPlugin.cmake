@@ -4,7 +4,7 @@
 #
 # Builds hello.so from C++ (17, or what CMAKE_CXX_STANDARD says) or C sources against the SDK's
 # headers alone. It is installed to lib/tenon/plugins, unless TENON_PLUGIN_INSTALL is set to a false
-# value. LINK names libraries that the plugin brings, such as OpenBLAS. RESIDENT keeps it mapped
+# value. LINK names libraries that the plugin uses, such as OpenBLAS. RESIDENT keeps it mapped
 # once it is loaded: for plugins whose libraries cannot be unloaded. WRAPPERS generates
 # <hello_ops.hpp>, typed functions for its ops, for what links the target hello_ops; it is installed
 # with the plugin.

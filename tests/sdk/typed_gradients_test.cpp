@@ -66,7 +66,7 @@ TEST_SUITE("sdk/typed_gradients") {
     CHECK(refused.kind == TENON_ERROR_NOT_IMPLEMENTED);
     CHECK(refused.text ==
           "[neg::backward] not implemented: the override neg[Diagonal] (plugin 'typed_gradients') "
-          "gave a tensor that does not tell what it was computed from; give the override a "
+          "returned a tensor without a history; give the override a "
           "backward, compute its result by ops, or call it under no_grad");
     CHECK(!s.grad().defined());
     {

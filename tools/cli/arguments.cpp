@@ -320,13 +320,14 @@ void define_coverage(CLI::App& program, Invocation& invocation) {
 }
 
 void define_why(CLI::App& program, Invocation& invocation) {
-  Definition<WhyOptions> why(program, invocation, explain_call, "why",
-                             "Tell what would run for operands of these types, and why",
-                             "  tenon why add ScalarTensor Tensor\n"
-                             "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
-                             "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
-                             "  tenon why mul ScalarTensor Scalar --config digits.json\n"
-                             "A call that would fail is told in six lines, and ends with 1.");
+  Definition<WhyOptions> why(
+      program, invocation, explain_call, "why",
+      "Print what would run for operands of these types, and why",
+      "  tenon why add ScalarTensor Tensor\n"
+      "  tenon why add Tensor:f32 Tensor:f64 alpha=Scalar\n"
+      "  tenon why cat ScalarTensor,Tensor dim=1 --json\n"
+      "  tenon why mul ScalarTensor Scalar --config digits.json\n"
+      "If the call would fail, explains why in up to six lines and exits with status 1.");
   why.app->add_option("op", why.options->op, "The op, by full name")->required()->type_name("OP");
   why.app
       ->add_option("type", why.options->operands,

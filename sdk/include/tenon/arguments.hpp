@@ -49,8 +49,8 @@ constexpr ResultName<characters...> operator""_result() {
 
 namespace detail {
 
-// The C++ type of each schema type; `?` makes it a std::optional, except where `none` has a value
-// of its own: an undefined tensor, DType::none, an Argument that is none.
+// The C++ type of each schema type; `?` makes it a std::optional, except where there is a value
+// for none: an undefined tensor, DType::none, an Argument that is none.
 enum class Kind {
   tensor,
   tensors,

@@ -30,7 +30,7 @@
 //   from_tensor      static, (const Tensor& plain, const Tensor& like) -> Tensor: the way back;
 //                    `like` is undefined where there is no example
 //   tenon_function   static, (const Call&) -> Results: asked for every op
-//   fallback         tenon::decline, to_tensor_fallback or unwrap_rewrap, when nobody has answered
+//   fallback         tenon::decline, to_tensor_fallback or unwrap_rewrap, when all have declined
 //   metadata         tenon::keep (default), drop or merge: what results made by the default
 //                    handler or from a component carry
 //   merge            static, (const std::vector<const T*>&) -> T, for metadata = merge
@@ -435,10 +435,10 @@ class Call {
   }
   // The same by the op's own names, looked up in each call; `tensor` is undefined where the
   // argument is not one. IndexError when the op has no parameter of the name. Not for overrides,
-  // which have the parameters of their own schema.
+  // which have the parameters of the override's schema.
   Argument argument(std::string_view name) const { return argument(index_of(name)); }
   Tensor tensor(std::string_view name) const { return tensor(index_of(name)); }
-  // The same as the caller wrote it, before conversions: what stands by position, then what stands
+  // The same as the caller wrote it, before conversions: values by position, then values
   // by name, a value that equals its default too. A typed wrapper (tenon::add, x.add, x + y) passes
   // its C++ default arguments as well: of its values those that equal the default, at the end or
   // behind '*', count as not given. Empty in an override, which has its own parameters.
@@ -528,7 +528,7 @@ class Call {
   int64_t index_of(std::string_view name) const {
     if (call_->positional == nullptr)
       throw TypeError("an override of " + this->name() +
-                      " has the parameters of its own schema: forward takes them");
+                      " has the parameters of the override's schema: forward takes them");
     int64_t index = 0;
     detail::check(host().op_parameter, call_->op, name.data(), static_cast<int64_t>(name.size()),
                   &index);
@@ -606,7 +606,8 @@ constexpr const char* parent_of() {
     return nullptr;
 }
 
-// Hands on what `body`, a handler, makes of the call; of an op without results whether it answered.
+// Passes on what `body`, a handler, makes of the call; of an op without results whether it handled
+// it.
 template <class Body>
 tenon_status answer(const tenon_call* call, tenon_value* results, tenon_error** error,
                     Body&& body) {
@@ -762,7 +763,8 @@ struct TypeFact {
   }
 };
 
-// The forward of an override takes the parameters of its own schema, after the Call if it wants it.
+// The forward of an override takes the parameters of the override's schema, after the Call if it
+// needs it.
 template <class Function>
 struct OverrideSignature;
 template <class R, class... P>
@@ -836,7 +838,7 @@ constexpr void check_override() {
   constexpr SchemaCounts counts = count_schema(D::schema);
   check_schema_text<D, false>();
   static_assert(S::arity == static_cast<size_t>(counts.parameters),
-                "forward must take exactly the parameters of its own schema");
+                "forward must take exactly the parameters of the override's schema");
   static_assert(S::fits(counts),
                 "a parameter of forward has a type that the schema's does not arrive as; "
                 "sdk/README.md has the table");

@@ -1,4 +1,4 @@
-// Prints the version that it was compiled against, and what an op of its own plugin gives.
+// Prints the version that it was compiled against, and what an op of the project's plugin returns.
 #include <cstdio>
 #include <squares_ops.hpp>
 

@@ -21,7 +21,7 @@ TEST_SUITE("saved_tensor") {
     CHECK(tensor->references == 1);
   }
 
-  TEST_CASE("results of the node and listed tensors are told by their kind") {
+  TEST_CASE("results of the node and listed tensors are distinguished by their kind") {
     using Kind = SavedTensor::Kind;
     for (const Kind kind : {Kind::Argument, Kind::ShapeOnly, Kind::Result, Kind::Listed,
                             Kind::ListedOwnResult, Kind::ListedIntermediate}) {

@@ -1,4 +1,4 @@
-// What a plugin may register, in tables of their own.
+// What a plugin may register, in separate tables.
 #include "core/dispatch/type_registration.hpp"
 
 #include <deque>

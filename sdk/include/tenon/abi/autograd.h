@@ -13,8 +13,7 @@ enum {
   TENON_HOOK_TENSOR = 0,          /* a tensor: its gradient, which it may replace */
   TENON_HOOK_POST_ACCUMULATE = 1, /* a leaf: the leaf itself, once its .grad has been added to */
   TENON_HOOK_NODE_BEFORE = 2,     /* a node: the gradients of its results, which it may replace */
-  /* a node: the gradients of its inputs, which it may replace; `incoming` has those of its results
-   * */
+  /* a node: the gradients of its inputs, which it may replace; `incoming`: those of its results */
   TENON_HOOK_NODE_AFTER = 3
 };
 

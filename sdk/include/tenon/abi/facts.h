@@ -29,8 +29,7 @@
 #define TENON_FACTS_TYPE 0x544e0001u
 #define TENON_FACTS_FORMAT 1u
 
-/* Limits that readers enforce: bytes of one payload, bytes of all facts of a file, number of facts.
- * */
+/* Limits that readers enforce: bytes of a payload, bytes of all facts of a file, their number. */
 #define TENON_FACTS_MAX_PAYLOAD (1u << 16)
 #define TENON_FACTS_MAX_BYTES (1u << 24)
 #define TENON_FACTS_MAX_COUNT 65536u

@@ -1,5 +1,4 @@
-/* Tensors as both sides see them: a counted handle whose address is that of a frozen view struct.
- * */
+/* Tensors as both sides see them: a counted handle with the address of a frozen view struct. */
 #ifndef TENON_ABI_TENSOR_H
 #define TENON_ABI_TENSOR_H
 
@@ -26,13 +25,12 @@ enum {
  * reader holds a reference to the tensor. Any thread may read it; the host changes it only in calls
  * that change the tensor in place. */
 typedef struct tenon_tensor_view {
-  void* data;           /* the first element; null when `count` is 0 or there is no data */
-  const int64_t* shape; /* `rank` sizes */
-  const int64_t*
-      strides;    /* `rank` steps in elements, not bytes; 0 when expanded; may be negative */
-  int64_t count;  /* elements: the product of the shape, 1 for rank 0 */
-  uint32_t flags; /* TENON_TENSOR_ bits */
-  uint32_t type;  /* id of the tensor type; 0: Tensor */
+  void* data;             /* the first element; null when `count` is 0 or there is no data */
+  const int64_t* shape;   /* `rank` sizes */
+  const int64_t* strides; /* `rank` steps in elements, not bytes; may be 0 or negative */
+  int64_t count;          /* elements: the product of the shape, 1 for rank 0 */
+  uint32_t flags;         /* TENON_TENSOR_ bits */
+  uint32_t type;          /* id of the tensor type; 0: Tensor */
   tenon_dtype dtype;
   uint8_t rank;
   uint8_t device; /* 0: cpu */
