@@ -203,11 +203,7 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
     if (parameter.has_default) tree.member("default", parameter.default_value.text);
     tree.end_object();
   }
-  tree.end_array()
-      .member("method", is_method(schema))
-      .member("returns_tuple", schema.returns_tuple)
-      .key("returns")
-      .begin_array();
+  tree.end_array().member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
   for (const SchemaType& type : schema.returns) {
     tree.begin_object();
     put_type(tree, type);
@@ -219,7 +215,9 @@ void put_parts(TreeBuilder& tree, const Schema& schema) {
 // Parts of a schema that cannot be parsed are missing; `fault` says why.
 void put_parsed(TreeBuilder& tree, const std::string& schema) {
   try {
-    put_parts(tree, parse_schema(schema));
+    const Schema parsed = parse_schema(schema);
+    put_parts(tree, parsed);
+    tree.member("method", is_method(parsed));
   } catch (const Error& error) {
     tree.member("fault", error.message);
   }
