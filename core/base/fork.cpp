@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 #include <pthread.h>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,14 +26,17 @@ HeldLocks& held_locks() {
   return *all;
 }
 
-// All or none, again and again: other threads take them in any order.
+// All or none, since other threads take them in any order. The next attempt begins with the one
+// that was taken, and waits for it: without that a busy thread could keep it for ever.
 void hold_all(const std::vector<HeldAcrossFork*>& locks) {
-  for (;;) {
-    size_t held = 0;
-    while (held < locks.size() && locks[held]->try_hold()) ++held;
-    if (held == locks.size()) return;
-    while (held > 0) locks[--held]->resume();
-    std::this_thread::yield();
+  const size_t count = locks.size();
+  for (size_t first = 0, held = 0; count > 0;) {
+    locks[first]->hold();
+    for (held = 1; held < count && locks[(first + held) % count]->try_hold();) ++held;
+    if (held == count) return;
+    const size_t taken = (first + held) % count;
+    while (held > 0) locks[(first + --held) % count]->resume();
+    first = taken;
   }
 }
 
@@ -84,6 +86,7 @@ HeldAcrossFork::~HeldAcrossFork() {
   all.locks.erase(std::find(all.locks.begin(), all.locks.end(), this));
 }
 
+void HeldAcrossFork::hold() { mutex_ != nullptr ? mutex_->lock() : recursive_->lock(); }
 bool HeldAcrossFork::try_hold() {
   return mutex_ != nullptr ? mutex_->try_lock() : recursive_->try_lock();
 }

@@ -18,6 +18,7 @@ class HeldAcrossFork {
   HeldAcrossFork(const HeldAcrossFork&) = delete;
   HeldAcrossFork& operator=(const HeldAcrossFork&) = delete;
 
+  void hold();
   bool try_hold();
   void resume();
   void resume_in_child();

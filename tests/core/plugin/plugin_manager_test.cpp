@@ -737,8 +737,10 @@ TEST_SUITE("plugin manager") {
     CHECK(world.state("slow") == PluginState::Active);
     std::atomic<bool> stop{false};
     std::thread busy([&] {
-      while (!stop)
-        world.manager->add_search_path(world.folder.path() + "/none"), world.manager->list();
+      for (int i = 0; !stop; ++i) {
+        if (i < 64) world.manager->add_search_path(world.folder.path() + "/none");
+        world.manager->list();
+      }
     });
     for (int round = 0; round < 50; ++round) forked([&] { return !world.manager->list().empty(); });
     stop = true;
