@@ -71,7 +71,7 @@ class Arguments {
   template <class T>
   static std::string text(const std::vector<T>& list) {
     std::string items;
-    for (const T item : list) items += text(item) + ",";
+    for (size_t i = 0; i < list.size(); ++i) items += text(T(list[i])) + ",";
     return "[" + items + "]";
   }
 
