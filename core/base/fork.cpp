@@ -40,10 +40,25 @@ void hold_all(const std::vector<HeldAcrossFork*>& locks) {
   }
 }
 
+// Holds the list's lock as well, but waits for none under it: a thread adds its lock to the list
+// while it holds others.
+void hold_listed() {
+  HeldLocks& all = held_locks();
+  for (;;) {
+    all.mutex.lock();
+    const std::vector<HeldAcrossFork*> locks = all.locks;
+    all.mutex.unlock();
+    hold_all(locks);
+    all.mutex.lock();
+    if (all.locks == locks) return;
+    all.mutex.unlock();
+    for (HeldAcrossFork* lock : locks) lock->resume();
+  }
+}
+
 // Behind the other locks come those under which no other is taken.
 void prepare() {
-  held_locks().mutex.lock();
-  hold_all(held_locks().locks);
+  hold_listed();
   hold_log(true);
   hold_generator(true);
   hold_allocator(true);

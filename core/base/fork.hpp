@@ -8,7 +8,8 @@
 namespace tenon::core {
 
 // A member or static beside the lock that it names. The lock may be taken together with others in
-// any order; it must not be held while code that may fork is called. [any-thread]
+// any order; it must not be held while code that may fork is called. Destroy it while no other thread
+// forks. [any-thread]
 class HeldAcrossFork {
  public:
   // `in_child` is run in the child while the lock is held: it repairs what other threads were at.

@@ -7,6 +7,7 @@
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/fork.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/base/tree.hpp"
@@ -23,6 +24,7 @@ struct ProcessTrace {
   TraceEntry entry;
   std::FILE* file = stderr;
   std::mutex mutex;
+  const HeldAcrossFork held{mutex};
 
   ProcessTrace() {
     const char* format = environment("TENON_TRACE");

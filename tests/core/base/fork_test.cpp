@@ -1,0 +1,41 @@
+#include "core/base/fork.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+
+using namespace tenon::core;
+
+// The thread sanitizer allows no threads in the child of a fork, and slows forks down.
+#ifndef __SANITIZE_THREAD__
+TEST_SUITE("fork") {
+  TEST_CASE("a lock that is listed while another is held does not stop a fork") {
+    std::mutex outer;
+    const HeldAcrossFork held(outer);
+    std::atomic<bool> stop{false};
+    std::thread lister([&] {
+      for (int i = 0; i < 300 && !stop; ++i) {
+        const std::lock_guard lock(outer);
+        new HeldAcrossFork(*new std::mutex);  // lives as long as the process, as those of tables
+      }
+    });
+    for (int i = 0; i < 100; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);  // ends a child that hangs
+        const std::lock_guard lock(outer);
+        _exit(0);
+      }
+      int status = -1;
+      REQUIRE(waitpid(child, &status, 0) == child);
+      CHECK(status == 0);
+    }
+    stop = true;
+    lister.join();
+  }
+}
+#endif
