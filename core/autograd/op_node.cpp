@@ -207,6 +207,8 @@ void OpNode::save(SavedTensor::Kind kind, size_t index, Tensor* tensor) {
     } else if (thread_state.saved_scope == nullptr || !pack(saved, *tensor, !own)) [[likely]] {
       // A result without its history: the node must not keep itself alive through it.
       saved.tensor = (own ? make_detached(*tensor) : TensorRef(tensor)).give();
+      if (!own && tensor->storage != nullptr)
+        tensor->storage->saved.store(true, std::memory_order_relaxed);
     }
   }
   saved_[saved_count_++] = saved;

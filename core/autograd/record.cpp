@@ -126,11 +126,9 @@ class DetachedInputs {
   std::vector<std::vector<Tensor*>> lists_;
 };
 
-// Whether a node may hold the tensor, which the caller and the result do, or another on its memory.
+// Whether a node may hold the tensor or another on its memory, with its history.
 bool may_be_saved(const Tensor& result) {
-  return result.storage != nullptr &&
-         (result.references.load(std::memory_order_relaxed) > 2 ||
-          result.storage->references.load(std::memory_order_relaxed) > 1);
+  return result.storage != nullptr && result.storage->saved.load(std::memory_order_relaxed);
 }
 
 bool differentiable_dtype(const Tensor* tensor) {
@@ -729,8 +727,16 @@ tenon_status run_recorded(Call& call) noexcept {
   if (!needs_autograd(call)) return next(call);
   const Implementation& implementation = call.implementation;
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
-  const bool dual = (call.flags & TENON_TENSOR_HAS_TANGENT) != 0 &&
-                    carries_tangent(implementation, call.arguments);
+  bool dual = false;
+  if ((call.flags & TENON_TENSOR_HAS_TANGENT) != 0) [[unlikely]] {
+    // Reads tangents of views out of their bases, by an op.
+    const tenon_status status =
+        guarded(call.error, [&] { dual = carries_tangent(implementation, call.arguments); });
+    if (status != TENON_OK) {
+      add_error_context(call.error, implementation, status);
+      return status;
+    }
+  }
   if (recording && (call.flags & TENON_TENSOR_INFERENCE) != 0) [[unlikely]] {
     const tenon_status status =
         guarded(call.error, [&] { check_no_inference_saved(implementation, call.arguments); });
@@ -747,7 +753,9 @@ tenon_status run_recorded(Call& call) noexcept {
     recorded.prepare();
     run_status = recorded.run();
     // An override that declines has answered nothing that could be recorded.
-    if (run_status != TENON_OK || call.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED) return;
+    if (run_status != TENON_OK ||
+        (implementation.may_decline && call.results[0].tag == TENON_VALUE_NOT_IMPLEMENTED))
+      return;
     ran = true;
     recorded.finish();
   });

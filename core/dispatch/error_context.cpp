@@ -82,7 +82,8 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
       cause->error.op = inner;
       error.error.cause = std::move(cause);
     }
-    if (what == FailureOf::call) name_called_op(error.error.message, op, inner);
+    if (what == FailureOf::call && !error.error.message.empty())
+      name_called_op(error.error.message, op, inner);
     error.error.provider = implementation.provider;
   } catch (...) {  // without memory the error passes on without its context
   }

@@ -19,6 +19,7 @@ struct Storage {
   void (*release_owner)(void* owner) = nullptr;
   std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
   bool foreign = false;
+  std::atomic<bool> saved{false};  // a node has kept a tensor on it for backward; never unset
 
   void retain() noexcept { count_up(references); }
   // A sole owner needs no locked instruction: no other thread can reach the count to raise it.
