@@ -23,6 +23,12 @@ TEST_SUITE("sdk/wrappers") {
     CHECK(tenon::signatures::delete_(5, 6) == 56);
   }
 
+  TEST_CASE("names that C++ would take for one another differ") {
+    load_signatures();
+    CHECK(tenon::signatures::norm(1) == 12);
+    CHECK(tenon::signatures::norm_::detail::bounds());
+  }
+
   TEST_CASE("defaults are those of the schema") {
     load_signatures();
     CHECK(tenon::signatures::defaults() == "say \"hi\" 1 -2 half true large bool none none");

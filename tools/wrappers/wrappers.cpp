@@ -5,7 +5,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/runtime.hpp>
@@ -125,22 +127,35 @@ std::string default_of(const std::string& type, const std::string& text) {
       quoted += c == '"' ? "\\\"" : std::string(1, c);
     return quoted + "\"";
   }
+  if (text == "-9223372036854775808") return "std::numeric_limits<int64_t>::min()";
   if (text.front() != '[') return text;
-  const std::string items = "{" + text.substr(1, text.size() - 2) + "}";
   const std::string element = type.substr(0, type.find('['));
+  std::string items;
+  std::string_view rest = std::string_view(text).substr(1, text.size() - 2);
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    items += (items.empty() ? "" : ", ") + default_of(element, std::string(rest.substr(0, comma)));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  }
+  items = "{" + items + "}";
   if (element == "int") return "std::vector<int64_t>" + items;
   return element == "float" ? "std::vector<double>" + items : "";
 }
 
-Function read_op(const Tree& op) {
+// `all`: the full names of the plugin's ops.
+Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) {
   Function function;
   function.full_name = op["name"].text();
   if (op["fault"].defined())
     throw tenon::ValueError("op " + function.full_name + ": " + op["fault"].text());
   std::string_view rest = function.full_name;
   for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
-    function.name_space +=
-        (function.name_space.empty() ? "" : "::") + identifier(std::string(rest.substr(0, dot)));
+    const std::string segment = identifier(std::string(rest.substr(0, dot)));
+    // A function cannot have the name of a namespace beside it.
+    const auto before = static_cast<size_t>(rest.data() - function.full_name.data()) + dot;
+    const bool is_op = all.count(std::string_view(function.full_name).substr(0, before)) != 0;
+    function.name_space += (function.name_space.empty() ? "" : "::") + segment + (is_op ? "_" : "");
     rest.remove_prefix(dot + 1);
   }
   function.name = identifier(std::string(rest));
@@ -149,7 +164,11 @@ Function read_op(const Tree& op) {
   for (int64_t i = 0; i < parameters.size(); ++i) {
     const std::string type = without_alias(parameters[i]["type"].text());
     const Tree given = parameters[i]["default"];
-    function.parameters.push_back({identifier(parameters[i]["name"].text()),
+    std::string name = identifier(parameters[i]["name"].text());
+    const auto is_taken = [&](const Parameter& other) { return other.name == name; };
+    while (std::any_of(function.parameters.begin(), function.parameters.end(), is_taken))
+      name += '_';
+    function.parameters.push_back({std::move(name),
                                    type_of(kParameterTypes, type, "const Argument&"),
                                    given.defined() ? default_of(type, given.text()) : ""});
   }
@@ -207,8 +226,8 @@ std::string definition(const Function& function) {
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
                  ") {") +
          "  static const Op op(\"" + function.full_name + "\");\n" +
-         wrapped("  return detail::call_values<" + result + ", " + std::to_string(values.size()) +
-                     ">(op.handle(), {",
+         wrapped("  return ::tenon::v1::detail::call_values<" + result + ", " +
+                     std::to_string(values.size()) + ">(op.handle(), {",
                  values, "});") +
          "}\n";
 }
@@ -229,7 +248,9 @@ std::string method_definition(const Function& function) {
 std::vector<Function> read_ops(const Tree& declared) {
   std::vector<Function> functions;
   const Tree ops = declared["ops"];
-  for (int64_t i = 0; i < ops.size(); ++i) functions.push_back(read_op(ops[i]));
+  std::set<std::string, std::less<>> names;
+  for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
+  for (int64_t i = 0; i < ops.size(); ++i) functions.push_back(read_op(ops[i], names));
   std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) {
     return a.name_space != b.name_space ? a.name_space < b.name_space : a.name < b.name;
   });
