@@ -181,7 +181,8 @@ TEST_SUITE("sdk/bad_types") {
         results[0].tag = TENON_VALUE_TENSOR;
         return TENON_OK;
       });
-      CHECK(has(refusal([&] { neg_op(x); }).text, "handler of a mode returned something"));
+      CHECK(
+          has(refusal([&] { neg_op(x); }).text, "the handler of a mode returned an invalid value"));
     }
     for (uint32_t tag = TENON_VALUE_STRING; tag < TENON_VALUE_TAG_COUNT; ++tag) {
       if (tag == TENON_VALUE_NOT_IMPLEMENTED) continue;

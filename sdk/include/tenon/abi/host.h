@@ -618,7 +618,7 @@ typedef struct tenon_host {
                                     const tenon_string* keywords, const tenon_value* keyword_values,
                                     int64_t keyword_count, tenon_error** error);
   /* What op_call_keywords would do now, and why, as a document; calls nothing. A call that would
-   * fail is explained by its error. The README of the SDK has the shape. New reference.
+   * fail is explained by its error. share/tenon/documents.md has the shape. New reference.
    * Calling thread only: modes and settings of this thread are part of the answer. */
   tenon_status(TENON_CALL* op_explain)(const tenon_op* op, const tenon_value* arguments,
                                        int64_t count, const tenon_string* keywords,
