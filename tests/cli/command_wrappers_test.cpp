@@ -20,7 +20,7 @@ TEST_SUITE("wrappers") {
                    "namespace plain {\n\n"
                    "inline Tensor add_one(const Tensor& input) {\n"
                    "  static const Op op(\"plain.add_one\");\n"
-                   "  return detail::call_values<Tensor, 1>(op.handle(), "
+                   "  return ::tenon::v1::detail::call_values<Tensor, 1>(op.handle(), "
                    "{Argument(input).value()});\n"
                    "}\n"));
     // Its entry would throw.
