@@ -728,18 +728,14 @@ tenon_status run_recorded(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
-  if ((call.flags & TENON_TENSOR_HAS_TANGENT) != 0) [[unlikely]] {
-    // Reads tangents of views out of their bases, by an op.
-    const tenon_status status =
-        guarded(call.error, [&] { dual = carries_tangent(implementation, call.arguments); });
-    if (status != TENON_OK) {
-      add_error_context(call.error, implementation, status);
-      return status;
-    }
-  }
-  if (recording && (call.flags & TENON_TENSOR_INFERENCE) != 0) [[unlikely]] {
-    const tenon_status status =
-        guarded(call.error, [&] { check_no_inference_saved(implementation, call.arguments); });
+  if ((call.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE)) != 0) [[unlikely]] {
+    const tenon_status status = guarded(call.error, [&] {
+      // Tangents of views are read out of their bases, by an op.
+      dual = (call.flags & TENON_TENSOR_HAS_TANGENT) != 0 &&
+             carries_tangent(implementation, call.arguments);
+      if (recording && (call.flags & TENON_TENSOR_INFERENCE) != 0)
+        check_no_inference_saved(implementation, call.arguments);
+    });
     if (status != TENON_OK) {
       add_error_context(call.error, implementation, status);
       return status;

@@ -19,7 +19,7 @@ TEST_SUITE("wrappers") {
     CHECK(contains(outcome.out,
                    "namespace plain {\n\n"
                    "inline Tensor add_one(const Tensor& input) {\n"
-                   "  static const Op op(\"plain.add_one\");\n"
+                   "  static const auto op = Op::of<Tensor>(\"plain.add_one\");\n"
                    "  return ::tenon::v1::detail::call_values<Tensor, 1>(op.handle(), "
                    "{Argument(input).value()});\n"
                    "}\n"));

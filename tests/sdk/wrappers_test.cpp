@@ -49,6 +49,16 @@ TEST_SUITE("sdk/wrappers") {
     tenon::signatures::nothing();
   }
 
+  TEST_CASE("a handle for a result that the op does not give is refused before any call") {
+    load_signatures();
+    CHECK(tenon::Op::of<std::tuple<int64_t, std::string>>("signatures.pair").name() ==
+          "signatures.pair");
+    const Refusal refused = refusal([] { tenon::Op::of<int64_t>("signatures.pair"); });
+    CHECK(refused.kind == TENON_ERROR_TYPE);
+    CHECK(has(refused.text, "signatures.pair() has 2 results, and is called for 1 result"));
+    CHECK_THROWS_AS(tenon::Op::of<void>("signatures.single"), tenon::TypeError);
+  }
+
   TEST_CASE("functions, methods and operators of the shipped ops are one op") {
     const Tensor x = row({1, 2});
     CHECK(numbers(tenon::add(x, 2)) == Numbers{3, 4});

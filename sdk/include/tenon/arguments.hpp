@@ -9,6 +9,8 @@
 // the table of types.
 #pragma once
 
+#include <tuple>
+
 #include "tenon/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -79,62 +81,12 @@ constexpr Kind kind_of(std::string_view type) {
   if (base == "str") return list ? Kind::texts : Kind::text;
   return base == "dtype" ? Kind::dtype : Kind::argument;
 }
-template <Kind>
-struct TypeOf {
-  using Type = Argument;
-};
-template <>
-struct TypeOf<Kind::tensor> {
-  using Type = const Tensor&;
-};
-template <>
-struct TypeOf<Kind::tensors> {
-  using Type = TensorList;
-};
-template <>
-struct TypeOf<Kind::scalar> {
-  using Type = Scalar;
-};
-template <>
-struct TypeOf<Kind::scalars> {
-  using Type = std::vector<Scalar>;
-};
-template <>
-struct TypeOf<Kind::integer> {
-  using Type = int64_t;
-};
-template <>
-struct TypeOf<Kind::integers> {
-  using Type = IntList;
-};
-template <>
-struct TypeOf<Kind::number> {
-  using Type = double;
-};
-template <>
-struct TypeOf<Kind::numbers> {
-  using Type = FloatList;
-};
-template <>
-struct TypeOf<Kind::truth> {
-  using Type = bool;
-};
-template <>
-struct TypeOf<Kind::truths> {
-  using Type = std::vector<bool>;
-};
-template <>
-struct TypeOf<Kind::text> {
-  using Type = std::string_view;
-};
-template <>
-struct TypeOf<Kind::texts> {
-  using Type = std::vector<std::string_view>;
-};
-template <>
-struct TypeOf<Kind::dtype> {
-  using Type = DType;
-};
+// What a parameter of each Kind is read as, in their order.
+using KindTypes = std::tuple<const Tensor&, TensorList, Argument, Scalar, std::vector<Scalar>,
+                             int64_t, IntList, double, FloatList, bool, std::vector<bool>,
+                             std::string_view, std::vector<std::string_view>, DType>;
+template <Kind kind>
+using TypeOf = std::tuple_element_t<static_cast<size_t>(kind), KindTypes>;
 constexpr bool reads_as_optional(std::string_view type) {
   const Kind kind = kind_of(type);
   return !type.empty() && type.back() == '?' && kind != Kind::tensor && kind != Kind::dtype &&
@@ -207,7 +159,7 @@ template <class Definition, char... name>
 struct ParameterOf {
   static constexpr Place place = find_parameter(Definition::schema, NameText<name...>::text);
   static constexpr bool known = place.index >= 0;
-  using One = typename TypeOf<kind_of(place.type)>::Type;
+  using One = TypeOf<kind_of(place.type)>;
   using Type = std::conditional_t<reads_as_optional(place.type), std::optional<One>, One>;
 };
 template <class Definition, char... name>

@@ -96,8 +96,9 @@ inline Result call_in_order(Slot slot, const tenon_op* op,
   if (__builtin_expect(status != TENON_OK, 0)) throw_error(status, error);
   return FromResults<Result>::make(op, results);
 }
-// The call of typed wrappers. They pass their default arguments as well: in handlers and modes what
-// equals its default, at the end or behind '*', counts as not given.
+// The call of typed wrappers, whose handle is Op::of<Result>. They pass their default arguments as
+// well: in handlers and modes what equals its default, at the end or behind '*', counts as not
+// given.
 template <class Result, size_t Count>
 inline Result call_values(const tenon_op* op, const std::array<tenon_value, Count>& values) {
   return call_in_order<Result>(host().op_call_filled, op, values);
@@ -122,6 +123,13 @@ class Op {
   // static object of a plugin, which is made before its entry has run, finds it at the first use.
   explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
+  // The op, which must give a `Result`: TypeError at once where `call<Result>` would throw one.
+  template <class Result>
+  __attribute__((cold, noinline)) static Op of(std::string_view name) {
+    Op op(name);
+    op.check_result<Result>();
+    return op;
+  }
   std::string name() const { return host().op_name(handle()); }
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
@@ -229,7 +237,7 @@ TENON_NAMESPACE_END
   inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                  \
                          TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                  \
                          TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                   \
-    static const ::tenon::Op op(op_name);                                                          \
+    static const auto op = ::tenon::Op::of<Result>(op_name);                                       \
     return ::tenon::detail::call_given<Result>(                                                    \
         op.handle(),                                                                               \
         {a.value(), b.value(), c.value(), d.value(), e.value(), f.value(), g.value(), h.value()}); \
