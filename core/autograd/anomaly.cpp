@@ -70,8 +70,8 @@ std::string origin_text(const CallOrigin& origin) {
     return text + " (where is not known: anomaly mode was off when it was recorded)";
   Dl_info own{};
   dladdr(reinterpret_cast<const void*>(&remember_origin), &own);
-  int told_frames = 0;
-  for (int i = 0; i < origin.count && told_frames < kToldFrames; ++i) {
+  int printed_frames = 0;
+  for (int i = 0; i < origin.count && printed_frames < kToldFrames; ++i) {
     auto* address = static_cast<char*>(origin.frames[i]) - 1;  // inside the call
     Dl_info place{};
     if (dladdr(address, &place) == 0 || place.dli_fbase == own.dli_fbase) continue;
@@ -80,14 +80,14 @@ std::string origin_text(const CallOrigin& origin) {
     // The inline skin is between the caller and the host.
     if (symbol.find("tenon::v1::") != std::string::npos && symbol.find("tenon::v1::") < 16)
       continue;
-    text += told_frames++ == 0 ? ", called from " : ", from ";
+    text += printed_frames++ == 0 ? ", called from " : ", from ";
     if (!symbol.empty())
       text +=
           symbol + hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_saddr))) + " ";
     text += std::string("(") + place.dli_fname +
             hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_fbase))) + ")";
   }
-  return told_frames == 0 ? text + ", called from within the runtime" : text;
+  return printed_frames == 0 ? text + ", called from within the runtime" : text;
 }
 
 Error told(const Node& node, Error error) {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/autograd/anomaly.hpp"
-#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/grad.hpp"
 #include "core/autograd/gradient_check.hpp"
+#include "core/autograd/grow_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
 #include "core/autograd/tensor_meta.hpp"
@@ -152,7 +152,7 @@ class Run final : public EngineRun {
   void execute() {
     // A rule that runs another backward goes deeper into the stack.
     if (scope_.previous().run != nullptr && stack_is_low()) [[unlikely]] {
-      run_on_fresh_stack([this] { execute_here(); });
+      grow_stack([this] { execute_here(); });
     } else {
       execute_here();
     }

@@ -12,7 +12,7 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/gradient_check.hpp"
 #include "core/autograd/history.hpp"
-#include "core/autograd/live.hpp"
+#include "core/autograd/leak_tracking.hpp"
 #include "core/autograd/node_block.hpp"
 #include "core/autograd/saved_hooks.hpp"
 #include "core/base/error.hpp"

@@ -35,22 +35,24 @@ TensorRef share_with_history(Tensor& tensor) {
 }
 
 TensorRef project_gradient(TensorRef gradient, uint32_t type) {
-  const TensorType& wanted = TypeTable::process().at(type);
-  if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(wanted)) return gradient;
-  const TensorType* rule = &wanted;
-  while (rule != nullptr && rule->descriptor.project_gradient == nullptr) rule = rule->parent;
-  if (rule == nullptr) return gradient;
+  const TensorType& expected = TypeTable::process().at(type);
+  if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(expected))
+    return gradient;
+  const TensorType* converter = &expected;
+  while (converter != nullptr && converter->descriptor.project_gradient == nullptr)
+    converter = converter->parent;
+  if (converter == nullptr) return gradient;
   Tensor* projected = nullptr;
   tenon_error* error = nullptr;
-  const tenon_status status =
-      rule->descriptor.project_gradient(rule->descriptor.self, gradient.get(), &projected, &error);
+  const tenon_status status = converter->descriptor.project_gradient(
+      converter->descriptor.self, gradient.get(), &projected, &error);
   if (status != TENON_OK) throw_status(status, error);
   TensorRef result = TensorRef::take(projected);
   const bool fits = result && result->view.dtype == gradient->view.dtype &&
                     same_shape(result->shape(), gradient->shape());
   if (fits) return result;
-  throw Error(TENON_ERROR_TYPE, "project_gradient of " + rule->name + " (plugin '" +
-                                    rule->provider + "') gave " +
+  throw Error(TENON_ERROR_TYPE, "project_gradient of " + converter->name + " (plugin '" +
+                                    converter->provider + "') gave " +
                                     (result ? "a tensor of another shape or dtype" : "nothing") +
                                     " for a gradient of shape " + shape_text(gradient->shape()));
 }

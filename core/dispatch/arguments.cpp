@@ -6,8 +6,8 @@
 #include <bitset>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/tensor/dtype.hpp"
 #include "tenon/abi/tensor.h"
 
@@ -56,8 +56,8 @@ std::string_view element_text(TypeKind kind) {
       return "str";
     case TypeKind::dtype:
       return "dtype";
-    case TypeKind::tree:
-      return "tree";
+    case TypeKind::json:
+      return "json";
     case TypeKind::any:
       return "any value";
   }
@@ -140,10 +140,10 @@ class Conversion {
   tenon_value convert(const tenon_value& value) {
     if (accepts(parameter_, value)) return value;
     const SchemaType& type = parameter_.type;
-    if (value.tag == TENON_VALUE_TREE && !type.list && value.as.tree != nullptr &&
-        value.as.tree->children().empty() && !value.as.tree->is_array() &&
-        !value.as.tree->is_object()) {
-      return convert(value.as.tree->value());
+    if (value.tag == TENON_VALUE_JSON && !type.list && value.as.json != nullptr &&
+        value.as.json->children().empty() && !value.as.json->is_array() &&
+        !value.as.json->is_object()) {
+      return convert(value.as.json->value());
     }
     if (type.list) return convert_list(value);
     if (type.kind == TypeKind::floating && is_integral(value)) {
@@ -185,8 +185,8 @@ class Conversion {
 
   tenon_value convert_list(const tenon_value& value) {
     const TypeKind kind = parameter_.type.kind;
-    if (value.tag == TENON_VALUE_TREE && value.as.tree != nullptr && value.as.tree->is_array()) {
-      return convert_tree(*value.as.tree);
+    if (value.tag == TENON_VALUE_JSON && value.as.json != nullptr && value.as.json->is_array()) {
+      return convert_json(*value.as.json);
     }
     const auto wanted_length = static_cast<uint32_t>(parameter_.type.length);
     if (is_list(value.tag)) {
@@ -289,7 +289,7 @@ class Conversion {
   }
 
   // An array of a document, as configs have them.
-  tenon_value convert_tree(const tenon_tree& array) {
+  tenon_value convert_json(const tenon_json& array) {
     const TypeKind kind = parameter_.type.kind;
     const auto length = static_cast<uint32_t>(array.size());
     if (parameter_.type.length > 0 && array.size() != parameter_.type.length) {
@@ -297,15 +297,15 @@ class Conversion {
     }
     if (length == 0) return empty_list();
     const bool integral = std::all_of(array.children().begin(), array.children().end(),
-                                      [](const tenon_tree& node) { return node.is_int(); });
+                                      [](const tenon_json& node) { return node.is_int(); });
     const bool floats = kind == TypeKind::floating || (kind == TypeKind::scalar && !integral);
-    const auto check = [&](const tenon_tree& node, bool fits) {
+    const auto check = [&](const tenon_json& node, bool fits) {
       if (!fits) wrong_element(node.value(), &node - array.children().data());
     };
     if (floats) {
       double* next = room(bound_.scratch_numbers, bound_.numbers_used, length, bound_);
       double* const numbers = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_number());
         *next++ = node.as_double();
       }
@@ -314,7 +314,7 @@ class Conversion {
     if (kind == TypeKind::integer || kind == TypeKind::scalar) {
       int64_t* next = room(bound_.scratch_integers, bound_.integers_used, length, bound_);
       int64_t* const integers = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_int());
         *next++ = node.as_int();
       }
@@ -323,7 +323,7 @@ class Conversion {
     if (kind == TypeKind::boolean) {
       uint8_t* next = fresh<uint8_t>(length, bound_);
       uint8_t* const booleans = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_bool());
         *next++ = node.as_bool() ? 1 : 0;
       }
@@ -332,7 +332,7 @@ class Conversion {
     if (kind == TypeKind::string) {
       tenon_string* next = fresh<tenon_string>(length, bound_);
       tenon_string* const strings = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_string());
         const std::string_view text = node.as_string();
         *next++ = {text.data(), static_cast<int64_t>(text.size())};
@@ -481,8 +481,8 @@ std::string value_type_text(const tenon_value& value) {
     case TENON_VALUE_STRING_LIST:
     case TENON_VALUE_TENSOR_LIST:
       return value.length == 0 ? "empty list" : list_text(list_element(value.tag));
-    case TENON_VALUE_TREE:
-      return value.as.tree != nullptr && value.as.tree->is_array() ? "list" : "tree";
+    case TENON_VALUE_JSON:
+      return value.as.json != nullptr && value.as.json->is_array() ? "list" : "json";
     case TENON_VALUE_MODULE:
       return "Module";
     case TENON_VALUE_NOT_IMPLEMENTED:

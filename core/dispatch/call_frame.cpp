@@ -121,7 +121,7 @@ bool made_of_values(const Implementation& implementation, const tenon_value* res
     // Pointers are not null, except those of empty lists and strings.
     if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
       continue;
-    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TREE ||
+    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_JSON ||
                         value.tag == TENON_VALUE_MODULE;
     if (object || value.length > 0) return false;
   }

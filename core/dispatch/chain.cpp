@@ -307,7 +307,7 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
                    std::span<const tenon_value> keyword_values, tenon_value* results) {
   const tenon_op* op = Registry::process().require(entry.schema.name);
   const Implementation& implementation = require_implementation(op);
-  if (entry.rules_only())
+  if (entry.is_gradient_override())
     throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
                                       "' gives rules to the op, and answers no calls");
   BoundArguments bound;

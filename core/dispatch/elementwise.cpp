@@ -46,9 +46,9 @@ uint32_t find_isa() {
     best = TENON_ISA_V4;
   }
 #endif
-  if (const char* wanted = environment("TENON_ISA")) {
-    if (std::strcmp(wanted, "baseline") == 0) best = TENON_ISA_BASELINE;
-    if (std::strcmp(wanted, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
+  if (const char* limit = environment("TENON_ISA")) {
+    if (std::strcmp(limit, "baseline") == 0) best = TENON_ISA_BASELINE;
+    if (std::strcmp(limit, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
   }
   return best;
 }
@@ -378,9 +378,9 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
   Sizes shape{};
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
-    const tenon_dtype wanted = call.dtype_of_input(i);
+    const tenon_dtype expected = call.dtype_of_input(i);
     if (value.tag != TENON_VALUE_TENSOR) {
-      store_number(value, wanted, numbers[i]);
+      store_number(value, expected, numbers[i]);
       continue;
     }
     tensors[i] = value.as.tensor;
@@ -395,8 +395,8 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
       error.message = name_of(implementation) + ": " + error.message;
       throw;
     }
-    if (tensors[i]->view.dtype != wanted) {
-      converted[i] = contiguous_copy(*tensors[i], wanted);
+    if (tensors[i]->view.dtype != expected) {
+      converted[i] = contiguous_copy(*tensors[i], expected);
       tensors[i] = converted[i].get();
     }
   }
@@ -405,8 +405,9 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
   Tensor* output = call.target;
   if (call.target != nullptr) {
     const Tensor& target = *call.target;
-    const Shape wanted = shape;
-    if (!std::equal(wanted.begin(), wanted.end(), target.shape().begin(), target.shape().end())) {
+    const Shape expected = shape;
+    if (!std::equal(expected.begin(), expected.end(), target.shape().begin(),
+                    target.shape().end())) {
       throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " +
                                          (call.in_place ? "the tensor changed in place" : "'out'") +
                                          " has shape " + shape_text(target.shape()) +

@@ -17,18 +17,19 @@ std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementat
 }
 
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands) {
-  const tenon_type_descriptor& rule = owner.descriptor;
-  const bool copies = rule.metadata == TENON_METADATA_KEEP && !operands.empty();
-  if (copies ? rule.copy == nullptr : rule.merge == nullptr) return nullptr;
-  PayloadRef made(make_payload(owner.id, rule.payload_size));
+  const tenon_type_descriptor& descriptor = owner.descriptor;
+  const bool copies = descriptor.metadata == TENON_METADATA_KEEP && !operands.empty();
+  if (copies ? descriptor.copy == nullptr : descriptor.merge == nullptr) return nullptr;
+  PayloadRef made(make_payload(owner.id, descriptor.payload_size));
   const auto count =
-      rule.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
+      descriptor.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
   tenon_error* cause = nullptr;
   const tenon_status status =
-      copies ? rule.copy(rule.self, operands[0]->payload()->data(), made->data(), &cause)
-             : rule.merge(rule.self, operands.data(), count, made->data(), &cause);
+      copies
+          ? descriptor.copy(descriptor.self, operands[0]->payload()->data(), made->data(), &cause)
+          : descriptor.merge(descriptor.self, operands.data(), count, made->data(), &cause);
   if (status != TENON_OK) throw_status(status, cause);
-  made->destroy = rule.destroy;
+  made->destroy = descriptor.destroy;
   return made;
 }
 

@@ -47,15 +47,15 @@ bool result_fits(const SchemaType& type, const tenon_value& value) {
       return tag == TENON_VALUE_STRING;
     case TypeKind::dtype:
       return tag == TENON_VALUE_DTYPE;
-    case TypeKind::tree:
-      return tag == TENON_VALUE_TREE;
+    case TypeKind::json:
+      return tag == TENON_VALUE_JSON;
     default:
       return true;
   }
 }
 
 bool is_object(uint32_t tag) {
-  return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_TREE || tag == TENON_VALUE_MODULE;
+  return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_JSON || tag == TENON_VALUE_MODULE;
 }
 
 // What is wrong with a result; empty when nothing is.

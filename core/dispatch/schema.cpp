@@ -25,12 +25,12 @@ struct TypeName {
 constexpr TypeName kTypeNames[] = {
     {"Tensor", TypeKind::tensor},  {"Scalar", TypeKind::scalar}, {"int", TypeKind::integer},
     {"float", TypeKind::floating}, {"bool", TypeKind::boolean},  {"str", TypeKind::string},
-    {"dtype", TypeKind::dtype},    {"tree", TypeKind::tree},     {"any", TypeKind::any}};
+    {"dtype", TypeKind::dtype},    {"json", TypeKind::json},     {"any", TypeKind::any}};
 // What people write who come from elsewhere.
 constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
     {"string", "str"},    {"String", "str"},  {"double", "float"}, {"number", "Scalar"},
     {"Number", "Scalar"}, {"int64_t", "int"}, {"SymInt", "int"},   {"ScalarType", "dtype"},
-    {"boolean", "bool"},  {"at", "Tensor"},   {"dict", "tree"},    {"object", "any"}};
+    {"boolean", "bool"},  {"at", "Tensor"},   {"dict", "json"},    {"object", "any"}};
 
 std::string_view kind_name(TypeKind kind) {
   for (const TypeName& name : kTypeNames) {
@@ -80,8 +80,8 @@ uint32_t accepted_tags(const SchemaType& type) {
       return tags | bit(TENON_VALUE_STRING);
     case TypeKind::dtype:
       return tags | bit(TENON_VALUE_DTYPE);
-    case TypeKind::tree:
-      return tags | bit(TENON_VALUE_TREE);
+    case TypeKind::json:
+      return tags | bit(TENON_VALUE_JSON);
     case TypeKind::any:
       return bit(TENON_VALUE_TAG_COUNT) - 1;
   }
@@ -354,7 +354,7 @@ class Parser {
     const size_t begin = at_;
     expect('[', "'['");
     const bool possible = type.kind != TypeKind::tensor_or_scalar && type.kind != TypeKind::dtype &&
-                          type.kind != TypeKind::tree && type.kind != TypeKind::any;
+                          type.kind != TypeKind::json && type.kind != TypeKind::any;
     if (!possible) fail(begin, "there are no lists of " + quote(kind_name(type.kind)));
     type.list = true;
     if (is_digit(peek())) {
@@ -600,7 +600,7 @@ class Parser {
         fits = number || boolean || literal.kind == Kind::String;
         break;
       case TypeKind::tensor:
-      case TypeKind::tree:
+      case TypeKind::json:
         break;
     }
     if (literal.kind == Kind::Word && type.kind != TypeKind::dtype) {

@@ -132,11 +132,11 @@ bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& step
     if (!check(*type)) return false;
   }
   if (operands.plain && !check(TypeTable::process().tensor())) return false;
-  for (const TensorType* wanted : entry.types) {
+  for (const TensorType* expected : entry.types) {
     const bool present = std::any_of(operands.types.begin(), operands.types.end(),
-                                     [&](const TensorType* type) { return type->is(*wanted); });
+                                     [&](const TensorType* type) { return type->is(*expected); });
     if (present) continue;
-    if (why != nullptr) *why = "no operand is a " + wanted->name;
+    if (why != nullptr) *why = "no operand is a " + expected->name;
     return false;
   }
   return true;
@@ -147,7 +147,7 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
                                            const PassOver& pass_over) {
   std::vector<std::pair<const Override*, std::vector<int>>> fitting;
   for (const Override* entry : entries) {
-    if (!entry->for_type(level) || entry->rules_only()) continue;
+    if (!entry->for_type(level) || entry->is_gradient_override()) continue;
     std::vector<int> steps;
     std::string why;
     if (fits(*entry, operands, steps, pass_over ? &why : nullptr)) {
@@ -182,14 +182,14 @@ std::string Ambiguity::text() const {
 
 std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,
                                         std::span<const Override* const> added) {
-  const std::unordered_set<const Override*> wanted(added.begin(), added.end());
+  const std::unordered_set<const Override*> added_set(added.begin(), added.end());
   // Without a type in common two are never asked about the same turn.
   std::unordered_map<const TensorType*, std::vector<size_t>> places;
   std::set<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const TensorType* type : entries[i]->types) {
       for (const size_t other : places[type]) {
-        if ((wanted.contains(entries[i]) || wanted.contains(entries[other])) &&
+        if ((added_set.contains(entries[i]) || added_set.contains(entries[other])) &&
             entries[i]->types != entries[other]->types)
           pairs.emplace(other, i);
       }

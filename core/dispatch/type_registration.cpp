@@ -111,11 +111,11 @@ void TypeRegistration::check_parts(const TensorType& type, const std::string& wh
       type.descriptor.fallback > TENON_FALLBACK_UNWRAP_REWRAP ||
       type.descriptor.metadata > TENON_METADATA_MERGE) {
     throw Error(TENON_ERROR_VALUE, what +
-                                       ": its payload size, fallback or metadata rule is "
+                                       ": its payload size, fallback or metadata is "
                                        "outside of what there is");
   }
   if (type.descriptor.metadata == TENON_METADATA_MERGE && type.descriptor.merge == nullptr)
-    throw Error(TENON_ERROR_VALUE, what + ": its metadata rule is merge, but it has no merge");
+    throw Error(TENON_ERROR_VALUE, what + ": its metadata is merge, but it has no merge");
   if (type.descriptor.component_count < 0 ||
       (type.descriptor.component_count > 0 &&
        (type.descriptor.components == nullptr || type.descriptor.component == nullptr ||
@@ -196,7 +196,7 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
 }
 
 void TypeRegistration::read_rules(Override& entry, const std::string& what) const {
-  if (entry.descriptor.rules != nullptr && !entry.rules_only()) {
+  if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
     entry.rules = make_implementation(*entry.descriptor.rules, provider_);
     entry.rules->may_decline = true;
     entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing
@@ -234,9 +234,10 @@ void TypeRegistration::read_types(Override& entry, const std::string& what) cons
             [](const TensorType* a, const TensorType* b) { return a->name < b->name; });
   entry.types.erase(std::unique(entry.types.begin(), entry.types.end()), entry.types.end());
   const bool plain = entry.types.size() == 1 && entry.types.front() == &table_.tensor();
-  if (entry.rules_only() ? !plain : entry.types.empty() || entry.types.front() == &table_.tensor())
+  if (entry.is_gradient_override() ? !plain
+                                   : entry.types.empty() || entry.types.front() == &table_.tensor())
     throw Error(TENON_ERROR_VALUE,
-                what + (entry.rules_only()
+                what + (entry.is_gradient_override()
                             ? ": it has no forward, so it gives rules to an op of Tensor, and "
                               "must be for type Tensor alone"
                             : ": it names no tensor type other than Tensor"));
@@ -249,12 +250,12 @@ void TypeRegistration::compare_with_op(Override& entry, const std::string& what)
                 what + ": no op is named " + quote(entry.schema.name) + source.suggestion);
   }
   const Schema op = parse_schema(source.schema);
-  if (!entry.rules_only() && (!source.overridable || operand_count(op) == 0)) {
+  if (!entry.is_gradient_override() && (!source.overridable || operand_count(op) == 0)) {
     throw Error(TENON_ERROR_VALUE, what +
                                        ": the op cannot be overridden; `tenon ignored` says "
                                        "why, and names the others that cannot");
   }
-  if (entry.rules_only()) {
+  if (entry.is_gradient_override()) {
     if (entry.schema.text != op.text)
       throw Error(TENON_ERROR_VALUE, what + ": rules are for the op's own signature, " + op.text);
     // Tried on something with the op's signature that can be run, so that what does not fit is

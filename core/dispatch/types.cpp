@@ -191,8 +191,10 @@ void TypeTable::commit(Prepared prepared) {
       const_cast<TensorType*>(type)->has_overrides.store(true, std::memory_order_relaxed);
     // The key is the schema's name, which lives as long as the override.
     const std::string_view op = entry->schema.name;
-    if (entry->rules_only() && std::find(ruled_.begin(), ruled_.end(), op) == ruled_.end())
-      ruled_.emplace_back(op);
+    if (entry->is_gradient_override() &&
+        std::find(gradient_override_ops_.begin(), gradient_override_ops_.end(), op) ==
+            gradient_override_ops_.end())
+      gradient_override_ops_.emplace_back(op);
     auto& list = overrides_[op];
     list.push_back(std::move(entry));
   }
@@ -232,14 +234,14 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
   return list;
 }
 
-std::vector<std::string> TypeTable::ruled_ops() const {
+std::vector<std::string> TypeTable::ops_with_gradient_overrides() const {
   const std::lock_guard lock(mutex_);
-  return ruled_;
+  return gradient_override_ops_;
 }
 
-const Override* TypeTable::rules_of(std::string_view op) const {
+const Override* TypeTable::gradient_override(std::string_view op) const {
   for (const Override* entry : overrides(op)) {
-    if (entry->rules_only()) return entry;
+    if (entry->is_gradient_override()) return entry;
   }
   return nullptr;
 }

@@ -6,8 +6,8 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/tensor/dtype.hpp"
@@ -58,8 +58,8 @@ void release_value(tenon_value& value) noexcept {
       }
       free_bytes(value.as.pointer, length * 8);
       break;
-    case TENON_VALUE_TREE:
-      if (value.as.tree != nullptr) value.as.tree->release();
+    case TENON_VALUE_JSON:
+      if (value.as.json != nullptr) value.as.json->release();
       break;
     case TENON_VALUE_MODULE:
       if (value.as.module != nullptr) release_module(value.as.module);
@@ -110,7 +110,7 @@ tenon_value copy_value(const tenon_value& value) {
       return make_tensor_list(std::move(tensors));
     }
     default:
-      throw Error(TENON_ERROR_TYPE, "a module or tree cannot be kept as a value");
+      throw Error(TENON_ERROR_TYPE, "a module or document cannot be kept as a value");
   }
   return copy;
 }
@@ -197,8 +197,8 @@ std::string value_text(const tenon_value& value, std::string (*tensor_text)(cons
       });
     case TENON_VALUE_TENSOR_LIST:
       return list_text(value.length, [&](uint32_t i) { return tensor_text(value.as.tensors[i]); });
-    case TENON_VALUE_TREE:
-      return value.as.tree == nullptr ? "None" : json(*value.as.tree);
+    case TENON_VALUE_JSON:
+      return value.as.json == nullptr ? "None" : dump(*value.as.json);
     case TENON_VALUE_NOT_IMPLEMENTED:
       return "NotImplemented";
     default:

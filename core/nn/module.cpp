@@ -5,8 +5,8 @@
 #include <functional>
 #include <unordered_set>
 
-#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/grad.hpp"
+#include "core/autograd/grow_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/growable.hpp"
@@ -26,22 +26,22 @@ namespace {
 
 // Modules whose last reference went while another was being destroyed on this thread: trees of any
 // depth are destroyed one module after another.
-struct Graveyard {
+struct DeferredDeletes {
   tenon_module* waiting = nullptr;
   bool draining = false;
 };
-constinit thread_local Graveyard graveyard;
+constinit thread_local DeferredDeletes deferred_deletes;
 
 }  // namespace
 
 void tenon_module::destroy(tenon_module* module) noexcept {
-  Graveyard& yard = graveyard;
-  if (yard.draining) {
-    module->next_waiting_ = yard.waiting;
-    yard.waiting = module;
+  DeferredDeletes& deletes = deferred_deletes;
+  if (deletes.draining) {
+    module->next_waiting_ = deletes.waiting;
+    deletes.waiting = module;
     return;
   }
-  yard.draining = true;
+  deletes.draining = true;
   while (module != nullptr) {
     const tenon_module_descriptor& descriptor = module->type->descriptor;
     if (module->state != nullptr && descriptor.destroy != nullptr)
@@ -52,10 +52,10 @@ void tenon_module::destroy(tenon_module* module) noexcept {
       child.module->release();
     }
     delete module;
-    module = std::exchange(yard.waiting,
-                           yard.waiting == nullptr ? nullptr : yard.waiting->next_waiting_);
+    module = std::exchange(deletes.waiting,
+                           deletes.waiting == nullptr ? nullptr : deletes.waiting->next_waiting_);
   }
-  yard.draining = false;
+  deletes.draining = false;
 }
 
 namespace tenon::core {
@@ -82,7 +82,7 @@ void add_name(tenon_module& module, const char* kind, const std::string& name,
 
 std::string attribute_text(const tenon_value& value) {
   // What is long stays out of a line.
-  if (value.tag == TENON_VALUE_TREE || value.tag == TENON_VALUE_MODULE) return "...";
+  if (value.tag == TENON_VALUE_JSON || value.tag == TENON_VALUE_MODULE) return "...";
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
 
@@ -162,8 +162,8 @@ void OwnedValues::add(const tenon_value& given) {
   values_.reserve(values_.size() + 1);
   tenon_value value = given;
   switch (given.tag) {
-    case TENON_VALUE_TREE:
-      value.as.tree = Tree(given.as.tree).give();
+    case TENON_VALUE_JSON:
+      value.as.json = Json(given.as.json).give();
       break;
     case TENON_VALUE_MODULE:
       value.as.module->retain();
@@ -197,7 +197,7 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 
 namespace {
 
-std::string located(const tenon_tree& node, const std::string& message) {
+std::string located(const tenon_json& node, const std::string& message) {
   const std::string place = place_of(node);
   return (place.empty() ? "" : place + ": ") + message;
 }
@@ -207,23 +207,23 @@ struct AttributeScratch {
   std::vector<std::unique_ptr<std::vector<int64_t>>> integers;
   std::vector<std::unique_ptr<std::vector<double>>> numbers;
 
-  tenon_value convert(const tenon_tree& node) {
+  tenon_value convert(const tenon_json& node) {
     if (!node.is_array()) return node.value();
     const bool whole = std::all_of(node.children().begin(), node.children().end(),
-                                   [](const tenon_tree& child) { return child.is_int(); });
+                                   [](const tenon_json& child) { return child.is_int(); });
     const bool numeric = std::all_of(node.children().begin(), node.children().end(),
-                                     [](const tenon_tree& child) { return child.is_number(); });
+                                     [](const tenon_json& child) { return child.is_number(); });
     if (!numeric) return node.value();
     tenon_value value{};
     value.length = static_cast<uint32_t>(node.size());
     if (whole) {
       integers.push_back(std::make_unique<std::vector<int64_t>>());
-      for (const tenon_tree& child : node.children()) integers.back()->push_back(child.as_int());
+      for (const tenon_json& child : node.children()) integers.back()->push_back(child.as_int());
       value.tag = TENON_VALUE_INT_LIST;
       value.as.integers = integers.back()->data();
     } else {
       numbers.push_back(std::make_unique<std::vector<double>>());
-      for (const tenon_tree& child : node.children()) numbers.back()->push_back(child.as_double());
+      for (const tenon_json& child : node.children()) numbers.back()->push_back(child.as_double());
       value.tag = TENON_VALUE_FLOAT_LIST;
       value.as.numbers = numbers.back()->data();
     }
@@ -238,20 +238,20 @@ namespace {
 // One module of a description, without its layers.
 struct Described {
   ModuleRef module;
-  const tenon_tree* layers = nullptr;
+  const tenon_json* layers = nullptr;
   size_t next_layer = 0;
 };
 
-Described create_described(const tenon_tree& tree) {
-  if (tree.is_string()) {
-    return {create_module(ModuleTable::process().require(tree.as_string()), {}, {}, {})};
+Described create_described(const tenon_json& document) {
+  if (document.is_string()) {
+    return {create_module(ModuleTable::process().require(document.as_string()), {}, {}, {})};
   }
-  if (!tree.is_object())
+  if (!document.is_object())
     throw Error(TENON_ERROR_CONFIG,
-                located(tree, "a module is an object with a \"type\", or a type's name"));
-  const tenon_tree* type_node = tree.find("type");
+                located(document, "a module is an object with a \"type\", or a type's name"));
+  const tenon_json* type_node = document.find("type");
   if (type_node == nullptr || !type_node->is_string())
-    throw Error(TENON_ERROR_CONFIG, located(tree, "a module needs a \"type\""));
+    throw Error(TENON_ERROR_CONFIG, located(document, "a module needs a \"type\""));
   Described described;
   try {
     const ModuleType& type = ModuleTable::process().require(type_node->as_string());
@@ -259,7 +259,7 @@ Described create_described(const tenon_tree& tree) {
     std::vector<tenon_string> keywords;
     std::vector<tenon_value> values;
     const bool own_layers = type.schema.find("layers") >= 0;
-    for (const tenon_tree& child : tree.children()) {
+    for (const tenon_json& child : document.children()) {
       if (child.key() == "type") continue;
       if (child.key() == "layers" && !own_layers) {
         described.layers = &child;
@@ -270,7 +270,7 @@ Described create_described(const tenon_tree& tree) {
     }
     described.module = create_module(type, {}, keywords, values);
   } catch (Error& error) {
-    error.message = located(tree, error.message);
+    error.message = located(document, error.message);
     throw;
   }
   if (described.layers != nullptr && !described.layers->is_array())
@@ -281,9 +281,9 @@ Described create_described(const tenon_tree& tree) {
 
 }  // namespace
 
-ModuleRef create_module(const tenon_tree& tree) {
+ModuleRef create_module(const tenon_json& document) {
   std::vector<Described> open;
-  open.push_back(create_described(tree));
+  open.push_back(create_described(document));
   for (;;) {
     Described& last = open.back();
     if (last.layers != nullptr && last.next_layer < last.layers->children().size()) {
@@ -421,7 +421,7 @@ void call_module(tenon_module& module, std::span<const tenon_value> inputs, teno
   };
   // Modules call those inside of them, to any depth.
   if (stack_is_low()) [[unlikely]] {
-    run_on_fresh_stack(forward);
+    grow_stack(forward);
   } else {
     forward();
   }

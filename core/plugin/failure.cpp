@@ -27,7 +27,8 @@ const char* plugin_stage_text(PluginStage stage) noexcept {
 
 std::string PluginFailure::text() const {
   std::string text = place.empty() ? "" : place + ": ";
-  if (!plugin.empty() || !path.empty()) {  // a rule of a config is about no plugin in particular
+  if (!plugin.empty() ||
+      !path.empty()) {  // a preference of a config is about no plugin in particular
     text += "cannot load plugin '" + (plugin.empty() ? path : plugin) + "'";
     text += std::string(" at stage ") + plugin_stage_text(stage) + ": ";
   }

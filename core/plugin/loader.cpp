@@ -53,7 +53,7 @@ class Load {
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
   void compare_items(const tenon_plugin& plugin) const;
-  void initialize(const tenon_plugin& plugin, const tenon_tree* options) const;
+  void initialize(const tenon_plugin& plugin, const tenon_json* options) const;
 
  private:
   PluginFailure failure(PluginStage stage, std::string problem, std::string remedy) const {
@@ -428,11 +428,11 @@ void Load::compare_items(const tenon_plugin& plugin) const {
             return std::to_string(bytes) + " bytes aligned to " + std::to_string(alignment) +
                    ", fingerprint " + std::to_string(fingerprint);
           };
-          const bool told = type.size >= sizeof(tenon_type_descriptor);
+          const bool has_layout = type.size >= sizeof(tenon_type_descriptor);
           differences.compare(name, "payload",
                               layout(facts.payload[0], facts.payload[1], facts.payload[2]),
-                              layout(type.payload_size, told ? type.payload_alignment : 0,
-                                     told ? int64_t{type.payload_fingerprint} : 0));
+                              layout(type.payload_size, has_layout ? type.payload_alignment : 0,
+                                     has_layout ? int64_t{type.payload_fingerprint} : 0));
         });
   match("override ", facts_.overrides, overrides, differences,
         [&](const OverrideFacts& facts, const tenon_override_descriptor& entry) {
@@ -447,7 +447,7 @@ void Load::compare_items(const tenon_plugin& plugin) const {
        "write both");
 }
 
-void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {
+void Load::initialize(const tenon_plugin& plugin, const tenon_json* options) const {
   if (plugin.init == nullptr) {
     if (options == nullptr) return;
     fail(PluginStage::Init, "it takes no options, but the config gives some",
@@ -495,7 +495,7 @@ void LoadedPlugin::shutdown() const noexcept {
 }
 
 LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
-                         const tenon_tree* options, bool& opened) {
+                         const tenon_json* options, bool& opened) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }

@@ -32,7 +32,7 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
     return found.facts ? found.facts->id : none;
   }
   // Neither a scan nor a policy may change it any more.
-  bool settled() const { return opened || state == PluginState::Loading; }
+  bool is_final() const { return opened || state == PluginState::Loading; }
   std::string text() const { return quote(id()) + " (" + found.path + ")"; }
 
   void fail(PluginFailure why) {
@@ -43,21 +43,21 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
 };
 
 struct PluginManager::Policies {
-  PluginPolicy environment;                   // rules of TENON_PREFER
-  std::vector<PluginPolicy::Rule> unchecked;  // of these, before the first scan
-  std::vector<PluginPolicy> list;             // the newest first
-  std::vector<std::string> folders;           // of add_search_path, the newest first
-  std::vector<std::string> files;             // of load(), the newest first
+  PluginPolicy environment;                         // preferences of TENON_PREFER
+  std::vector<PluginPolicy::Preference> unchecked;  // of these, before the first scan
+  std::vector<PluginPolicy> list;                   // the newest first
+  std::vector<std::string> folders;                 // of add_search_path, the newest first
+  std::vector<std::string> files;                   // of load(), the newest first
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;
     const PluginPolicy* policy = nullptr;
   };
   Entry entry(const Record& record) const;
-  const PluginPolicy::Rule* disabling(const Record& record, const RuleTarget& target,
-                                      std::string* source) const;
-  // The plugin among `candidates` that the first matching rule prefers. `reason` says which rule.
-  const Record* preferred(const RuleTarget& target, const std::vector<Record*>& candidates,
+  const PluginPolicy::Preference* disabling(const Record& record, const PreferenceTarget& target,
+                                            std::string* source) const;
+  // The plugin among `candidates` that the first matching preference prefers. `reason` says which preference.
+  const Record* preferred(const PreferenceTarget& target, const std::vector<Record*>& candidates,
                           std::string* reason = nullptr) const;
   // The one whose place in a policy's list decides, where a policy says so.
   const Record* by_place(const std::vector<const Record*>& candidates,
@@ -132,30 +132,33 @@ PluginManager::Policies::Entry PluginManager::Policies::entry(const Record& reco
   return {};
 }
 
-const PluginPolicy::Rule* PluginManager::Policies::disabling(const Record& record,
-                                                             const RuleTarget& target,
-                                                             std::string* source) const {
+const PluginPolicy::Preference* PluginManager::Policies::disabling(const Record& record,
+                                                                   const PreferenceTarget& target,
+                                                                   std::string* source) const {
   for (const PluginPolicy& policy : list) {
-    for (const PluginPolicy::Rule& rule : policy.disable) {
-      if (!rule.plugin.empty() && rule.plugin != record.id()) continue;
-      if (!matches(rule, target)) continue;
+    for (const PluginPolicy::Preference& preference : policy.disable) {
+      if (!preference.plugin.empty() && preference.plugin != record.id()) continue;
+      if (!matches(preference, target)) continue;
       // Disabling an op of every provider does not disable its overrides.
-      if (!target.key.empty() && rule.plugin.empty() && !rule.about_overrides()) continue;
+      if (!target.key.empty() && preference.plugin.empty() && !preference.about_overrides())
+        continue;
       if (source != nullptr) *source = policy.source;
-      return &rule;
+      return &preference;
     }
   }
   return nullptr;
 }
 
 const PluginManager::Record* PluginManager::Policies::preferred(
-    const RuleTarget& target, const std::vector<Record*>& candidates, std::string* reason) const {
+    const PreferenceTarget& target, const std::vector<Record*>& candidates,
+    std::string* reason) const {
   const auto search = [&](const PluginPolicy& policy) -> const Record* {
-    for (const PluginPolicy::Rule& rule : policy.prefer) {
-      if (!matches(rule, target)) continue;
+    for (const PluginPolicy::Preference& preference : policy.prefer) {
+      if (!matches(preference, target)) continue;
       for (const Record* candidate : candidates) {
-        if (candidate->id() != rule.plugin) continue;
-        if (reason != nullptr) *reason = "preferred by " + policy.source + ": " + rule.pattern;
+        if (candidate->id() != preference.plugin) continue;
+        if (reason != nullptr)
+          *reason = "preferred by " + policy.source + ": " + preference.pattern;
         return candidate;
       }
     }
@@ -171,19 +174,19 @@ const PluginManager::Record* PluginManager::Policies::preferred(
 const PluginManager::Record* PluginManager::Policies::by_place(
     const std::vector<const Record*>& candidates, std::string* reason) const {
   for (const PluginPolicy& policy : list) {
-    if (policy.duplicates == DuplicateRule::Error) continue;
+    if (policy.duplicates == DuplicateChoice::Error) continue;
     const Record* chosen = nullptr;
     for (const PluginPolicy::Plugin& plugin : policy.plugins) {
       for (const Record* candidate : candidates) {
         const std::string& name =
             is_plugin_path(plugin.name) ? candidate->found.path : candidate->id();
         if (plugin.name != name) continue;
-        if (chosen == nullptr || policy.duplicates == DuplicateRule::Last) chosen = candidate;
+        if (chosen == nullptr || policy.duplicates == DuplicateChoice::Last) chosen = candidate;
       }
     }
     if (chosen == nullptr) continue;
     if (reason != nullptr) {
-      *reason = std::string(policy.duplicates == DuplicateRule::First ? "first" : "last") +
+      *reason = std::string(policy.duplicates == DuplicateChoice::First ? "first" : "last") +
                 " in the list of " + policy.source;
     }
     return chosen;
@@ -264,7 +267,7 @@ void PluginManager::scan() {
   std::vector<std::shared_ptr<Record>> records;
   std::vector<std::shared_ptr<Record>> replaced;
   for (auto& record : records_) {
-    (record->settled() ? records : replaced).push_back(std::move(record));
+    (record->is_final() ? records : replaced).push_back(std::move(record));
   }
   std::unordered_map<std::string_view, Record*> settled_ids;
   std::unordered_map<std::string_view, Record*> settled_paths;
@@ -296,17 +299,17 @@ void PluginManager::scan() {
   build_index();
   scanned_ = true;
   // Said once: the same environment is there for programs with other plugins.
-  for (const PluginPolicy::Rule& rule : std::exchange(policies_->unchecked, {})) {
+  for (const PluginPolicy::Preference& preference : std::exchange(policies_->unchecked, {})) {
     if (std::none_of(records_.begin(), records_.end(),
-                     [&](const auto& record) { return record->id() == rule.plugin; }))
-      log(LogLevel::warning, "", "TENON_PREFER: no plugin has the id " + quote(rule.plugin));
+                     [&](const auto& record) { return record->id() == preference.plugin; }))
+      log(LogLevel::warning, "", "TENON_PREFER: no plugin has the id " + quote(preference.plugin));
   }
 }
 
 void PluginManager::judge(Record& record) const {
   const Policies::Entry entry = policies_->entry(record);
   record.configured = entry.plugin != nullptr && entry.plugin->mode != LoadMode::Never;
-  if (record.settled() || record.tried) return;
+  if (record.is_final() || record.tried) return;
   record.state = PluginState::Indexed;
   record.reason.clear();
   record.failure.reset();
@@ -460,8 +463,8 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
     return ProviderStanding::Disabled;
   }
   std::string source;
-  if (const auto* rule = policies_->disabling(record, name, &source)) {
-    say(quote(rule->pattern) + " is disabled by " + source);
+  if (const auto* preference = policies_->disabling(record, name, &source)) {
+    say(quote(preference->pattern) + " is disabled by " + source);
     return ProviderStanding::Disabled;
   }
   std::string ranked_by;
@@ -517,7 +520,7 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
     add(std::string(kind_text(kind)) + " " + quote(name), reason);
   });
   for (const OverrideFacts& entry : record.found.facts->overrides) {
-    const RuleTarget target(schema_name(entry.schema), entry.key);
+    const PreferenceTarget target(schema_name(entry.schema), entry.key);
     if (policies_->disabling(record, target, nullptr) != nullptr) continue;
     for (const auto& rival : records_) {
       if (rival.get() == &record || !rival->found.facts || rival->state == PluginState::Failed ||
@@ -563,7 +566,7 @@ Error PluginManager::contested(ItemKind kind, std::string_view name,
 }
 
 // Of two providers of an override; null when nothing ranks them.
-const PluginManager::Record* PluginManager::ranked(const RuleTarget& target,
+const PluginManager::Record* PluginManager::ranked(const PreferenceTarget& target,
                                                    const std::vector<Record*>& candidates) const {
   if (const Record* record = policies_->preferred(target, candidates)) return record;
   std::vector<const Record*> named;
@@ -626,7 +629,7 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
 
 // Asked for by name, a load that failed before any code ran may succeed by now.
 void PluginManager::retry(Record& record) const {
-  if (!record.tried || record.settled()) return;
+  if (!record.tried || record.is_final()) return;
   record.tried = false;
   judge(record);
 }
@@ -804,7 +807,7 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
   }
 }
 
-void Registration::sort_by_name() {
+void RegistrationRequest::sort_by_name() {
   const auto by_schema = [](const auto* item) { return schema_name(item->schema); };
   std::ranges::sort(ops, {}, by_schema);
   std::ranges::sort(modules, {}, by_schema);
@@ -816,7 +819,7 @@ void Registration::sort_by_name() {
 // Loads the record unless that is done, and registers what of it is chosen and not there yet: all
 // of it after a load, some of it when a policy has changed since.
 void PluginManager::load_now(Lock& lock, Record& record, const std::string& asked_by) {
-  Registration chosen_items;
+  RegistrationRequest chosen_items;
   chosen_items.provider = record.id();
   const auto choose = [&](bool first_time) {
     const auto chosen = [&](ItemKind kind, std::string_view name) {
@@ -852,8 +855,8 @@ void PluginManager::load_now(Lock& lock, Record& record, const std::string& aske
 
   const Policies::Entry entry = policies_->entry(record);
   const std::string sha256 = entry.plugin == nullptr ? "" : entry.plugin->sha256;
-  const Tree options = entry.plugin == nullptr ? Tree() : entry.plugin->options;
-  const Tree written = entry.plugin == nullptr ? Tree() : entry.plugin->written;
+  const Json options = entry.plugin == nullptr ? Json() : entry.plugin->options;
+  const Json written = entry.plugin == nullptr ? Json() : entry.plugin->written;
   const std::string id = record.id();
   const std::string path = record.found.path;
   FileStamp stamp = record.found.stamp;
@@ -1072,13 +1075,14 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
   for (PluginPolicy::Plugin& plugin : adopted.plugins) {
     if (is_plugin_path(plugin.name)) plugin.name = absolute_path(plugin.name);
   }
-  for (auto* rules : {&adopted.prefer, &adopted.disable}) {
-    for (PluginPolicy::Rule& rule : *rules) rule.pattern = canonical_pattern(rule.pattern);
+  for (auto* preferences : {&adopted.prefer, &adopted.disable}) {
+    for (PluginPolicy::Preference& preference : *preferences)
+      preference.pattern = canonical_pattern(preference.pattern);
   }
   policies_->list.insert(policies_->list.begin(), adopted);
   scan();
   std::vector<PluginFailure> failures;
-  const auto refuse = [&](PluginFailure failure, const Tree& written,
+  const auto refuse = [&](PluginFailure failure, const Json& written,
                           std::string_view pointer = {}) {
     failure.place = place_in(written, pointer);
     if (failure.place.empty()) failure.asked_by = policy.source;
@@ -1094,7 +1098,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       const Record* record =
           is_plugin_path(plugin.name) ? find_path(plugin.name) : find_id(plugin.name);
       if (record != nullptr) listed.emplace_back(record->found.path, plugin.name);
-      if (record != nullptr && record->settled()) {
+      if (record != nullptr && record->is_final()) {
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             "it is loaded already, so it cannot be disabled",
                             "apply the config before anything of the plugin is used"),
@@ -1139,7 +1143,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     if (auto failure = check_hash(record->id(), record->found.path, plugin.sha256)) {
       refuse(std::move(*failure), plugin.written, "/sha256");
     }
-    if (record->settled()) {
+    if (record->is_final()) {
       if (auto failure = check_version(*record->found.facts, record->found.path, plugin.version)) {
         refuse(std::move(*failure), plugin.written, "/version");
       }
@@ -1152,59 +1156,62 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     }
     if (auto failure = conflict(*record)) refuse(std::move(*failure), plugin.written);
   }
-  // A rule that names nothing is a mistyped rule. What failed or is disabled still counts.
-  const auto matched = [&](const PluginPolicy::Rule& rule, std::vector<std::string_view>& names) {
+  // A preference that names nothing is a mistyped preference. What failed or is disabled still counts.
+  const auto matched = [&](const PluginPolicy::Preference& preference,
+                           std::vector<std::string_view>& names) {
     for (const auto& record : records_) {
       if (record->found.facts == nullptr) continue;
-      if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
+      if (!preference.plugin.empty() && preference.plugin != record->id()) continue;
       const PluginFacts& facts = *record->found.facts;
       for (const OverrideFacts& entry : facts.overrides)
-        names.push_back(rule.about_overrides() ? entry.name() : schema_name(entry.schema));
-      if (rule.about_overrides()) continue;
+        names.push_back(preference.about_overrides() ? entry.name() : schema_name(entry.schema));
+      if (preference.about_overrides()) continue;
       for (const OpFacts& op : facts.ops) names.push_back(op.name());
       for (const ModuleFacts& module : facts.modules) names.push_back(module.name());
     }
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return matches_pattern(rule.pattern, name); });
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+      return matches_pattern(preference.pattern, name);
+    });
   };
-  const auto check_matches = [&](const PluginPolicy::Rule& rule, const char* list) {
+  const auto check_matches = [&](const PluginPolicy::Preference& preference, const char* list) {
     std::vector<std::string_view> names;
-    if (is_missing(rule.plugin) || matched(rule, names)) return;
-    refuse(make_failure(
-               PluginStage::Find, "", "",
-               std::string(list) + ": " + quote(rule.pattern) + " matches no " +
-                   (rule.about_overrides() ? "override" : "op or module") +
-                   (rule.plugin.empty() ? " of any plugin" : " of plugin " + quote(rule.plugin)) +
-                   suggestion(rule.pattern, names),
-               "correct the name, or remove the rule"),
-           rule.written);
+    if (is_missing(preference.plugin) || matched(preference, names)) return;
+    refuse(make_failure(PluginStage::Find, "", "",
+                        std::string(list) + ": " + quote(preference.pattern) + " matches no " +
+                            (preference.about_overrides() ? "override" : "op or module") +
+                            (preference.plugin.empty() ? " of any plugin"
+                                                       : " of plugin " + quote(preference.plugin)) +
+                            suggestion(preference.pattern, names),
+                        "correct the name, or remove the entry"),
+           preference.written);
   };
-  for (const PluginPolicy::Rule& rule : adopted.disable) {
-    check_matches(rule, "ops.disable");
+  for (const PluginPolicy::Preference& preference : adopted.disable) {
+    check_matches(preference, "ops.disable");
     for (const auto& provided : provided_) {
       for (const auto& [name, record] : provided) {
-        if (!matches_pattern(rule.pattern, name)) continue;
-        if (!rule.plugin.empty() && rule.plugin != record->id()) continue;
+        if (!matches_pattern(preference.pattern, name)) continue;
+        if (!preference.plugin.empty() && preference.plugin != record->id()) continue;
         refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
                             quote(name) + " is registered already, so it cannot be disabled",
                             "apply the config before anything of the plugin is used"),
-               rule.written);
+               preference.written);
       }
     }
   }
-  for (const PluginPolicy::Rule& rule : adopted.prefer) {
-    const bool known = std::any_of(records_.begin(), records_.end(),
-                                   [&](const auto& record) { return record->id() == rule.plugin; });
-    if (is_missing(rule.plugin)) {
+  for (const PluginPolicy::Preference& preference : adopted.prefer) {
+    const bool known = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
+      return record->id() == preference.plugin;
+    });
+    if (is_missing(preference.plugin)) {
       continue;
     } else if (!known) {
-      refuse(make_failure(PluginStage::Find, rule.plugin, "",
-                          "it is preferred for " + quote(rule.pattern) +
+      refuse(make_failure(PluginStage::Find, preference.plugin, "",
+                          "it is preferred for " + quote(preference.pattern) +
                               " but no plugin has this id; " + searched_text(folders_),
-                          "correct the id, or remove the rule"),
-             rule.written);
+                          "correct the id, or remove the entry"),
+             preference.written);
     } else {
-      check_matches(rule, "ops.prefer");
+      check_matches(preference, "ops.prefer");
     }
   }
   std::vector<std::string_view> ops;

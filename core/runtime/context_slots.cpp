@@ -16,7 +16,7 @@ std::string op_of(const tenon_context* context) {
   return "'" + context->implementation->schema.name + "'";
 }
 
-std::span<Tensor* const> listed(tenon_tensor* const* tensors, int64_t count) {
+std::span<Tensor* const> to_span(tenon_tensor* const* tensors, int64_t count) {
   if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
   return {tensors, static_cast<size_t>(count)};
 }
@@ -126,7 +126,7 @@ tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, 
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved.clear();
-    for (Tensor* tensor : listed(tensors, count)) function->saved.emplace_back(tensor);
+    for (Tensor* tensor : to_span(tensors, count)) function->saved.emplace_back(tensor);
   });
 }
 
@@ -137,7 +137,7 @@ tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* cons
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved_for_forward.clear();
-    for (Tensor* tensor : listed(tensors, count)) function->saved_for_forward.emplace_back(tensor);
+    for (Tensor* tensor : to_span(tensors, count)) function->saved_for_forward.emplace_back(tensor);
   });
 }
 
@@ -158,7 +158,7 @@ tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* ten
   return guarded(error, [&] {
     require_forward(context, "mark_dirty");
     FunctionContext* function = context_for_backward(context);
-    for (Tensor* tensor : listed(tensors, count)) {
+    for (Tensor* tensor : to_span(tensors, count)) {
       if (tensor == nullptr)
         throw Error(TENON_ERROR_ARGUMENT, "mark_dirty of " + op_of(context) +
                                               " was given an undefined tensor: it takes inputs "
@@ -177,7 +177,8 @@ tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tenso
     require_forward(context, "mark_non_differentiable");
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
-    for (Tensor* tensor : listed(tensors, count)) function->non_differentiable.emplace_back(tensor);
+    for (Tensor* tensor : to_span(tensors, count))
+      function->non_differentiable.emplace_back(tensor);
   });
 }
 

@@ -13,7 +13,7 @@
 #include "core/autograd/graph.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/hooks.hpp"
-#include "core/autograd/live.hpp"
+#include "core/autograd/leak_tracking.hpp"
 #include "core/autograd/saved_hooks.hpp"
 #include "core/autograd/typed.hpp"
 #include "core/base/allocator.hpp"
@@ -188,7 +188,7 @@ int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
   return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
 }
 // A kernel that fills a new result changes nothing that was visible before: its version stays 0.
-void unsee_change(tenon_tensor& tensor) {
+void undo_version_bump(tenon_tensor& tensor) {
   if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
       tensor.storage->references.load(std::memory_order_acquire) == 1) {
     tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
@@ -200,7 +200,7 @@ tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
     require_data(destination, "the destination of a copy");
     require_data(source, "the source of a copy");
     copy(*destination, *source);
-    unsee_change(*destination);
+    undo_version_bump(*destination);
   });
 }
 tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
@@ -208,7 +208,7 @@ tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
   return guarded(error, [&] {
     require_data(destination, "the tensor to fill");
     fill(*destination, *number);
-    unsee_change(*destination);
+    undo_version_bump(*destination);
   });
 }
 tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
@@ -464,9 +464,9 @@ tenon_node* node_edge(tenon_node* handle, int64_t index, uint32_t* output) {
   if (output != nullptr) *output = edge.output;
   return handle_of(NodeRef(edge.node).give());
 }
-tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_tree** tree,
+tenon_status graph_describe(tenon_tensor* const* roots, int64_t count, tenon_json** document,
                             tenon_error** error) {
-  return guarded(error, [&] { *tree = describe_graph(tensors_of(roots, count)).give(); });
+  return guarded(error, [&] { *document = describe_graph(tensors_of(roots, count)).give(); });
 }
 
 // ---- modes ----
@@ -542,13 +542,13 @@ tenon_status op_bind(const tenon_op* op, const tenon_value* arguments, int64_t c
 }
 tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_t count,
                         const tenon_string* keywords, const tenon_value* keyword_values,
-                        int64_t keyword_count, tenon_tree** tree, tenon_error** error) {
+                        int64_t keyword_count, tenon_json** document, tenon_error** error) {
   return guarded(error, [&] {
     plugin_manager();
-    *tree = explain_call(op, {arguments, static_cast<size_t>(count)},
-                         {keywords, static_cast<size_t>(keyword_count)},
-                         {keyword_values, static_cast<size_t>(keyword_count)})
-                .give();
+    *document = explain_call(op, {arguments, static_cast<size_t>(count)},
+                             {keywords, static_cast<size_t>(keyword_count)},
+                             {keyword_values, static_cast<size_t>(keyword_count)})
+                    .give();
   });
 }
 tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
@@ -608,46 +608,50 @@ void log_slot(int32_t level, const char* source, const char* message, int64_t le
       source == nullptr ? "" : source, {message, static_cast<size_t>(length)});
 }
 
-// ---- trees ----
+// ---- JSON documents ----
 
-tenon_status tree_parse(const char* text, int64_t length, tenon_tree** tree, tenon_error** error) {
-  return guarded(error, [&] { *tree = parse_tree({text, static_cast<size_t>(length)}).give(); });
-}
-tenon_status tree_json(const tenon_tree* tree, int32_t indent, tenon_value* text,
-                       tenon_error** error) {
+tenon_status json_parse(const char* text, int64_t length, tenon_json** document,
+                        tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(tree, "the tree");
-    *text = make_string(json(*tree, indent));
+    *document = parse_json({text, static_cast<size_t>(length)}).give();
   });
 }
-void tree_retain(tenon_tree* tree) { tree->retain(); }
-void tree_release(tenon_tree* tree) {
-  if (tree != nullptr) tree->release();
+tenon_status json_dump(const tenon_json* document, int32_t indent, tenon_value* text,
+                       tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(document, "the document");
+    *text = make_string(dump(*document, indent));
+  });
 }
-tenon_value tree_value(const tenon_tree* tree) { return tree->value(); }
-int32_t tree_is_object(const tenon_tree* tree) { return tree->is_object() ? 1 : 0; }
-int64_t tree_size(const tenon_tree* tree) { return tree->size(); }
-const tenon_tree* tree_at(const tenon_tree* tree, int64_t index) { return tree->at(index); }
-const tenon_tree* tree_find(const tenon_tree* tree, const char* key, int64_t length) {
-  return tree->find({key, static_cast<size_t>(length)});
+void json_retain(tenon_json* document) { document->retain(); }
+void json_release(tenon_json* document) {
+  if (document != nullptr) document->release();
 }
-tenon_string tree_key(const tenon_tree* tree, int64_t index) {
-  const tenon_tree* child = tree->at(index);
+tenon_value json_value(const tenon_json* document) { return document->value(); }
+int32_t json_is_object(const tenon_json* document) { return document->is_object() ? 1 : 0; }
+int64_t json_size(const tenon_json* document) { return document->size(); }
+const tenon_json* json_at(const tenon_json* document, int64_t index) { return document->at(index); }
+const tenon_json* json_find(const tenon_json* document, const char* key, int64_t length) {
+  return document->find({key, static_cast<size_t>(length)});
+}
+tenon_string json_key(const tenon_json* document, int64_t index) {
+  const tenon_json* child = document->at(index);
   const std::string_view key = child == nullptr ? std::string_view() : child->key();
   return {key.data(), static_cast<int64_t>(key.size())};
 }
 
-tenon_status tree_place(const tenon_tree* tree, tenon_value* text, tenon_error** error) {
+tenon_status json_place(const tenon_json* document, tenon_value* text, tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(tree, "the tree");
-    *text = make_string(place_of(*tree));
+    require_not_null(document, "the document");
+    *text = make_string(place_of(*document));
   });
 }
-tenon_status tree_create(const tenon_string* keys, const tenon_value* values, int64_t count,
-                         tenon_tree** tree, tenon_error** error) {
+tenon_status json_create(const tenon_string* keys, const tenon_value* values, int64_t count,
+                         tenon_json** document, tenon_error** error) {
   return guarded(error, [&] {
     const auto of = [&](auto* list) { return std::span(list, static_cast<size_t>(count)); };
-    *tree = (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
+    *document =
+        (keys == nullptr ? make_array(of(values)) : make_object(of(keys), of(values))).give();
   });
 }
 
@@ -671,9 +675,9 @@ tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text
 
 // ---- listings and configuration ----
 
-tenon_status describe_slot(const char* what, const char* name, tenon_tree** tree,
+tenon_status describe_slot(const char* what, const char* name, tenon_json** document,
                            tenon_error** error) {
-  return guarded(error, [&] { *tree = describe(what, name == nullptr ? "" : name).give(); });
+  return guarded(error, [&] { *document = describe(what, name == nullptr ? "" : name).give(); });
 }
 tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
   return guarded(error, [&] { *text = make_string(describe_signature(name)); });
@@ -684,16 +688,16 @@ tenon_status plugin_path_add(const char* folder, tenon_error** error) {
 tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
 }
-tenon_status config_read(const char* path, tenon_tree** config, tenon_error** error) {
+tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
   return guarded(error, [&] { *config = read_config(path).give(); });
 }
-tenon_status config_apply(const tenon_tree* config, tenon_error** error) {
+tenon_status config_apply(const tenon_json* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
     apply_config(*config);
   });
 }
-tenon_status config_apply_lazily(const tenon_tree* config, tenon_error** error) {
+tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
     apply_config_lazily(*config);
@@ -714,12 +718,12 @@ tenon_status module_create(const char* type, const tenon_value* attributes, int6
                   .give();
   });
 }
-tenon_status module_create_tree(const tenon_tree* tree, tenon_module** module,
+tenon_status module_create_json(const tenon_json* document, tenon_module** module,
                                 tenon_error** error) {
   return guarded(error, [&] {
-    require_not_null(tree, "the module's description");
+    require_not_null(document, "the module's description");
     plugin_manager();
-    *module = create_module(*tree).give();
+    *module = create_module(*document).give();
   });
 }
 void module_retain(tenon_module* module) { module->retain(); }
@@ -1080,13 +1084,15 @@ void override_disable(const tenon_override* entry) {
   if (entry == nullptr) return;
   const Override& found = override_of(entry);
   TypeTable::process().switch_off(found);
-  if (found.rules_only()) guarded(nullptr, [&] { settle_rules(found.schema.name); });
+  if (found.is_gradient_override())
+    guarded(nullptr, [&] { refresh_active_rules(found.schema.name); });
 }
 void override_enable(const tenon_override* entry) {
   if (entry == nullptr) return;
   const Override& found = override_of(entry);
   TypeTable::process().switch_on(found);
-  if (found.rules_only()) guarded(nullptr, [&] { settle_rules(found.schema.name); });
+  if (found.is_gradient_override())
+    guarded(nullptr, [&] { refresh_active_rules(found.schema.name); });
 }
 int32_t override_enabled(const tenon_override* entry) {
   return entry != nullptr && override_of(entry).enabled() ? 1 : 0;
@@ -1170,16 +1176,16 @@ const tenon_host& host_table() noexcept {
         .generator_reserve = generator_reserve,
         .generator_seed = generator_seed,
         .log = log_slot,
-        .tree_parse = tree_parse,
-        .tree_json = tree_json,
-        .tree_retain = tree_retain,
-        .tree_release = tree_release,
-        .tree_value = tree_value,
-        .tree_is_object = tree_is_object,
-        .tree_size = tree_size,
-        .tree_at = tree_at,
-        .tree_find = tree_find,
-        .tree_key = tree_key,
+        .json_parse = json_parse,
+        .json_dump = json_dump,
+        .json_retain = json_retain,
+        .json_release = json_release,
+        .json_value = json_value,
+        .json_is_object = json_is_object,
+        .json_size = json_size,
+        .json_at = json_at,
+        .json_find = json_find,
+        .json_key = json_key,
         .describe = describe_slot,
         .op_signature = op_signature,
         .plugin_path_add = plugin_path_add,
@@ -1187,7 +1193,7 @@ const tenon_host& host_table() noexcept {
         .config_read = config_read,
         .config_apply = config_apply,
         .module_create = module_create,
-        .module_create_tree = module_create_tree,
+        .module_create_json = module_create_json,
         .module_retain = module_retain,
         .module_release = module_release,
         .module_type = module_type,
@@ -1269,8 +1275,8 @@ const tenon_host& host_table() noexcept {
         .dispatch_disabled = dispatch_disabled,
         .op_returns_tuple = op_returns_tuple,
         .type_find_layout = type_find_layout,
-        .tree_place = tree_place,
-        .tree_create = tree_create,
+        .json_place = json_place,
+        .json_create = json_create,
         .config_apply_lazily = config_apply_lazily,
         .text_suggestion = text_suggestion,
         .text_printable = text_printable,

@@ -21,10 +21,10 @@ bool answers_for_some(const TensorType& type) {
 
 std::vector<std::string> overridable_ops() {
   std::vector<std::string> names;
-  const Tree namespaces = describe("overridable", "");
-  for (const tenon_tree& one : namespaces->children()) {
+  const Json namespaces = describe("overridable", "");
+  for (const tenon_json& one : namespaces->children()) {
     const std::string_view space = one.find("namespace")->as_string();
-    for (const tenon_tree& op : one.find("ops")->children()) {
+    for (const tenon_json& op : one.find("ops")->children()) {
       names.push_back((space.empty() ? "" : std::string(space) + ".") +
                       std::string(op.as_string()));
     }
@@ -52,7 +52,7 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type,
 
 }  // namespace
 
-std::vector<std::string> partial_type_warnings(const Registration& items) {
+std::vector<std::string> partial_type_warnings(const RegistrationRequest& items) {
   std::vector<const TensorType*> types;
   for (const tenon_type_descriptor* descriptor : items.types) {
     const TensorType* type = TypeTable::process().find(descriptor->name);
@@ -65,15 +65,15 @@ std::vector<std::string> partial_type_warnings(const Registration& items) {
   for (const TensorType* type : types) {
     const auto handled = handled_ops(*type, plugins);
     const TypeSettings* settings = TypeTable::process().settings(type->name);
-    int64_t wanted = 0, found = 0;
+    int64_t expected = 0, found = 0;
     for (const std::string& op : ops) {
       if (settings != nullptr && !settings->covers_op(op)) continue;
-      ++wanted;
+      ++expected;
       found += handled.contains(op) ? 1 : 0;
     }
-    if (found == wanted) continue;
+    if (found == expected) continue;
     warnings.push_back("type " + type->name + " handles " + std::to_string(found) + " of " +
-                       std::to_string(wanted) +
+                       std::to_string(expected) +
                        " overridable ops; calls of the others fail: give it a handler or a "
                        "fallback, mark it partial, or name the ops that it covers in the config");
   }

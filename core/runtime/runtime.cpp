@@ -23,7 +23,7 @@ namespace {
 // Registers everything of a plugin in all tables, or nothing.
 class TableRegistrar final : public Registrar {
  public:
-  void commit(const Registration& items) override {
+  void commit(const RegistrationRequest& items) override {
     require_types(items);
     const std::lock_guard lock(mutex_);
     auto modules = ModuleTable::process().prepare(items.provider, items.modules);
@@ -42,7 +42,8 @@ class TableRegistrar final : public Registrar {
     const std::vector<std::string> warnings = std::move(types.warnings);
     TypeTable::process().commit(std::move(types));
     // Rules meet the op that they are for, whichever of the two comes later.
-    for (const std::string& op : TypeTable::process().ruled_ops()) settle_rules(op);
+    for (const std::string& op : TypeTable::process().ops_with_gradient_overrides())
+      refresh_active_rules(op);
     for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
     for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
     if (!log_enabled(LogLevel::warning)) return;
@@ -55,7 +56,7 @@ class TableRegistrar final : public Registrar {
 
  private:
   // Types of other plugins that it builds on come first; what is not known is refused later.
-  static void require_types(const Registration& items) {
+  static void require_types(const RegistrationRequest& items) {
     std::unordered_set<std::string_view> own;
     for (const auto* type : items.types) own.emplace(type->name);
     const auto require = [&](std::string_view name) {
@@ -183,30 +184,30 @@ uint32_t fallback_named(std::string_view name) {
                                    : TENON_FALLBACK_INHERIT;
 }
 
-PluginPolicy policy_of(const tenon_tree& config) {
+PluginPolicy policy_of(const tenon_json& config) {
   PluginPolicy policy;
   policy.source =
       config.source().empty() ? "the config" : "config '" + std::string(config.source()) + "'";
-  const auto text = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
+  const auto text = [](const tenon_json& node, std::string_view key) {
+    const tenon_json* found = node.find(key);
     return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
   };
-  const auto truth = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
+  const auto as_bool = [](const tenon_json& node, std::string_view key) {
+    const tenon_json* found = node.find(key);
     return found != nullptr && found->is_bool() && found->as_bool();
   };
-  const auto is_false = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
+  const auto is_false = [](const tenon_json& node, std::string_view key) {
+    const tenon_json* found = node.find(key);
     return found != nullptr && found->is_bool() && !found->as_bool();
   };
-  policy.strict = truth(config, "strict");
+  policy.strict = as_bool(config, "strict");
   policy.autoload = !is_false(config, "autoload");
-  if (const tenon_tree* paths = config.find("search_paths")) {
-    for (const tenon_tree& path : paths->children())
+  if (const tenon_json* paths = config.find("search_paths")) {
+    for (const tenon_json& path : paths->children())
       policy.search_paths.emplace_back(path.as_string());
   }
-  if (const tenon_tree* plugins = config.find("plugins")) {
-    for (const tenon_tree& entry : plugins->children()) {
+  if (const tenon_json* plugins = config.find("plugins")) {
+    for (const tenon_json& entry : plugins->children()) {
       PluginPolicy::Plugin plugin;
       plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
       if (plugin.name != text(entry, "name")) plugin.id = text(entry, "name");
@@ -216,49 +217,49 @@ PluginPolicy policy_of(const tenon_tree& config) {
                                       : LoadMode::Lazy;
       plugin.version = text(entry, "version");
       plugin.sha256 = text(entry, "sha256");
-      if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
+      if (const tenon_json* options = entry.find("options")) plugin.options = Json(options);
       plugin.required = !is_false(entry, "require");
-      plugin.glue = truth(entry, "glue");
-      plugin.written = Tree(&entry);
+      plugin.glue = as_bool(entry, "glue");
+      plugin.written = Json(&entry);
       policy.plugins.push_back(std::move(plugin));
     }
   }
-  if (const tenon_tree* ops = config.find("ops")) {
-    if (const tenon_tree* prefer = ops->find("prefer")) {
-      for (const tenon_tree& rule : prefer->children())
+  if (const tenon_json* ops = config.find("ops")) {
+    if (const tenon_json* prefer = ops->find("prefer")) {
+      for (const tenon_json& entry : prefer->children())
         policy.prefer.push_back(
-            {std::string(rule.key()), std::string(rule.as_string()), Tree(&rule)});
+            {std::string(entry.key()), std::string(entry.as_string()), Json(&entry)});
     }
-    if (const tenon_tree* disable = ops->find("disable")) {
-      for (const tenon_tree& rule : disable->children())
-        policy.disable.push_back({text(rule, "op"), text(rule, "plugin"), Tree(&rule)});
+    if (const tenon_json* disable = ops->find("disable")) {
+      for (const tenon_json& entry : disable->children())
+        policy.disable.push_back({text(entry, "op"), text(entry, "plugin"), Json(&entry)});
     }
     const std::string duplicates = text(*ops, "duplicates");
-    policy.duplicates = duplicates == "first"  ? DuplicateRule::First
-                        : duplicates == "last" ? DuplicateRule::Last
-                                               : DuplicateRule::Error;
+    policy.duplicates = duplicates == "first"  ? DuplicateChoice::First
+                        : duplicates == "last" ? DuplicateChoice::Last
+                                               : DuplicateChoice::Error;
   }
-  const auto texts = [](const tenon_tree& node, std::string_view key) {
+  const auto strings = [](const tenon_json& node, std::string_view key) {
     std::vector<std::string> list;
-    if (const tenon_tree* found = node.find(key)) {
-      for (const tenon_tree& one : found->children()) list.emplace_back(one.as_string());
+    if (const tenon_json* found = node.find(key)) {
+      for (const tenon_json& one : found->children()) list.emplace_back(one.as_string());
     }
     return list;
   };
-  if (const tenon_tree* types = config.find("types")) {
-    for (const tenon_tree& entry : types->children()) {
+  if (const tenon_json* types = config.find("types")) {
+    for (const tenon_json& entry : types->children()) {
       PluginPolicy::Type type;
       type.name = entry.key();
       type.settings.fallback = fallback_named(text(entry, "fallback"));
-      if (const tenon_tree* ops = entry.find("fallback_ops")) {
-        type.settings.fallback_allow = texts(*ops, "allow");
-        type.settings.fallback_deny = texts(*ops, "deny");
+      if (const tenon_json* ops = entry.find("fallback_ops")) {
+        type.settings.fallback_allow = strings(*ops, "allow");
+        type.settings.fallback_deny = strings(*ops, "deny");
         // Allowing none is not the same as saying nothing.
         if (ops->find("allow") != nullptr && type.settings.fallback_allow.empty())
           type.settings.fallback_deny = {"*"};
       }
-      type.settings.covers = texts(entry, "covers");
-      type.written = Tree(&entry);
+      type.settings.covers = strings(entry, "covers");
+      type.written = Json(&entry);
       policy.types.push_back(std::move(type));
     }
   }
@@ -273,43 +274,43 @@ PluginManager& plugin_manager() {
 }
 
 const Override& find_override(std::string_view key, std::string_view provider) {
-  const std::string wanted = canonical_pattern(std::string(key));
-  const size_t bracket = wanted.find('[');
+  const std::string pattern = canonical_pattern(std::string(key));
+  const size_t bracket = pattern.find('[');
   plugin_manager();
-  if (bracket != wanted.npos) {
+  if (bracket != pattern.npos) {
     for (const std::string& type :
-         type_names(std::string_view(wanted).substr(bracket + 1, wanted.size() - bracket - 2)))
+         type_names(std::string_view(pattern).substr(bracket + 1, pattern.size() - bracket - 2)))
       static_cast<void>(TypeTable::process().require(type));
   }
-  if (const Override* entry = TypeTable::process().find_override(wanted, provider)) return *entry;
-  if (const Override* other = TypeTable::process().find_override(wanted, "")) {
-    throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered by plugin " +
+  if (const Override* entry = TypeTable::process().find_override(pattern, provider)) return *entry;
+  if (const Override* other = TypeTable::process().find_override(pattern, "")) {
+    throw Error(TENON_ERROR_VALUE, "no override " + quote(pattern) + " is registered by plugin " +
                                        quote(provider) + "; there is one by " +
                                        quote(other->provider));
   }
   std::vector<std::string> keys;
   for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
   const Words candidates(keys.begin(), keys.end());
-  throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered" +
+  throw Error(TENON_ERROR_VALUE, "no override " + quote(pattern) + " is registered" +
                                      (provider.empty() ? "" : " by plugin " + quote(provider)) +
-                                     (bracket == wanted.npos ? ": types belong to its name, as in "
-                                                               "'add[A, B]'"
-                                                             : suggestion(wanted, candidates)) +
+                                     (bracket == pattern.npos ? ": types belong to its name, as in "
+                                                                "'add[A, B]'"
+                                                              : suggestion(pattern, candidates)) +
                                      "; `tenon types` and `tenon show TYPE` list them");
 }
 
-void settle_rules(std::string_view op) {
+void refresh_active_rules(std::string_view op) {
   static std::mutex settling;  // the last caller has read last
   static const HeldAcrossFork held(settling);
   const std::lock_guard lock(settling);
-  const Override* rules = TypeTable::process().rules_of(op);
+  const Override* rules = TypeTable::process().gradient_override(op);
   Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
                                     rules == nullptr ? "" : rules->provider);
 }
 
-void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }
+void apply_config(const tenon_json& config) { plugin_manager().apply(policy_of(config)); }
 
-void apply_config_lazily(const tenon_tree& config) {
+void apply_config_lazily(const tenon_json& config) {
   PluginPolicy policy = policy_of(config);
   for (PluginPolicy::Plugin& plugin : policy.plugins) {
     if (plugin.mode == LoadMode::Eager) plugin.mode = LoadMode::Lazy;

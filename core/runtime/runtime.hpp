@@ -1,7 +1,7 @@
 // The process's runtime: the op table, the module table and the plugins that fill them.
 #pragma once
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/plugin/plugin_manager.hpp"
 
@@ -20,15 +20,15 @@ PluginManager& plugin_manager();
 const Override& find_override(std::string_view key, std::string_view provider);
 
 // Has the op go by the rules that rank first and are not switched off, or else by its own.
-void settle_rules(std::string_view op);
+void refresh_active_rules(std::string_view op);
 
-// Applies the plugins, search paths and op rules of a config that was read.
-void apply_config(const tenon_tree& config);
+// Applies the plugins, search paths and op preferences of a config that was read.
+void apply_config(const tenon_json& config);
 // The same, but eager plugins wait for their first use: runs no plugin code.
-void apply_config_lazily(const tenon_tree& config);
+void apply_config_lazily(const tenon_json& config);
 
 // Listings from facts: sdk/share/tenon/documents.md has the shapes.
-Tree describe(std::string_view what, std::string_view name);
+Json describe(std::string_view what, std::string_view name);
 // "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
 // unique.
 std::string describe_signature(std::string_view name);

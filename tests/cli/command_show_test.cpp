@@ -28,11 +28,11 @@ TEST_SUITE("show") {
   }
 
   TEST_CASE("JSON is a list, each of a kind") {
-    const tenon::Tree module = run_program("show Conv2d --json").json();
+    const tenon::Json module = run_program("show Conv2d --json").json();
     CHECK(module.size() == 1);
     CHECK(module[0]["kind"].text() == "module");
     CHECK(module[0]["provider"].text() == "nn");
-    const tenon::Tree ops = run_program("show softmax --json").json();
+    const tenon::Json ops = run_program("show softmax --json").json();
     CHECK(ops.size() == 2);
     CHECK(ops[0]["name"].text() == "nn.functional.softmax");
     CHECK(ops[1]["name"].text() == "nn.grad.softmax");

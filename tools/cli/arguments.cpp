@@ -226,9 +226,9 @@ void define_wrappers(CLI::App& program, Invocation& invocation) {
   write.app->add_option("--methods", write.options->methods)->group("");
 }
 
-// The config whose plugins, rules and types are meant.
+// The config whose plugins, preferences and types are meant.
 void define_config(CLI::App* command, std::string& config) {
-  command->add_option("--config", config, "With the plugins, rules and types of this config")
+  command->add_option("--config", config, "With the plugins, preferences and types of this config")
       ->check(check_file)
       ->type_name("CONFIG");
 }

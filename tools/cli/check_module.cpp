@@ -10,12 +10,12 @@ namespace cli {
 using tenon::Module;
 using tenon::Tensor;
 
-CheckedModule checked_module(const tenon::Tree& declaration) {
+CheckedModule checked_module(const tenon::Json& declaration) {
   CheckedModule module;
   module.name = declaration["name"].text();
   module.attributes = declared_types(declaration["parameters"]);
   module.samples = declaration["samples"].text();
-  module.mode = declaration["mode"].truth();
+  module.mode = declaration["mode"].as_bool();
   return module;
 }
 
@@ -23,10 +23,10 @@ namespace {
 
 Module create(const CheckedModule& module, const Sample& sample, uint64_t seed) {
   tenon::seed_generator(seed);
-  tenon::TreeObject object;
+  tenon::JsonObject object;
   object.set("type", module.name);
-  for (const SampleValue& value : sample.values) object.set(value.name, value.tree());
-  return tenon::create_module(object.tree());
+  for (const SampleValue& value : sample.values) object.set(value.name, value.json());
+  return tenon::create_module(object.json());
 }
 
 Tensor input_of(const std::vector<int64_t>& shape, tenon::DType dtype) {
@@ -53,7 +53,7 @@ void check_module(const CheckedModule& module, uint64_t seed, const std::string&
   if (module.mode) return listener.skip("it is a mode: what it does depends on what is called");
   const auto find = [&](const std::string& kind, const std::string& stage,
                         const std::string& message, const Sample& sample) {
-    listener.finding({kind, stage, message, sample.json()});
+    listener.finding({kind, stage, message, sample.dump()});
   };
   listener.stage("create");
   std::vector<Sample> samples;

@@ -16,7 +16,7 @@ namespace cli {
 using tenon::Tensor;
 using tenon::Value;
 
-CheckedOp checked_op(const tenon::Tree& declaration) {
+CheckedOp checked_op(const tenon::Json& declaration) {
   CheckedOp op;
   op.name = declaration["name"].text();
   op.parameters = declared_types(declaration["parameters"]);
@@ -25,8 +25,8 @@ CheckedOp checked_op(const tenon::Tree& declaration) {
   op.jvp = declaration["jvp"].text("none");
   op.samples = declaration["samples"].text();
   op.double_backward = declaration["double_backward"].text();
-  op.function = declaration["function"].truth();
-  op.zero_gradient = declaration["zero_gradient"].truth();
+  op.function = declaration["function"].as_bool();
+  op.zero_gradient = declaration["zero_gradient"].as_bool();
   return op;
 }
 
@@ -136,8 +136,8 @@ std::string difference(const Value& a, const Value& b, bool loose) {
   if (numbers.size() != others.size()) return found;
   if (!numbers.empty()) return number_difference(numbers, others, loose).empty() ? "" : found;
   if (x.tag == TENON_VALUE_STRING) return a.text() == b.text() ? "" : found;
-  if (x.tag == TENON_VALUE_STRING_LIST) return a.texts() == b.texts() ? "" : found;
-  // What is left are trees and modules, new objects each time.
+  if (x.tag == TENON_VALUE_STRING_LIST) return a.strings() == b.strings() ? "" : found;
+  // What is left are JSON documents and modules, new objects each time.
   return x.tag == TENON_VALUE_DTYPE && x.as.integer != y.as.integer ? found : "";
 }
 
@@ -231,7 +231,7 @@ class OpCheck {
   }
   void find(const std::string& kind, const std::string& message, const Sample* sample) {
     if (!found_.insert(kind).second) return;
-    listener_.finding({kind, stage_, message, sample == nullptr ? "" : sample->json()});
+    listener_.finding({kind, stage_, message, sample == nullptr ? "" : sample->dump()});
   }
   void finish() { listener_.samples(static_cast<int64_t>(samples_.size())); }
 

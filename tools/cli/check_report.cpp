@@ -126,21 +126,21 @@ std::string summary_text(const CheckReport& report) {
   return text + " (" + duration(report.seconds) + ")\n";
 }
 
-tenon::Tree report_tree(const CheckReport& report) {
-  tenon::TreeArray items;
+tenon::Json report_json(const CheckReport& report) {
+  tenon::JsonArray items;
   for (const CheckedItem& item : report.items) {
-    tenon::TreeArray findings;
+    tenon::JsonArray findings;
     for (const Finding& finding : item.findings) {
-      findings.add(tenon::TreeObject()
+      findings.add(tenon::JsonObject()
                        .set("kind", finding.kind)
                        .set("stage", finding.stage)
                        .set("message", finding.message)
-                       .set("sample", finding.sample.empty() ? tenon::Tree()
-                                                             : tenon::Tree::parse(finding.sample))
+                       .set("sample", finding.sample.empty() ? tenon::Json()
+                                                             : tenon::Json::parse(finding.sample))
                        .set("remedy", remedy_of(finding.kind))
-                       .tree());
+                       .json());
     }
-    items.add(tenon::TreeObject()
+    items.add(tenon::JsonObject()
                   .set("name", item.name)
                   .set("kind", item.kind)
                   .set("state", is_faulty(item)    ? "fault"
@@ -149,18 +149,18 @@ tenon::Tree report_tree(const CheckReport& report) {
                   .set("samples", item.samples)
                   .set("stages", text_array(item.stages))
                   .set("skipped", text_or_null(item.skipped))
-                  .set("findings", findings.tree())
+                  .set("findings", findings.json())
                   .set("notes", text_array(item.notes))
-                  .tree());
+                  .json());
   }
-  return tenon::TreeObject()
+  return tenon::JsonObject()
       .set("plugin", report.plugin)
       .set("version", report.version)
       .set("path", report.path)
       .set("ok", !report.faulty())
       .set("seconds", report.seconds)
-      .set("items", items.tree())
-      .tree();
+      .set("items", items.json())
+      .json();
 }
 
 }  // namespace cli

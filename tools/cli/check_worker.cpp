@@ -17,13 +17,13 @@
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
-std::vector<CheckTarget> check_targets(const Tree& declarations, const std::string& name) {
+std::vector<CheckTarget> check_targets(const Json& declarations, const std::string& name) {
   std::vector<CheckTarget> all, chosen;
   std::vector<std::string> names;
   for (const auto& [key, kind] : {std::pair{"ops", "op"}, std::pair{"modules", "module"}}) {
-    const Tree list = declarations[key];
+    const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
       all.push_back({kind, list[i]["name"].text(), list[i]});
       names.push_back(all.back().name);
@@ -49,28 +49,28 @@ class Speaker : public CheckListener {
   void stage(const std::string& name) override { say("stage", "name", name); }
   // By far the most frequent one.
   void trying(const Sample& sample) override {
-    say_(R"({"at":"trying","sample":)" + sample.json() + "}");
+    say_(R"({"at":"trying","sample":)" + sample.dump() + "}");
   }
   void note(const std::string& text) override { say("note", "text", text); }
   void skip(const std::string& reason) override { say("skip", "reason", reason); }
   void samples(int64_t count) override {
-    say_(tenon::TreeObject().set("at", "samples").set("count", count).tree().json());
+    say_(tenon::JsonObject().set("at", "samples").set("count", count).json().dump());
   }
   void finding(const Finding& finding) override {
-    say_(tenon::TreeObject()
+    say_(tenon::JsonObject()
              .set("at", "finding")
              .set("kind", finding.kind)
              .set("stage", finding.stage)
              .set("message", finding.message)
              .set("sample", finding.sample)
-             .tree()
-             .json());
+             .json()
+             .dump());
   }
   void item(const char* at, int64_t index) {
-    say_(tenon::TreeObject().set("at", at).set("item", index).tree().json());
+    say_(tenon::JsonObject().set("at", at).set("item", index).json().dump());
   }
   void say(const char* at, const char* key, const std::string& text) {
-    say_(tenon::TreeObject().set("at", at).set(key, text).tree().json());
+    say_(tenon::JsonObject().set("at", at).set(key, text).json().dump());
   }
 
  private:

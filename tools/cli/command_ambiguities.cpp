@@ -8,11 +8,11 @@
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  const Tree ambiguities = tenon::describe("ambiguities");
+  const Json ambiguities = tenon::describe("ambiguities");
   const int code = ambiguities.size() == 0 ? kFine : kFault;
   if (options.json) {
     print_json(ambiguities);
@@ -20,12 +20,12 @@ int list_ambiguities(const AmbiguityOptions& options) {
   }
   Table table({{"OP"}, {"OPERANDS"}, {"OVERRIDES", Align::left, true}, {"POSSIBLE FIX"}});
   for (int64_t i = 0; i < ambiguities.size(); ++i) {
-    const Tree ambiguity = ambiguities[i];
+    const Json ambiguity = ambiguities[i];
     std::vector<std::string> types, entries;
     for (int64_t t = 0; t < ambiguity["types"].size(); ++t)
       types.push_back(ambiguity["types"][t].text());
     for (int64_t e = 0; e < ambiguity["overrides"].size(); ++e) {
-      const Tree entry = ambiguity["overrides"][e];
+      const Json entry = ambiguity["overrides"][e];
       entries.push_back(entry["key"].text() + " of " + entry["provider"].text());
     }
     table.add({ambiguity["op"].text(), join(types, ", "), join(entries, ", "),

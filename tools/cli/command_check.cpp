@@ -22,7 +22,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 class Progress {
  public:
@@ -67,9 +67,9 @@ class Collector {
 
   // True when a new item begins.
   bool receive(const std::string& line) {
-    Tree answer;
+    Json answer;
     try {
-      answer = Tree::parse(line);
+      answer = Json::parse(line);
     } catch (const tenon::Error&) {
       protocol("a line that is not JSON");
       return false;
@@ -93,7 +93,7 @@ class Collector {
         item.stages.push_back(stage_);
       sample_.clear();
     } else if (at == "trying") {
-      sample_ = answer["sample"].is_object() ? answer["sample"].json() : "";
+      sample_ = answer["sample"].is_object() ? answer["sample"].dump() : "";
     } else if (at == "finding") {
       add(answer);
     } else if (at == "note") {
@@ -144,7 +144,7 @@ class Collector {
 
  private:
   CheckedItem& current() { return running_ ? report_.items.back() : report_.items.front(); }
-  void add(const Tree& answer) {
+  void add(const Json& answer) {
     const std::string kind = answer["kind"].text();
     if (remedy_of(kind).empty()) return protocol("a finding of an unknown kind");
     current().findings.push_back({kind, tenon::printable(answer["stage"].text()),
@@ -153,7 +153,7 @@ class Collector {
   }
   static std::string normal_json(const std::string& text) {
     try {
-      return text.empty() ? "" : Tree::parse(text).json();
+      return text.empty() ? "" : Json::parse(text).dump();
     } catch (const tenon::Error&) {
       return "";
     }
@@ -226,7 +226,7 @@ int check_plugin(const CheckOptions& options) {
   } catch (const tenon::Error& error) {
     throw UsageError(std::string("--check: ") + error.what());
   }
-  const Tree declarations = tenon::describe("declarations", options.plugin);
+  const Json declarations = tenon::describe("declarations", options.plugin);
   const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
   CheckReport report;
   report.plugin = declarations["id"].text();
@@ -262,7 +262,7 @@ int check_plugin(const CheckOptions& options) {
   collector.finish();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    print_json(report_tree(report));
+    print_json(report_json(report));
   } else {
     print(item_text(report.items.front(), false));
     print(summary_text(report));

@@ -34,7 +34,7 @@ void check_name(const std::string& name) {
     if (name == taken)
       throw UsageError("'" + name + "' cannot name a plugin: the name is reserved");
   }
-  const tenon::Tree plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::describe("plugins");
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() == name) {
       throw UsageError("there is a plugin '" + name + "' already, " + plugins[i]["path"].text() +

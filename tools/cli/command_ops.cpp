@@ -13,10 +13,10 @@
 namespace cli {
 
 int list_ops(const ListOptions& options) {
-  const tenon::Tree ops = tenon::describe("ops", options.name);
+  const tenon::Json ops = tenon::describe("ops", options.name);
   if (ops.size() == 0 && !options.name.empty()) {
     std::vector<std::string> known;
-    const tenon::Tree all = tenon::describe("ops");
+    const tenon::Json all = tenon::describe("ops");
     for (int64_t i = 0; i < all.size(); ++i) {
       const std::string name = all[i]["namespace"].text();
       if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {

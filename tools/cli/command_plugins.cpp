@@ -9,7 +9,7 @@
 namespace cli {
 
 int list_plugins(const ListOptions& options) {
-  const tenon::Tree plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::describe("plugins");
   bool refused = false;
   std::string reasons;
   Table table({{"PLUGIN"},
@@ -20,7 +20,7 @@ int list_plugins(const ListOptions& options) {
                {"FOUND BY"},
                {"PATH", Align::left, true}});
   for (int64_t i = 0; i < plugins.size(); ++i) {
-    const tenon::Tree plugin = plugins[i];
+    const tenon::Json plugin = plugins[i];
     const std::string state = plugin["state"].text();
     refused = refused || state == "failed";
     const auto count = [&](const char* key) {
@@ -41,7 +41,7 @@ int list_plugins(const ListOptions& options) {
     print_json(plugins);
   } else if (table.empty()) {
     print("no plugins were found; these folders were searched:\n");
-    const tenon::Tree folders = tenon::describe("runtime")["folders"];
+    const tenon::Json folders = tenon::describe("runtime")["folders"];
     for (int64_t i = 0; i < folders.size(); ++i) print("  " + folders[i]["path"].text() + "\n");
   } else {
     print(table.text());

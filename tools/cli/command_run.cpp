@@ -20,7 +20,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t interrupt_seen = 0;
@@ -52,14 +52,14 @@ double seconds_since(Clock::time_point start) {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
 // Where the config names the file, `node` is its place.
-void check_writable(const std::string& path, const Tree& node) {
+void check_writable(const std::string& path, const Json& node) {
   if (path.empty()) return;
   const std::string fault = output_fault(path);
   if (fault.empty()) return;
   throw tenon::IOError((node.text() == path ? node.place() + ": " : "") + fault);
 }
 
-void require_keys(const Tree& config, const std::string& path, bool training) {
+void require_keys(const Json& config, const std::string& path, bool training) {
   if (const std::string missing = missing_keys(config, training); !missing.empty())
     throw tenon::ConfigError(path + ": there is nothing to run: the config has no " + missing);
 }
@@ -82,25 +82,25 @@ struct Result {
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
 
-Tree epoch_tree(const Epoch& epoch) {
-  tenon::TreeObject object;
+Json epoch_json(const Epoch& epoch) {
+  tenon::JsonObject object;
   object.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
   if (epoch.test) {
     object.set("test_loss", epoch.test->loss);
     if (const auto accuracy = epoch.test->accuracy()) object.set("accuracy", *accuracy);
   }
-  return object.tree();
+  return object.json();
 }
 
 void print_result_json(const Result& result) {
-  tenon::TreeObject object;
+  tenon::JsonObject object;
   object.set("config", result.config)
       .set("mode", result.trained ? "train" : "evaluate")
       .set("seed", static_cast<int64_t>(result.seed))
-      .set("samples", tenon::TreeObject()
+      .set("samples", tenon::JsonObject()
                           .set("train", result.train_count)
                           .set("test", result.test_count)
-                          .tree())
+                          .json())
       .set("parameters", result.parameters);
   if (result.trained) {
     object.set("epochs", static_cast<int64_t>(result.epochs.size()))
@@ -114,9 +114,9 @@ void print_result_json(const Result& result) {
   }
   object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
-    tenon::TreeArray history;
-    for (const Epoch& epoch : result.epochs) history.add(epoch_tree(epoch));
-    object.set("history", history.tree());
+    tenon::JsonArray history;
+    for (const Epoch& epoch : result.epochs) history.add(epoch_json(epoch));
+    object.set("history", history.json());
   }
   print_json(
       object.set("weights", text_or_null(result.weights)).set("plot", text_or_null(result.plot)));
@@ -179,7 +179,7 @@ struct Setup {
   Schedule schedule;
 };
 
-Result start_result(const Tree& config, const RunOptions& options) {
+Result start_result(const Json& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
   result.trained = options.evaluate.empty();
@@ -192,7 +192,7 @@ Result start_result(const Tree& config, const RunOptions& options) {
   return result;
 }
 
-Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
+Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
   tenon::apply_config(config);
@@ -208,7 +208,7 @@ Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
   fit_labels(config, setup.model, setup.dataset);
   if (config["loss"].defined()) setup.loss.emplace(config["loss"]);
   result.has_loss = setup.loss.has_value();
-  const Tree training = config["training"];
+  const Json training = config["training"];
   setup.schedule.epochs = options.epochs.value_or(training["epochs"].integer(1));
   setup.schedule.batch_size = training["batch_size"].integer(64);
   setup.schedule.cosine = training["schedule"].text() == "cosine";
@@ -216,7 +216,7 @@ Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
 }
 
 // False: interrupted, nothing was saved.
-bool train_and_save(const Tree& config, Setup& setup, bool quiet, Result& result) {
+bool train_and_save(const Json& config, Setup& setup, bool quiet, Result& result) {
   const Schedule& schedule = setup.schedule;
   const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
   Optimizer optimizer(config["optimizer"], setup.model.parameters());
@@ -272,7 +272,7 @@ void score_model(Setup& setup, Result& result) {
 
 int run_config(const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Tree config = tenon::read_config(options.config);
+  const Json config = tenon::read_config(options.config);
   const bool training = options.evaluate.empty();
   if (!training && (!options.plot.empty() || options.epochs)) {
     throw UsageError("--plot and --epochs are about training; --evaluate does not train");

@@ -11,7 +11,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 struct Named {
   std::string kind;
@@ -21,9 +21,9 @@ struct Named {
 std::vector<Named> everything() {
   std::vector<Named> list;
   const auto collect = [&](const std::string& kind, const char* listing, const char* key) {
-    const Tree tree = tenon::describe(listing);
-    for (int64_t i = 0; i < tree.size(); ++i) {
-      const std::string name = tree[i][key].text();
+    const Json document = tenon::describe(listing);
+    for (int64_t i = 0; i < document.size(); ++i) {
+      const std::string name = document[i][key].text();
       const bool again = !list.empty() && list.back().name == name && list.back().kind == kind;
       if (!name.empty() && !again) list.push_back({kind, name});
     }
@@ -71,25 +71,25 @@ int show_name(const ListOptions& options) {
     throw tenon::ValueError("no op, plugin, module or type is named '" + options.name + "'" +
                             tenon::suggestion(options.name, names));
   }
-  tenon::TreeArray list;
+  tenon::JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string& kind = found[i].kind;
-    const Tree tree = tenon::describe(kind, found[i].name);
+    const Json document = tenon::describe(kind, found[i].name);
     if (options.json) {
-      tenon::TreeObject item;
+      tenon::JsonObject item;
       item.set("kind", kind);
-      for (int64_t m = 0; m < tree.size(); ++m) item.set(tree.key(m), tree[m]);
-      list.add(item.tree());
+      for (int64_t m = 0; m < document.size(); ++m) item.set(document.key(m), document[m]);
+      list.add(item.json());
       continue;
     }
     if (i > 0) print("\n");
-    if (kind == "op") print_op(tree);
-    if (kind == "plugin") print_plugin(tree);
-    if (kind == "module") print_module(tree);
-    if (kind == "type") print_type(tree);
+    if (kind == "op") print_op(document);
+    if (kind == "plugin") print_plugin(document);
+    if (kind == "module") print_module(document);
+    if (kind == "type") print_type(document);
   }
   if (options.json) {
-    print_json(list.tree());
+    print_json(list.json());
     return kFine;
   }
   // A module and an op of one name differ in their first letter only; both are worth a mention.

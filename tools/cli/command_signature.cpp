@@ -9,8 +9,8 @@ namespace cli {
 int print_signature(const ListOptions& options) {
   const std::string signature = tenon::signature(options.name);
   if (options.json) {
-    const tenon::Tree op = tenon::describe("op", options.name);
-    print_json(tenon::TreeObject()
+    const tenon::Json op = tenon::describe("op", options.name);
+    print_json(tenon::JsonObject()
                    .set("name", op["name"])
                    .set("signature", signature)
                    .set("schema", op["schema"]));

@@ -13,10 +13,10 @@
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
 int list_types(const ListOptions& options) {
-  const Tree types = tenon::describe("types");
+  const Json types = tenon::describe("types");
   if (options.json) {
     print_json(types);
     return kFine;
@@ -24,9 +24,9 @@ int list_types(const ListOptions& options) {
   Table table(
       {{"TYPE"}, {"PARENT"}, {"HANDLER"}, {"FALLBACK"}, {"OVERRIDES", Align::right}, {"PLUGIN"}});
   for (int64_t i = 0; i < types.size(); ++i) {
-    const Tree type = types[i];
+    const Json type = types[i];
     table.add({type["name"].text(), type["parent"].text("-"),
-               type["handler"].truth() ? "yes" : "no", type["fallback"].text(),
+               type["handler"].as_bool() ? "yes" : "no", type["fallback"].text(),
                std::to_string(type["overrides"].integer()), type["provider"].text()});
   }
   print(table.empty() ? "no plugin declares a tensor type; see `tenon plugins`\n" : table.text());
@@ -36,8 +36,8 @@ int list_types(const ListOptions& options) {
 namespace {
 
 // What was covered when the baseline was written, and is missing now.
-std::vector<std::string> lost_since(const std::string& file, const Tree& coverage) {
-  const Tree before = Tree::parse(read_file(file));
+std::vector<std::string> lost_since(const std::string& file, const Json& coverage) {
+  const Json before = Json::parse(read_file(file));
   if (before["type"].text() != coverage["type"].text()) {
     throw tenon::ValueError("the baseline '" + file + "' is not one of '" +
                             coverage["type"].text() + "': write it with `tenon coverage " +
@@ -60,14 +60,14 @@ std::vector<std::string> lost_since(const std::string& file, const Tree& coverag
 
 int print_coverage(const CoverageOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  const Tree coverage = tenon::describe("coverage", options.type);
+  const Json coverage = tenon::describe("coverage", options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()
                                             : lost_since(options.baseline, coverage);
   if (options.json) {
     print_json(coverage);
   } else {
-    const Tree ops = coverage["ops"];
+    const Json ops = coverage["ops"];
     print(coverage["type"].text() + " (plugin " + coverage["provider"].text() + "), " +
           std::to_string(ops.size()) + " overridable ops" +
           (coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));

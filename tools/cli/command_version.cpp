@@ -9,7 +9,7 @@
 namespace cli {
 
 int print_version(const ListOptions& options) {
-  const tenon::Tree runtime = tenon::describe("runtime");
+  const tenon::Json runtime = tenon::describe("runtime");
   if (options.json) {
     print_json(runtime);
     return kFine;
@@ -20,7 +20,7 @@ int print_version(const ListOptions& options) {
                              std::to_string(runtime["abi"][1].integer())});
   table.add({"instructions", runtime["isa"].text()});
   table.add({"threads", std::to_string(runtime["threads"].integer())});
-  const tenon::Tree folders = runtime["folders"];
+  const tenon::Json folders = runtime["folders"];
   for (int64_t i = 0; i < folders.size(); ++i) {
     table.add({i == 0 ? "plugin folders" : "",
                folders[i]["path"].text() + " (" + folders[i]["origin"].text() + ")"});

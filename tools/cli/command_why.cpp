@@ -40,7 +40,7 @@ int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
   std::string call = one_word(options.op);
   for (const std::string& operand : options.operands) call += " " + one_word(operand);
-  const tenon::Tree why = tenon::describe("why", call);
+  const tenon::Json why = tenon::describe("why", call);
   if (options.json)
     print_json(why);
   else

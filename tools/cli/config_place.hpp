@@ -2,13 +2,13 @@
 #pragma once
 
 #include <tenon/error.hpp>
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 namespace cli {
 
 // What `action` gives; its errors begin with the place of the node.
 template <class Action>
-auto at_place(const tenon::Tree& node, Action&& action) {
+auto at_place(const tenon::Json& node, Action&& action) {
   try {
     return action();
   } catch (const tenon::Error& error) {

@@ -20,14 +20,14 @@ namespace cli {
 
 namespace {
 
+using tenon::Json;
 using tenon::Tensor;
-using tenon::Tree;
 
 // The position of the label column; `names` is asked for where a name is given.
 template <class Names>
-int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
+int64_t find_label_column(const Json& data, int64_t columns, Names&& names_of) {
   const std::string path = data["path"].text();
-  const Tree column = data["label_column"];
+  const Json column = data["label_column"];
   if (column.is_text()) {
     const std::vector<std::string> names = names_of();
     const auto found = std::find(names.begin(), names.end(), column.text());
@@ -51,13 +51,13 @@ int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
   return asked < 0 ? asked + columns : asked;
 }
 
-std::vector<int64_t> sample_shape(const Tree& data) {
+std::vector<int64_t> sample_shape(const Json& data) {
   std::vector<int64_t> shape;
   for (int64_t i = 0; i < data["shape"].size(); ++i) shape.push_back(data["shape"][i].integer());
   return shape;
 }
 
-void check_samples(const Tree& data, int64_t count, int64_t features) {
+void check_samples(const Json& data, int64_t count, int64_t features) {
   if (count < 1)
     throw tenon::ConfigError(data["path"].place() + ": '" + data["path"].text() +
                              "' has no samples");
@@ -66,16 +66,16 @@ void check_samples(const Tree& data, int64_t count, int64_t features) {
                              "' have no numbers beside their labels");
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
-  const int64_t wanted =
+  const int64_t expected =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  if (wanted != features) {
-    throw tenon::ConfigError(data["shape"].place() + ": " + data["shape"].json() + " holds " +
-                             counted(wanted, "number") + ", but a sample of '" +
+  if (expected != features) {
+    throw tenon::ConfigError(data["shape"].place() + ": " + data["shape"].dump() + " holds " +
+                             counted(expected, "number") + ", but a sample of '" +
                              data["path"].text() + "' has " + grouped(features));
   }
 }
 
-void check_labels(const Tree& data, const std::vector<int64_t>& inputs,
+void check_labels(const Json& data, const std::vector<int64_t>& inputs,
                   const std::vector<int64_t>& labels) {
   const auto count = [](const std::vector<int64_t>& shape) {
     return shape.empty() ? int64_t{0} : shape[0];
@@ -86,19 +86,19 @@ void check_labels(const Tree& data, const std::vector<int64_t>& inputs,
                            "' has " + counted(count(inputs), "sample"));
 }
 
-Samples read_samples(const Tree& data) {
+Samples read_samples(const Json& data) {
   const std::string path = data["path"].text();
   Samples samples;
   if (data["format"].text() == "npy") {
-    const auto read = [](const Tree& file) {
+    const auto read = [](const Json& file) {
       return at_place(file, [&] { return tenon::data::read_npy(file.text()); });
     };
     samples.inputs = tenon::contiguous_as(read(data["path"]), tenon::f32);
     samples.labels = read(data["labels"]);
     check_labels(data, samples.inputs.sizes(), samples.labels.sizes());
   } else {
-    const Tensor table =
-        at_place(data["path"], [&] { return tenon::data::read_csv(path, data["header"].truth()); });
+    const Tensor table = at_place(
+        data["path"], [&] { return tenon::data::read_csv(path, data["header"].as_bool()); });
     const int64_t columns = table.size(1);
     const int64_t label = find_label_column(
         data, columns, [&] { return tenon::data::parse_csv_header(read_file(path)); });
@@ -123,7 +123,7 @@ Samples read_samples(const Tree& data) {
 
 }  // namespace
 
-std::string missing_keys(const Tree& config, bool training) {
+std::string missing_keys(const Json& config, bool training) {
   std::vector<std::string> missing;
   std::vector<std::string> keys = {"data", "model"};
   if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
@@ -133,25 +133,25 @@ std::string missing_keys(const Tree& config, bool training) {
   return join(missing, ", no ");
 }
 
-std::vector<std::string> dataset_ops(const Tree& data, const Tree& split) {
+std::vector<std::string> dataset_ops(const Json& data, const Json& split) {
   std::vector<std::string> ops = {"index_select", "narrow", "reshape"};
   ops.emplace_back(data["format"].text() == "npy" ? "data.read_npy" : "data.read_csv");
-  ops.emplace_back(split["shuffle"].truth(true) ? "randperm" : "arange");
+  ops.emplace_back(split["shuffle"].as_bool(true) ? "randperm" : "arange");
   if (data["scale"].number(1) != 1) ops.emplace_back("mul");
   return ops;
 }
 
-int64_t test_count(const Tree& split, int64_t count) {
+int64_t test_count(const Json& split, int64_t count) {
   const double part = split["test"].number(0.2);
   return std::min<int64_t>(count - 1, std::llround(part * static_cast<double>(count)));
 }
 
-Dataset load_dataset(const Tree& data, const Tree& split) {
+Dataset load_dataset(const Json& data, const Json& split) {
   const Samples all = read_samples(data);
   const int64_t count = all.count();
   const int64_t held_back = test_count(split, count);
-  const Tensor order = split["shuffle"].truth(true) ? tenon::randperm(count)
-                                                    : tenon::arange(0, count, 1, tenon::i64);
+  const Tensor order = split["shuffle"].as_bool(true) ? tenon::randperm(count)
+                                                      : tenon::arange(0, count, 1, tenon::i64);
   const auto part = [&](int64_t start, int64_t length) {
     const Tensor rows = tenon::narrow(order, 0, start, length);
     return Samples{tenon::index_select(all.inputs, 0, rows),
@@ -177,9 +177,9 @@ std::vector<int64_t> npy_shape(const std::string& path) {
 }  // namespace
 
 // By the parsers of the plugin `data`, which reads the file in a run.
-DataOutline outline_data(const Tree& data) {
+DataOutline outline_data(const Json& data) {
   DataOutline outline;
-  Tree file = data["path"];
+  Json file = data["path"];
   try {
     if (data["format"].text() == "npy") {
       outline.bytes = file_length(file.text());
@@ -192,7 +192,8 @@ DataOutline outline_data(const Tree& data) {
     } else {
       const std::string text = read_file(file.text());
       outline.bytes = static_cast<int64_t>(text.size());
-      const tenon::data::CsvTable table = tenon::data::parse_csv(text, ',', data["header"].truth());
+      const tenon::data::CsvTable table =
+          tenon::data::parse_csv(text, ',', data["header"].as_bool());
       outline.samples = table.rows;
       outline.features = table.columns - 1;
       outline.label_column = find_label_column(data, table.columns, [&] { return table.names; });

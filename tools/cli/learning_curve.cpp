@@ -63,7 +63,7 @@ std::string place(double x, double y) {
   return " x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\"";
 }
 
-std::string rule(const char* style, double x1, double y1, double x2, double y2) {
+std::string line_element(const char* style, double x1, double y1, double x2, double y2) {
   return std::string("<line class=\"") + style + "\" x1=\"" + fixed(x1, 1) + "\" y1=\"" +
          fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" + fixed(y2, 1) + "\"/>\n";
 }
@@ -89,7 +89,7 @@ std::string curve(const char* style, const Axis& across, const Axis& up,
 }
 
 std::string legend(const char* style, double x, const std::string& text) {
-  return rule((std::string("curve ") + style).c_str(), x, kTop - 18, x + 24, kTop - 18) +
+  return line_element((std::string("curve ") + style).c_str(), x, kTop - 18, x + 24, kTop - 18) +
          label("text", x + 32, kTop - 14, text);
 }
 
@@ -137,7 +137,7 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   for (int64_t i = 0; static_cast<double>(i) * up.step <= up.high * 1.0001; ++i) {
     const double value = static_cast<double>(i) * up.step;
     const double y = y_of(up, value);
-    svg += rule(i == 0 ? "axis" : "grid", kLeft, y, kRight, y);
+    svg += line_element(i == 0 ? "axis" : "grid", kLeft, y, kRight, y);
     svg += label("end", kLeft - 10, y + 4.5, fixed(value, digits));
   }
   const double first = std::ceil(across.low / across.step) * across.step;
@@ -147,7 +147,7 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   }
   for (const double value : ticks) {
     const double x = x_of(across, value);
-    svg += rule(value == across.low ? "axis" : "grid", x, kTop, x, kBottom);
+    svg += line_element(value == across.low ? "axis" : "grid", x, kTop, x, kBottom);
     svg += label("middle", x, kBottom + 22, fixed(value, 0));
   }
   svg += label("middle", (kLeft + kRight) / 2, kBottom + 46, "epoch");

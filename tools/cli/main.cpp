@@ -23,7 +23,7 @@ void print_error(const std::string& kind, const std::string& message) {
 int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
-  if (invocation.no_autoload) tenon::apply_config(tenon::Tree::parse(R"({"autoload": false})"));
+  if (invocation.no_autoload) tenon::apply_config(tenon::Json::parse(R"({"autoload": false})"));
   // The first one named is the first one searched.
   for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend();
        ++path) {

@@ -9,13 +9,13 @@
 
 namespace cli {
 
+using tenon::Json;
 using tenon::Tensor;
-using tenon::Tree;
 
 // ---- loss ----
 
-Loss::Loss(const Tree& settings) : op_(settings["op"].text()), settings_(settings) {
-  const Tree options = settings["options"];
+Loss::Loss(const Json& settings) : op_(settings["op"].text()), settings_(settings) {
+  const Json options = settings["options"];
   for (int64_t i = 0; i < options.size(); ++i) names_.push_back(options.key(i));
   sums_ = options["reduction"].text() == "sum";
 }
@@ -29,8 +29,8 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   for (const std::string& name : names_) {
     names.push_back(tenon::detail::string_of(name));
     tenon_value& value = values.emplace_back();
-    value.tag = TENON_VALUE_TREE;
-    value.as.tree = const_cast<tenon_tree*>(settings_["options"][name].handle());
+    value.tag = TENON_VALUE_JSON;
+    value.as.json = const_cast<tenon_json*>(settings_["options"][name].handle());
   }
   tenon_value results[tenon::detail::max_results]{};
   at_place(settings_, [&] {
@@ -51,7 +51,7 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
 
 // ---- optimizer ----
 
-Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
+Optimizer::Optimizer(const Json& settings, std::vector<Tensor> parameters)
     : adam_(settings["type"].text() == "adam"),
       learning_rate_(settings["learning_rate"].number()),
       momentum_(settings["momentum"].number()),
@@ -77,7 +77,7 @@ Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
 }
 
 void Optimizer::step(double learning_rate) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   ++steps_;
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
@@ -106,7 +106,7 @@ bool are_classes(const Tensor& labels, int64_t classes) {
   });
 }
 
-void check_classes(const Tree& data, const Tensor& labels, int64_t classes) {
+void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
   for (const int64_t label : labels.to_vector<int64_t>()) {
     if (label >= 0 && label < classes) continue;
     throw tenon::ValueError(data.place() + ": there is a label " + std::to_string(label) +
@@ -115,15 +115,15 @@ void check_classes(const Tree& data, const Tensor& labels, int64_t classes) {
   }
 }
 
-Tensor as_numbers(const Tree& model, const Tensor& labels, std::vector<int64_t> shape,
+Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> shape,
                   int64_t count) {
   shape[0] = count;
   const Tensor numbers = tenon::contiguous_as(labels, tenon::f32);
-  int64_t wanted = 1;
-  for (const int64_t size : shape) wanted *= size;
-  if (numbers.numel() != wanted) {
+  int64_t expected = 1;
+  for (const int64_t size : shape) expected *= size;
+  if (numbers.numel() != expected) {
     throw tenon::ValueError(model.place() + ": the model gives " +
-                            grouped(count > 0 ? wanted / count : 0) +
+                            grouped(count > 0 ? expected / count : 0) +
                             " numbers for a sample, but a label has " +
                             grouped(count > 0 ? numbers.numel() / count : 0) +
                             ", and the labels are not the numbers of classes");
@@ -137,8 +137,8 @@ Tensor rows_of(const Tensor& tensor, int64_t start, int64_t length) {
 
 }  // namespace
 
-void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
-  const tenon::NoGrad plain;
+void fit_labels(const Json& config, tenon::Module& model, Dataset& dataset) {
+  const tenon::NoGrad no_grad;
   const bool training = model.training();
   model.eval();
   const Tensor output = model(rows_of(dataset.train.inputs, 0, 1));
@@ -146,7 +146,7 @@ void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
   if (output.dim() < 1 || output.size(0) != 1) {
     throw tenon::ValueError(config["model"].place() +
                             ": for one sample the model gives a tensor of shape " +
-                            tenon::Tree::parse("[" +
+                            tenon::Json::parse("[" +
                                                [&] {
                                                  std::vector<std::string> sizes;
                                                  for (const int64_t size : output.sizes())
@@ -154,7 +154,7 @@ void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
                                                  return join(sizes, ",");
                                                }() +
                                                "]")
-                                .json() +
+                                .dump() +
                             "; its first size must be the number of samples");
   }
   const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
@@ -175,7 +175,7 @@ void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
 // ---- evaluation and training ----
 
 Score evaluate(tenon::Module& model, const Loss* loss, const Samples& samples, int64_t batch_size) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   const bool training = model.training();
   model.eval();
   Score score;

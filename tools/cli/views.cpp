@@ -11,7 +11,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 Table facts_table() { return Table({{"", Align::left, false}, {"", Align::left, false}}, 2); }
 
@@ -29,7 +29,7 @@ Style state_style(const std::string& state) {
   return Style::plain;
 }
 
-std::string gradient_text(const Tree& op) {
+std::string gradient_text(const Json& op) {
   const std::string backward = op["differentiable"].text();
   const std::string forward = op["jvp"].text();
   if (backward == "composite") return "composite";
@@ -37,7 +37,7 @@ std::string gradient_text(const Tree& op) {
   return forward == "none" ? "backward" : "backward, forward";
 }
 
-void print_op(const Tree& op) {
+void print_op(const Json& op) {
   print_head(op["name"].text(), "op of plugin " + op["provider"].text(), op["doc"].text());
   Table table = facts_table();
   table.add({"signature", op["signature"].text()});
@@ -51,8 +51,8 @@ void print_op(const Tree& op) {
   table.add({"written as", op["form"].text() + ": " + rules});
   if (op["differentiable"].text() == "formula") table.add({"twice", op["double_backward"].text()});
   table.add({"overridable",
-             op["overridable"].truth() ? std::string("yes") : "no: " + op["reason"].text()});
-  const Tree providers = op["providers"];
+             op["overridable"].as_bool() ? std::string("yes") : "no: " + op["reason"].text()});
+  const Json providers = op["providers"];
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     const std::string reason = providers[i]["reason"].text();
@@ -64,7 +64,7 @@ void print_op(const Tree& op) {
   print(table.text());
 }
 
-void print_plugin(const Tree& plugin) {
+void print_plugin(const Json& plugin) {
   const std::string state = plugin["state"].text();
   print_head(plugin["id"].text("-") + " " + plugin["version"].text(), "plugin", "");
   Table table = facts_table();
@@ -92,7 +92,7 @@ void print_plugin(const Tree& plugin) {
   print(table.text());
 }
 
-void print_module(const Tree& module) {
+void print_module(const Json& module) {
   print_head(module["name"].text(), "module of plugin " + module["provider"].text(),
              module["doc"].text());
   Table table = facts_table();
@@ -101,16 +101,16 @@ void print_module(const Tree& module) {
   print(table.text());
 }
 
-void print_type(const Tree& type) {
+void print_type(const Json& type) {
   print_head(type["name"].text(), "tensor type of plugin " + type["provider"].text(),
              type["doc"].text());
   Table table = facts_table();
   table.add({"parent", type["parent"].text("none: it has no data")});
-  table.add({"handler", type["handler"].truth() ? "yes" : "no"});
+  table.add({"handler", type["handler"].as_bool() ? "yes" : "no"});
   table.add({"fallback", type["fallback"].text()});
-  const Tree overrides = type["overrides_in_force"];
+  const Json overrides = type["overrides_in_force"];
   for (int64_t i = 0; i < overrides.size(); ++i) {
-    const Tree entry = overrides[i];
+    const Json entry = overrides[i];
     const std::string differs = entry["signature_differs"].text();
     table.add({i == 0 ? "overrides" : "",
                entry["op"].text() + entry["signature"].text() + ", plugin " +

@@ -16,7 +16,7 @@ namespace wrappers {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 using Words = std::vector<std::string>;
 
 constexpr size_t kColumns = 100;
@@ -144,7 +144,7 @@ std::string default_of(const std::string& type, const std::string& text) {
 }
 
 // `all`: the full names of the plugin's ops.
-Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) {
+Function read_op(const Json& op, const std::set<std::string, std::less<>>& all) {
   Function function;
   function.full_name = op["name"].text();
   if (op["fault"].defined())
@@ -159,11 +159,11 @@ Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) 
     rest.remove_prefix(dot + 1);
   }
   function.name = identifier(std::string(rest));
-  function.method = op["method"].truth();
-  const Tree parameters = op["parameters"];
+  function.method = op["method"].as_bool();
+  const Json parameters = op["parameters"];
   for (int64_t i = 0; i < parameters.size(); ++i) {
     const std::string type = without_alias(parameters[i]["type"].text());
-    const Tree given = parameters[i]["default"];
+    const Json given = parameters[i]["default"];
     std::string name = identifier(parameters[i]["name"].text());
     const auto is_taken = [&](const Parameter& other) { return other.name == name; };
     while (std::any_of(function.parameters.begin(), function.parameters.end(), is_taken))
@@ -172,14 +172,14 @@ Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) 
                                    type_of(kParameterTypes, type, "const Argument&"),
                                    given.defined() ? default_of(type, given.text()) : ""});
   }
-  const Tree returns = op["returns"];
+  const Json returns = op["returns"];
   std::string results;
   for (int64_t i = 0; i < returns.size(); ++i)
     results += (i == 0 ? "" : ", ") +
                type_of(kResultTypes, without_alias(returns[i]["type"].text()), "Value");
-  function.result = returns.size() == 0           ? "void"
-                    : op["returns_tuple"].truth() ? "std::tuple<" + results + ">"
-                                                  : results;
+  function.result = returns.size() == 0             ? "void"
+                    : op["returns_tuple"].as_bool() ? "std::tuple<" + results + ">"
+                                                    : results;
   return function;
 }
 
@@ -245,9 +245,9 @@ std::string method_definition(const Function& function) {
          wrapped("  return v1::" + function.name + "(", arguments, ");") + "}\n";
 }
 
-std::vector<Function> read_ops(const Tree& declared) {
+std::vector<Function> read_ops(const Json& declared) {
   std::vector<Function> functions;
-  const Tree ops = declared["ops"];
+  const Json ops = declared["ops"];
   std::set<std::string, std::less<>> names;
   for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
   for (int64_t i = 0; i < ops.size(); ++i) functions.push_back(read_op(ops[i], names));
@@ -260,7 +260,7 @@ std::vector<Function> read_ops(const Tree& declared) {
 }  // namespace
 
 Files write(const std::string& plugin, bool methods) {
-  const Tree declared = tenon::describe("declarations", plugin);
+  const Json declared = tenon::describe("declarations", plugin);
   const std::string title = "the ops of plugin " + declared["id"].text() + " " +
                             declared["version"].text() +
                             ", generated from its facts by `tenon wrappers`: do not edit.\n"

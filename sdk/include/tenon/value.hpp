@@ -266,7 +266,7 @@ inline const char* kind_text(const tenon_value& value) {
                                    "float",          "dtype",        "str",
                                    "Tensor",         "list of ints", "list of floats",
                                    "list of bools",  "list of str",  "list of Tensors",
-                                   "tree",           "Module",       "NotImplementedType",
+                                   "json",           "Module",       "NotImplementedType",
                                    "list of Modules"};
   static_assert(sizeof(kinds) / sizeof(*kinds) == TENON_VALUE_TAG_COUNT);
   return value.tag < TENON_VALUE_TAG_COUNT ? kinds[value.tag] : "of an unknown kind";
@@ -326,7 +326,7 @@ class Value {
   // std::optional of these. TypeError when it holds something else.
   template <class T>
   T to() const;
-  std::vector<std::string> texts() const {
+  std::vector<std::string> strings() const {
     std::vector<std::string> list;
     if (value_.tag != TENON_VALUE_STRING_LIST) return list;
     for (uint32_t i = 0; i < value_.length; ++i) {

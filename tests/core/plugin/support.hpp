@@ -210,7 +210,7 @@ class FakeHost {
 
 class FakeRegistrar : public Registrar {
  public:
-  void commit(const Registration& items) override {
+  void commit(const RegistrationRequest& items) override {
     const std::lock_guard lock(mutex_);
     const auto& [provider, ops, modules, types, overrides] = items;
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");

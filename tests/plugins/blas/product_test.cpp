@@ -57,14 +57,14 @@ TEST_SUITE("blas") {
                                                                        {33, 17, 20},
                                                                        {65, 70, 80}}) {
         const Tensor a = numbers({m, k}, dtype, 1), b = numbers({k, n}, dtype, 2);
-        const Tensor wanted = naive(a, b);
+        const Tensor expected = naive(a, b);
         for (const auto& [a_name, a_view] : layouts(a)) {
           for (const auto& [b_name, b_view] : layouts(b)) {
             CAPTURE(a_name);
             CAPTURE(b_name);
             const Tensor found = a_view.mm(b_view);
             CHECK(found.dtype() == dtype);
-            check_close(found, wanted, dtype == f32 ? 1e-5 : 1e-12);
+            check_close(found, expected, dtype == f32 ? 1e-5 : 1e-12);
           }
         }
       }
@@ -86,19 +86,19 @@ TEST_SUITE("blas") {
   }
 
   TEST_CASE("mm writes into a given output of any layout, even one of its operands") {
-    const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), wanted = naive(a, b);
+    const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), expected = naive(a, b);
     for (const auto& [name, out] :
          layouts(tenon::full({6, 6}, std::numeric_limits<float>::quiet_NaN()))) {
       CAPTURE(name);
       CHECK(a.mm(b, out).is_same(out));
-      check_close(out, wanted);
+      check_close(out, expected);
     }
     const Tensor same = a.clone();
     same.mm(b, same);
-    check_close(same, wanted);
+    check_close(same, expected);
     const Tensor flipped = b.clone();
     a.mm(flipped, flipped.t());
-    check_close(flipped.t(), wanted);
+    check_close(flipped.t(), expected);
   }
 
   TEST_CASE("mm refuses what does not fit") {
@@ -231,9 +231,9 @@ TEST_SUITE("blas") {
       return result;
     };
     const auto check = [&](const auto& compute) {
-      const Tensor wanted = with_threads(1, compute);
+      const Tensor expected = with_threads(1, compute);
       for (const int32_t count : {2, 7})
-        CHECK((with_threads(count, compute) - wanted).abs().amax().item() < 1e-9);
+        CHECK((with_threads(count, compute) - expected).abs().amax().item() < 1e-9);
     };
     for (const auto& [m, k, n] :
          std::vector<std::array<int64_t, 3>>{{301, 120, 213}, {90, 150, 777}}) {
@@ -263,23 +263,23 @@ TEST_SUITE("blas") {
 
   TEST_CASE("integer products wrap") {
     const Tensor large = tenon::full({1, 2}, 2000000000, tenon::i32);
-    const auto wanted = static_cast<int32_t>(2u * (2000000000u * 2000000000u));
-    CHECK(large.mm(large.t()).item<int32_t>() == wanted);
+    const auto expected = static_cast<int32_t>(2u * (2000000000u * 2000000000u));
+    CHECK(large.mm(large.t()).item<int32_t>() == expected);
   }
 
   TEST_CASE(
       "products inside of parallel loops, and thread counts that change, give the same results") {
     const Tensor a = numbers({150, 160}, f64), b = numbers({160, 170}, f64, 2),
-                 wanted = naive(a, b);
+                 expected = naive(a, b);
     const int32_t before = tenon::thread_count();
     for (const int32_t threads : {1, 2, 4}) {
       tenon::set_thread_count(threads);
-      check_close(a.mm(b), wanted, 1e-12);
+      check_close(a.mm(b), expected, 1e-12);
       std::vector<Tensor> results(8);
       tenon::parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) results[static_cast<size_t>(i)] = a.mm(b);
       });
-      for (const Tensor& result : results) check_close(result, wanted, 1e-12);
+      for (const Tensor& result : results) check_close(result, expected, 1e-12);
     }
     tenon::set_thread_count(before);
   }

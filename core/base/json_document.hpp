@@ -1,4 +1,4 @@
-// What the nodes of a tree are in: private to trees.
+// What the nodes of a document are in: private to trees.
 #pragma once
 
 #include <atomic>
@@ -6,15 +6,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 
 namespace tenon::core {
 
 // Children of a node are side by side in `nodes`, after the children of their siblings; the root is
 // last.
-struct TreeDocument {
+struct JsonDocument {
   std::atomic<int64_t> references{1};
-  std::vector<tenon_tree> nodes;
+  std::vector<tenon_json> nodes;
   std::string text;              // keys and strings
   std::vector<uint32_t> sorted;  // for large objects: child positions in the order of their keys
   std::string source;

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 
 namespace tenon::core {
 
@@ -16,7 +16,7 @@ bool track_live(bool enabled);
 
 // [{"provider", "nodes", "saved_tensors", "saved_bytes", "ops": [{"op", "nodes"}...]}...] of the
 // counted nodes that are alive. Not while a backward runs in another thread.
-Tree describe_live();
+Json describe_live();
 
 extern constinit std::atomic<bool> live_tracked;
 void note_birth(OpNode& node);

@@ -1,5 +1,5 @@
 // The set of live nodes, kept while tracking is on.
-#include "core/autograd/live.hpp"
+#include "core/autograd/leak_tracking.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +30,7 @@ Living& living() {
 }
 
 void print_at_exit() {
-  const std::string text = json(*describe_live(), 2);
+  const std::string text = dump(*describe_live(), 2);
   std::fprintf(stderr, "tenon: alive at exit: %s\n", text.c_str());
 }
 
@@ -57,7 +57,7 @@ void note_death(OpNode& node) noexcept {
   all.nodes.erase(&node);
 }
 
-Tree describe_live() {
+Json describe_live() {
   struct Provider {
     size_t nodes = 0;
     uint32_t saved_tensors = 0;
@@ -77,10 +77,10 @@ Tree describe_live() {
       ++provider.ops[node->implementation()->schema.name];
     }
   }
-  TreeBuilder tree;
-  tree.begin_array();
+  JsonBuilder document;
+  document.begin_array();
   for (const auto& [name, provider] : providers) {
-    tree.begin_object()
+    document.begin_object()
         .member("provider", name)
         .member("nodes", provider.nodes)
         .member("saved_tensors", provider.saved_tensors)
@@ -88,11 +88,11 @@ Tree describe_live() {
         .key("ops")
         .begin_array();
     for (const auto& [op, nodes] : provider.ops)
-      tree.begin_object().member("op", op).member("nodes", nodes).end_object();
-    tree.end_array().end_object();
+      document.begin_object().member("op", op).member("nodes", nodes).end_object();
+    document.end_array().end_object();
   }
-  tree.end_array();
-  return tree.finish();
+  document.end_array();
+  return document.finish();
 }
 
 }  // namespace tenon::core

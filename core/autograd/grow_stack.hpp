@@ -6,12 +6,12 @@ namespace tenon::core {
 // Whether little is left of this thread's stack.
 bool stack_is_low();
 
-void run_on_fresh_stack(void (*body)(void* state), void* state);
+void grow_stack(void (*body)(void* state), void* state);
 // Runs the body in a new thread, with all of this thread's state, and waits for it. What it
 // throws is thrown here.
 template <class Body>
-void run_on_fresh_stack(Body body) {
-  run_on_fresh_stack([](void* state) { (*static_cast<Body*>(state))(); }, &body);
+void grow_stack(Body body) {
+  grow_stack([](void* state) { (*static_cast<Body*>(state))(); }, &body);
 }
 
 }  // namespace tenon::core

@@ -1,5 +1,5 @@
-// Trees: strict parsing with places, lookups, the builder and the writer.
-#include "core/base/tree.hpp"
+// JSON documents: strict parsing with places, lookups, the builder and the writer.
+#include "core/base/json.hpp"
 
 #include <cmath>
 #include <limits>
@@ -13,9 +13,9 @@ using namespace tenon::core;
 
 namespace {
 
-std::string fault(std::string_view source, const TreeOptions& options = {}) {
+std::string fault(std::string_view source, const JsonOptions& options = {}) {
   try {
-    parse_tree(source, options);
+    parse_json(source, options);
   } catch (const Error& error) {
     CHECK(error.kind == options.kind);
     return error.message;
@@ -23,44 +23,44 @@ std::string fault(std::string_view source, const TreeOptions& options = {}) {
   return "no error";
 }
 
-std::string round_trip(std::string_view source) { return json(*parse_tree(source)); }
+std::string round_trip(std::string_view source) { return dump(*parse_json(source)); }
 
 }  // namespace
 
-TEST_SUITE("tree") {
+TEST_SUITE("json") {
   TEST_CASE("every kind parses and reads back") {
-    const Tree tree = parse_tree(
+    const Json document = parse_json(
         R"({"n": null, "b": true, "i": -7, "d": 0.5, "s": "t\u00e4\n", "a": [1, [], {}]})");
-    CHECK(tree->is_object());
-    CHECK(tree->size() == 6);
-    CHECK(tree->find("n")->is_null());
-    CHECK(tree->find("b")->as_bool());
-    CHECK(tree->find("i")->as_int() == -7);
-    CHECK(tree->find("i")->as_double() == -7.0);
-    CHECK(tree->find("d")->as_double() == 0.5);
-    CHECK(tree->find("s")->as_string() == "t\xC3\xA4\n");
-    CHECK(tree->find("a")->size() == 3);
-    CHECK(tree->find("a")->at(1)->is_array());
-    CHECK(tree->find("a")->at(3) == nullptr);
-    CHECK(tree->find("a")->at(-1) == nullptr);
-    CHECK(tree->find("x") == nullptr);
-    CHECK(tree->at(0)->key() == "n");
-    CHECK(tree->at(5)->parent() == tree.get());
-    CHECK(tree->parent() == nullptr);
-    CHECK(json(*tree) == R"({"n":null,"b":true,"i":-7,"d":0.5,"s":"tä\n","a":[1,[],{}]})");
-    CHECK(json(*parse_tree(" 3 ")) == "3");
+    CHECK(document->is_object());
+    CHECK(document->size() == 6);
+    CHECK(document->find("n")->is_null());
+    CHECK(document->find("b")->as_bool());
+    CHECK(document->find("i")->as_int() == -7);
+    CHECK(document->find("i")->as_double() == -7.0);
+    CHECK(document->find("d")->as_double() == 0.5);
+    CHECK(document->find("s")->as_string() == "t\xC3\xA4\n");
+    CHECK(document->find("a")->size() == 3);
+    CHECK(document->find("a")->at(1)->is_array());
+    CHECK(document->find("a")->at(3) == nullptr);
+    CHECK(document->find("a")->at(-1) == nullptr);
+    CHECK(document->find("x") == nullptr);
+    CHECK(document->at(0)->key() == "n");
+    CHECK(document->at(5)->parent() == document.get());
+    CHECK(document->parent() == nullptr);
+    CHECK(dump(*document) == R"({"n":null,"b":true,"i":-7,"d":0.5,"s":"tä\n","a":[1,[],{}]})");
+    CHECK(dump(*parse_json(" 3 ")) == "3");
   }
 
   TEST_CASE("values cross the boundary with their tags") {
-    const Tree tree = parse_tree(R"([null, true, 3, 2.5, "text", [1]])");
-    CHECK(tree->at(0)->value().tag == TENON_VALUE_NONE);
-    CHECK(tree->at(1)->value().as.integer == 1);
-    CHECK(tree->at(2)->value().tag == TENON_VALUE_INT);
-    CHECK(tree->at(3)->value().as.number == 2.5);
-    const tenon_value text = tree->at(4)->value();
+    const Json document = parse_json(R"([null, true, 3, 2.5, "text", [1]])");
+    CHECK(document->at(0)->value().tag == TENON_VALUE_NONE);
+    CHECK(document->at(1)->value().as.integer == 1);
+    CHECK(document->at(2)->value().tag == TENON_VALUE_INT);
+    CHECK(document->at(3)->value().as.number == 2.5);
+    const tenon_value text = document->at(4)->value();
     CHECK(text.tag == TENON_VALUE_STRING);
     CHECK(std::string_view(text.as.string, text.length) == "text");
-    CHECK(tree->at(5)->value().as.tree == tree->at(5));
+    CHECK(document->at(5)->value().as.json == document->at(5));
   }
 
   TEST_CASE("numbers round-trip exactly") {
@@ -82,9 +82,9 @@ TEST_SUITE("tree") {
   }
 
   TEST_CASE("nodes remember line, column and offset, counted in characters") {
-    const Tree tree =
-        parse_tree("{\"a\": 1,\n  \"\xC3\xA4\": [\"\xC3\xB6\", 22, {\"deep\": false}]}");
-    const tenon_tree& array = *tree->at(1);
+    const Json document =
+        parse_json("{\"a\": 1,\n  \"\xC3\xA4\": [\"\xC3\xB6\", 22, {\"deep\": false}]}");
+    const tenon_json& array = *document->at(1);
     CHECK(array.key_place().line == 2);
     CHECK(array.key_place().column == 3);
     CHECK(array.place().column == 8);
@@ -98,19 +98,19 @@ TEST_SUITE("tree") {
   }
 
   TEST_CASE("pointers lead to nodes and back") {
-    const Tree tree = parse_tree(R"({"plugins": [{"name": "math"}, {"a/b~c": 1}], "": 2})");
-    CHECK(tree_at_pointer(*tree, "") == tree.get());
-    const tenon_tree* name = tree_at_pointer(*tree, "/plugins/0/name");
+    const Json document = parse_json(R"({"plugins": [{"name": "math"}, {"a/b~c": 1}], "": 2})");
+    CHECK(json_at_pointer(*document, "") == document.get());
+    const tenon_json* name = json_at_pointer(*document, "/plugins/0/name");
     REQUIRE(name != nullptr);
     CHECK(name->as_string() == "math");
     CHECK(pointer_of(*name) == "/plugins/0/name");
-    const tenon_tree* escaped = tree_at_pointer(*tree, "/plugins/1/a~1b~0c");
+    const tenon_json* escaped = json_at_pointer(*document, "/plugins/1/a~1b~0c");
     REQUIRE(escaped != nullptr);
     CHECK(pointer_of(*escaped) == "/plugins/1/a~1b~0c");
-    CHECK(tree_at_pointer(*tree, "/")->as_int() == 2);
+    CHECK(json_at_pointer(*document, "/")->as_int() == 2);
     for (const char* wrong :
          {"plugins", "/plugins/2", "/plugins/00", "/plugins/-", "/plugins/0/name/x", "/x"}) {
-      CHECK(tree_at_pointer(*tree, wrong) == nullptr);
+      CHECK(json_at_pointer(*document, wrong) == nullptr);
     }
   }
 
@@ -119,7 +119,7 @@ TEST_SUITE("tree") {
           "line 3, column 11: duplicate key 'name' (first at line 2, column 5)\n"
           "    \"x\": 2, \"name\": 2\n"
           "            ^");
-    TreeOptions options;
+    JsonOptions options;
     options.source = "c.json";
     options.kind = TENON_ERROR_CONFIG;
     CHECK(fault(R"({"a":{"b":1,"b":2}})", options) ==
@@ -132,31 +132,32 @@ TEST_SUITE("tree") {
 
   TEST_CASE("duplicate keys can be collected, the first of each kept") {
     std::vector<DuplicateKey> duplicates;
-    TreeOptions options;
+    JsonOptions options;
     options.duplicates = &duplicates;
-    const Tree tree =
-        parse_tree(R"({"a": [0, {"k": 1, "k": {"z": [1]}, "j": 2, "k": 3}], "a": 4})", options);
-    CHECK(json(*tree) == R"({"a":[0,{"k":1,"j":2}]})");
+    const Json document =
+        parse_json(R"({"a": [0, {"k": 1, "k": {"z": [1]}, "j": 2, "k": 3}], "a": 4})", options);
+    CHECK(dump(*document) == R"({"a":[0,{"k":1,"j":2}]})");
     REQUIRE(duplicates.size() == 3);
     CHECK(duplicates[0].pointer == "/a/1/k");
     CHECK(duplicates[2].pointer == "/a");
-    CHECK(pointer_of(*tree_at_pointer(*tree, "/a/1/j")) == "/a/1/j");
+    CHECK(pointer_of(*json_at_pointer(*document, "/a/1/j")) == "/a/1/j");
   }
 
   TEST_CASE("large objects are found by key and checked for duplicates") {
     std::string source = "{";
     for (int i = 0; i < 1000; ++i)
       source += "\"key" + std::to_string(i * 7919 % 1000) + "\":" + std::to_string(i) + ",";
-    const Tree tree = parse_tree(source + "\"last\":0}");
-    CHECK(tree->size() == 1001);
-    for (const tenon_tree& member : tree->children()) CHECK(tree->find(member.key()) == &member);
-    CHECK(tree->find("key1000") == nullptr);
-    CHECK(tree->find("") == nullptr);
+    const Json document = parse_json(source + "\"last\":0}");
+    CHECK(document->size() == 1001);
+    for (const tenon_json& member : document->children())
+      CHECK(document->find(member.key()) == &member);
+    CHECK(document->find("key1000") == nullptr);
+    CHECK(document->find("") == nullptr);
     CHECK(fault(source + "\"key5\":0}").find("duplicate key 'key5'") != std::string::npos);
     std::vector<DuplicateKey> duplicates;
-    TreeOptions options;
+    JsonOptions options;
     options.duplicates = &duplicates;
-    const Tree kept = parse_tree(source + "\"key5\":0, \"key5\":1}", options);
+    const Json kept = parse_json(source + "\"key5\":0, \"key5\":1}", options);
     CHECK(kept->size() == 1000);
     CHECK(duplicates.size() == 2);
     CHECK(kept->find("key5") != nullptr);
@@ -193,141 +194,142 @@ TEST_SUITE("tree") {
   }
 
   TEST_CASE("depth and size are limited") {
-    CHECK(json(*parse_tree(std::string(64, '[') + std::string(64, ']'))).size() == 128);
+    CHECK(dump(*parse_json(std::string(64, '[') + std::string(64, ']'))).size() == 128);
     CHECK(fault(std::string(65, '[') + std::string(65, ']')).find("nested deeper than 64 levels") !=
           std::string::npos);
     CHECK(fault(std::string(100000, '[')).find("nested deeper than 64 levels") !=
           std::string::npos);
-    TreeOptions options;
+    JsonOptions options;
     options.max_bytes = 4;
     CHECK(fault("[1, 2]", options) == "the text has 6 bytes; at most 4 are read");
   }
 
   TEST_CASE("comments and trailing commas are taken only when asked for") {
-    TreeOptions options;
+    JsonOptions options;
     options.relaxed = true;
-    const Tree tree =
-        parse_tree("// head\n{\"a\": /* \n */ 1, // x\n \"b\": [1, 2,], /*,*/}", options);
-    CHECK(json(*tree) == R"({"a":1,"b":[1,2]})");
-    CHECK(tree->find("a")->place().line == 3);
-    CHECK(tree->find("a")->place().column == 5);
-    CHECK(tree->find("b")->place().line == 4);
-    CHECK(tree->find("b")->at(1)->place().column == 11);
+    const Json document =
+        parse_json("// head\n{\"a\": /* \n */ 1, // x\n \"b\": [1, 2,], /*,*/}", options);
+    CHECK(dump(*document) == R"({"a":1,"b":[1,2]})");
+    CHECK(document->find("a")->place().line == 3);
+    CHECK(document->find("a")->place().column == 5);
+    CHECK(document->find("b")->place().line == 4);
+    CHECK(document->find("b")->at(1)->place().column == 11);
   }
 
   TEST_CASE("a wrong kind is named with its place") {
-    TreeOptions options;
+    JsonOptions options;
     options.source = "f.json";
-    const Tree tree = parse_tree("{\"a\": [\"x\"]}", options);
-    CHECK_THROWS_WITH(static_cast<void>(tree->find("a")->at(0)->as_int()),
+    const Json document = parse_json("{\"a\": [\"x\"]}", options);
+    CHECK_THROWS_WITH(static_cast<void>(document->find("a")->at(0)->as_int()),
                       "f.json:1:8: /a/0: found a string, expected an integer");
-    CHECK_THROWS_WITH(static_cast<void>(tree->get("b")), "f.json:1:1: /b: there is no such member");
+    CHECK_THROWS_WITH(static_cast<void>(document->get("b")),
+                      "f.json:1:1: /b: there is no such member");
   }
 
   TEST_CASE("any node keeps its document alive, on any thread") {
-    Tree leaf;
+    Json leaf;
     {
-      const Tree tree = parse_tree(R"({"a": ["text"]})");
-      leaf = Tree(tree->find("a")->at(0));
+      const Json document = parse_json(R"({"a": ["text"]})");
+      leaf = Json(document->find("a")->at(0));
     }
     CHECK(leaf->as_string() == "text");
     CHECK(pointer_of(*leaf) == "/a/0");
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([copy = leaf] {
-        for (int k = 0; k < 1000; ++k) Tree again = copy;
+        for (int k = 0; k < 1000; ++k) Json again = copy;
       });
     }
     for (std::thread& thread : threads) thread.join();
-    tenon_tree* given = Tree(leaf).give();
+    tenon_json* given = Json(leaf).give();
     given->release();
     CHECK(leaf->as_string() == "text");
   }
 
-  TEST_CASE("code builds trees and copies places along") {
-    TreeBuilder builder("c.json");
+  TEST_CASE("code builds documents and copies places along") {
+    JsonBuilder builder("c.json");
     builder.begin_object()
         .member("name", "add")
         .member("count", 2)
         .member("ok", true)
         .member("x", 1.0f);
     builder.key("types").begin_array().value("Tensor").value(nullptr).end_array();
-    TreeOptions options;
+    JsonOptions options;
     options.source = "c.json";
-    const Tree source = parse_tree("{\"a\":\n   {\"b\": [1]}}", options);
+    const Json source = parse_json("{\"a\":\n   {\"b\": [1]}}", options);
     builder.key("copied", source->at(0)->key_place()).copy(*source->at(0)).end_object();
-    const Tree tree = builder.finish();
+    const Json document = builder.finish();
     CHECK(
-        json(*tree) ==
+        dump(*document) ==
         R"({"name":"add","count":2,"ok":true,"x":1.0,"types":["Tensor",null],"copied":{"b":[1]}})");
-    const tenon_tree* one = tree_at_pointer(*tree, "/copied/b/0");
+    const tenon_json* one = json_at_pointer(*document, "/copied/b/0");
     REQUIRE(one != nullptr);
     CHECK(place_text(one->source(), one->place()) == "c.json:2:11");
     CHECK(pointer_of(*one) == "/copied/b/0");
   }
 
   TEST_CASE("a misused builder says so and leaks nothing") {
-    CHECK_THROWS_AS(TreeBuilder().finish(), Error);
-    CHECK_THROWS_AS(TreeBuilder().begin_object().value(1), Error);
-    CHECK_THROWS_AS(TreeBuilder().begin_array().key("a"), Error);
-    CHECK_THROWS_AS(TreeBuilder().begin_array().end_object(), Error);
-    CHECK_THROWS_AS(TreeBuilder().begin_object().key("a").end_object(), Error);
-    CHECK_THROWS_AS(TreeBuilder().value(1).value(2), Error);
-    CHECK_THROWS_AS(TreeBuilder().begin_object().member("a", 1).member("a", 2).end_object(), Error);
-    TreeBuilder builder;
+    CHECK_THROWS_AS(JsonBuilder().finish(), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().value(1), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_array().key("a"), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_array().end_object(), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().key("a").end_object(), Error);
+    CHECK_THROWS_AS(JsonBuilder().value(1).value(2), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().member("a", 1).member("a", 2).end_object(), Error);
+    JsonBuilder builder;
     builder.value(1);
-    const Tree tree = builder.finish();
+    const Json document = builder.finish();
     CHECK_THROWS_AS(builder.value(2), Error);
   }
 
   TEST_CASE("indented text keeps short lists on one line") {
-    const Tree tree = parse_tree(R"({"a":[1,2.0,"x"],"b":{},"c":[],"d":[{"e":null}]})");
-    CHECK(json(*tree, 2) ==
+    const Json document = parse_json(R"({"a":[1,2.0,"x"],"b":{},"c":[],"d":[{"e":null}]})");
+    CHECK(dump(*document, 2) ==
           "{\n  \"a\": [1, 2.0, \"x\"],\n  \"b\": {},\n  \"c\": [],\n  \"d\": [\n    {\n      "
           "\"e\": null\n    }\n  ]\n}");
-    CHECK(json(*parse_tree(json(*tree, 2))) == json(*tree));
-    const Tree wide =
-        parse_tree("[\"" + std::string(60, 'x') + "\", \"" + std::string(60, 'y') + "\"]");
-    CHECK(json(*wide, 2) ==
+    CHECK(dump(*parse_json(dump(*document, 2))) == dump(*document));
+    const Json wide =
+        parse_json("[\"" + std::string(60, 'x') + "\", \"" + std::string(60, 'y') + "\"]");
+    CHECK(dump(*wide, 2) ==
           "[\n  \"" + std::string(60, 'x') + "\",\n  \"" + std::string(60, 'y') + "\"\n]");
   }
 
   TEST_CASE("the place of a node is what is known of it") {
-    TreeOptions options;
+    JsonOptions options;
     options.source = "c.json";
-    const Tree tree = parse_tree("{\n \"a\": [1, {\"b/c\": 2}]}", options);
-    CHECK(place_of(*tree) == "c.json:1:1");
-    CHECK(place_of(*tree_at_pointer(*tree, "/a/1/b~1c")) == "c.json:2:19: /a/1/b~1c");
-    const Tree made = make_array(std::vector<tenon_value>(2));
+    const Json document = parse_json("{\n \"a\": [1, {\"b/c\": 2}]}", options);
+    CHECK(place_of(*document) == "c.json:1:1");
+    CHECK(place_of(*json_at_pointer(*document, "/a/1/b~1c")) == "c.json:2:19: /a/1/b~1c");
+    const Json made = make_array(std::vector<tenon_value>(2));
     CHECK(place_of(*made) == "");
     CHECK(place_of(*made->at(1)) == "/1");
   }
 
-  TEST_CASE("objects of values copy trees, and refuse what a document cannot hold") {
-    const Tree part = parse_tree("[1, {\"x\": null}]");
+  TEST_CASE("objects of values copy documents, and refuse what a document cannot hold") {
+    const Json part = parse_json("[1, {\"x\": null}]");
     tenon_value values[3]{};
-    values[0].tag = TENON_VALUE_TREE;
-    values[0].as.tree = const_cast<tenon_tree*>(part.get());
+    values[0].tag = TENON_VALUE_JSON;
+    values[0].as.json = const_cast<tenon_json*>(part.get());
     values[1].tag = TENON_VALUE_FLOAT;
     values[1].as.number = 2;
     const tenon_string keys[] = {{"a", 1}, {"b", 1}, {"b", 1}};
-    CHECK(json(*make_object(std::span(keys, 2), std::span(values, 2))) ==
+    CHECK(dump(*make_object(std::span(keys, 2), std::span(values, 2))) ==
           R"({"a":[1,{"x":null}],"b":2.0})");
-    CHECK(json(*make_object({}, {})) == "{}");
+    CHECK(dump(*make_object({}, {})) == "{}");
     CHECK_THROWS_AS(make_object(keys, values), Error);
     values[2].tag = TENON_VALUE_TENSOR;
     CHECK_THROWS_AS(make_array(values), Error);
   }
 
   TEST_CASE("what JSON cannot hold is written as null or the replacement character") {
-    TreeBuilder builder;
+    JsonBuilder builder;
     builder.begin_array().value(std::nan("")).value(std::numeric_limits<double>::infinity());
     builder
         .value(
             "a\xFF"
             "b\"\\\x01")
         .end_array();
-    CHECK(json(*builder.finish()) ==
+    CHECK(dump(*builder.finish()) ==
           "[null,null,\"a\xEF\xBF\xBD"
           "b\\\"\\\\\\u0001\"]");
   }

@@ -1,11 +1,11 @@
-// Trees made by code: the builder, and arrays and objects of values.
+// JSON documents made by code: the builder, and arrays and objects of values.
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/json_document.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree_document.hpp"
 
 namespace tenon::core {
 
@@ -16,33 +16,33 @@ namespace {
 constexpr uint32_t kLargeObject = 16;
 
 [[noreturn]] void misuse(const char* what) {
-  throw Error(TENON_ERROR_INTERNAL, std::string("tree builder: ") + what);
+  throw Error(TENON_ERROR_INTERNAL, std::string("document builder: ") + what);
 }
 
 }  // namespace
 
-TreeBuilder::TreeBuilder(std::string_view source) : document_(new TreeDocument) {
+JsonBuilder::JsonBuilder(std::string_view source) : document_(new JsonDocument) {
   document_->source = source;
 }
 
-TreeBuilder::~TreeBuilder() { delete document_; }
+JsonBuilder::~JsonBuilder() { delete document_; }
 
-void TreeBuilder::reserve(size_t nodes, size_t text) {
+void JsonBuilder::reserve(size_t nodes, size_t text) {
   document_->nodes.reserve(nodes);
   document_->text.reserve(text);
   pending_.reserve(std::min<size_t>(nodes, 64));
 }
 
-uint32_t TreeBuilder::store(std::string_view text) {
+uint32_t JsonBuilder::store(std::string_view text) {
   const size_t offset = document_->text.size();
   if (text.size() > std::numeric_limits<uint32_t>::max() - offset) {
-    throw Error(TENON_ERROR_VALUE, "a tree holds at most 4 GiB of text");
+    throw Error(TENON_ERROR_VALUE, "a document holds at most 4 GiB of text");
   }
   document_->text += text;
   return static_cast<uint32_t>(offset);
 }
 
-tenon_tree& TreeBuilder::push(TreeKind kind) {
+tenon_json& JsonBuilder::push(JsonKind kind) {
   if (document_ == nullptr) misuse("used after finish");
   if (frames_.empty() ? !pending_.empty() || !document_->nodes.empty()
                       : frames_.back().object != has_key_) {
@@ -50,9 +50,9 @@ tenon_tree& TreeBuilder::push(TreeKind kind) {
            : has_key_      ? "a key in an array"
                            : "a member without a key");
   }
-  tenon_tree& node = pending_.emplace_back();
+  tenon_json& node = pending_.emplace_back();
   node.kind_ = kind;
-  node.place_ = std::exchange(place_, TreePlace{});
+  node.place_ = std::exchange(place_, JsonPlace{});
   if (has_key_) {
     node.key_offset_ = key_offset_;
     node.key_length_ = key_length_;
@@ -62,7 +62,7 @@ tenon_tree& TreeBuilder::push(TreeKind kind) {
   return node;
 }
 
-TreeBuilder& TreeBuilder::key(std::string_view name, TreePlace place) {
+JsonBuilder& JsonBuilder::key(std::string_view name, JsonPlace place) {
   if (frames_.empty() || !frames_.back().object || has_key_) misuse("a key where none belongs");
   key_offset_ = store(name);
   key_length_ = static_cast<uint32_t>(name.size());
@@ -71,57 +71,57 @@ TreeBuilder& TreeBuilder::key(std::string_view name, TreePlace place) {
   return *this;
 }
 
-TreeBuilder& TreeBuilder::at(TreePlace place) {
+JsonBuilder& JsonBuilder::at(JsonPlace place) {
   place_ = place;
   return *this;
 }
 
-TreeBuilder& TreeBuilder::value(std::nullptr_t) {
-  push(TreeKind::Null);
+JsonBuilder& JsonBuilder::value(std::nullptr_t) {
+  push(JsonKind::Null);
   return *this;
 }
 
-TreeBuilder& TreeBuilder::add_bool(bool boolean) {
-  push(TreeKind::Bool).as_.integer = boolean ? 1 : 0;
+JsonBuilder& JsonBuilder::add_bool(bool boolean) {
+  push(JsonKind::Bool).as_.integer = boolean ? 1 : 0;
   return *this;
 }
 
-TreeBuilder& TreeBuilder::add_int(int64_t number) {
-  push(TreeKind::Int).as_.integer = number;
+JsonBuilder& JsonBuilder::add_int(int64_t number) {
+  push(JsonKind::Int).as_.integer = number;
   return *this;
 }
 
-TreeBuilder& TreeBuilder::add_double(double number) {
-  push(TreeKind::Double).as_.number = number;
+JsonBuilder& JsonBuilder::add_double(double number) {
+  push(JsonKind::Double).as_.number = number;
   return *this;
 }
 
-TreeBuilder& TreeBuilder::value(std::string_view text) {
+JsonBuilder& JsonBuilder::value(std::string_view text) {
   const uint32_t offset = store(text);
-  push(TreeKind::String).as_.string = {offset, static_cast<uint32_t>(text.size())};
+  push(JsonKind::String).as_.string = {offset, static_cast<uint32_t>(text.size())};
   return *this;
 }
 
-TreeBuilder& TreeBuilder::begin_object() {
-  push(TreeKind::Object);
+JsonBuilder& JsonBuilder::begin_object() {
+  push(JsonKind::Object);
   frames_.push_back({pending_.size() - 1, true});
   return *this;
 }
 
-TreeBuilder& TreeBuilder::begin_array() {
-  push(TreeKind::Array);
+JsonBuilder& JsonBuilder::begin_array() {
+  push(JsonKind::Array);
   frames_.push_back({pending_.size() - 1, false});
   return *this;
 }
 
-TreeBuilder& TreeBuilder::end_object() { return end(true); }
-TreeBuilder& TreeBuilder::end_array() { return end(false); }
+JsonBuilder& JsonBuilder::end_object() { return end(true); }
+JsonBuilder& JsonBuilder::end_array() { return end(false); }
 
-std::string_view TreeBuilder::key_text(const tenon_tree& node) const {
+std::string_view JsonBuilder::key_text(const tenon_json& node) const {
   return document_->view(node.key_offset_, node.key_length_);
 }
 
-std::string TreeBuilder::open_pointer() const {
+std::string JsonBuilder::open_pointer() const {
   std::string pointer;
   for (size_t depth = 1; depth < frames_.size(); ++depth) {
     const Frame& outer = frames_[depth - 1];
@@ -137,7 +137,7 @@ std::string TreeBuilder::open_pointer() const {
 
 // Finds duplicate keys among the members from `first` on, and gives large objects their order by
 // key.
-void TreeBuilder::settle_keys(size_t first) {
+void JsonBuilder::index_keys(size_t first) {
   const size_t count = pending_.size() - first;
   std::vector<uint32_t> order;
   std::vector<std::pair<size_t, size_t>> repeats;  // (later, first), as positions in pending_
@@ -184,7 +184,7 @@ void TreeBuilder::settle_keys(size_t first) {
       }
     }
     pending_.resize(kept);
-    settle_keys(first);
+    index_keys(first);
     return;
   }
   if (!order.empty()) {
@@ -193,18 +193,18 @@ void TreeBuilder::settle_keys(size_t first) {
   }
 }
 
-TreeBuilder& TreeBuilder::end(bool object) {
+JsonBuilder& JsonBuilder::end(bool object) {
   if (frames_.empty() || frames_.back().object != object || has_key_)
     misuse("an end where none belongs");
   const size_t container = frames_.back().container;
-  if (object) settle_keys(container + 1);
+  if (object) index_keys(container + 1);
   frames_.pop_back();
-  std::vector<tenon_tree>& nodes = document_->nodes;
+  std::vector<tenon_json>& nodes = document_->nodes;
   const auto first = static_cast<uint32_t>(nodes.size());
   const size_t count = pending_.size() - container - 1;
   if (nodes.size() + count >= std::numeric_limits<uint32_t>::max()) misuse("too many nodes");
   for (size_t i = 0; i < count; ++i) {
-    const tenon_tree& node = nodes.emplace_back(pending_[container + 1 + i]);
+    const tenon_json& node = nodes.emplace_back(pending_[container + 1 + i]);
     for (uint32_t child = 0; child < node.count_; ++child) {
       nodes[node.as_.first + child].parent_ = first + static_cast<uint32_t>(i);
     }
@@ -215,51 +215,51 @@ TreeBuilder& TreeBuilder::end(bool object) {
   return *this;
 }
 
-TreeBuilder& TreeBuilder::copy(const tenon_tree& node, bool places) {
+JsonBuilder& JsonBuilder::copy(const tenon_json& node, bool places) {
   if (places) at(node.place());
   switch (node.kind()) {
-    case TreeKind::Null:
+    case JsonKind::Null:
       return value(nullptr);
-    case TreeKind::Bool:
+    case JsonKind::Bool:
       return add_bool(node.as_bool());
-    case TreeKind::Int:
+    case JsonKind::Int:
       return add_int(node.as_int());
-    case TreeKind::Double:
+    case JsonKind::Double:
       return add_double(node.as_double());
-    case TreeKind::String:
+    case JsonKind::String:
       return value(node.as_string());
-    case TreeKind::Array:
+    case JsonKind::Array:
       begin_array();
-      for (const tenon_tree& child : node.children()) copy(child, places);
+      for (const tenon_json& child : node.children()) copy(child, places);
       return end_array();
-    case TreeKind::Object:
+    case JsonKind::Object:
       begin_object();
-      for (const tenon_tree& child : node.children()) {
-        key(child.key(), places ? child.key_place() : TreePlace{}).copy(child, places);
+      for (const tenon_json& child : node.children()) {
+        key(child.key(), places ? child.key_place() : JsonPlace{}).copy(child, places);
       }
       return end_object();
   }
   return *this;
 }
 
-Tree TreeBuilder::finish() {
+Json JsonBuilder::finish() {
   if (document_ == nullptr || !frames_.empty() || pending_.size() != 1)
     misuse("finish before the end");
-  std::vector<tenon_tree>& nodes = document_->nodes;
+  std::vector<tenon_json>& nodes = document_->nodes;
   const auto root = static_cast<uint32_t>(nodes.size());
   nodes.push_back(pending_.front());
   for (uint32_t child = 0; child < nodes[root].count_; ++child) {
     nodes[nodes[root].as_.first + child].parent_ = root;
   }
-  for (tenon_tree& node : nodes) node.document_ = document_;
+  for (tenon_json& node : nodes) node.document_ = document_;
   pending_.clear();
   document_ = nullptr;
-  return Tree::take(&nodes[root]);
+  return Json::take(&nodes[root]);
 }
 
 namespace {
 
-void add_value(TreeBuilder& builder, const tenon_value& value) {
+void add_value(JsonBuilder& builder, const tenon_value& value) {
   switch (value.tag) {
     case TENON_VALUE_NONE:
       builder.value(nullptr);
@@ -276,29 +276,29 @@ void add_value(TreeBuilder& builder, const tenon_value& value) {
     case TENON_VALUE_STRING:
       builder.value(std::string_view(value.as.string, value.length));
       return;
-    case TENON_VALUE_TREE:
-      if (value.as.tree == nullptr) break;
-      builder.copy(*value.as.tree, false);
+    case TENON_VALUE_JSON:
+      if (value.as.json == nullptr) break;
+      builder.copy(*value.as.json, false);
       return;
     default:
       break;
   }
   throw Error(TENON_ERROR_TYPE,
-              "a tree holds numbers, strings, none and trees, found a value of tag " +
+              "a document holds numbers, strings, none and trees, found a value of tag " +
                   std::to_string(value.tag));
 }
 
 }  // namespace
 
-Tree make_array(std::span<const tenon_value> values) {
-  TreeBuilder builder;
+Json make_array(std::span<const tenon_value> values) {
+  JsonBuilder builder;
   builder.begin_array();
   for (const tenon_value& value : values) add_value(builder, value);
   return builder.end_array().finish();
 }
 
-Tree make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values) {
-  TreeBuilder builder;
+Json make_object(std::span<const tenon_string> keys, std::span<const tenon_value> values) {
+  JsonBuilder builder;
   std::vector<DuplicateKey> repeated;
   builder.collect_duplicates(&repeated);
   builder.begin_object();

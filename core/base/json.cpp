@@ -1,18 +1,18 @@
-// Nodes of a tree: their values, children and places.
-#include "core/base/tree.hpp"
+// Nodes of a document: their values, children and places.
+#include "core/base/json.hpp"
 
 #include <algorithm>
 #include <charconv>
 
 #include "core/base/error.hpp"
+#include "core/base/json_document.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree_document.hpp"
 
 namespace tenon::core {
 
 namespace {
 
-[[noreturn]] void wrong_kind(const tenon_tree& node, std::string_view expected) {
+[[noreturn]] void wrong_kind(const tenon_json& node, std::string_view expected) {
   const std::string place = place_of(node);
   throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
                                      std::string(kind_text(node.kind())) + ", expected " +
@@ -21,27 +21,27 @@ namespace {
 
 }  // namespace
 
-std::string_view kind_text(TreeKind kind) {
+std::string_view kind_text(JsonKind kind) {
   switch (kind) {
-    case TreeKind::Null:
+    case JsonKind::Null:
       return "null";
-    case TreeKind::Bool:
+    case JsonKind::Bool:
       return "a boolean";
-    case TreeKind::Int:
+    case JsonKind::Int:
       return "an integer";
-    case TreeKind::Double:
+    case JsonKind::Double:
       return "a number";
-    case TreeKind::String:
+    case JsonKind::String:
       return "a string";
-    case TreeKind::Array:
+    case JsonKind::Array:
       return "an array";
-    case TreeKind::Object:
+    case JsonKind::Object:
       return "an object";
   }
   return "nothing";
 }
 
-std::string place_text(std::string_view source, TreePlace place) {
+std::string place_text(std::string_view source, JsonPlace place) {
   if (place.line == 0) return escaped(source);
   const std::string line = std::to_string(place.line);
   const std::string column = std::to_string(place.column);
@@ -63,21 +63,21 @@ std::string pointer_step(std::string_view pointer, std::string_view key) {
   return text;
 }
 
-std::string pointer_of(const tenon_tree& node) {
-  const tenon_tree* parent = node.parent();
+std::string pointer_of(const tenon_json& node) {
+  const tenon_json* parent = node.parent();
   if (parent == nullptr) return {};
   if (parent->is_object()) return pointer_step(pointer_of(*parent), node.key());
   return pointer_of(*parent) + "/" + std::to_string(&node - parent->children().data());
 }
 
-std::string place_of(const tenon_tree& node) {
+std::string place_of(const tenon_json& node) {
   const std::string place = place_text(node.source(), node.place());
   const std::string pointer = escaped(pointer_of(node));
   return place + (place.empty() || pointer.empty() ? "" : ": ") + pointer;
 }
 
-const tenon_tree* tree_at_pointer(const tenon_tree& tree, std::string_view pointer) {
-  const tenon_tree* node = &tree;
+const tenon_json* json_at_pointer(const tenon_json& document, std::string_view pointer) {
+  const tenon_json* node = &document;
   while (node != nullptr && !pointer.empty()) {
     if (pointer.front() != '/') return nullptr;
     pointer.remove_prefix(1);
@@ -103,54 +103,54 @@ const tenon_tree* tree_at_pointer(const tenon_tree& tree, std::string_view point
 
 }  // namespace tenon::core
 
-using tenon::core::TreeKind;
+using tenon::core::JsonKind;
 
-void tenon_tree::retain() const noexcept {
+void tenon_json::retain() const noexcept {
   document_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-void tenon_tree::release() const noexcept {
+void tenon_json::release() const noexcept {
   // Kept aside: this node dies with its document.
-  tenon::core::TreeDocument* const document = document_;
+  tenon::core::JsonDocument* const document = document_;
   if (document->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete document;
 }
 
-bool tenon_tree::as_bool() const {
-  if (kind_ != TreeKind::Bool) tenon::core::wrong_kind(*this, "a boolean");
+bool tenon_json::as_bool() const {
+  if (kind_ != JsonKind::Bool) tenon::core::wrong_kind(*this, "a boolean");
   return as_.integer != 0;
 }
 
-int64_t tenon_tree::as_int() const {
-  if (kind_ != TreeKind::Int) tenon::core::wrong_kind(*this, "an integer");
+int64_t tenon_json::as_int() const {
+  if (kind_ != JsonKind::Int) tenon::core::wrong_kind(*this, "an integer");
   return as_.integer;
 }
 
-double tenon_tree::as_double() const {
-  if (kind_ == TreeKind::Int) return static_cast<double>(as_.integer);
-  if (kind_ != TreeKind::Double) tenon::core::wrong_kind(*this, "a number");
+double tenon_json::as_double() const {
+  if (kind_ == JsonKind::Int) return static_cast<double>(as_.integer);
+  if (kind_ != JsonKind::Double) tenon::core::wrong_kind(*this, "a number");
   return as_.number;
 }
 
-std::string_view tenon_tree::as_string() const {
-  if (kind_ != TreeKind::String) tenon::core::wrong_kind(*this, "a string");
+std::string_view tenon_json::as_string() const {
+  if (kind_ != JsonKind::String) tenon::core::wrong_kind(*this, "a string");
   return document_->view(as_.string.offset, as_.string.length);
 }
 
-std::span<const tenon_tree> tenon_tree::children() const noexcept {
+std::span<const tenon_json> tenon_json::children() const noexcept {
   if (count_ == 0) return {};
   return {document_->nodes.data() + as_.first, count_};
 }
 
-const tenon_tree* tenon_tree::at(int64_t index) const noexcept {
+const tenon_json* tenon_json::at(int64_t index) const noexcept {
   if (index < 0 || index >= count_) return nullptr;
   return document_->nodes.data() + as_.first + index;
 }
 
-const tenon_tree* tenon_tree::find(std::string_view key) const noexcept {
-  if (kind_ != TreeKind::Object || count_ == 0) return nullptr;
-  const std::span<const tenon_tree> members = children();
+const tenon_json* tenon_json::find(std::string_view key) const noexcept {
+  if (kind_ != JsonKind::Object || count_ == 0) return nullptr;
+  const std::span<const tenon_json> members = children();
   if (sorted_ == UINT32_MAX) {
-    for (const tenon_tree& member : members) {
+    for (const tenon_json& member : members) {
       if (member.key() == key) return &member;
     }
     return nullptr;
@@ -164,10 +164,10 @@ const tenon_tree* tenon_tree::find(std::string_view key) const noexcept {
   return found != end && members[*found].key() == key ? &members[*found] : nullptr;
 }
 
-const tenon_tree& tenon_tree::get(std::string_view key) const {
-  const tenon_tree* member = find(key);
+const tenon_json& tenon_json::get(std::string_view key) const {
+  const tenon_json* member = find(key);
   if (member != nullptr) return *member;
-  if (kind_ != TreeKind::Object) tenon::core::wrong_kind(*this, "an object");
+  if (kind_ != JsonKind::Object) tenon::core::wrong_kind(*this, "an object");
   std::string where = tenon::core::place_text(source(), place_);
   if (!where.empty()) where += ": ";
   throw tenon::core::Error(
@@ -176,42 +176,42 @@ const tenon_tree& tenon_tree::get(std::string_view key) const {
           ": there is no such member");
 }
 
-std::string_view tenon_tree::key() const noexcept {
+std::string_view tenon_json::key() const noexcept {
   return document_->view(key_offset_, key_length_);
 }
 
-const tenon_tree* tenon_tree::parent() const noexcept {
+const tenon_json* tenon_json::parent() const noexcept {
   return parent_ == UINT32_MAX ? nullptr : document_->nodes.data() + parent_;
 }
 
-std::string_view tenon_tree::source() const noexcept { return document_->source; }
+std::string_view tenon_json::source() const noexcept { return document_->source; }
 
-tenon_value tenon_tree::value() const noexcept {
+tenon_value tenon_json::value() const noexcept {
   tenon_value value{};
   switch (kind_) {
-    case TreeKind::Null:
+    case JsonKind::Null:
       break;
-    case TreeKind::Bool:
+    case JsonKind::Bool:
       value.tag = TENON_VALUE_BOOL;
       value.as.integer = as_.integer;
       break;
-    case TreeKind::Int:
+    case JsonKind::Int:
       value.tag = TENON_VALUE_INT;
       value.as.integer = as_.integer;
       break;
-    case TreeKind::Double:
+    case JsonKind::Double:
       value.tag = TENON_VALUE_FLOAT;
       value.as.number = as_.number;
       break;
-    case TreeKind::String:
+    case JsonKind::String:
       value.tag = TENON_VALUE_STRING;
       value.length = as_.string.length;
       value.as.string = document_->text.data() + as_.string.offset;
       break;
-    case TreeKind::Array:
-    case TreeKind::Object:
-      value.tag = TENON_VALUE_TREE;
-      value.as.tree = const_cast<tenon_tree*>(this);
+    case JsonKind::Array:
+    case JsonKind::Object:
+      value.tag = TENON_VALUE_JSON;
+      value.as.json = const_cast<tenon_json*>(this);
       break;
   }
   return value;

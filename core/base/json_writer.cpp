@@ -1,11 +1,11 @@
-// Trees as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a width, and
+// JSON documents as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a width, and
 // characters that a terminal would obey.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 
 namespace tenon::core {
 
@@ -66,18 +66,18 @@ void write_string(std::string_view text, std::string& out) {
   out += '"';
 }
 
-void write_scalar(const tenon_tree& node, std::string& out) {
+void write_scalar(const tenon_json& node, std::string& out) {
   switch (node.kind()) {
-    case TreeKind::Bool:
+    case JsonKind::Bool:
       out += node.as_bool() ? "true" : "false";
       break;
-    case TreeKind::Int:
+    case JsonKind::Int:
       out += std::to_string(node.as_int());
       break;
-    case TreeKind::Double:
+    case JsonKind::Double:
       out += std::isfinite(node.as_double()) ? float_text(node.as_double()) : "null";
       break;
-    case TreeKind::String:
+    case JsonKind::String:
       write_string(node.as_string(), out);
       break;
     default:
@@ -85,16 +85,16 @@ void write_scalar(const tenon_tree& node, std::string& out) {
   }
 }
 
-void write(const tenon_tree& node, int32_t indent, size_t margin, std::string& out) {
+void write(const tenon_json& node, int32_t indent, size_t margin, std::string& out) {
   const bool object = node.is_object();
   if (!object && !node.is_array()) return write_scalar(node, out);
   const auto children = node.children();
   const bool scalars = std::none_of(children.begin(), children.end(),
-                                    [](const tenon_tree& child) { return child.size() > 0; });
+                                    [](const tenon_json& child) { return child.size() > 0; });
   // Arrays of plain values are on one line where they fit.
   if (indent > 0 && !object && scalars) {
     std::string line;
-    for (const tenon_tree& child : children) {
+    for (const tenon_json& child : children) {
       if (!line.empty()) line += ", ";
       write(child, 0, 0, line);
       if (line.size() > kLineWidth) break;
@@ -106,7 +106,7 @@ void write(const tenon_tree& node, int32_t indent, size_t margin, std::string& o
   }
   out += object ? '{' : '[';
   const size_t inner = margin + static_cast<size_t>(indent);
-  for (const tenon_tree& child : children) {
+  for (const tenon_json& child : children) {
     if (&child != children.data()) out += ',';
     if (indent > 0) out.append(1, '\n').append(inner, ' ');
     if (object) {
@@ -121,9 +121,9 @@ void write(const tenon_tree& node, int32_t indent, size_t margin, std::string& o
 
 }  // namespace
 
-std::string json(const tenon_tree& tree, int32_t indent) {
+std::string dump(const tenon_json& document, int32_t indent) {
   std::string out;
-  write(tree, std::clamp(indent, 0, 16), 0, out);
+  write(document, std::clamp(indent, 0, 16), 0, out);
   return out;
 }
 

@@ -7,8 +7,8 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 
 namespace tenon::core {
 
@@ -25,7 +25,7 @@ class Handler {
   static constexpr std::size_t max_key_size = std::numeric_limits<uint32_t>::max();
   static constexpr std::size_t max_string_size = std::numeric_limits<uint32_t>::max();
 
-  Handler(std::string_view source, TreeBuilder& builder) : source_(source), builder_(builder) {}
+  Handler(std::string_view source, JsonBuilder& builder) : source_(source), builder_(builder) {}
 
   using Code = json_parser::error_code;
   using Part = json_parser::string_view;
@@ -56,7 +56,7 @@ class Handler {
   }
   bool on_key_part(Part part, std::size_t, Code&) { return keep(part); }
   bool on_key(Part part, std::size_t, Code&) {
-    const TreePlace place = seek();
+    const JsonPlace place = seek();
     skip_string();
     builder_.key(whole(part), place);
     parts_.clear();
@@ -64,7 +64,7 @@ class Handler {
   }
   bool on_string_part(Part part, std::size_t, Code&) { return keep(part); }
   bool on_string(Part part, std::size_t, Code&) {
-    const TreePlace place = seek();
+    const JsonPlace place = seek();
     skip_string();
     builder_.at(place).value(whole(part));
     parts_.clear();
@@ -81,7 +81,7 @@ class Handler {
   }
   // The parser's own conversion may be off in the last place, and large integers arrive here too.
   bool on_double(double, Part, Code&) {
-    const TreePlace place = seek();
+    const JsonPlace place = seek();
     const size_t begin = cursor_;
     skip_word();
     const std::string_view text = source_.substr(begin, cursor_ - begin);
@@ -144,7 +144,7 @@ class Handler {
   }
 
   // Moves to the next token and gives its place.
-  TreePlace seek() {
+  JsonPlace seek() {
     for (; cursor_ < source_.size(); ++cursor_) {
       const char letter = source_[cursor_];
       if (letter == '\n') {
@@ -198,7 +198,7 @@ class Handler {
   }
 
   std::string_view source_;
-  TreeBuilder& builder_;
+  JsonBuilder& builder_;
   std::string parts_;
   const char* fault_ = nullptr;
   size_t cursor_ = 0;
@@ -207,7 +207,7 @@ class Handler {
   size_t continued_ = 0;  // bytes of this line that continue a character
 };
 
-TreePlace place_at(std::string_view source, size_t offset) {
+JsonPlace place_at(std::string_view source, size_t offset) {
   const std::string_view before = source.substr(0, offset);
   const size_t newline = before.rfind('\n');
   const std::string_view line =
@@ -217,7 +217,7 @@ TreePlace place_at(std::string_view source, size_t offset) {
 }
 
 [[noreturn]] void fail(std::string_view source, size_t offset, const std::string& what,
-                       const TreeOptions& options) {
+                       const JsonOptions& options) {
   throw Error(options.kind, place_text(options.source, place_at(source, offset)) + ": " + what +
                                 caret_lines(source, offset));
 }
@@ -291,7 +291,7 @@ bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
 
 }  // namespace
 
-Tree parse_tree(std::string_view source, const TreeOptions& options) {
+Json parse_json(std::string_view source, const JsonOptions& options) {
   if (source.size() > std::min<size_t>(options.max_bytes, std::numeric_limits<uint32_t>::max())) {
     throw Error(options.kind, (options.source.empty() ? "" : options.source + ": ") +
                                   "the text has " + std::to_string(source.size()) +
@@ -303,7 +303,7 @@ Tree parse_tree(std::string_view source, const TreeOptions& options) {
                                   "the text is empty, expected JSON");
   }
   std::vector<DuplicateKey> repeated;
-  TreeBuilder builder(options.source);
+  JsonBuilder builder(options.source);
   builder.reserve(source.size() / 16 + 4, source.size() / 2);
   builder.collect_duplicates(options.duplicates != nullptr ? options.duplicates : &repeated);
 

@@ -1,5 +1,5 @@
 // The stack's limits, and threads that continue a run.
-#include "core/autograd/fresh_stack.hpp"
+#include "core/autograd/grow_stack.hpp"
 
 #include <exception>
 #include <pthread.h>
@@ -43,7 +43,7 @@ void* go_on(void* argument) {
 
 bool stack_is_low() { return stack_is_low(kReserve); }
 
-void run_on_fresh_stack(void (*body)(void*), void* state) {
+void grow_stack(void (*body)(void*), void* state) {
   Continuation continuation{body, state, thread_state, nullptr};
   if (++continuation.thread.fresh_stacks > kMostStacks) {
     throw Error(

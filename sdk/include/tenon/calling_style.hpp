@@ -80,7 +80,7 @@ struct ContextParameter<ContextOf<B>&> : std::true_type {
 };
 
 template <class D>
-struct Form {
+struct CallingStyle {
   using Forward = Callable<decltype(&D::forward)>;
   using Result = typename Forward::Result;
   using First = Tail<typename Forward::Parameters>;
@@ -108,7 +108,7 @@ struct AttributeArgument {
 };
 template <class D, size_t... I>
 D make_instance(const tenon_value* arguments, std::index_sequence<I...>) {
-  constexpr int first = Form<D>::schema.positional;
+  constexpr int first = CallingStyle<D>::schema.positional;
   if constexpr (sizeof...(I) == 0)
     return D{};
   else if constexpr (std::is_constructible_v<D, AttributeArgument<D, first + int{I}>...>)
@@ -118,7 +118,7 @@ D make_instance(const tenon_value* arguments, std::index_sequence<I...>) {
 }
 template <class D>
 D make_instance(const tenon_value* arguments) {
-  constexpr int count = Form<D>::schema.parameters - Form<D>::schema.positional;
+  constexpr int count = CallingStyle<D>::schema.parameters - CallingStyle<D>::schema.positional;
   return make_instance<D>(arguments, std::make_index_sequence<static_cast<size_t>(count)>{});
 }
 
@@ -183,7 +183,8 @@ struct MayDecline : std::false_type {};
 template <class D, class R>
 void give_forward(R&& result, tenon_value* results) {
   if constexpr (MayDecline<std::decay_t<R>>::value)
-    result.give(results, Form<D>::schema.returns == 0 ? 1 : Form<D>::schema.returns);
+    result.give(results,
+                CallingStyle<D>::schema.returns == 0 ? 1 : CallingStyle<D>::schema.returns);
   else
     give_results(std::forward<R>(result), results);
 }
@@ -255,7 +256,7 @@ constexpr bool check_results() {
 template <class D, class... P, size_t... I>
 void forward_into(Context& context, const tenon_value* arguments, tenon_value* results, Types<P...>,
                   std::index_sequence<I...>) {
-  using F = Form<D>;
+  using F = CallingStyle<D>;
   constexpr auto function = &D::forward;
   if constexpr (F::with_context) {
     ContextFor<decltype(function)> own(context.handle());
@@ -286,7 +287,7 @@ template <class D>
 tenon_status run_forward(void*, tenon_context* handle, const tenon_value* arguments,
                          tenon_value* results, tenon_error** error) {
   try {
-    using Inputs = typename Form<D>::Inputs;
+    using Inputs = typename CallingStyle<D>::Inputs;
     Context context(handle);
     forward_into<D>(context, arguments, results, Inputs{},
                     std::make_index_sequence<static_cast<size_t>(Inputs::count)>{});
@@ -399,14 +400,14 @@ tenon_status run_rule(void*, tenon_context* handle, tenon_tensor* const* given, 
 template <class D>
 constexpr bool is_instance() {
   if constexpr (Has_forward<D>::value)
-    return Form<D>::instance;
+    return CallingStyle<D>::instance;
   else
     return false;
 }
 template <class D>
 constexpr bool has_residual() {
   if constexpr (Has_forward<D>::value)
-    return Form<D>::residual;
+    return CallingStyle<D>::residual;
   else
     return false;
 }
@@ -423,10 +424,10 @@ constexpr bool check_rule() {
   TENON_REQUIRE(!R::member || is_instance<D>(),
                 "a rule is a member of an instance, so forward has to be one as well");
   if constexpr (has_residual<D>()) {
-    TENON_REQUIRE(
-        (std::is_same_v<std::decay_t<typename First::Head>, typename Form<D>::Result::second_type>),
-        "forward returns a residual, so the rule's first parameter is "
-        "`const Residual&` of just that type");
+    TENON_REQUIRE((std::is_same_v<std::decay_t<typename First::Head>,
+                                  typename CallingStyle<D>::Result::second_type>),
+                  "forward returns a residual, so the rule's first parameter is "
+                  "`const Residual&` of just that type");
   } else {
     using Head = ContextParameter<typename First::Head>;
     TENON_REQUIRE(Head::value,
