@@ -15,6 +15,7 @@
 #include "core/autograd/inplace.hpp"
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/parallel.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
@@ -113,16 +114,16 @@ std::string short_name(const Implementation& implementation) {
 
 [[noreturn, gnu::cold]] void fail_no_jvp(const Implementation& implementation) {
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "[" + implementation.schema.name + "::jvp] not implemented: op '" +
-                  implementation.schema.name + "' of plugin '" + implementation.provider +
-                  "' was given a dual tensor; you should implement its jvp");
+              "[{}::jvp] not implemented: op '{}' of plugin '{}' was given a dual tensor; you "
+              "should implement its jvp",
+              implementation.schema.name, implementation.schema.name, implementation.provider);
 }
 
 [[noreturn, gnu::cold]] void fail_count(const Implementation& implementation, const char* what,
                                         size_t expected, size_t got) {
   throw Error(TENON_ERROR_RUNTIME,
-              "function " + implementation.node_name + " returned an incorrect number of " + what +
-                  " (expected " + std::to_string(expected) + ", got " + std::to_string(got) + ")");
+              "function {} returned an incorrect number of {} (expected {}, got {})",
+              implementation.node_name, what, expected, got);
 }
 
 // What a rule sees right after forward: the call itself, without tangents, since it must not
@@ -148,9 +149,9 @@ class JvpRule final : public RuleState {
   int64_t saved_count() override { return static_cast<int64_t>(call_.saved.size()); }
   Tensor* saved(int64_t index) override {
     if (index < 0 || index >= saved_count())
-      throw Error(TENON_ERROR_INDEX, "the jvp asks for saved tensor " + std::to_string(index) +
-                                         ", but save_for_forward kept " +
-                                         std::to_string(saved_count()));
+      throw Error(TENON_ERROR_INDEX,
+                  "the jvp asks for saved tensor {}, but save_for_forward kept {}", index,
+                  saved_count());
     Tensor* tensor = call_.saved[static_cast<size_t>(index)].get();
     if (tensor == nullptr) return nullptr;
     const bool result = std::any_of(call_.results.begin(), call_.results.end(),
@@ -281,7 +282,7 @@ class Propagation {
     if (!tracing() || implementation_.descriptor.jvp_kind == TENON_JVP_NONE) return;
     const bool replaced = implementation_.own != nullptr &&
                           implementation_.own->descriptor.jvp != implementation_.descriptor.jvp;
-    trace(trace_event::jvp, implementation_, "jvp " + implementation_.schema.name,
+    trace(trace_event::jvp, implementation_, format_text("jvp {}", implementation_.schema.name),
           replaced ? implementation_.rules_provider : implementation_.provider);
   }
   void compute_by_kind() {
@@ -345,11 +346,10 @@ class Propagation {
 
   [[noreturn]] void fail_once(const Slot& slot) const {
     throw Error(TENON_ERROR_RUNTIME,
-                "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
-                    implementation_.provider +
-                    "' is declared as not differentiable, but the tangent of '" +
-                    implementation_.schema.parameters[slot.parameter].name +
-                    "' requires grad: detach the tangent, or call the op under no_grad");
+                "the jvp of op '{}' of plugin '{}' is declared as not differentiable, but the "
+                "tangent of '{}' requires grad: detach the tangent, or call the op under no_grad",
+                implementation_.schema.name, implementation_.provider,
+                implementation_.schema.parameters[slot.parameter].name);
   }
 
   void compute_pointwise() {
@@ -496,24 +496,24 @@ class Propagation {
   void check_fit(const Tensor& tangent, const Tensor& result, size_t index) const {
     if (tangent.view.dtype == result.view.dtype && same_shape(tangent.shape(), result.shape()))
       return;
-    throw Error(TENON_ERROR_RUNTIME,
-                "function " + implementation_.node_name + " returned an invalid tangent at index " +
-                    std::to_string(index) + " - got " + dtype_text(tangent.view.dtype) + " " +
-                    shape_text(tangent.shape()) + " but expected " + dtype_text(result.view.dtype) +
-                    " " + shape_text(result.shape()));
+    throw Error(
+        TENON_ERROR_RUNTIME,
+        "function {} returned an invalid tangent at index {} - got {} {} but expected {} {}",
+        implementation_.node_name, index, dtype_text(tangent.view.dtype),
+        shape_text(tangent.shape()), dtype_text(result.view.dtype), shape_text(result.shape()));
   }
 
   [[noreturn, gnu::cold]] void fail_constant(const Tensor* result, size_t index) const {
-    const std::string what = result == nullptr ? "is undefined"
-                             : call_.constant[index]
-                                 ? "is marked as not differentiable"
-                                 : std::string("has dtype ") + dtype_text(result->view.dtype) +
-                                       ", and only floating-point outputs have tangents";
-    throw Error(TENON_ERROR_RUNTIME, "the jvp of op '" + implementation_.schema.name +
-                                         "' of plugin '" + implementation_.provider +
-                                         "' returned a tangent at index " + std::to_string(index) +
-                                         ", but that output " + what +
-                                         ": return an undefined tensor there");
+    const std::string what =
+        result == nullptr ? "is undefined"
+        : call_.constant[index]
+            ? "is marked as not differentiable"
+            : format_text("has dtype {}, and only floating-point outputs have tangents",
+                          dtype_text(result->view.dtype));
+    throw Error(TENON_ERROR_RUNTIME,
+                "the jvp of op '{}' of plugin '{}' returned a tangent at index {}, but that output "
+                "{}: return an undefined tensor there",
+                implementation_.schema.name, implementation_.provider, index, what);
   }
 
   // Whether `tangent` is to the operand's tangent what `result` is to the operand.
@@ -543,11 +543,10 @@ class Propagation {
       attach(result, own(index));
     } else if (dual != nullptr) {
       throw Error(TENON_ERROR_RUNTIME,
-                  "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
-                      implementation_.provider + "' returned another tangent at index " +
-                      std::to_string(index) + ", but the result is a view of '" +
-                      implementation_.schema.parameters[dual->parameter].name +
-                      "': it has to be the same view of that one's tangent");
+                  "the jvp of op '{}' of plugin '{}' returned another tangent at index {}, but the "
+                  "result is a view of '{}': it has to be the same view of that one's tangent",
+                  implementation_.schema.name, implementation_.provider, index,
+                  implementation_.schema.parameters[dual->parameter].name);
     }
     // What is left is a view of a tensor without a tangent.
   }
@@ -666,18 +665,17 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   refresh_history(primal);
   if (!dtype_floating(primal.view.dtype) || !dtype_floating(tangent.view.dtype)) {
     throw Error(TENON_ERROR_TYPE,
-                std::string("make_dual: primal and tangent must be floating point, not ") +
-                    dtype_text(primal.view.dtype) + " and " + dtype_text(tangent.view.dtype));
+                "make_dual: primal and tangent must be floating point, not {} and {}",
+                dtype_text(primal.view.dtype), dtype_text(tangent.view.dtype));
   }
   if (!same_shape(primal.shape(), tangent.shape())) {
-    throw Error(TENON_ERROR_VALUE, "make_dual: the tangent has shape " +
-                                       shape_text(tangent.shape()) + " but the primal has shape " +
-                                       shape_text(primal.shape()));
+    throw Error(TENON_ERROR_VALUE,
+                "make_dual: the tangent has shape {} but the primal has shape {}",
+                shape_text(tangent.shape()), shape_text(primal.shape()));
   }
   if (primal.view.dtype != tangent.view.dtype) {
-    throw Error(TENON_ERROR_TYPE, std::string("make_dual: the tangent has dtype ") +
-                                      dtype_text(tangent.view.dtype) +
-                                      " but the primal has dtype " + dtype_text(primal.view.dtype));
+    throw Error(TENON_ERROR_TYPE, "make_dual: the tangent has dtype {} but the primal has dtype {}",
+                dtype_text(tangent.view.dtype), dtype_text(primal.view.dtype));
   }
   if (tangent_of(tangent) != nullptr)
     throw Error(TENON_ERROR_RUNTIME,
@@ -700,9 +698,9 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   if (implementation.out_parameter >= 0 &&
       arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
     throw Error(TENON_ERROR_RUNTIME,
-                short_name(implementation) +
-                    "(): functions with out=... arguments don't support forward mode, but one of "
-                    "the arguments carries a tangent");
+                "{}(): functions with out=... arguments don't support forward mode, but one of the "
+                "arguments carries a tangent",
+                short_name(implementation));
   }
   const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
@@ -714,10 +712,9 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
     if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==
         aliases.end()) {
       throw Error(TENON_ERROR_RUNTIME,
-                  short_name(implementation) + "() changes '" +
-                      implementation.schema.parameters[parameter].name +
-                      "' in place and does not return it: forward mode has no way to its new "
-                      "tangent");
+                  "{}() changes '{}' in place and does not return it: forward mode has no way to "
+                  "its new tangent",
+                  short_name(implementation), implementation.schema.parameters[parameter].name);
     }
     require_disjoint(*tensor, short_name(implementation).c_str());
     Tensor* tangent = tangent_of(*tensor);

@@ -46,11 +46,10 @@ bool stack_is_low() { return stack_is_low(kReserve); }
 void grow_stack(void (*body)(void*), void* state) {
   Continuation continuation{body, state, thread_state, nullptr};
   if (++continuation.thread.fresh_stacks > kMostStacks) {
-    throw Error(
-        TENON_ERROR_RUNTIME,
-        "endless recursion: calls inside each other have used up " + std::to_string(kMostStacks) +
-            " stacks; a rule, hook or module that leads back to itself needs a case in which it "
-            "does not");
+    throw Error(TENON_ERROR_RUNTIME,
+                "endless recursion: calls inside each other have used up {} stacks; a rule, hook "
+                "or module that leads back to itself needs a case in which it does not",
+                kMostStacks);
   }
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

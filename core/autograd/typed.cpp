@@ -13,6 +13,7 @@
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/aliasing.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -51,10 +52,10 @@ TensorRef project_gradient(TensorRef gradient, uint32_t type) {
   const bool fits = result && result->view.dtype == gradient->view.dtype &&
                     same_shape(result->shape(), gradient->shape());
   if (fits) return result;
-  throw Error(TENON_ERROR_TYPE, "project_gradient of " + converter->name + " (plugin '" +
-                                    converter->provider + "') gave " +
-                                    (result ? "a tensor of another shape or dtype" : "nothing") +
-                                    " for a gradient of shape " + shape_text(gradient->shape()));
+  throw Error(
+      TENON_ERROR_TYPE, "project_gradient of {} (plugin '{}') gave {} for a gradient of shape {}",
+      converter->name, converter->provider,
+      result ? "a tensor of another shape or dtype" : "nothing", shape_text(gradient->shape()));
 }
 
 namespace {
@@ -116,20 +117,22 @@ class RefusedOverrides {
 
 std::string lost_text(const Implementation& implementation, const std::string& answerer,
                       const std::string& provider, const char* rule) {
-  return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " + answerer +
-         " (plugin '" + provider +
-         "') returned a tensor without a history; give the override a "
-         "backward, compute its result by ops, or call it under no_grad";
+  return format_text(
+      "[{}::{}] not implemented: the {} (plugin '{}') returned a tensor without a history; give "
+      "the override a backward, compute its result by ops, or call it under no_grad",
+      implementation.schema.name, rule, answerer, provider);
 }
 Error lost_by_override(const Implementation& implementation, uint32_t number) {
   const Override& entry = RefusedOverrides::process().at(number);
   return {TENON_ERROR_NOT_IMPLEMENTED,
-          lost_text(implementation, "override " + entry.key(), entry.provider, "backward")};
+          lost_text(implementation, format_text("override {}", entry.key()), entry.provider,
+                    "backward")};
 }
 Error lost_by_handler(const Implementation& implementation, uint32_t type) {
   const TensorType& level = TypeTable::process().at(type);
   return {TENON_ERROR_NOT_IMPLEMENTED,
-          lost_text(implementation, "handler of " + level.name, level.provider, "backward")};
+          lost_text(implementation, format_text("handler of {}", level.name), level.provider,
+                    "backward")};
 }
 
 // To the tensor's history, and to those of components that it cannot show.
@@ -161,9 +164,9 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
     if (is_leaf(from)) {
       const TensorType& type = TypeTable::process().at(from.view.type);
       throw Error(TENON_ERROR_RUNTIME,
-                  "a " + type.name +
-                      " requires grad as a leaf, and so does the Tensor that it converts to: a "
-                      "gradient belongs to one of them; call requires_grad_ on one of them only");
+                  "a {} requires grad as a leaf, and so does the Tensor that it converts to: a "
+                  "gradient belongs to one of them; call requires_grad_ on one of them only",
+                  type.name);
     }
     result = detach(*result);
   }
@@ -179,9 +182,9 @@ TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& ty
     return connect_tangent(connect_conversion(std::move(result), from, kToTensorNode), from);
   const auto lost = [&](const char* what) {
     throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                "to_tensor of " + type.name + " (plugin '" + type.provider +
-                    "') gave a tensor without the " + what +
-                    " of what it converts; compute it by ops, or call it under no_grad");
+                "to_tensor of {} (plugin '{}') gave a tensor without the {} of what it converts; "
+                "compute it by ops, or call it under no_grad",
+                type.name, type.provider, what);
   };
   if (!dtype_floating(result->view.dtype)) return result;
   if (from.requires_grad() && records() && !result->requires_grad()) lost("history");
@@ -194,14 +197,12 @@ void refuse_hidden_history(const CallFrame& frame, const Override& entry) {
   if (!recording &&
       ((frame.hidden & TENON_TENSOR_HAS_TANGENT) == 0 || thread_state.dual_level == 0))
     return;
-  throw Error(
-      TENON_ERROR_NOT_IMPLEMENTED,
-      "override " + entry.key() + " (plugin '" + entry.provider +
-          "') has a backward, and an operand's component " +
-          (recording ? "requires grad" : "carries a tangent") +
-          " that no rule of the operand's type leads to: a gradient of a subclass of Tensor "
-          "is that of its data alone, and one of integers does not exist; compute the "
-          "result by ops without a backward, or detach the component");
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "override {} (plugin '{}') has a backward, and an operand's component {} that no "
+              "rule of the operand's type leads to: a gradient of a subclass of Tensor is that of "
+              "its data alone, and one of integers does not exist; compute the result by ops "
+              "without a backward, or detach the component",
+              entry.key(), entry.provider, recording ? "requires grad" : "carries a tangent");
 }
 
 void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
@@ -236,7 +237,8 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     const uint32_t held = tensor->typed() ? refresh_components(*tensor) : 0;
     const uint32_t shown = tensor->flags() | held;
     if (dual && (shown & TENON_TENSOR_HAS_TANGENT) == 0) {
-      const std::string who = handler ? "handler of " + level.name : "override " + entry->key();
+      const std::string who = handler ? format_text("handler of {}", level.name)
+                                      : format_text("override {}", entry->key());
       throw Error(
           TENON_ERROR_NOT_IMPLEMENTED,
           lost_text(implementation, who, handler ? level.provider : entry->provider, "jvp"));

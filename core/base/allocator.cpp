@@ -78,7 +78,7 @@ constexpr uint32_t class_limit(size_t index) {
 }
 
 [[noreturn]] void fail(int64_t bytes, const char* reason) {
-  throw Error(TENON_ERROR_MEMORY, "cannot allocate " + std::to_string(bytes) + " bytes: " + reason);
+  throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: {}", bytes, reason);
 }
 
 // ---- lists that all threads share ----

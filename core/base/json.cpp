@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json_document.hpp"
 #include "core/base/text.hpp"
 
@@ -14,9 +15,8 @@ namespace {
 
 [[noreturn]] void wrong_kind(const tenon_json& node, std::string_view expected) {
   const std::string place = place_of(node);
-  throw Error(TENON_ERROR_VALUE, (place.empty() ? "" : place + ": ") + "found " +
-                                     std::string(kind_text(node.kind())) + ", expected " +
-                                     std::string(expected));
+  throw Error(TENON_ERROR_VALUE, "{}found {}, expected {}",
+              place.empty() ? "" : format_text("{}: ", place), kind_text(node.kind()), expected);
 }
 
 }  // namespace
@@ -43,14 +43,12 @@ std::string_view kind_text(JsonKind kind) {
 
 std::string place_text(std::string_view source, JsonPlace place) {
   if (place.line == 0) return escaped(source);
-  const std::string line = std::to_string(place.line);
-  const std::string column = std::to_string(place.column);
-  if (source.empty()) return "line " + line + ", column " + column;
-  return escaped(source) + ":" + line + ":" + column;
+  if (source.empty()) return format_text("line {}, column {}", place.line, place.column);
+  return format_text("{}:{}:{}", escaped(source), place.line, place.column);
 }
 
 std::string pointer_step(std::string_view pointer, std::string_view key) {
-  std::string text = std::string(pointer) + "/";
+  std::string text = format_text("{}/", pointer);
   for (const char letter : key) {
     if (letter == '~') {
       text += "~0";
@@ -67,7 +65,7 @@ std::string pointer_of(const tenon_json& node) {
   const tenon_json* parent = node.parent();
   if (parent == nullptr) return {};
   if (parent->is_object()) return pointer_step(pointer_of(*parent), node.key());
-  return pointer_of(*parent) + "/" + std::to_string(&node - parent->children().data());
+  return format_text("{}/{}", pointer_of(*parent), &node - parent->children().data());
 }
 
 std::string place_of(const tenon_json& node) {
@@ -171,9 +169,8 @@ const tenon_json& tenon_json::get(std::string_view key) const {
   std::string where = tenon::core::place_text(source(), place_);
   if (!where.empty()) where += ": ";
   throw tenon::core::Error(
-      TENON_ERROR_VALUE,
-      where + tenon::core::escaped(tenon::core::pointer_step(tenon::core::pointer_of(*this), key)) +
-          ": there is no such member");
+      TENON_ERROR_VALUE, "{}{}: there is no such member", where,
+      tenon::core::escaped(tenon::core::pointer_step(tenon::core::pointer_of(*this), key)));
 }
 
 std::string_view tenon_json::key() const noexcept {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json_document.hpp"
 #include "core/base/text.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr uint32_t kLargeObject = 16;
 
 [[noreturn]] void misuse(const char* what) {
-  throw Error(TENON_ERROR_INTERNAL, std::string("document builder: ") + what);
+  throw Error(TENON_ERROR_INTERNAL, "document builder: {}", what);
 }
 
 }  // namespace
@@ -129,7 +130,7 @@ std::string JsonBuilder::open_pointer() const {
     if (outer.object) {
       pointer = pointer_step(pointer, key_text(pending_[container]));
     } else {
-      pointer += "/" + std::to_string(container - outer.container - 1);
+      pointer += format_text("/{}", container - outer.container - 1);
     }
   }
   return pointer;
@@ -284,8 +285,8 @@ void add_value(JsonBuilder& builder, const tenon_value& value) {
       break;
   }
   throw Error(TENON_ERROR_TYPE,
-              "a document holds numbers, strings, none and trees, found a value of tag " +
-                  std::to_string(value.tag));
+              "a document holds numbers, strings, none and documents, found a value of tag {}",
+              value.tag);
 }
 
 }  // namespace
@@ -308,7 +309,7 @@ Json make_object(std::span<const tenon_string> keys, std::span<const tenon_value
   }
   builder.end_object();
   if (!repeated.empty())
-    throw Error(TENON_ERROR_VALUE, "duplicate key " + quote(repeated.front().key));
+    throw Error(TENON_ERROR_VALUE, "duplicate key {}", quote(repeated.front().key));
   return builder.finish();
 }
 

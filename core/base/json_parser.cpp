@@ -7,6 +7,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -218,8 +219,8 @@ JsonPlace place_at(std::string_view source, size_t offset) {
 
 [[noreturn]] void fail(std::string_view source, size_t offset, const std::string& what,
                        const JsonOptions& options) {
-  throw Error(options.kind, place_text(options.source, place_at(source, offset)) + ": " + what +
-                                caret_lines(source, offset));
+  throw Error(options.kind, "{}: {}{}", place_text(options.source, place_at(source, offset)), what,
+              caret_lines(source, offset));
 }
 
 constexpr const char* kHalfSurrogate =
@@ -264,11 +265,11 @@ std::string syntax_fault(std::string_view source, size_t offset, bool inside_str
   const size_t previous = last_visible(source, offset);
   const char before = previous == std::string_view::npos ? '\0' : source[previous];
   if ((letter == '}' || letter == ']') && before == ',') {
-    return std::string("a comma before '") + letter + "'; JSON allows none after the last entry";
+    return format_text("a comma before '{}'; JSON allows none after the last entry", letter);
   }
   if (letter == '/' || letter == '#') return "JSON has no comments";
   if (letter == '\'') return "strings are written in double quotes";
-  std::string text = "unexpected " + quote(character_at(source, offset));
+  std::string text = format_text("unexpected {}", quote(character_at(source, offset)));
   if (before == '"' || (before >= '0' && before <= '9') || before == '}' || before == ']') {
     if (letter == '"' || letter == '{' || letter == '[')
       text += "; is a comma or colon missing before it?";
@@ -293,14 +294,13 @@ bool is_inside_string(std::string_view source, size_t begin, size_t offset) {
 
 Json parse_json(std::string_view source, const JsonOptions& options) {
   if (source.size() > std::min<size_t>(options.max_bytes, std::numeric_limits<uint32_t>::max())) {
-    throw Error(options.kind, (options.source.empty() ? "" : options.source + ": ") +
-                                  "the text has " + std::to_string(source.size()) +
-                                  " bytes; at most " + std::to_string(options.max_bytes) +
-                                  " are read");
+    throw Error(options.kind, "{}the text has {} bytes; at most {} are read",
+                options.source.empty() ? "" : format_text("{}: ", options.source), source.size(),
+                options.max_bytes);
   }
   if (source.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-    throw Error(options.kind, (options.source.empty() ? "" : options.source + ": ") +
-                                  "the text is empty, expected JSON");
+    throw Error(options.kind, "{}the text is empty, expected JSON",
+                options.source.empty() ? "" : format_text("{}: ", options.source));
   }
   std::vector<DuplicateKey> repeated;
   JsonBuilder builder(options.source);
@@ -319,8 +319,7 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
   if (code) {
     using Kind = json_parser::error;
     if (code == Kind::too_deep) {
-      fail(source, read, "nested deeper than " + std::to_string(options.max_depth) + " levels",
-           options);
+      fail(source, read, format_text("nested deeper than {} levels", options.max_depth), options);
     }
     if (code == Kind::exponent_overflow) fail(source, read, "the exponent is too large", options);
     if (code == Kind::illegal_leading_surrogate || code == Kind::illegal_trailing_surrogate ||
@@ -336,7 +335,7 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
   }
   if (read < source.size()) {
     fail(source, read,
-         "unexpected " + quote(character_at(source, read)) + " after the end of the value",
+         format_text("unexpected {} after the end of the value", quote(character_at(source, read))),
          options);
   }
   if (!repeated.empty()) {
@@ -345,7 +344,8 @@ Json parse_json(std::string_view source, const JsonOptions& options) {
                                           return a.place.offset < b.place.offset;
                                         });
     fail(source, first->place.offset,
-         "duplicate key " + quote(first->key) + " (first at " + place_text("", first->first) + ")",
+         format_text("duplicate key {} (first at {})", quote(first->key),
+                     place_text("", first->first)),
          options);
   }
   return builder.finish();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
@@ -100,7 +101,7 @@ void write(const tenon_json& node, int32_t indent, size_t margin, std::string& o
       if (line.size() > kLineWidth) break;
     }
     if (margin + line.size() + 2 <= kLineWidth) {
-      out += "[" + line + "]";
+      out += format_text("[{}]", line);
       return;
     }
   }

@@ -133,8 +133,8 @@ tenon_status check_results(const Implementation& implementation, tenon_value* re
   if (made_of_values(implementation, results)) return TENON_OK;
   discard_results(implementation, results);
   return guarded(error, [&] {
-    throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
-                                      who + " returned an invalid value");
+    throw Error(TENON_ERROR_TYPE, "{}(): the {} returned an invalid value",
+                implementation.schema.short_name(), who);
   });
 }
 

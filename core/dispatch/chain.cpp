@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/conversion.hpp"
@@ -31,7 +32,8 @@ const Candidate& candidate_of(const CallFrame& frame) {
 std::string frame_text(const CallFrame& frame) {
   const Candidate& candidate = candidate_of(frame);
   const char* what = candidate.kind == Candidate::Kind::Override ? "override of " : "handler of ";
-  return what + candidate.level->name + " for " + frame.call.implementation.schema.name;
+  return format_text("{}{} for {}", what, candidate.level->name,
+                     frame.call.implementation.schema.name);
 }
 
 // Calling an op again from inside its own handler, with the operand that it was called for, can
@@ -55,30 +57,29 @@ void check_recursion(const CallFrame& frame) {
     if (!shared) continue;
     std::string chain;
     for (auto step = between.rbegin(); step != between.rend(); ++step)
-      chain += frame_text(**step) + " -> ";
+      chain += format_text("{} -> ", frame_text(**step));
     chain += frame_text(frame);
     throw Error(TENON_ERROR_RUNTIME,
-                std::string(frame.call.implementation.schema.short_name()) +
-                    "(): endless recursion: " + chain +
-                    "; call_parent runs the next handler up, calling the op comes back to the "
-                    "same one");
+                "{}(): endless recursion: {}; call_parent runs the next handler up, calling the op "
+                "comes back to the same one",
+                frame.call.implementation.schema.short_name(), chain);
   }
   if (frame.depth >= 4 * kMaxDepth) {
     constexpr size_t kChain = 8;  // enough to see what repeats
     std::string chain;
     for (size_t i = std::min(between.size(), kChain); i-- > 0;)
-      chain += frame_text(*between[i]) + " -> ";
+      chain += format_text("{} -> ", frame_text(*between[i]));
     throw Error(TENON_ERROR_RUNTIME,
-                std::string(frame.call.implementation.schema.short_name()) +
-                    "(): endless recursion: more than " + std::to_string(4 * kMaxDepth) +
-                    " handlers are running inside each other: ... -> " + chain + frame_text(frame) +
-                    "; call_parent runs the next handler up");
+                "{}(): endless recursion: more than {} handlers are running inside each other: ... "
+                "-> {}{}; call_parent runs the next handler up",
+                frame.call.implementation.schema.short_name(), 4 * kMaxDepth, chain,
+                frame_text(frame));
   }
 }
 
 [[noreturn, gnu::cold]] void throw_untaken(const Override& entry, const std::string& parameter) {
-  throw Error(TENON_ERROR_TYPE, std::string(entry.schema.short_name()) +
-                                    "() got an unexpected keyword argument '" + parameter + "'");
+  throw Error(TENON_ERROR_TYPE, "{}() got an unexpected keyword argument '{}'",
+              entry.schema.short_name(), parameter);
 }
 
 // What the override's own signature makes of the op's arguments.
@@ -308,8 +309,9 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   const tenon_op* op = Registry::process().require(entry.schema.name);
   const Implementation& implementation = require_implementation(op);
   if (entry.is_gradient_override())
-    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
-                                      "' gives rules to the op, and answers no calls");
+    throw Error(TENON_ERROR_TYPE,
+                "override {} from '{}' gives rules to the op, and answers no calls", entry.key(),
+                entry.provider);
   BoundArguments bound;
   bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
   const OperandTypes types = gather_types(implementation, bound.values);
@@ -321,8 +323,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   std::vector<int> steps;
   std::string why;
   if (!fits(entry, {plan.types, plan.plain}, steps, &why))
-    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
-                                      "' is not for these operands: " + why);
+    throw Error(TENON_ERROR_TYPE, "override {} from '{}' is not for these operands: {}",
+                entry.key(), entry.provider, why);
   const TensorType* chain_of = nullptr;
   for (const TensorType* type : plan.types) {
     plan.dispatching.push_back(type->id);

@@ -5,6 +5,7 @@
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/payload.hpp"
@@ -73,15 +74,17 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
       owner == nullptr || payload == nullptr ? 0 : owner->descriptor.component_count;
   const bool described = payload != nullptr && owner->descriptor.attributes != nullptr;
   if (count == 0 && !type.is_tensor && !(whole && described)) {
-    throw Error(TENON_ERROR_TYPE, quote(name) + " is a " + type.name +
-                                      ", which has no component tensors to save; declare them in "
-                                      "its type, or convert it to Tensor first");
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a {}, which has no component tensors to save; declare them in its type, or "
+                "convert it to Tensor first",
+                quote(name), type.name);
   }
   if (whole && payload != nullptr && !described && !only_components(owner->descriptor)) {
-    throw Error(TENON_ERROR_TYPE,
-                quote(name) + " is a " + type.name + " (plugin '" + type.provider +
-                    "'), whose payload has members that a file does not keep; give the type "
-                    "attributes() and from_attributes(), or convert it with ensure_tensor first");
+    throw Error(
+        TENON_ERROR_TYPE,
+        "{} is a {} (plugin '{}'), whose payload has members that a file does not keep; give the "
+        "type attributes() and from_attributes(), or convert it with ensure_tensor first",
+        quote(name), type.name, type.provider);
   }
   metadata.emplace_back(std::string(kTypeKey) + name, type.name);
   if (whole) metadata.emplace_back(std::string(kRestoreKey) + name, restore_text(type, *tensor));
@@ -89,7 +92,7 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
   for (int64_t i = 0; i < count; ++i) {
     Tensor* component = owner->component(*payload, i);
     if (component != nullptr)
-      add(name + "." + owner->descriptor.components[i], TensorRef(component), whole);
+      add(format_text("{}.{}", name, owner->descriptor.components[i]), TensorRef(component), whole);
   }
 }
 
@@ -107,7 +110,7 @@ class Restoring {
     try {
       said_ = parse_json(text);
     } catch (const Error& error) {
-      fail("its \"restore\" metadata cannot be read: " + error.message);
+      fail(format_text("its \"restore\" metadata cannot be read: {}", error.message));
     }
     if (!said_->is_object()) fail("its \"restore\" metadata is not an object");
   }
@@ -119,11 +122,12 @@ class Restoring {
     try {
       type = &TypeTable::process().require(type_name);
     } catch (const Error& error) {
-      fail("it is of type " + quote(type_name) +
-           (plugin != nullptr && plugin->is_string() ? " of plugin " + quote(plugin->as_string())
-                                                     : "") +
-           ", which is not available: " + error.message + "; install that plugin, or " +
-           plugin_folder_advice());
+      fail(format_text("it is of type {}{}, which is not available: {}; install that plugin, or {}",
+                       quote(type_name),
+                       plugin != nullptr && plugin->is_string()
+                           ? format_text(" of plugin {}", quote(plugin->as_string()))
+                           : "",
+                       error.message, plugin_folder_advice()));
     }
     PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
@@ -133,14 +137,14 @@ class Restoring {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(TENON_ERROR_VALUE,
-                "cannot restore tensor " + quote(name_) + " of '" + file_.path + "': " + what);
+    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_), file_.path,
+                what);
   }
 
   TensorRef take(const std::string& name) {
     const auto found = std::find_if(file_.tensors.begin(), file_.tensors.end(),
                                     [&](const NamedTensor& entry) { return entry.name == name; });
-    if (found == file_.tensors.end()) fail("the file holds no tensor " + quote(name));
+    if (found == file_.tensors.end()) fail(format_text("the file holds no tensor {}", quote(name)));
     TensorRef tensor = std::move(found->tensor);
     file_.tensors.erase(found);
     return tensor;
@@ -158,7 +162,7 @@ class Restoring {
     const tenon_json* attributes = said_->find("attributes");
     if (owner == nullptr) {
       if (!names.empty() || attributes != nullptr)
-        fail("the file has a payload, but type " + type.name + " has none");
+        fail(format_text("the file has a payload, but type {} has none", type.name));
       return nullptr;
     }
     const tenon_type_descriptor& descriptor = owner->descriptor;
@@ -175,17 +179,18 @@ class Restoring {
                only_components(descriptor)) {
       payload = new_payload(*owner, {});
     } else {
-      fail("the file and type " + type.name + " of plugin '" + owner->provider +
-           "' do not agree on the attributes of its payload");
+      fail(format_text(
+          "the file and type {} of plugin '{}' do not agree on the attributes of its payload",
+          type.name, owner->provider));
     }
     for (const std::string& name : names) {
       int64_t i = 0;
       while (i < descriptor.component_count && name != descriptor.components[i]) ++i;
       if (i == descriptor.component_count)
-        fail("type " + type.name + " has no component " + quote(name));
+        fail(format_text("type {} has no component {}", type.name, quote(name)));
       Tensor*& place = owner->component(*payload, i);
       if (place != nullptr) place->release();
-      place = take(name_ + "." + name).give();
+      place = take(format_text("{}.{}", name_, name)).give();
     }
     return payload;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -34,20 +35,19 @@ TensorRef to_plain(Tensor& tensor) {
       result = TensorRef(converter->component(*payload, 0));
     }
     if (!result || result->typed())
-      throw Error(TENON_ERROR_TYPE, "to_tensor of " + converter->name + " gave no plain Tensor");
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave no plain Tensor", converter->name);
     // A type that says nothing of its shape is of rank 0 to the host.
     if (tensor.view.rank > 0 && !std::equal(tensor.shape().begin(), tensor.shape().end(),
                                             result->shape().begin(), result->shape().end())) {
-      throw Error(TENON_ERROR_TYPE, "to_tensor of " + converter->name + " gave a tensor of shape " +
-                                        shape_text(result->shape()) + " for one of shape " +
-                                        shape_text(tensor.shape()));
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave a tensor of shape {} for one of shape {}",
+                  converter->name, shape_text(result->shape()), shape_text(tensor.shape()));
     }
     if (converter->is_tensor)
       return autograd_interface.connect_same_data(std::move(result), tensor, *converter);
     return autograd_interface.connect_tangent(
         autograd_interface.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
   }
-  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
+  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, "{} has no conversion to Tensor", type.name);
   TensorRef plain = autograd_interface.share_with_history(tensor);
   set_type(*plain, 0, nullptr);
   return plain;
@@ -67,14 +67,12 @@ void check_changed_through(const Implementation& implementation, const Tensor& o
       (!operand.requires_grad() || !records() || autograd_interface.has_held_history(operand)))
     return;
   throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
-              std::string(implementation.schema.short_name()) + "(): it would change a " +
-                  type.name +
-                  " in place through its conversion to "
-                  "Tensor, " +
-                  (copied ? "which makes a copy, so that nothing of it would change"
-                          : "which the history of what requires grad does not see") +
-                  "; call the op that gives a new tensor, or register an override " +
-                  implementation.schema.name + "[" + type.name + "]");
+              "{}(): it would change a {} in place through its conversion to Tensor, {}; call the "
+              "op that gives a new tensor, or register an override {}[{}]",
+              implementation.schema.short_name(), type.name,
+              copied ? "which makes a copy, so that nothing of it would change"
+                     : "which the history of what requires grad does not see",
+              implementation.schema.name, type.name);
 }
 
 // The arguments of a call with those of one type converted.
@@ -117,7 +115,8 @@ class ConvertedArguments {
       return tensor;
     if (first_ == nullptr) first_ = tensor;
     if (tracing())
-      trace(trace_event::convert, call_.implementation, "convert " + type_.name + " to Tensor");
+      trace(trace_event::convert, call_.implementation,
+            format_text("convert {} to Tensor", type_.name));
     const TraceDepth converting(tracing());
     return owned_.emplace_back(to_plain(*tensor)).get();
   }
@@ -141,8 +140,7 @@ TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plai
         converter.descriptor.from_tensor(converter.descriptor.self, &plain, like, &given, &cause);
     if (made != TENON_OK) throw_status(made, cause);
     wrapped = TensorRef::take(given);
-    if (!wrapped)
-      throw Error(TENON_ERROR_TYPE, "from_tensor of " + converter.name + " gave nothing");
+    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
   } else {
     wrapped = replace_component(
         type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
@@ -176,7 +174,7 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
   const Implementation& implementation = call.implementation;
   if (tracing()) {
     trace(trace_event::fallback, implementation,
-          std::string("fallback ") + fallback_text(type.fallback()) + " of " + type.name,
+          format_text("fallback {} of {}", fallback_text(type.fallback()), type.name),
           type.provider);
   }
   const TraceDepth inside(tracing());

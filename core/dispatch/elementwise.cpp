@@ -15,6 +15,7 @@
 #include "core/base/allocator.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
@@ -55,7 +56,7 @@ uint32_t find_isa() {
 const uint32_t best_isa = find_isa();
 
 std::string name_of(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name()) + "()";
+  return format_text("{}()", implementation.schema.short_name());
 }
 
 // The best instruction set that has a loop for the dtype.
@@ -65,8 +66,8 @@ uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) 
     if (loops[isa * TENON_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
   }
-  throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " +
-                                    dtype_text(dtype) + " operands");
+  throw Error(TENON_ERROR_TYPE, "{} is not implemented for {} operands", name_of(implementation),
+              dtype_text(dtype));
 }
 tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
   return implementation.elementwise
@@ -314,8 +315,8 @@ Call make_call(const Implementation& implementation, const tenon_value* argument
 void check_number(const Call& call, const tenon_value& value, tenon_dtype dtype) {
   const bool number = value.tag >= TENON_VALUE_BOOL && value.tag <= TENON_VALUE_FLOAT;
   if (!number || number_fits(value, dtype)) return;
-  throw Error(TENON_ERROR_VALUE, name_of(call.implementation) + ": " + misfit_text(value, dtype) +
-                                     ": convert the tensor to a wider dtype with to()");
+  throw Error(TENON_ERROR_VALUE, "{}: {}: convert the tensor to a wider dtype with to()",
+              name_of(call.implementation), misfit_text(value, dtype));
 }
 
 // Integers are compared as they are: in a dtype that holds every operand, 0-dim ones and numbers
@@ -349,10 +350,9 @@ void choose_dtypes(Call& call) {
     const tenon_value& value = call.arguments[index];
     if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) &&
         promotion != TENON_PROMOTE_COMPARE && value.as.number != std::trunc(value.as.number)) {
-      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" +
-                                        implementation.schema.parameters[index].name +
-                                        "' must be an integer for " + dtype_text(common) +
-                                        " operands");
+      throw Error(TENON_ERROR_TYPE, "{}: argument '{}' must be an integer for {} operands",
+                  name_of(implementation), implementation.schema.parameters[index].name,
+                  dtype_text(common));
     }
     check_number(call, value, common);
   }
@@ -386,13 +386,13 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
     tensors[i] = value.as.tensor;
     if (tensors[i]->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
       throw Error(TENON_ERROR_RUNTIME,
-                  name_of(implementation) +
-                      ": an operand has a shape but no data: it was saved as shape(...) alone");
+                  "{}: an operand has a shape but no data: it was saved as shape(...) alone",
+                  name_of(implementation));
     }
     try {
       shape = broadcast_shapes(shape, tensors[i]->shape());
     } catch (Error& error) {
-      error.message = name_of(implementation) + ": " + error.message;
+      error.message = format_text("{}: {}", name_of(implementation), error.message);
       throw;
     }
     if (tensors[i]->view.dtype != expected) {
@@ -408,16 +408,14 @@ void gather_parameters(const Call& call, tenon_value* parameters) {
     const Shape expected = shape;
     if (!std::equal(expected.begin(), expected.end(), target.shape().begin(),
                     target.shape().end())) {
-      throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " +
-                                         (call.in_place ? "the tensor changed in place" : "'out'") +
-                                         " has shape " + shape_text(target.shape()) +
-                                         " but the result has shape " + shape_text(shape));
+      throw Error(TENON_ERROR_VALUE, "{}: {} has shape {} but the result has shape {}",
+                  name_of(implementation), call.in_place ? "the tensor changed in place" : "'out'",
+                  shape_text(target.shape()), shape_text(shape));
     }
     const bool loses = dtype_category(call.result) > dtype_category(target.view.dtype);
     if (loses) {
-      throw Error(TENON_ERROR_TYPE,
-                  name_of(implementation) + ": the result has dtype " + dtype_text(call.result) +
-                      ", which cannot be written into " + dtype_text(target.view.dtype));
+      throw Error(TENON_ERROR_TYPE, "{}: the result has dtype {}, which cannot be written into {}",
+                  name_of(implementation), dtype_text(call.result), dtype_text(target.view.dtype));
     }
     // Through a temporary when dtypes differ, when elements of the target coincide, or when an
     // operand overlaps it other than exactly.
@@ -621,8 +619,8 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
       call.in_place = true;
     }
     if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
-      throw Error(TENON_ERROR_RUNTIME,
-                  name_of(implementation) + ": the tensor to write has a shape but no data");
+      throw Error(TENON_ERROR_RUNTIME, "{}: the tensor to write has a shape but no data",
+                  name_of(implementation));
     }
     Tensor* output = call.condition ? nullptr : run_dense(call);
     if (output == nullptr) output = run_general(call);
@@ -662,8 +660,8 @@ void prepare_elementwise(Implementation& implementation) {
   if (operands == 0 || operands >= static_cast<size_t>(kMaxOperands) ||
       schema.returns.size() != 1) {
     throw Error(TENON_ERROR_VALUE,
-                "op '" + schema.name +
-                    "': an elementwise op has one to three tensor operands and one result");
+                "op '{}': an elementwise op has one to three tensor operands and one result",
+                schema.name);
   }
   implementation.self = &implementation;
   implementation.run = run_elementwise;

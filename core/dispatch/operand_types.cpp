@@ -2,6 +2,7 @@
 #include "core/dispatch/operand_types.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/operands.hpp"
@@ -90,7 +91,7 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
 std::string type_list(std::span<const uint32_t> types) {
   Words names;
   for (const uint32_t type : types) names.push_back(TypeTable::process().at(type).name);
-  return "[" + join(names, ", ") + "]";
+  return format_text("[{}]", join(names, ", "));
 }
 
 }  // namespace tenon::core

@@ -55,7 +55,7 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
   const TensorType& owner = *type.payload_owner;
   const PayloadRef payload = new_payload(owner, operands);
   if (payload == nullptr || !owner.keeps_one_tensor())
-    throw Error(TENON_ERROR_TYPE, "a payload of " + owner.name + " cannot be made from another");
+    throw Error(TENON_ERROR_TYPE, "a payload of {} cannot be made from another", owner.name);
   Tensor*& place = owner.component(*payload, 0);
   if (place != nullptr) place->release();
   place = TensorRef(&plain).give();

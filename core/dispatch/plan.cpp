@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/specificity.hpp"
 
@@ -23,8 +24,8 @@ DispatchChain make_chain(const Implementation& implementation,
   const std::span<const TensorType* const> list = types.list();
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     const auto note = [&](const Override& entry, const std::string& why) {
-      rejections->push_back({level, "override " + entry.key() + " from '" + entry.provider +
-                                        "' does not apply: " + why});
+      rejections->push_back({level, format_text("override {} from '{}' does not apply: {}",
+                                                entry.key(), entry.provider, why)});
     };
     const std::vector<const Override*> best = most_specific(
         entries, *level, {list, types.plain}, rejections == nullptr ? PassOver() : note);
@@ -54,8 +55,9 @@ DispatchChain make_chain(const Implementation& implementation,
     }
     if (stranger != nullptr) {
       if (rejections != nullptr) {
-        rejections->push_back({nullptr, "its default handler declines: " + stranger->name +
-                                            " is not in its line of descent"});
+        rejections->push_back(
+            {nullptr, format_text("its default handler declines: {} is not in its line of descent",
+                                  stranger->name)});
       }
       continue;
     }
@@ -178,25 +180,24 @@ void check_plan(const Plan& plan, const Implementation& implementation,
     if (plan.chains.empty()) throw_foreign(implementation, arguments);
     return;
   }
-  throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) +
-                                    "(): " + plan.refused->name +
-                                    " is declared never to be an operand (by plugin '" +
-                                    plan.refused->provider + "')");
+  throw Error(TENON_ERROR_TYPE, "{}(): {} is declared never to be an operand (by plugin '{}')",
+              implementation.schema.short_name(), plan.refused->name, plan.refused->provider);
 }
 
 [[gnu::cold]] void throw_declined(const Implementation& implementation, const Plan& plan) {
-  throw Error(TENON_ERROR_TYPE,
-              "no implementation found for 'tenon." + implementation.schema.name +
-                  "' on types that implement tenon_function: " + type_list(plan.dispatching) +
-                  (thread_state.mode == nullptr ? "" : " nor in mode " + thread_state.mode->name));
+  throw Error(
+      TENON_ERROR_TYPE,
+      "no implementation found for 'tenon.{}' on types that implement tenon_function: {}{}",
+      implementation.schema.name, type_list(plan.dispatching),
+      thread_state.mode == nullptr ? "" : format_text(" nor in mode {}", thread_state.mode->name));
 }
 
 std::string candidate_text(const Candidate& candidate) {
   switch (candidate.kind) {
     case Candidate::Kind::Override:
-      return "override " + candidate.entry->key();
+      return format_text("override {}", candidate.entry->key());
     case Candidate::Kind::Handler:
-      return "handler of " + candidate.level->name;
+      return format_text("handler of {}", candidate.level->name);
     default:
       return "default handler";
   }

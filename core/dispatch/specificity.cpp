@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -124,7 +125,7 @@ bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& step
   steps.clear();
   const auto check = [&](const TensorType& type) {
     const int distance = entry.distance(type);
-    if (distance < 0 && why != nullptr) *why = "it does not accept " + type.name;
+    if (distance < 0 && why != nullptr) *why = format_text("it does not accept {}", type.name);
     steps.push_back(distance);
     return distance >= 0;
   };
@@ -136,7 +137,7 @@ bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& step
     const bool present = std::any_of(operands.types.begin(), operands.types.end(),
                                      [&](const TensorType* type) { return type->is(*expected); });
     if (present) continue;
-    if (why != nullptr) *why = "no operand is a " + expected->name;
+    if (why != nullptr) *why = format_text("no operand is a {}", expected->name);
     return false;
   }
   return true;
@@ -169,15 +170,17 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
 std::string type_names_text(std::span<const TensorType* const> types) {
   Words names;
   for (const TensorType* type : types) names.push_back(type->name);
-  return "[" + join(names, ", ") + "]";
+  return format_text("[{}]", join(names, ", "));
 }
 
 std::string Ambiguity::fix() const { return first->schema.name + type_names_text(types); }
 
 std::string Ambiguity::text() const {
-  return "override of '" + first->schema.name + "' is ambiguous for " + type_names_text(types) +
-         ": " + first->key() + " from '" + first->provider + "' and " + second->key() + " from '" +
-         second->provider + "'; possible fix: register " + fix();
+  return format_text(
+      "override of '{}' is ambiguous for {}: {} from '{}' and {} from '{}'; possible fix: register "
+      "{}",
+      first->schema.name, type_names_text(types), first->key(), first->provider, second->key(),
+      second->provider, fix());
 }
 
 std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,

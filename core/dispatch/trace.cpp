@@ -8,6 +8,7 @@
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -31,7 +32,7 @@ struct ProcessTrace {
     const std::string_view chosen = format == nullptr ? "" : format;
     if (chosen.empty()) return;
     if (chosen != "text" && chosen != "json") {
-      log(LogLevel::warning, "", "TENON_TRACE is text or json, not " + quote(chosen));
+      log(LogLevel::warning, "", format_text("TENON_TRACE is text or json, not {}", quote(chosen)));
       return;
     }
     on = true;
@@ -50,7 +51,8 @@ struct ProcessTrace {
       file = opened;
     } else {
       log(LogLevel::warning, "",
-          "TENON_TRACE_FILE: cannot write " + quote(path) + "; the trace goes to standard error");
+          format_text("TENON_TRACE_FILE: cannot write {}; the trace goes to standard error",
+                      quote(path)));
     }
   }
 };
@@ -163,7 +165,7 @@ void trace(std::string_view event, const Implementation& implementation, const s
            const std::string& provider) noexcept {
   publish(
       event, implementation,
-      [&] { return what + (provider.empty() ? "" : " (plugin " + provider + ")"); },
+      [&] { return what + (provider.empty() ? "" : format_text(" (plugin {})", provider)); },
       [&](JsonBuilder& document) {
         document.member("what", what);
         if (!provider.empty()) document.member("provider", provider);
@@ -187,8 +189,8 @@ void trace_call(const Call& call) noexcept {
         for (int64_t i = 0; i < view.positional_count; ++i)
           parts.push_back(brief_text(view.positional[i]));
         for (int64_t k = 0; k < view.keyword_count; ++k)
-          parts.push_back(keyword(k) + "=" + brief_text(view.keyword_values[k]));
-        return "call " + call.implementation.schema.name + "(" + join(parts, ", ") + ")";
+          parts.push_back(format_text("{}={}", keyword(k), brief_text(view.keyword_values[k])));
+        return format_text("call {}({})", call.implementation.schema.name, join(parts, ", "));
       },
       [&](JsonBuilder& document) {
         document.key("arguments").begin_array();
@@ -209,7 +211,7 @@ void trace_error(const Implementation& implementation, tenon_status status,
       error == nullptr ? std::string_view() : std::string_view(error->error.message);
   publish(
       "error", implementation,
-      [&] { return "error " + std::string(error_kind_text(status)) + ": " + std::string(message); },
+      [&] { return format_text("error {}: {}", error_kind_text(status), message); },
       [&](JsonBuilder& document) {
         document.member("kind", error_kind_text(status)).member("message", message);
       });

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/specificity.hpp"
 #include "core/dispatch/type_registration.hpp"
@@ -49,7 +50,7 @@ const TensorType* TypeTable::find(std::string_view name) const {
 }
 
 const TensorType& TypeTable::checked(uint32_t id) const {
-  if (!known(id)) throw Error(TENON_ERROR_VALUE, "no tensor type has the id " + std::to_string(id));
+  if (!known(id)) throw Error(TENON_ERROR_VALUE, "no tensor type has the id {}", id);
   return at(id);
 }
 
@@ -57,7 +58,7 @@ const TensorType& TypeTable::require(std::string_view name) const {
   if (const TensorType* type = find(name)) return *type;
   if (finder_) finder_(name);
   if (const TensorType* type = find(name)) return *type;
-  throw Error(TENON_ERROR_VALUE, "no tensor type is named " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "no tensor type is named {}", quote(name));
 }
 
 namespace {
@@ -69,13 +70,13 @@ struct ComponentPlace {
 };
 std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
                         const std::vector<ComponentPlace>& components) {
-  std::string text = std::to_string(bytes) + " bytes";
-  if (alignment != 0) text += " aligned to " + std::to_string(alignment);
-  if (fingerprint != 0) text += ", members of fingerprint " + std::to_string(fingerprint);
+  std::string text = format_text("{} bytes", bytes);
+  if (alignment != 0) text += format_text(" aligned to {}", alignment);
+  if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
   std::vector<std::string> places;
   for (const ComponentPlace& place : components)
-    places.push_back(place.name + " at " + std::to_string(place.offset));
-  return text + (places.empty() ? "" : ", components " + join(places, ", "));
+    places.push_back(format_text("{} at {}", place.name, place.offset));
+  return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));
 }
 
 }  // namespace
@@ -100,14 +101,14 @@ void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout&
       !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
     return;
   const std::string user =
-      layout.user == nullptr ? "the application" : "plugin '" + std::string(layout.user) + "'";
+      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user);
   throw Error(
       TENON_ERROR_TYPE,
-      "type " + type.name + " has two layouts: in plugin '" + type.provider + "' " +
-          layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours) +
-          "; in " + user + " " +
-          layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs) +
-          "; build both with the same definition of its struct");
+      "type {} has two layouts: in plugin '{}' {}; in {} {}; build both with the same definition "
+      "of its struct",
+      type.name, type.provider,
+      layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours), user,
+      layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs));
 }
 
 void TypeTable::set_finder(std::function<void(std::string_view)> finder) {

@@ -6,6 +6,7 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
@@ -160,7 +161,7 @@ std::string list_text(uint32_t length, Element&& element) {
     if (i > 0) text += ", ";
     text += element(i);
   }
-  return text + "]";
+  return format_text("{}]", text);
 }
 
 }  // namespace
@@ -209,8 +210,8 @@ std::string value_text(const tenon_value& value, std::string (*tensor_text)(cons
 std::string brief_text(const tenon_value& value) {
   return value_text(value, [](const Tensor* tensor) {
     if (tensor == nullptr) return std::string("None");
-    return TypeTable::process().at(tensor->view.type).name + " " + dtype_text(tensor->view.dtype) +
-           shape_text(tensor->shape());
+    return format_text("{} {}{}", TypeTable::process().at(tensor->view.type).name,
+                       dtype_text(tensor->view.dtype), shape_text(tensor->shape()));
   });
 }
 

@@ -9,6 +9,7 @@
 #include "core/autograd/grow_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
@@ -68,15 +69,13 @@ std::string type_name(const tenon_module& module) {
 
 void add_name(tenon_module& module, const char* kind, const std::string& name,
               tenon_module::Place place) {
-  if (name.empty())
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't be empty string \"\"");
+  if (name.empty()) throw Error(TENON_ERROR_VALUE, "{} name can't be empty string \"\"", kind);
   if (name.find('.') != std::string::npos) {
-    throw Error(TENON_ERROR_VALUE,
-                std::string(kind) + " name can't contain \".\", got: " + quote(name));
+    throw Error(TENON_ERROR_VALUE, "{} name can't contain \".\", got: {}", kind, quote(name));
   }
   if (!module.names.emplace(name, place).second) {
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " " + quote(name) +
-                                       " is already defined in " + type_name(module));
+    throw Error(TENON_ERROR_VALUE, "{} {} is already defined in {}", kind, quote(name),
+                type_name(module));
   }
 }
 
@@ -119,12 +118,12 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
     if (const auto fault = check_module(type->descriptor)) {
-      throw Error(TENON_ERROR_VALUE, "module '" + type->schema.name + "' of plugin '" + provider +
-                                         "' " + fault->what + "; " + fault->remedy);
+      throw Error(TENON_ERROR_VALUE, "module '{}' of plugin '{}' {}; {}", type->schema.name,
+                  provider, fault->what, fault->remedy);
     }
     if (const auto present = types_.find(type->schema.name); present != types_.end()) {
-      throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" +
-                                          present->second->provider + "' and '" + provider + "'");
+      throw Error(TENON_ERROR_PLUGIN, "module '{}' has two providers: '{}' and '{}'",
+                  type->schema.name, present->second->provider, provider);
     }
     types.push_back(std::move(type));
   }
@@ -149,7 +148,7 @@ const ModuleType& ModuleTable::require(std::string_view name) const {
   if (const ModuleType* type = find(name)) return *type;
   if (finder_) finder_(name);
   if (const ModuleType* type = find(name)) return *type;
-  throw Error(TENON_ERROR_VALUE, "no module type is named '" + std::string(name) + "'");
+  throw Error(TENON_ERROR_VALUE, "no module type is named '{}'", name);
 }
 
 // ---- attributes ----
@@ -199,7 +198,7 @@ namespace {
 
 std::string located(const tenon_json& node, const std::string& message) {
   const std::string place = place_of(node);
-  return (place.empty() ? "" : place + ": ") + message;
+  return (place.empty() ? "" : format_text("{}: ", place)) + message;
 }
 
 // Attribute values as arrays of numbers need memory for the time of the call.
@@ -304,14 +303,16 @@ void register_parameter(tenon_module& module, const std::string& name, Tensor* t
   TensorRef parameter(tensor);
   if (tensor != nullptr) {
     if (!is_leaf(*tensor)) {
-      throw Error(TENON_ERROR_VALUE, "cannot assign a computed tensor as parameter " + quote(name) +
-                                         ": parameters are leaves; use detach()");
+      throw Error(
+          TENON_ERROR_VALUE,
+          "cannot assign a computed tensor as parameter {}: parameters are leaves; use detach()",
+          quote(name));
     }
     if (!dtype_floating(tensor->view.dtype)) {
-      throw Error(TENON_ERROR_TYPE, "parameter " + quote(name) + " of " + type_name(module) +
-                                        " is " + dtype_text(tensor->view.dtype) +
-                                        ": parameters require grad and must be floating point; "
-                                        "register it as a buffer");
+      throw Error(TENON_ERROR_TYPE,
+                  "parameter {} of {} is {}: parameters require grad and must be floating point; "
+                  "register it as a buffer",
+                  quote(name), type_name(module), dtype_text(tensor->view.dtype));
     }
     if (!tensor->requires_grad()) {
       parameter = make_detached(*tensor);
@@ -346,8 +347,8 @@ bool contains(tenon_module& module, tenon_module& part) {
 
 void register_child(tenon_module& module, const std::string& name, tenon_module* child) {
   if (child != nullptr && contains(*child, module)) {
-    throw Error(TENON_ERROR_VALUE,
-                "module " + quote(name) + " contains the module that it is registered in");
+    throw Error(TENON_ERROR_VALUE, "module {} contains the module that it is registered in",
+                quote(name));
   }
   add_name(module, "module", name, {tenon_module::Kind::Child, module.children.size()});
   module.children.push_back({name, child});
@@ -368,7 +369,7 @@ const tenon_module::Child* own_child(const tenon_module& module, std::string_vie
 
 const tenon_module::Child& require_child(const tenon_module& module, std::string_view name) {
   if (const tenon_module::Child* child = own_child(module, name)) return *child;
-  throw Error(TENON_ERROR_VALUE, type_name(module) + " has no child module " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "{} has no child module {}", type_name(module), quote(name));
 }
 
 }  // namespace
@@ -386,7 +387,8 @@ Tensor* find_tensor(tenon_module& module, std::string_view name) {
     const bool parameter = found->second.kind == tenon_module::Kind::Parameter;
     return (parameter ? owner->parameters : owner->buffers)[found->second.index].tensor.get();
   }
-  throw Error(TENON_ERROR_VALUE, type_name(*owner) + " has no parameter or buffer " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "{} has no parameter or buffer {}", type_name(*owner),
+              quote(name));
 }
 
 tenon_module* find_child(tenon_module& module, std::string_view name) {
@@ -408,9 +410,9 @@ void set_training(tenon_module& module, bool training) {
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   if (descriptor.forward == nullptr) {
-    throw Error(TENON_ERROR_TYPE, module.type->schema.name +
-                                      " is a mode: enter it by a ModeScope; it has no forward to "
-                                      "be called");
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a mode: enter it by a ModeScope; it has no forward to be called",
+                module.type->schema.name);
   }
   const auto forward = [&] {
     tenon_error* error = nullptr;
@@ -441,8 +443,8 @@ tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results
 ModeEntry* enter_module(tenon_module& module, bool below) {
   if (module.type->descriptor.tenon_function == nullptr) {
     throw Error(TENON_ERROR_TYPE,
-                module.type->schema.name +
-                    " cannot be entered as a mode: its type defines no tenon_function");
+                "{} cannot be entered as a mode: its type defines no tenon_function",
+                module.type->schema.name);
   }
   ModeEntry* mode = enter_mode(module.type->schema.name, ask_module, &module, below);
   module.retain();
@@ -520,9 +522,8 @@ TensorRef converted(Tensor& tensor, tenon_dtype dtype) {
 void convert(tenon_module& module, tenon_dtype dtype) {
   dtype_check(dtype);
   if (!dtype_floating(dtype)) {
-    throw Error(TENON_ERROR_TYPE,
-                std::string("modules are converted to floating point dtypes only, not ") +
-                    dtype_text(dtype));
+    throw Error(TENON_ERROR_TYPE, "modules are converted to floating point dtypes only, not {}",
+                dtype_text(dtype));
   }
   struct Change {
     Tensor* tensor;
@@ -559,8 +560,8 @@ std::string extra_text(tenon_module& module) {
   }
   for (size_t i = 0; i < module.attributes.size(); ++i) {
     if (!extra.empty()) extra += ", ";
-    extra +=
-        module.type->schema.parameters[i].name + "=" + attribute_text(module.attributes.data()[i]);
+    extra += format_text("{}={}", module.type->schema.parameters[i].name,
+                         attribute_text(module.attributes.data()[i]));
   }
   return extra;
 }
@@ -573,7 +574,7 @@ std::string module_text(tenon_module& module) {
   const auto new_line = [&](size_t depth) { (text += '\n').append(2 * depth, ' '); };
   const auto open = [&](tenon_module& opened) {
     const size_t depth = steps.size();
-    text += type_name(opened) + "(";
+    text += format_text("{}(", type_name(opened));
     const std::string extra = extra_text(opened);
     if (!opened.children.empty() && !extra.empty()) new_line(depth + 1);
     for (const char c : extra) {
@@ -598,7 +599,7 @@ std::string module_text(tenon_module& module) {
     }
     const tenon_module::Child& child = step.module->children[step.next_child++];
     new_line(steps.size());
-    text += "(" + child.name + "): ";
+    text += format_text("({}): ", child.name);
     if (child.module == nullptr)
       text += "None";
     else

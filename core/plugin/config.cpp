@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/config_table.hpp"
@@ -34,9 +35,9 @@ struct Fault {
 std::string found_text(const tenon_json& node) {
   switch (node.kind()) {
     case JsonKind::String:
-      return "the string " + quote(node.as_string());
+      return format_text("the string {}", quote(node.as_string()));
     case JsonKind::Array:
-      return "an array of " + std::to_string(node.size());
+      return format_text("an array of {}", node.size());
     case JsonKind::Object:
       return "an object";
     default:
@@ -80,11 +81,11 @@ class Reader {
     const Json source = parse_json(text, options);
     for (const DuplicateKey& duplicate : duplicates) {
       add(duplicate.place, duplicate.pointer,
-          "duplicate key " + quote(duplicate.key) + ", expected once (first at " +
-              place_text("", duplicate.first) + ")");
+          format_text("duplicate key {}, expected once (first at {})", quote(duplicate.key),
+                      place_text("", duplicate.first)));
     }
     if (!source->is_object()) {
-      add(source->place(), "", "found " + found_text(*source) + ", expected an object");
+      add(source->place(), "", format_text("found {}, expected an object", found_text(*source)));
     } else {
       object(*source, config_table());
       check_plugins(*source);
@@ -108,16 +109,17 @@ class Reader {
     });
     std::string text;
     if (faults_.size() > 1) {
-      text = "config " + quote(file_) + " has " + std::to_string(faults_.size()) + " faults:\n";
+      text = format_text("config {} has {} faults:\n", quote(file_), faults_.size());
     }
     for (size_t i = 0; i < std::min(faults_.size(), kFaultsShown); ++i) {
       const Fault& fault = faults_[i];
       if (i > 0) text += "\n";
-      text += place_text(file_, fault.place) + ": " +
-              (fault.pointer.empty() ? "the config" : escaped(fault.pointer)) + ": " + fault.what;
+      text +=
+          format_text("{}: {}: {}", place_text(file_, fault.place),
+                      fault.pointer.empty() ? "the config" : escaped(fault.pointer), fault.what);
     }
     if (faults_.size() > kFaultsShown) {
-      text += "\n... and " + std::to_string(faults_.size() - kFaultsShown) + " more";
+      text += format_text("\n... and {} more", faults_.size() - kFaultsShown);
     }
     throw Error(TENON_ERROR_CONFIG, text);
   }
@@ -134,7 +136,7 @@ class Reader {
     for (const ConfigSchema& schema : schemas) {
       if (fits_kind(schema, node)) return value(node, schema);
     }
-    add(node, "found " + found_text(node) + ", expected " + expected_text(schemas));
+    add(node, format_text("found {}, expected {}", found_text(node), expected_text(schemas)));
     out_.value(nullptr);
   }
 
@@ -174,7 +176,7 @@ class Reader {
       }
       case ConfigType::Array:
         if (node.size() < schema.fewest || node.size() > schema.most) {
-          add(node, "found " + found_text(node) + ", expected " + expected_text(schema));
+          add(node, format_text("found {}, expected {}", found_text(node), expected_text(schema)));
         }
         place(node);
         out_.begin_array();
@@ -192,7 +194,7 @@ class Reader {
     const bool low = schema.above_low ? number > schema.low : number >= schema.low;
     const bool high = schema.below_high ? number < schema.high : number <= schema.high;
     if (!low || !high)
-      add(node, "found " + found_text(node) + ", expected " + expected_text(schema));
+      add(node, format_text("found {}, expected {}", found_text(node), expected_text(schema)));
   }
 
   void text(const tenon_json& node, const ConfigSchema& schema) {
@@ -227,7 +229,8 @@ class Reader {
     const std::string hint = choice ? suggestion(text, schema.choices) : "";
     if (!fits)
       add(place, pointer,
-          "found the string " + quote(text) + ", expected " + expected_text(schema) + hint);
+          format_text("found the string {}, expected {}{}", quote(text), expected_text(schema),
+                      hint));
   }
 
   std::string absolute(std::string_view path) const {
@@ -253,7 +256,7 @@ class Reader {
         check_needs(node, *found, key_of);
         if (key_of.name == "$schema") {
           if (!found->is_string())
-            add(*found, "found " + found_text(*found) + ", expected a string");
+            add(*found, format_text("found {}, expected a string", found_text(*found)));
           continue;
         }
         key(key_of.name, *found);
@@ -275,8 +278,8 @@ class Reader {
         }
       } else if (!belongs(*known)) {
         add(member.key_place(), pointer_of(member),
-            "key " + quote(member.key()) + " goes with " + std::string(table.variant_key) + " " +
-                quote(known->variant) + ", not " + quote(variant));
+            format_text("key {} goes with {} {}, not {}", quote(member.key()), table.variant_key,
+                        quote(known->variant), quote(variant)));
       }
     }
     out_.end_object();
@@ -303,8 +306,8 @@ class Reader {
     }
     if (missing.empty()) return;
     add(found.key_place(), pointer_of(found),
-        "found without " + quoted_list(missing) + ", expected " +
-            (missing.size() > 1 ? "these" : "this") + " beside it");
+        format_text("found without {}, expected {} beside it", quoted_list(missing),
+                    missing.size() > 1 ? "these" : "this"));
   }
 
   // A key that is not given: its default, or a fault.
@@ -320,8 +323,9 @@ class Reader {
       if (!derived.empty()) {
         out_.member(key_of.name, derived);
       } else if (path != nullptr && path->is_string()) {
-        missing(node, key_of,
-                "missing, and the ending of " + quote(path->as_string()) + " does not say it");
+        missing(
+            node, key_of,
+            format_text("missing, and the ending of {} does not say it", quote(path->as_string())));
       }
     } else if (key_of.required) {
       missing(node, key_of, "missing");
@@ -336,7 +340,7 @@ class Reader {
 
   void missing(const tenon_json& node, const ConfigKey& key_of, const std::string& how) {
     add(node.place(), pointer_step(pointer_of(node), key_of.name),
-        how + ", expected " + expected_text(key_of.schemas) + ": " + std::string(key_of.meaning));
+        format_text("{}, expected {}: {}", how, expected_text(key_of.schemas), key_of.meaning));
   }
 
   void unknown_key(const tenon_json& member, const ConfigObject& table,
@@ -350,18 +354,20 @@ class Reader {
     std::string hint = suggestion(member.key(), names);
     if (hint.empty()) hint = home_of(member.key());
     add(member.key_place(), pointer_of(member),
-        "unknown key " + quote(member.key()) + ", expected " + quoted_list(names, "or") + hint);
+        format_text("unknown key {}, expected {}{}", quote(member.key()), quoted_list(names, "or"),
+                    hint));
   }
 
   // Where a key that is in the wrong object belongs.
   static std::string home_of(std::string_view name) {
     for (const ConfigKey& group : config_table().keys) {
-      if (group.name == name) return " (" + quote(name) + " belongs at the top of the config)";
+      if (group.name == name)
+        return format_text(" ({} belongs at the top of the config)", quote(name));
       const ConfigObject* object = group.schemas.front().object;
       if (object == nullptr || object->open) continue;
       for (const ConfigKey& key_of : object->keys) {
         if (key_of.name == name)
-          return " (" + quote(name) + " belongs in " + quote(group.name) + ")";
+          return format_text(" ({} belongs in {})", quote(name), quote(group.name));
       }
     }
     return "";
@@ -397,14 +403,14 @@ class Reader {
       const auto twin = std::find_if(seen.begin(), seen.end(),
                                      [&](const auto& other) { return other.first == identity; });
       if (twin != seen.end()) {
-        add(entry, "plugin " + quote(identity) + " a second time, expected once (first at " +
-                       place_text("", twin->second->place()) + ")");
+        add(entry, format_text("plugin {} a second time, expected once (first at {})",
+                               quote(identity), place_text("", twin->second->place())));
         continue;
       }
       seen.emplace_back(identity, &entry);
       std::error_code code;
       if (!path.empty() && required && !files::exists(path, code))
-        add(*path_node, "there is no file " + quote(path) + ", expected a plugin there");
+        add(*path_node, format_text("there is no file {}, expected a plugin there", quote(path)));
     }
   }
 
@@ -419,8 +425,10 @@ class Reader {
     if (column == nullptr || !column->is_string()) return;
     const tenon_json* header = json_at_pointer(root, "/data/header");
     if (header != nullptr && (!header->is_bool() || header->as_bool())) return;
-    add(*column, "found the name " + quote(column->as_string()) +
-                     " without \"header\": true, expected a header or the column's number");
+    add(*column,
+        format_text(
+            "found the name {} without \"header\": true, expected a header or the column's number",
+            quote(column->as_string())));
   }
 
   const std::string& file_;
@@ -446,8 +454,8 @@ std::string read_standard_input(size_t limit) {
     const ssize_t count = ::read(STDIN_FILENO, block, sizeof block);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      throw Error(TENON_ERROR_IO, std::string("cannot read the config from standard input: ") +
-                                      std::strerror(errno));
+      throw Error(TENON_ERROR_IO, "cannot read the config from standard input: {}",
+                  std::strerror(errno));
     if (count == 0) break;
     text.append(block, static_cast<size_t>(count));
   }
@@ -463,8 +471,8 @@ Json read_config(const std::string& path, const ConfigOptions& options) {
   std::error_code code;
   const files::path whole = files::absolute(path, code);
   if (code)
-    throw Error(TENON_ERROR_IO,
-                "cannot find the folder of the config " + quote(path) + ": " + code.message());
+    throw Error(TENON_ERROR_IO, "cannot find the folder of the config {}: {}", quote(path),
+                code.message());
   return parse_config(text, standard_input ? "standard input" : path, whole.parent_path().string(),
                       options);
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "core/plugin/config_table.hpp"
 #include "core/plugin/config_text.hpp"
 
@@ -49,7 +50,7 @@ void put_schema(JsonBuilder& out, const ConfigSchema& schema) {
       }
       break;
     case Type::Object:
-      out.member("$ref", "#/definitions/" + std::string(schema.object->name));
+      out.member("$ref", format_text("#/definitions/{}", schema.object->name));
       break;
     case Type::Map:
       out.member("type", "object");
@@ -195,7 +196,7 @@ std::string config_schema_json() {
     out.end_object();
   }
   out.end_object().end_object();
-  return dump(*out.finish(), 2) + "\n";
+  return format_text("{}\n", dump(*out.finish(), 2));
 }
 
 }  // namespace tenon::core

@@ -1,6 +1,7 @@
 // The keys of the config.
 #include "core/plugin/config_table.hpp"
 
+#include "core/base/format.hpp"
 #include "core/plugin/policy.hpp"
 
 namespace tenon::core {
@@ -149,7 +150,7 @@ std::string format_of(const tenon_json& object) {
   const tenon_json* path = object.find("path");
   if (path == nullptr || !path->is_string()) return "";
   for (const std::string_view format : kFormats) {
-    if (path->as_string().ends_with("." + std::string(format))) return std::string(format);
+    if (path->as_string().ends_with(format_text(".{}", format))) return std::string(format);
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/version_range.hpp"
 
@@ -113,9 +114,10 @@ std::string number_text(double number) {
 std::string range_text(const ConfigSchema& schema) {
   const bool low = schema.low > -kMaxConfigInt;
   const bool high = schema.high < kMaxConfigInt;
-  if (low && high && schema.low == schema.high) return " equal to " + number_text(schema.low);
+  if (low && high && schema.low == schema.high)
+    return format_text(" equal to {}", number_text(schema.low));
   if (low && high && !schema.above_low && !schema.below_high) {
-    return " from " + number_text(schema.low) + " to " + number_text(schema.high);
+    return format_text(" from {} to {}", number_text(schema.low), number_text(schema.high));
   }
   std::string text;
   if (low) text += (schema.above_low ? " above " : " of at least ") + number_text(schema.low);
@@ -141,18 +143,18 @@ std::string expected_text(const ConfigSchema& schema) {
     case Type::Bool:
       return "true or false";
     case Type::Int:
-      return "an integer" + range_text(schema);
+      return format_text("an integer{}", range_text(schema));
     case Type::Number:
-      return "a number" + range_text(schema);
+      return format_text("a number{}", range_text(schema));
     case Type::Text:
       return wanted_word(schema);
     case Type::Object:
       return schema.object->shorthand == nullptr ? "an object" : "a string or an object";
     case Type::Array: {
       std::string text = "an array";
-      if (schema.fewest == schema.most) text += " of " + std::to_string(schema.most);
+      if (schema.fewest == schema.most) text += format_text(" of {}", schema.most);
       if (schema.fewest != schema.most && schema.fewest > 0) {
-        text += " of " + std::to_string(schema.fewest) + " to " + std::to_string(schema.most);
+        text += format_text(" of {} to {}", schema.fewest, schema.most);
       }
       return text;
     }

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/format.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/elf_notes.hpp"
@@ -97,7 +98,8 @@ void FactsCollector::add(std::string_view payload) {
     options.max_depth = 8;
     document = parse_json(payload, options);
   } catch (const Error& error) {
-    refuse("one of its facts is not JSON: " + error.message, "fix the text of the fact");
+    refuse(format_text("one of its facts is not JSON: {}", error.message),
+           "fix the text of the fact");
   }
   if (!document->is_object()) {
     refuse("one of its facts is not a JSON object", "write {\"op\": {...}} or the like");
@@ -106,7 +108,7 @@ void FactsCollector::add(std::string_view payload) {
   const auto child = [&](const char* kind) -> const tenon_json* {
     const tenon_json* object = document->find(kind);
     if (object != nullptr && !object->is_object()) {
-      refuse(std::string("its fact \"") + kind + "\" is not a JSON object", "make it one");
+      refuse(format_text("its fact \"{}\" is not a JSON object", kind), "make it one");
     }
     return object;
   };
@@ -120,25 +122,26 @@ void FactsCollector::add(std::string_view payload) {
 std::string FactsCollector::text(const tenon_json& object, const char* what, const char* key,
                                  bool required, size_t limit, bool lines) const {
   const tenon_json* value = object.find(key);
-  const std::string name = std::string("\"") + key + "\" of its fact \"" + what + "\"";
+  const std::string name = format_text("\"{}\" of its fact \"{}\"", key, what);
   if (value == nullptr) {
-    if (required) refuse(name + " is missing", "add it");
+    if (required) refuse(format_text("{} is missing", name), "add it");
     return {};
   }
-  if (!value->is_string()) refuse(name + " is not a string", "make it one");
+  if (!value->is_string()) refuse(format_text("{} is not a string", name), "make it one");
   const std::string_view content = value->as_string();
   if (content.size() > limit) {
-    refuse(name + " is longer than " + std::to_string(limit) + " bytes", "shorten it");
+    refuse(format_text("{} is longer than {} bytes", name, limit), "shorten it");
   }
-  if (!is_printable(content, lines)) refuse(name + " has control characters", "remove them");
+  if (!is_printable(content, lines))
+    refuse(format_text("{} has control characters", name), "remove them");
   return std::string(content);
 }
 
 std::string FactsCollector::schema(const tenon_json& object, const char* what) const {
   std::string schema = text(object, what, "schema", true, kMaxSchema);
   if (schema.find('(') == schema.npos || !is_item_name(schema_name(schema))) {
-    refuse(std::string("a \"schema\" of its facts does not begin with a name and '(': ") +
-               quote(schema),
+    refuse(format_text("a \"schema\" of its facts does not begin with a name and '(': {}",
+                       quote(schema)),
            "write it like 'name(Tensor input) -> Tensor'");
   }
   return schema;
@@ -172,8 +175,7 @@ int64_t FactsCollector::number(const tenon_json& object, const char* what, const
   const tenon_json* value = object.find(key);
   if (value == nullptr) return 0;
   if (!value->is_int()) {
-    refuse(std::string("\"") + key + "\" of its fact \"" + what + "\" is not an integer",
-           "make it one");
+    refuse(format_text("\"{}\" of its fact \"{}\" is not an integer", key, what), "make it one");
   }
   return value->as_int();
 }
@@ -184,8 +186,9 @@ void FactsCollector::add_type(const tenon_json& object) {
   type.parent = text(object, "type", "parent", false, kMaxName);
   for (const std::string* name : {&type.type, &type.parent}) {
     if (is_item_name(*name) || (name->empty() && name == &type.parent)) continue;
-    refuse("the type name " + quote(*name) + " is not made of letters, digits, '_' and '.'",
-           "rename it");
+    refuse(
+        format_text("the type name {} is not made of letters, digits, '_' and '.'", quote(*name)),
+        "rename it");
   }
   type.doc = text(object, "type", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   type.flags = number(object, "type", "flags");
@@ -226,15 +229,16 @@ void FactsCollector::add_plugin(const tenon_json& object) {
   has_plugin_ = true;
   const std::string id = text(object, "plugin", "id", true, kMaxName);
   if (!is_plugin_id(id)) {
-    refuse("the plugin id " + quote(id) + " is not made of letters, digits, '_', '-' and '.'",
-           "rename it");
+    refuse(
+        format_text("the plugin id {} is not made of letters, digits, '_', '-' and '.'", quote(id)),
+        "rename it");
   }
   facts_.id = id;
   facts_.version = text(object, "plugin", "version", true, kMaxName);
   try {
     parse_version(facts_.version);
   } catch (const Error& error) {
-    refuse("its version cannot be read: " + error.message, "fix its version");
+    refuse(format_text("its version cannot be read: {}", error.message), "fix its version");
   }
   facts_.sdk = text(object, "plugin", "sdk", false, kMaxName);
   facts_.license = text(object, "plugin", "license", false, kMaxName);
@@ -266,7 +270,7 @@ PluginFacts FactsCollector::finish() {
     names.reserve(items.size());
     for (const auto& item : items) {
       if (names.insert(item.name()).second) continue;
-      refuse(std::string("it declares the ") + kind + " " + quote(item.name()) + " twice",
+      refuse(format_text("it declares the {} {} twice", kind, quote(item.name())),
              "remove or rename one of them");
     }
   };
@@ -298,7 +302,7 @@ std::vector<std::string> type_names(std::string_view types) {
 }
 
 std::string override_key(std::string_view schema, std::string_view types) {
-  return std::string(schema_name(schema)) + "[" + join(type_names(types), ", ") + "]";
+  return format_text("{}[{}]", schema_name(schema), join(type_names(types), ", "));
 }
 
 std::string_view OpFacts::name() const { return schema_name(schema); }

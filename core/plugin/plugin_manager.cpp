@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/environment.hpp"
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
@@ -33,7 +34,7 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
   }
   // Neither a scan nor a policy may change it any more.
   bool is_final() const { return opened || state == PluginState::Loading; }
-  std::string text() const { return quote(id()) + " (" + found.path + ")"; }
+  std::string text() const { return format_text("{} ({})", quote(id()), found.path); }
 
   void fail(PluginFailure why) {
     state = PluginState::Failed;
@@ -92,13 +93,13 @@ std::optional<PluginFailure> check_hash(const std::string& id, const std::string
       make_failure(PluginStage::Read, id, path, "its bytes are not those that the config pins",
                    "get the file that was meant, or correct `sha256`");
   try {
-    failure.found = "sha256 " + sha256_file(path);
+    failure.found = format_text("sha256 {}", sha256_file(path));
   } catch (const Error& error) {
     failure.problem = error.message;
     failure.remedy = "check the file's rights";
     return failure;
   }
-  failure.expected = "sha256 " + lower;
+  failure.expected = format_text("sha256 {}", lower);
   if (failure.found == failure.expected) return std::nullopt;
   return failure;
 }
@@ -110,7 +111,7 @@ std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::
                                        "install a version that fits, or correct `version`");
   try {
     if (VersionRange(range).contains(parse_version(facts.version))) return std::nullopt;
-    failure.expected = "version " + range;
+    failure.expected = format_text("version {}", range);
     failure.found = facts.version;
   } catch (const Error& error) {
     failure.problem = error.message;
@@ -158,7 +159,7 @@ const PluginManager::Record* PluginManager::Policies::preferred(
       for (const Record* candidate : candidates) {
         if (candidate->id() != preference.plugin) continue;
         if (reason != nullptr)
-          *reason = "preferred by " + policy.source + ": " + preference.pattern;
+          *reason = format_text("preferred by {}: {}", policy.source, preference.pattern);
         return candidate;
       }
     }
@@ -186,8 +187,9 @@ const PluginManager::Record* PluginManager::Policies::by_place(
     }
     if (chosen == nullptr) continue;
     if (reason != nullptr) {
-      *reason = std::string(policy.duplicates == DuplicateChoice::First ? "first" : "last") +
-                " in the list of " + policy.source;
+      *reason = format_text("{} in the list of {}",
+                            policy.duplicates == DuplicateChoice::First ? "first" : "last",
+                            policy.source);
     }
     return chosen;
   }
@@ -238,7 +240,8 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
   policies_->environment.source = "TENON_PREFER";
   policies_->environment.prefer = parse_preferences(environment_.prefer.value_or(""), faults);
   policies_->unchecked = policies_->environment.prefer;
-  for (const std::string& fault : faults) log(LogLevel::warning, "", "TENON_PREFER: " + fault);
+  for (const std::string& fault : faults)
+    log(LogLevel::warning, "", format_text("TENON_PREFER: {}", fault));
 }
 
 PluginManager::~PluginManager() = default;
@@ -283,7 +286,8 @@ void PluginManager::scan() {
     record->found = std::move(found);
     if (const auto active = settled_ids.find(record->id());
         record->found.facts && active != settled_ids.end()) {
-      record->found.shadowed = quote(active->second->found.path) + " is loaded already";
+      record->found.shadowed =
+          format_text("{} is loaded already", quote(active->second->found.path));
     }
     if (const auto old = replaced_paths.find(record->found.path); old != replaced_paths.end()) {
       record->named = old->second->named;
@@ -302,7 +306,8 @@ void PluginManager::scan() {
   for (const PluginPolicy::Preference& preference : std::exchange(policies_->unchecked, {})) {
     if (std::none_of(records_.begin(), records_.end(),
                      [&](const auto& record) { return record->id() == preference.plugin; }))
-      log(LogLevel::warning, "", "TENON_PREFER: no plugin has the id " + quote(preference.plugin));
+      log(LogLevel::warning, "",
+          format_text("TENON_PREFER: no plugin has the id {}", quote(preference.plugin)));
   }
 }
 
@@ -324,7 +329,7 @@ void PluginManager::judge(Record& record) const {
   }
   if (entry.plugin != nullptr && entry.plugin->mode == LoadMode::Never) {
     record.state = PluginState::Disabled;
-    record.reason = "disabled by " + entry.policy->source;
+    record.reason = format_text("disabled by {}", entry.policy->source);
     return;
   }
   if (entry.plugin == nullptr && !record.named && record.found.origin != PluginOrigin::Path &&
@@ -464,7 +469,7 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
   }
   std::string source;
   if (const auto* preference = policies_->disabling(record, name, &source)) {
-    say(quote(preference->pattern) + " is disabled by " + source);
+    say(format_text("{} is disabled by {}", quote(preference->pattern), source));
     return ProviderStanding::Disabled;
   }
   std::string ranked_by;
@@ -477,8 +482,8 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
   }
   if (!among) {
     say(best.empty() ? ""
-                     : best.front()->text() + " ranks above it" +
-                           (ranked_by.empty() ? "" : ", " + ranked_by));
+                     : format_text("{} ranks above it{}", best.front()->text(),
+                                   ranked_by.empty() ? "" : format_text(", {}", ranked_by)));
     return ProviderStanding::Outranked;
   }
   if (best.size() > 1) {
@@ -486,11 +491,11 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
     for (const Record* rival : best) {
       if (rival != &record) rivals += (rivals.empty() ? "" : ", ") + rival->text();
     }
-    say("nothing ranks it above or below " + rivals);
+    say(format_text("nothing ranks it above or below {}", rivals));
     return ProviderStanding::Contested;
   }
   if (present != provided.end()) {
-    say(present->second->text() + " has registered it already");
+    say(format_text("{} has registered it already", present->second->text()));
     return ProviderStanding::Contested;
   }
   say(ranked_by);
@@ -515,9 +520,9 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
       const std::string difference =
           schema_difference_text(schema_of(*record.found.facts, kind, name), record.id(),
                                  schema_of(*rival->found.facts, kind, name), rival->id());
-      if (!difference.empty()) reason += "; " + difference;
+      if (!difference.empty()) reason += format_text("; {}", difference);
     }
-    add(std::string(kind_text(kind)) + " " + quote(name), reason);
+    add(format_text("{} {}", kind_text(kind), quote(name)), reason);
   });
   for (const OverrideFacts& entry : record.found.facts->overrides) {
     const PreferenceTarget target(schema_name(entry.schema), entry.key);
@@ -532,13 +537,14 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
         return other.key == entry.key;
       });
       if (same && ranked(target, {const_cast<Record*>(&record), rival.get()}) == nullptr)
-        add("override " + entry.key, "nothing ranks it above or below " + rival->text());
+        add(format_text("override {}", entry.key),
+            format_text("nothing ranks it above or below {}", rival->text()));
     }
   }
   if (groups.empty()) return std::nullopt;
   std::vector<std::string> texts;
   for (const auto& [reason, items] : groups)
-    texts.push_back(join(items, ", ") + " would have two providers: " + reason);
+    texts.push_back(format_text("{} would have two providers: {}", join(items, ", "), reason));
   return make_failure(PluginStage::Register, record.id(), record.found.path, join(texts, "; "),
                       "rank them by `prefer` or `duplicates` in the config, or disable one");
 }
@@ -559,10 +565,10 @@ Error PluginManager::contested(ItemKind kind, std::string_view name,
     }
   }
   return Error(TENON_ERROR_PLUGIN,
-               std::string(kind_text(kind)) + " " + quote(name) + " has " +
-                   std::to_string(texts.size()) + " providers and nothing ranks them: " +
-                   join(texts, ", ") + (difference.empty() ? "" : "; " + difference) +
-                   "; rank them by `prefer` in the config, or disable all but one");
+               "{} {} has {} providers and nothing ranks them: {}{}; rank them by `prefer` in the "
+               "config, or disable all but one",
+               kind_text(kind), quote(name), texts.size(), join(texts, ", "),
+               difference.empty() ? "" : format_text("; {}", difference));
 }
 
 // Of two providers of an override; null when nothing ranks them.
@@ -619,9 +625,9 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
   }
   PluginFailure failure =
       make_failure(PluginStage::Register, shadowed.id(), found.path,
-                   "another file stands for this id: " + quote(other->found.path),
+                   format_text("another file stands for this id: {}", quote(other->found.path)),
                    "use that one, or rename one of the plugins");
-  failure.expected = "version " + found.facts->version;
+  failure.expected = format_text("version {}", found.facts->version);
   failure.found = other->found.facts->version;
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -683,11 +689,11 @@ PluginManager::Record& PluginManager::loadable_id(const std::string& id,
     }
   }
   if (failure.problem.empty()) {
-    failure =
-        make_failure(PluginStage::Find, id, "",
-                     "no plugin has this id" + suggestion(id, ids) + "; " + searched_text(folders_),
-                     "install it in one of them, " + std::string(plugin_folder_advice()) +
-                         ", or load it by its path");
+    failure = make_failure(
+        PluginStage::Find, id, "",
+        format_text("no plugin has this id{}; {}", suggestion(id, ids), searched_text(folders_)),
+        format_text("install it in one of them, {}, or load it by its path",
+                    plugin_folder_advice()));
   }
   failure.asked_by = asked_by;
   throw PluginError(std::move(failure));
@@ -769,8 +775,9 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
     throw PluginError(std::move(failure));
   }
   if (record.state == PluginState::Disabled) {
-    PluginFailure failure = make_failure(PluginStage::Find, record.id(), record.found.path,
-                                         "it is " + record.reason, "enable it in the config");
+    PluginFailure failure =
+        make_failure(PluginStage::Find, record.id(), record.found.path,
+                     format_text("it is {}", record.reason), "enable it in the config");
     failure.asked_by = asked_by;
     throw PluginError(std::move(failure));
   }
@@ -803,7 +810,7 @@ void PluginManager::load_companions(Lock& lock, const Record& record) {
       continue;
     const auto& overrides = other->found.facts->overrides;
     if (std::any_of(overrides.begin(), overrides.end(), concerns))
-      ensure_loaded(lock, *other, "an override for a type of '" + record.id() + "'");
+      ensure_loaded(lock, *other, format_text("an override for a type of '{}'", record.id()));
   }
 }
 
@@ -961,14 +968,14 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
 
   const std::vector<const Record*> best = best_providers(kind, name);
   if (best.size() > 1) throw contested(kind, name, best);
-  const std::string asked_by = std::string(kind_text(kind)) + " " + quote(name);
+  const std::string asked_by = format_text("{} {}", kind_text(kind), quote(name));
   if (best.empty()) {
     const Record& record = *declared->second.front();
     std::string reason;
     standing(record, kind, name, &reason);
-    throw Error(TENON_ERROR_PLUGIN, asked_by + " is provided by plugin " + record.text() +
-                                        " but not available: " + reason +
-                                        "; enable it in the config");
+    throw Error(TENON_ERROR_PLUGIN,
+                "{} is provided by plugin {} but not available: {}; enable it in the config",
+                asked_by, record.text(), reason);
   }
   Record& record = *std::find_if(records_.begin(), records_.end(), [&](const auto& other) {
                       return other.get() == best.front();
@@ -1120,7 +1127,7 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     if (const std::string& id = record->id();
         !plugin.id.empty() && !id.empty() && id != plugin.id) {
       refuse(make_failure(PluginStage::Find, plugin.id, record->found.path,
-                          "the file at this path is plugin " + quote(id),
+                          format_text("the file at this path is plugin {}", quote(id)),
                           "correct `name` or `path`, or leave one of them out"),
              plugin.written);
       continue;
@@ -1177,11 +1184,12 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
     std::vector<std::string_view> names;
     if (is_missing(preference.plugin) || matched(preference, names)) return;
     refuse(make_failure(PluginStage::Find, "", "",
-                        std::string(list) + ": " + quote(preference.pattern) + " matches no " +
-                            (preference.about_overrides() ? "override" : "op or module") +
-                            (preference.plugin.empty() ? " of any plugin"
-                                                       : " of plugin " + quote(preference.plugin)) +
-                            suggestion(preference.pattern, names),
+                        format_text("{}: {} matches no {}{}{}", list, quote(preference.pattern),
+                                    preference.about_overrides() ? "override" : "op or module",
+                                    preference.plugin.empty()
+                                        ? " of any plugin"
+                                        : format_text(" of plugin {}", quote(preference.plugin)),
+                                    suggestion(preference.pattern, names)),
                         "correct the name, or remove the entry"),
            preference.written);
   };
@@ -1191,9 +1199,10 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       for (const auto& [name, record] : provided) {
         if (!matches_pattern(preference.pattern, name)) continue;
         if (!preference.plugin.empty() && preference.plugin != record->id()) continue;
-        refuse(make_failure(PluginStage::Register, record->id(), record->found.path,
-                            quote(name) + " is registered already, so it cannot be disabled",
-                            "apply the config before anything of the plugin is used"),
+        refuse(make_failure(
+                   PluginStage::Register, record->id(), record->found.path,
+                   format_text("{} is registered already, so it cannot be disabled", quote(name)),
+                   "apply the config before anything of the plugin is used"),
                preference.written);
       }
     }
@@ -1206,8 +1215,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       continue;
     } else if (!known) {
       refuse(make_failure(PluginStage::Find, preference.plugin, "",
-                          "it is preferred for " + quote(preference.pattern) +
-                              " but no plugin has this id; " + searched_text(folders_),
+                          format_text("it is preferred for {} but no plugin has this id; {}",
+                                      quote(preference.pattern), searched_text(folders_)),
                           "correct the id, or remove the entry"),
              preference.written);
     } else {
@@ -1221,8 +1230,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       std::vector<std::string_view> names;
       for (const auto& [name, records] : index(ItemKind::Type)) names.push_back(name);
       refuse(make_failure(PluginStage::Find, "", "",
-                          "types: no plugin provides a tensor type " + quote(type.name) +
-                              suggestion(type.name, names),
+                          format_text("types: no plugin provides a tensor type {}{}",
+                                      quote(type.name), suggestion(type.name, names)),
                           "correct the name, or remove the entry"),
              type.written);
     }
@@ -1235,8 +1244,8 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
                         [&](std::string_view op) { return matches_pattern(pattern, op); }))
           continue;
         refuse(make_failure(PluginStage::Find, "", "",
-                            "types: " + type.name + ": " + quote(pattern) +
-                                " matches no op of any plugin" + suggestion(pattern, ops),
+                            format_text("types: {}: {} matches no op of any plugin{}", type.name,
+                                        quote(pattern), suggestion(pattern, ops)),
                             "correct the name, or remove it"),
                type.written, list + std::to_string(&pattern - patterns->data()));
       }
@@ -1262,8 +1271,7 @@ void PluginManager::apply(const PluginPolicy& policy) {
     for (size_t i = 1; i < failures.size(); ++i)
       error.message.append("\n").append(failures[i].text());
     if (failures.size() > 1 && !failures.front().place.empty())
-      error.message.insert(
-          0, policy.source + " has " + std::to_string(failures.size()) + " faults:\n");
+      error.message.insert(0, format_text("{} has {} faults:\n", policy.source, failures.size()));
     throw error;
   }
   const std::vector<PluginPolicy::Plugin> plugins = policies_->list.front().plugins;

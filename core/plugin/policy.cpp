@@ -1,6 +1,7 @@
 // Patterns of preferences, and preferences from the environment.
 #include "core/plugin/policy.hpp"
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/facts_reader.hpp"
 
@@ -36,7 +37,8 @@ std::vector<PluginPolicy::Preference> parse_preferences(std::string_view text,
     if (!pattern.empty() && !plugin.empty()) {
       preferences.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
     } else if (!schema_name(entry).empty()) {
-      faults.push_back(quote(entry) + " is not a preference, expected PATTERN=PLUGIN");
+      faults.push_back(
+          format_text("{} is not a preference, expected PATTERN=PLUGIN", quote(entry)));
     }
   }
   return preferences;

@@ -6,6 +6,7 @@
 
 #include "core/autograd/leak_tracking.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
@@ -257,7 +258,7 @@ void put_module(JsonBuilder& document, const DeclaredModule& module) {
   try {
     signature = signature_text(parse_schema(module.facts->schema));
   } catch (const Error& error) {
-    signature = "(" + error.message + ")";
+    signature = format_text("({})", error.message);
   }
   document.member("name", module.facts->name())
       .member("signature", signature)
@@ -314,11 +315,10 @@ size_t find_one(const List& list, std::string_view name, const char* what, NameO
     if (found == list.size()) found = i;
   }
   if (matches.size() > 1)
-    throw Error(TENON_ERROR_VALUE, std::string(what) + " " + quote(name) +
-                                       " is ambiguous: it may be " + quoted_list(matches, "or"));
+    throw Error(TENON_ERROR_VALUE, "{} {} is ambiguous: it may be {}", what, quote(name),
+                quoted_list(matches, "or"));
   if (matches.empty())
-    throw Error(TENON_ERROR_VALUE,
-                std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
+    throw Error(TENON_ERROR_VALUE, "no {} is named {}{}", what, quote(name), suggestion(name, all));
   return found;
 }
 
@@ -330,9 +330,8 @@ size_t find_plugin(const Inventory& inventory, std::string_view id) {
 Json describe_runtime() {
   JsonBuilder document;
   document.begin_object();
-  document.member("version", std::to_string(TENON_VERSION_MAJOR) + "." +
-                                 std::to_string(TENON_VERSION_MINOR) + "." +
-                                 std::to_string(TENON_VERSION_PATCH));
+  document.member("version", format_text("{}.{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
+                                         TENON_VERSION_PATCH));
   document.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
   document.member("isa", isa_text(machine_isa())).member("threads", thread_count());
   document.key("folders").begin_array();
@@ -358,9 +357,8 @@ Json describe_overridable(std::string_view name_space) {
     for (const auto& [name, ops] : namespaces) {
       if (!name.empty()) known.push_back(name);
     }
-    throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(name_space) +
-                                       suggestion(name_space, known) + "; there are " +
-                                       join(known, ", ") + " and the root");
+    throw Error(TENON_ERROR_VALUE, "no namespace is named {}{}; there are {} and the root",
+                quote(name_space), suggestion(name_space, known), join(known, ", "));
   }
   JsonBuilder document;
   document.begin_array();
@@ -517,8 +515,8 @@ Json describe(std::string_view what, std::string_view name) {
     if (listing.kind == what) return listing.make(name);
     kinds.push_back(listing.kind);
   }
-  throw Error(TENON_ERROR_ARGUMENT,
-              "there is no listing " + quote(what) + "; there are " + word_list(kinds, "and"));
+  throw Error(TENON_ERROR_ARGUMENT, "there is no listing {}; there are {}", quote(what),
+              word_list(kinds, "and"));
 }
 
 std::string describe_signature(std::string_view name) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/specificity.hpp"
@@ -78,8 +79,8 @@ Json describe_type(std::string_view name) {
   Words names;
   for (const DeclaredType& type : types) names.push_back(type.facts.type);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(TENON_ERROR_VALUE,
-                "no tensor type is named " + quote(name) + suggestion(name, names));
+    throw Error(TENON_ERROR_VALUE, "no tensor type is named {}{}", quote(name),
+                suggestion(name, names));
   }
   const TensorType& loaded = TypeTable::process().require(name);
   // Of several plugins that declare it, the one that provides it.
@@ -119,14 +120,14 @@ Covered cover(const TensorType& type, std::string_view op,
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     const bool own = level == &type;
     if (const auto found = overrides.find(level); found != overrides.end())
-      return {own ? "handled" : "inherited", "override " + found->second};
+      return {own ? "handled" : "inherited", format_text("override {}", found->second)};
     if (level->descriptor.handler != nullptr)
-      return {own ? "handler" : "inherited", "handler of " + level->name};
+      return {own ? "handler" : "inherited", format_text("handler of {}", level->name)};
     if (level->id == 0) return {"inherited", "default handler"};
   }
   const uint32_t fallback = type.fallback();
   if (fallback == TENON_FALLBACK_DECLINE || !type.falls_back_for(op)) return {"missing", ""};
-  return {"fallback", std::string("fallback ") + fallback_text(fallback) + " of " + type.name};
+  return {"fallback", format_text("fallback {} of {}", fallback_text(fallback), type.name)};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/autograd/record.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/chain.hpp"
@@ -91,7 +92,7 @@ class Explanation {
       explain_bound();
     } else {
       put_unbound();
-      suggestion_ = "call it as " + std::string(schema_.short_name()) + signature_text(schema_);
+      suggestion_ = format_text("call it as {}{}", schema_.short_name(), signature_text(schema_));
     }
     if (refusal_.kind != TENON_OK) put_refusal(refusal_);
     json_.end_object();
@@ -145,8 +146,8 @@ class Explanation {
                             : source.word != nullptr ? *source.word
                                                      : brief_text(*source.value));
       if (source.value != nullptr && source.value->tag != bound_.values[i].tag) {
-        json_.member("converted",
-                     value_type_text(*source.value) + " to " + value_type_text(bound_.values[i]));
+        json_.member("converted", format_text("{} to {}", value_type_text(*source.value),
+                                              value_type_text(bound_.values[i])));
       }
       json_.end_object();
     }
@@ -200,7 +201,8 @@ class Explanation {
       return;
     }
     put_outranked();
-    if (!modes_.empty()) put_answer("answer", {"mode " + modes_.front(), "", false, nullptr});
+    if (!modes_.empty())
+      put_answer("answer", {format_text("mode {}", modes_.front()), "", false, nullptr});
     put_answer(modes_.empty() ? "answer" : "then", *answer_);
     if (answer_->own) put_kernel(kernel_);
     json_.member("gradient", gradient_text(*answer_, recorded_));
@@ -259,8 +261,8 @@ class Explanation {
   void explain_modes() {
     json_.key("steps").begin_array();
     for (const std::string& mode : disabled_modes_)
-      put_step("", "mode " + mode, "", "mode " + mode + " is disabled here");
-    for (const std::string& mode : modes_) put_step("", "mode " + mode, "", "");
+      put_step("", format_text("mode {}", mode), "", format_text("mode {} is disabled here", mode));
+    for (const std::string& mode : modes_) put_step("", format_text("mode {}", mode), "", "");
   }
 
   void explain_types() {
@@ -282,8 +284,9 @@ class Explanation {
       if (!answer_) throw_declined(implementation_, *plan_);
       if (answer_->entry == nullptr) return;
       const Override& entry = *answer_->entry->entry;
-      suggestion_ = "call it as override " + entry.key() + " takes it, " + entry.schema.text +
-                    "; or give that a wider signature";
+      suggestion_ =
+          format_text("call it as override {} takes it, {}; or give that a wider signature",
+                      entry.key(), entry.schema.text);
       check_signature(*answer_->entry, implementation_, bound_.values);
       suggestion_.clear();
     });
@@ -293,7 +296,7 @@ class Explanation {
   template <class Check>
   void explain_own(Check&& check) {
     if (answer_->own && !attempt(check))
-      suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+      suggestion_ = format_text("see `tenon show {}` for what it takes", schema_.name);
   }
 
   template <class Check>
@@ -339,7 +342,7 @@ class Explanation {
         if (chain.type != type) continue;
         if (chain.candidates.empty() && !rejected) {
           put_step(type->name, "nothing", "",
-                   "no override for " + schema_.name + " and no handler");
+                   format_text("no override for {} and no handler", schema_.name));
         }
         for (const int32_t index : {chain.first_override, chain.first_handler}) {
           if (index < 0) continue;
@@ -350,9 +353,10 @@ class Explanation {
       }
     }
     for (const TensorType* type : plan.fallbacks) {
-      const std::string what = std::string("fallback ") + fallback_text(type->fallback());
+      const std::string what = format_text("fallback {}", fallback_text(type->fallback()));
       put_step(type->name, what, type->provider, "");
-      if (!first) first = Answer{what + " of " + type->name, type->provider, false, nullptr};
+      if (!first)
+        first = Answer{format_text("{} of {}", what, type->name), type->provider, false, nullptr};
       break;  // it is the first that has one, and what it calls again is asked again
     }
     return first;
@@ -394,13 +398,13 @@ class Explanation {
     const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
     const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
     const bool function = (recorded_as->flags & TENON_OP_FUNCTION) != 0;
-    std::string node = formula    ? "records " + recorded_as->node_name
+    std::string node = formula    ? format_text("records {}", recorded_as->node_name)
                        : function ? "records a refusal: it has no backward"
                                   : "fails for floating results: it has no backward";
     if (!recorded_as->rules_provider.empty())
-      node += " by the rules of plugin " + recorded_as->rules_provider;
+      node += format_text(" by the rules of plugin {}", recorded_as->rules_provider);
     if (constant) return "records nothing: its gradient is zero wherever there is one";
-    if (call_.by_types) return node + ", where an operand requires grad";
+    if (call_.by_types) return format_text("{}, where an operand requires grad", node);
     const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);
     const std::vector<std::string> tangents = carrying(TENON_TENSOR_HAS_TANGENT);
     const bool needs = !needing.empty() || (flags_ & TENON_TENSOR_REQUIRES_GRAD) != 0;
@@ -408,17 +412,18 @@ class Explanation {
     if (recorded && needs && records()) {
       text = node;
       if (!needing.empty()) {
-        text += " (" + join(needing, ", ") +
-                (needing.size() == 1 ? " needs a gradient)" : " need gradients)");
+        text += format_text(" ({}{}", join(needing, ", "),
+                            needing.size() == 1 ? " needs a gradient)" : " need gradients)");
       } else {
         text += " (the base of a view needs a gradient)";
       }
     } else {
-      text = "records nothing: " + std::string(!needs                   ? "no operand requires grad"
-                                               : thread_state.inference ? "inference mode is on"
-                                                                        : "grad mode is off");
+      text = format_text("records nothing: {}", !needs ? "no operand requires grad"
+                                                : thread_state.inference ? "inference mode is on"
+                                                                         : "grad mode is off");
     }
-    if (!tangents.empty()) text += "; computes a tangent from that of " + join(tangents, ", ");
+    if (!tangents.empty())
+      text += format_text("; computes a tangent from that of {}", join(tangents, ", "));
     return text;
   }
 
@@ -446,7 +451,8 @@ class Explanation {
       const bool near = std::any_of(entry->types.begin(), entry->types.end(),
                                     [&](const TensorType* other) { return relates(*other); });
       std::vector<std::string>& texts = near ? related : others;
-      if (texts.size() < 3) texts.push_back(entry->key() + " from '" + entry->provider + "'");
+      if (texts.size() < 3)
+        texts.push_back(format_text("{} from '{}'", entry->key(), entry->provider));
     }
     return related.empty() ? others : related;
   }
@@ -482,7 +488,7 @@ class Explanation {
                         : plugin.state == PluginState::Indexed ? "not loaded"
                                                                : plugin_state_text(plugin.state),
                         off ? "switched off by `ops.disable` in a config, or by an OverrideDisabled"
-                        : loaded ? "plugin " + quote(stands) + " is preferred"
+                        : loaded ? format_text("plugin {} is preferred", quote(stands))
                                  : plugin.reason});
       }
     }
@@ -501,11 +507,11 @@ class Explanation {
     };
     for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
       if (provider.standing == ProviderStanding::Chosen) continue;
-      put(provider.plugin, "op " + schema_.name, provider_standing_text(provider.standing),
-          provider.reason);
+      put(provider.plugin, format_text("op {}", schema_.name),
+          provider_standing_text(provider.standing), provider.reason);
     }
     for (const Possible& one : possible())
-      put(one.plugin->id, "override " + one.entry->key, one.state, one.reason);
+      put(one.plugin->id, format_text("override {}", one.entry->key), one.state, one.reason);
     json_.end_array();
   }
 
@@ -524,28 +530,31 @@ class Explanation {
 
   std::string suggest(const Plan* plan) const {
     for (const Possible& one : possible()) {
-      const std::string plugin = "plugin '" + one.plugin->id + "'";
+      const std::string plugin = format_text("plugin '{}'", one.plugin->id);
       if (one.state == "outranked") continue;
-      if (one.state == "switched off") return "switch override " + one.entry->key + " on again";
-      if (one.plugin->state == PluginState::Indexed) return "load " + plugin;
+      if (one.state == "switched off")
+        return format_text("switch override {} on again", one.entry->key);
+      if (one.plugin->state == PluginState::Indexed) return format_text("load {}", plugin);
       if (one.plugin->state == PluginState::Failed)
-        return "repair " + plugin + ": `tenon show " + one.plugin->id + "` says what is wrong";
-      return "enable " + plugin + " in the config";
+        return format_text("repair {}: `tenon show {}` says what is wrong", plugin, one.plugin->id);
+      return format_text("enable {} in the config", plugin);
     }
     std::string names;
     for (const TensorType* type : types_) names += (names.empty() ? "" : ", ") + type->name;
-    const std::string key = schema_.name + "[" + names + "]";
+    const std::string key = format_text("{}[{}]", schema_.name, names);
     if (plan == nullptr) return "pass a plain Tensor: the op is not overridable";
-    if (plan->refused != nullptr) return "pass another operand: no op takes " + plan->refused->name;
+    if (plan->refused != nullptr)
+      return format_text("pass another operand: no op takes {}", plan->refused->name);
     for (const TensorType* type : types_) {
       const TensorType* converter = type;
       while (converter != nullptr && converter->descriptor.to_tensor == nullptr)
         converter = converter->parent;
       if (converter == nullptr) continue;
-      return "register an override " + key + ", or convert by ensure_tensor(" + type->name +
-             ") or by the type's fallback";
+      return format_text(
+          "register an override {}, or convert by ensure_tensor({}) or by the type's fallback", key,
+          type->name);
     }
-    return "register an override " + key + ", or give the type a tenon_function";
+    return format_text("register an override {}, or give the type a tenon_function", key);
   }
 
   const Implementation& implementation_;
@@ -748,7 +757,7 @@ class ByTypes {
     if (colon != std::string::npos) {
       dtype = dtype_find(std::string_view(word).substr(colon + 1));
       if (dtype == TENON_DTYPE_NONE)
-        throw Error(TENON_ERROR_VALUE, "unknown dtype in " + quote(word) + ", as in Tensor:f32");
+        throw Error(TENON_ERROR_VALUE, "unknown dtype in {}, as in Tensor:f32", quote(word));
       written_.with_dtypes = true;
     }
     const int64_t shape[] = {1};

@@ -53,26 +53,23 @@ namespace {
 
 Shape shape_of(const int64_t* values, int64_t rank) {
   if (rank < 0 || rank > TENON_MAX_RANK) {
-    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to " + std::to_string(TENON_MAX_RANK) +
-                                       " dimensions, not " + std::to_string(rank));
+    throw Error(TENON_ERROR_VALUE, "a tensor has 0 to {} dimensions, not {}", TENON_MAX_RANK, rank);
   }
   return {values, static_cast<size_t>(rank)};
 }
 
 template <class T>
 void require_not_null(const T* pointer, const char* what) {
-  if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, std::string(what) + " is null");
+  if (pointer == nullptr) throw Error(TENON_ERROR_ARGUMENT, "{} is null", what);
 }
 
 // An object of a type that does not derive from Tensor has a shape and a dtype only.
 void require_data(const Tensor* tensor, const char* what) {
   require_not_null(tensor, what);
   if (!tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
-  if (!tensor->typed())
-    throw Error(TENON_ERROR_TYPE, std::string(what) + " has a shape but no data");
-  throw Error(TENON_ERROR_TYPE, std::string(what) + " must be Tensor, not " +
-                                    TypeTable::process().at(tensor->view.type).name +
-                                    ", which has no data; convert it first");
+  if (!tensor->typed()) throw Error(TENON_ERROR_TYPE, "{} has a shape but no data", what);
+  throw Error(TENON_ERROR_TYPE, "{} must be Tensor, not {}, which has no data; convert it first",
+              what, TypeTable::process().at(tensor->view.type).name);
 }
 
 // Only tensors with data, or types convertible to one, can require grad.
@@ -81,9 +78,10 @@ void require_gradients(const Tensor* tensor) {
   if (!tensor->typed() || !tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) return;
   const TensorType& type = TypeTable::process().at(tensor->view.type);
   if (type.has_gradients()) return;
-  throw Error(TENON_ERROR_TYPE, "a tensor that requires grad must be Tensor, not " + type.name +
-                                    ", which has neither a conversion to Tensor nor a "
-                                    "project_gradient");
+  throw Error(TENON_ERROR_TYPE,
+              "a tensor that requires grad must be Tensor, not {}, which has neither a conversion "
+              "to Tensor nor a project_gradient",
+              type.name);
 }
 
 // The place of a parameter; IndexError when there is none of the name.
@@ -93,8 +91,8 @@ int64_t parameter_place(const Schema& schema, std::string_view name) {
     if (parameter.name == name) return static_cast<int64_t>(names.size());
     names.push_back(parameter.name);
   }
-  throw Error(TENON_ERROR_INDEX,
-              "'" + schema.name + "' has no parameter " + quote(name) + suggestion(name, names));
+  throw Error(TENON_ERROR_INDEX, "'{}' has no parameter {}{}", schema.name, quote(name),
+              suggestion(name, names));
 }
 
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count) {
@@ -812,8 +810,7 @@ tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, in
     what &= ~TENON_WALK_DUPLICATES;
     if (what < 0 || what > 3)
       throw Error(TENON_ERROR_ARGUMENT,
-                  "walks are of parameters, buffers, children or modules (0 to 3), not " +
-                      std::to_string(what));
+                  "walks are of parameters, buffers, children or modules (0 to 3), not {}", what);
     // Containers ask for it at each call.
     if (names == nullptr && what == 2 && recurse == 0 && duplicates) {
       list_children(*module, count, items);
@@ -946,9 +943,10 @@ PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
   }
   PayloadRef made = new_payload(*type.payload_owner, {});
   if (made != nullptr) return made;
-  throw Error(TENON_ERROR_TYPE, type.name + " has the payload of " + type.payload_owner->name +
-                                    ", which cannot be made from nothing; derive from it and give "
-                                    "its members");
+  throw Error(TENON_ERROR_TYPE,
+              "{} has the payload of {}, which cannot be made from nothing; derive from it and "
+              "give its members",
+              type.name, type.payload_owner->name);
 }
 
 void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
@@ -970,8 +968,8 @@ tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const 
   return guarded(error, [&] {
     const TensorType& made = TypeTable::process().checked(type);
     if (made.is_tensor) {
-      throw Error(TENON_ERROR_TYPE,
-                  made.name + " derives from Tensor, which has data; wrap a tensor instead");
+      throw Error(TENON_ERROR_TYPE, "{} derives from Tensor, which has data; wrap a tensor instead",
+                  made.name);
     }
     if (rank > 0) require_not_null(shape, "the shape");
     give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
@@ -984,7 +982,7 @@ tenon_status typed_wrap(uint32_t type, tenon_tensor* tensor, void** payload, ten
     const TensorType& made = TypeTable::process().checked(type);
     if (!made.is_tensor || made.id == 0) {
       throw Error(TENON_ERROR_TYPE,
-                  made.name + " does not derive from Tensor and cannot share a tensor's data");
+                  "{} does not derive from Tensor and cannot share a tensor's data", made.name);
     }
     give_typed(made, share_with_history(*tensor), payload, result);
   });

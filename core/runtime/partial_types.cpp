@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/runtime/runtime.hpp"
@@ -25,8 +26,7 @@ std::vector<std::string> overridable_ops() {
   for (const tenon_json& one : namespaces->children()) {
     const std::string_view space = one.find("namespace")->as_string();
     for (const tenon_json& op : one.find("ops")->children()) {
-      names.push_back((space.empty() ? "" : std::string(space) + ".") +
-                      std::string(op.as_string()));
+      names.push_back(format_text("{}{}{}", space, space.empty() ? "" : ".", op.as_string()));
     }
   }
   return names;
@@ -72,10 +72,10 @@ std::vector<std::string> partial_type_warnings(const RegistrationRequest& items)
       found += handled.contains(op) ? 1 : 0;
     }
     if (found == expected) continue;
-    warnings.push_back("type " + type->name + " handles " + std::to_string(found) + " of " +
-                       std::to_string(expected) +
-                       " overridable ops; calls of the others fail: give it a handler or a "
-                       "fallback, mark it partial, or name the ops that it covers in the config");
+    warnings.push_back(format_text(
+        "type {} handles {} of {} overridable ops; calls of the others fail: give it a handler or "
+        "a fallback, mark it partial, or name the ops that it covers in the config",
+        type->name, found, expected));
   }
   return warnings;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/registry.hpp"
@@ -118,8 +119,8 @@ std::string other_use(PluginManager& manager, ItemKind kind, std::string_view na
     if (use.kind == kind) continue;
     const std::string found = full_name(manager.declared_names(use.kind), name);
     if (found.empty()) continue;
-    return "; " + quote(found) + " is " + use.what + ": " + use.before + found + use.after +
-           ", see `tenon show " + found + "`";
+    return format_text("; {} is {}: {}{}{}, see `tenon show {}`", quote(found), use.what,
+                       use.before, found, use.after, found);
   }
   return {};
 }
@@ -131,26 +132,28 @@ std::string other_use(PluginManager& manager, ItemKind kind, std::string_view na
   const std::vector<std::string> names = manager.declared_names(kind);
   const std::string full = full_name(names, name);
   const std::string use = full.empty() ? other_use(manager, kind, name) : std::string();
-  if (!use.empty())
-    throw Error(TENON_ERROR_VALUE, std::string("no ") + what + " is named " + quote(name) + use);
+  if (!use.empty()) throw Error(TENON_ERROR_VALUE, "no {} is named {}{}", what, quote(name), use);
   std::vector<std::string_view> candidates(names.begin(), names.end());
   // The last part alone is what people type.
   std::string message =
-      std::string("no ") + what + " is named " + quote(name) +
-      (full.empty() ? suggestion(name, candidates) : "; its full name is " + quote(full));
+      format_text("no {} is named {}{}", what, quote(name),
+                  full.empty() ? suggestion(name, candidates)
+                               : format_text("; its full name is {}", quote(full)));
   std::string folders;
   for (const SearchFolder& folder : manager.folders())
     folders += (folders.empty() ? "" : ", ") + folder.path;
-  message += ". Plugins were looked for in: " + (folders.empty() ? "(no folder)" : folders);
+  message +=
+      format_text(". Plugins were looked for in: {}", folders.empty() ? "(no folder)" : folders);
   // It may be in one that has a fault.
   std::vector<std::string> refused;
   for (const PluginListing& plugin : manager.list()) {
     if (plugin.state == PluginState::Failed) refused.push_back(plugin.path);
   }
   if (!refused.empty()) {
-    message += "; refused, see `tenon plugins`: " +
-               (refused.size() < 3 ? join(refused, ", ")
-                                   : counted(static_cast<int64_t>(refused.size()), "plugin"));
+    message +=
+        format_text("; refused, see `tenon plugins`: {}",
+                    refused.size() < 3 ? join(refused, ", ")
+                                       : counted(static_cast<int64_t>(refused.size()), "plugin"));
   }
   throw Error(TENON_ERROR_VALUE, message);
 }
@@ -187,7 +190,7 @@ uint32_t fallback_named(std::string_view name) {
 PluginPolicy policy_of(const tenon_json& config) {
   PluginPolicy policy;
   policy.source =
-      config.source().empty() ? "the config" : "config '" + std::string(config.source()) + "'";
+      config.source().empty() ? "the config" : format_text("config '{}'", config.source());
   const auto text = [](const tenon_json& node, std::string_view key) {
     const tenon_json* found = node.find(key);
     return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
@@ -284,19 +287,18 @@ const Override& find_override(std::string_view key, std::string_view provider) {
   }
   if (const Override* entry = TypeTable::process().find_override(pattern, provider)) return *entry;
   if (const Override* other = TypeTable::process().find_override(pattern, "")) {
-    throw Error(TENON_ERROR_VALUE, "no override " + quote(pattern) + " is registered by plugin " +
-                                       quote(provider) + "; there is one by " +
-                                       quote(other->provider));
+    throw Error(TENON_ERROR_VALUE, "no override {} is registered by plugin {}; there is one by {}",
+                quote(pattern), quote(provider), quote(other->provider));
   }
   std::vector<std::string> keys;
   for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
   const Words candidates(keys.begin(), keys.end());
-  throw Error(TENON_ERROR_VALUE, "no override " + quote(pattern) + " is registered" +
-                                     (provider.empty() ? "" : " by plugin " + quote(provider)) +
-                                     (bracket == pattern.npos ? ": types belong to its name, as in "
-                                                                "'add[A, B]'"
-                                                              : suggestion(pattern, candidates)) +
-                                     "; `tenon types` and `tenon show TYPE` list them");
+  throw Error(TENON_ERROR_VALUE,
+              "no override {} is registered{}{}; `tenon types` and `tenon show TYPE` list them",
+              quote(pattern), provider.empty() ? "" : format_text(" by plugin {}", quote(provider)),
+              bracket == pattern.npos ? ": types belong to its name, as in "
+                                        "'add[A, B]'"
+                                      : suggestion(pattern, candidates));
 }
 
 void refresh_active_rules(std::string_view op) {

@@ -3,6 +3,7 @@
 
 #include "core/autograd/node.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
@@ -21,7 +22,7 @@ std::string typed_text(const Tensor* tensor) {
   while (owner != nullptr && owner->descriptor.text == nullptr) owner = owner->parent;
   if (owner == nullptr) {
     if (type.is_tensor) return tensor_text(tensor, node_name, type.name);
-    return type.name + "(size=" + shape_text(tensor->shape()) + ")";
+    return format_text("{}(size={})", type.name, shape_text(tensor->shape()));
   }
   const TypesDisabledGuard types(true);
   const GradModeGuard grad(false);
@@ -34,7 +35,7 @@ std::string typed_text(const Tensor* tensor) {
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   const bool good = text.tag == TENON_VALUE_STRING;
   release_value(text);
-  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of " + owner->name + " is not a string");
+  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of {} is not a string", owner->name);
   return result;
 }
 

@@ -15,6 +15,8 @@
 
 #include <sys/wait.h>
 
+#include "format.hpp"
+
 extern char** environ;
 
 namespace cli {
@@ -191,8 +193,9 @@ ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
   const char* text = sigdescr_np(signal);
-  return (name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name)) +
-         (text == nullptr ? "" : " (" + std::string(text) + ")");
+  std::string found =
+      name == nullptr ? format_text("signal {}", signal) : format_text("SIG{}", name);
+  return text == nullptr ? found : format_text("{} ({})", found, text);
 }
 
 }  // namespace cli

@@ -4,6 +4,7 @@
 #include <tenon/runtime.hpp>
 
 #include "check_item.hpp"
+#include "format.hpp"
 
 namespace cli {
 
@@ -74,7 +75,8 @@ void check_module(const CheckedModule& module, uint64_t seed, const std::string&
       return listener.finding({"samples", "create", error.what(), ""});
     }
     for (const Sample& sample : samples) {
-      if (!accepts(sample)) return find("samples", "create", "it is refused: " + refusal, sample);
+      if (!accepts(sample))
+        return find("samples", "create", format_text("it is refused: {}", refusal), sample);
     }
   } else {
     Generated generated = generate_samples(module.attributes, accepts, &refusal);
@@ -115,12 +117,13 @@ void check_module(const CheckedModule& module, uint64_t seed, const std::string&
         for (const auto& [name, parameter] : made.named_parameters()) {
           if (parameter.defined() && parameter.requires_grad() && !parameter.grad().defined())
             find("unreached-parameter", "gradient",
-                 "backward from the output leaves the parameter '" + name + "' without a gradient",
+                 format_text(
+                     "backward from the output leaves the parameter '{}' without a gradient", name),
                  sample);
         }
       }
       listener.stage("state");
-      const std::string file = folder + "/state.safetensors";
+      const std::string file = format_text("{}/state.safetensors", folder);
       made.eval();
       const Tensor expected = call(made, input).detach();
       made.save(file);
@@ -136,8 +139,8 @@ void check_module(const CheckedModule& module, uint64_t seed, const std::string&
     }
   }
   if (called == 0)
-    return listener.skip("no input that it takes could be generated (" + refusal +
-                         "); it was made, not called");
+    return listener.skip(format_text(
+        "no input that it takes could be generated ({}); it was made, not called", refusal));
   listener.samples(called);
 }
 

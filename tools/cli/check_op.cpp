@@ -9,6 +9,7 @@
 #include <tenon/parallel.hpp>
 
 #include "check_item.hpp"
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -53,8 +54,8 @@ bool shares_storage(const Tensor& a, const Tensor& b) {
 std::string shape_text(const Tensor& tensor) {
   std::string text = "[";
   for (int64_t d = 0; d < tensor.dim(); ++d)
-    text += (d == 0 ? "" : ", ") + std::to_string(tensor.shape()[d]);
-  return text + "] " + tenon::dtype_text(tensor.dtype());
+    text += format_text("{}{}", d == 0 ? "" : ", ", tensor.shape()[d]);
+  return format_text("{}] {}", text, tenon::dtype_text(tensor.dtype()));
 }
 
 // A result, or one tensor of a result that is a list of them.
@@ -102,8 +103,8 @@ std::string number_difference(const std::vector<double>& a, const std::vector<do
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     const double room = loose ? 1e-3 + 1e-3 * std::abs(a[i]) : 1e-9 + 1e-7 * std::abs(a[i]);
     if (std::abs(a[i] - b[i]) <= room) continue;
-    return short_number(a[i]) + " in one and " + short_number(b[i]) + " in the other" +
-           (a.size() == 1 ? "" : " at element " + std::to_string(i));
+    return format_text("{} in one and {} in the other{}", short_number(a[i]), short_number(b[i]),
+                       a.size() == 1 ? "" : format_text(" at element {}", i));
   }
   return "";
 }
@@ -112,11 +113,11 @@ std::string difference(const Tensor& a, const Tensor& b, bool loose) {
   if (a.defined() != b.defined()) return " is missing in one of them";
   if (!a.defined()) return "";
   if (a.sizes() != b.sizes() || (!loose && a.dtype() != b.dtype()))
-    return " is " + shape_text(a) + " in one and " + shape_text(b) + " in the other";
+    return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
   const auto x = a.to_vector<double>(), y = b.to_vector<double>();
   for (size_t i = 0; i < x.size(); ++i) {
     const std::string found = number_difference({x[i]}, {y[i]}, loose);
-    if (!found.empty()) return " has " + found + " at element " + std::to_string(i);
+    if (!found.empty()) return format_text(" has {} at element {}", found, i);
   }
   return "";
 }
@@ -128,7 +129,7 @@ std::string difference(const Value& a, const Value& b, bool loose) {
     tenon::detail::check(tenon::host().value_text, &value, written.slot());
     return written.text();
   };
-  const std::string found = " is " + text(x) + " in one and " + text(y) + " in the other";
+  const std::string found = format_text(" is {} in one and {} in the other", text(x), text(y));
   // A dtype may be that of the operands.
   if (loose && x.tag == TENON_VALUE_DTYPE && y.tag == TENON_VALUE_DTYPE) return "";
   if (x.tag != y.tag) return found;
@@ -150,7 +151,8 @@ std::string difference(const std::vector<Piece>& a, const std::vector<Piece>& b,
     const std::string found = tensors ? difference(a[r].tensor, b[r].tensor, loose)
                                       : difference(a[r].other, b[r].other, loose);
     if (found.empty()) continue;
-    return (a.size() == 1 ? "the result" : "result " + std::to_string(r)) + found;
+    return a.size() == 1 ? format_text("the result{}", found)
+                         : format_text("result {}{}", r, found);
   }
   return "";
 }
@@ -263,7 +265,7 @@ class OpCheck {
           call(call.tensors);
         } catch (const tenon::Error& error) {
           if (find_refused_result(error, sample)) return false;
-          find("samples", std::string("the op refuses it: ") + error.what(), &sample);
+          find("samples", format_text("the op refuses it: {}", error.what()), &sample);
           return false;
         }
       }
@@ -317,8 +319,8 @@ class OpCheck {
       if (written) mutated_.insert(type.name);
       if (changed && !type.mutates && !marks_dirty(sample, t)) {
         find("undeclared-mutation",
-             "the call changes its argument '" + type.name + "', which the schema declares as " +
-                 declared(type),
+             format_text("the call changes its argument '{}', which the schema declares as {}",
+                         type.name, declared(type)),
              &sample);
       }
       for (size_t r = 0; r < tensors.size(); ++r) {
@@ -328,9 +330,9 @@ class OpCheck {
         // A Function may return its input: the host makes another handle of it.
         if (op_.function && tensors[r].is_same(call.tensors[t])) continue;
         find("undeclared-alias",
-             "the result" + (tensors.size() == 1 ? "" : " " + std::to_string(r)) +
-                 (tensors[r].is_same(call.tensors[t]) ? " is" : " is a view of") +
-                 " the argument '" + type.name + "', but the schema declares a new tensor",
+             format_text("the result{}{} the argument '{}', but the schema declares a new tensor",
+                         tensors.size() == 1 ? "" : format_text(" {}", r),
+                         tensors[r].is_same(call.tensors[t]) ? " is" : " is a view of", type.name),
              &sample);
       }
     }
@@ -338,8 +340,9 @@ class OpCheck {
       for (size_t s = 0; s < r; ++s) {
         if (shares_storage(tensors[r], tensors[s]) && aliased_.empty() && mutated_.empty()) {
           find("undeclared-alias",
-               "results " + std::to_string(s) + " and " + std::to_string(r) +
-                   " share their memory, but the schema declares new tensors",
+               format_text(
+                   "results {} and {} share their memory, but the schema declares new tensors", s,
+                   r),
                &sample);
         }
       }
@@ -351,14 +354,15 @@ class OpCheck {
     const std::vector<Piece> pieces = pieces_of(std::move(results));
     const std::vector<Piece> repeated = pieces_of(again(again.tensors));
     if (const std::string what = difference(pieces, repeated, false); !what.empty())
-      find("nondeterminism", "called twice with the same arguments, " + what, &sample);
+      find("nondeterminism", format_text("called twice with the same arguments, {}", what),
+           &sample);
     const SampleCall other(op_.name, sample, seed_);
     if (!difference(pieces, pieces_of(other(other.tensors, 2)), false).empty()) random_ = true;
   }
 
   static std::string declared(const DeclaredType& type) {
-    return "'" + type.base + (type.alias.empty() ? "" : "(" + type.alias + ")") + " " + type.name +
-           "', without '!'";
+    return format_text("'{}{} {}', without '!'", type.base,
+                       type.alias.empty() ? "" : format_text("({})", type.alias), type.name);
   }
 
   // Functions may say it in their context instead: then the change is in the argument's history.
@@ -390,9 +394,9 @@ class OpCheck {
                          tag != TENON_VALUE_TENSOR && tag != TENON_VALUE_TENSOR_LIST);
       if (fits) continue;
       find("result",
-           "result " + std::to_string(r) + " is " +
-               (tag == TENON_VALUE_NONE ? "none" : "of another type") +
-               ", but the schema declares " + type.base + (type.list ? "[]" : ""),
+           format_text("result {} is {}, but the schema declares {}{}", r,
+                       tag == TENON_VALUE_NONE ? "none" : "of another type", type.base,
+                       type.list ? "[]" : ""),
            &sample);
     }
   }
@@ -412,12 +416,14 @@ class OpCheck {
                       [&](const DeclaredType& result) { return result.alias == type.alias; });
       if (type.mutates && mutated_.count(type.name) == 0) {
         find("missing-mutation",
-             "the schema declares that '" + type.name + "' is changed, but no sample changes it",
+             format_text("the schema declares that '{}' is changed, but no sample changes it",
+                         type.name),
              nullptr);
       } else if (returned && aliased_.count(type.name) == 0) {
         find("missing-alias",
-             "the schema declares a result that shares the memory of '" + type.name +
-                 "', but in no sample does it",
+             format_text("the schema declares a result that shares the memory of '{}', but in no "
+                         "sample does it",
+                         type.name),
              nullptr);
       }
     }
@@ -463,12 +469,13 @@ class OpCheck {
         const std::vector<Tensor> results = tensors_of(fresh.with(type.name, out));
         const std::string found = difference(without, out, false);
         if (!found.empty())
-          find("out", "once without and once in the tensor given as out, the result" + found,
+          find("out",
+               format_text("once without and once in the tensor given as out, the result{}", found),
                &sample);
         else if (results.size() != 1 || !results[0].is_same(out))
           find("out", "the result is not the tensor that was given as out", &sample);
       } catch (const tenon::Error& error) {
-        find("out", std::string("a fitting out is refused: ") + error.what(), &sample);
+        find("out", format_text("a fitting out is refused: {}", error.what()), &sample);
       }
     }
   }
@@ -487,7 +494,7 @@ class OpCheck {
       } catch (const tenon::Error& error) {
         if (error.kind() == TENON_ERROR_INTERNAL || *error.what() == 0 ||
             contains_text(error.what(), "and no message")) {
-          find("unexplained-error", std::string("refused with: ") + error.what(), &odd);
+          find("unexplained-error", format_text("refused with: {}", error.what()), &odd);
         }
       }
     };
@@ -653,14 +660,14 @@ class OpCheck {
       sound = false;
       if (i < options.seeds.size()) {
         find("changed-gradient",
-             "backward changes the gradient of result " + std::to_string(i) + " that it is handed",
+             format_text("backward changes the gradient of result {} that it is handed", i),
              &sample);
       } else {
         find("changed-input",
-             "backward changes the argument '" +
+             format_text(
+                 "backward changes the argument '{}' of the call",
                  sample.values[given.call.places[given.inputs[i - options.seeds.size()]].value]
-                     .name +
-                 "' of the call",
+                     .name),
              &sample);
       }
     }
@@ -685,7 +692,7 @@ class OpCheck {
       find("wrong-jvp", error.what(), &sample);
     } catch (const tenon::NotImplementedError& error) {
       if (op_.differentiable == "composite")
-        listener_.note(std::string("no forward mode: ") + error.what());
+        listener_.note(format_text("no forward mode: {}", error.what()));
       else
         find("failing-jvp", error.what(), &sample);
     } catch (const tenon::Error& error) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "format.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -71,7 +72,7 @@ std::string indented(std::string_view text) {
     out += c;
     if (c == '\n') out += "    ";
   }
-  return out + "\n";
+  return format_text("{}\n", out);
 }
 
 }  // namespace
@@ -93,23 +94,24 @@ std::string item_text(const CheckedItem& item, bool in_full) {
                       : is_skipped(item) ? Style::yellow
                                          : Style::green;
   const char* word = is_faulty(item) ? "FAULT  " : is_skipped(item) ? "skipped" : "ok     ";
-  std::string text = paint(stdout, style, word) + "  " + item.name;
+  std::string text = format_text("{}  {}", paint(stdout, style, word), item.name);
   if (is_sound(item)) {
-    text += "  " + paint(stdout, Style::dim,
-                         counted(item.samples, "sample") + ": " + join(item.stages, ", "));
+    text += format_text("  {}", paint(stdout, Style::dim,
+                                      format_text("{}: {}", counted(item.samples, "sample"),
+                                                  join(item.stages, ", "))));
   } else if (is_skipped(item)) {
-    text += ": " + item.skipped;
+    text += format_text(": {}", item.skipped);
   }
   text += "\n";
   for (const Finding& finding : item.findings) {
-    text += "  " + paint(stdout, Style::bold, finding.kind) + " in " + finding.stage + "\n" +
-            indented(finding.message);
-    if (!finding.sample.empty()) text += indented("sample: " + finding.sample);
+    text += format_text("  {} in {}\n{}", paint(stdout, Style::bold, finding.kind), finding.stage,
+                        indented(finding.message));
+    if (!finding.sample.empty()) text += indented(format_text("sample: {}", finding.sample));
     if (const std::string_view remedy = remedy_of(finding.kind); !remedy.empty())
-      text += indented("to do: " + std::string(remedy));
+      text += indented(format_text("to do: {}", remedy));
   }
   for (const std::string& note : item.notes)
-    text += paint(stdout, Style::dim, "  note: " + note) + "\n";
+    text += format_text("{}\n", paint(stdout, Style::dim, format_text("  note: {}", note)));
   return text;
 }
 
@@ -117,13 +119,14 @@ std::string summary_text(const CheckReport& report) {
   int64_t found = 0;
   for (const CheckedItem& item : report.items) found += static_cast<int64_t>(item.findings.size());
   const auto faulty = static_cast<int64_t>(report.count(is_faulty));
-  std::string text = report.plugin + " " + report.version + ": " +
-                     counted(static_cast<int64_t>(report.count(is_sound)), "item") + " ok";
+  std::string text = format_text("{} {}: {} ok", report.plugin, report.version,
+                                 counted(static_cast<int64_t>(report.count(is_sound)), "item"));
   if (const size_t skipped = report.count(is_skipped); skipped > 0)
-    text += ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
-  text += faulty == 0 ? ", no faults"
-                      : ", " + grouped(faulty) + " faulty with " + counted(found, "finding");
-  return text + " (" + duration(report.seconds) + ")\n";
+    text += format_text(", {} skipped", grouped(static_cast<int64_t>(skipped)));
+  text += faulty == 0
+              ? ", no faults"
+              : format_text(", {} faulty with {}", grouped(faulty), counted(found, "finding"));
+  return format_text("{} ({})\n", text, duration(report.seconds));
 }
 
 tenon::Json report_json(const CheckReport& report) {

@@ -7,6 +7,7 @@
 #include <tenon/parallel.hpp>
 #include <tenon/text.hpp>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -33,21 +34,21 @@ std::string json_text(const std::string& text) {
 template <class List, class Text>
 std::string json_array(const List& list, Text&& text) {
   std::string out;
-  for (const auto& item : list) out += (out.empty() ? "" : ",") + text(item);
-  return "[" + out + "]";
+  for (const auto& item : list) out += format_text("{}{}", out.empty() ? "" : ",", text(item));
+  return format_text("[{}]", out);
 }
 std::string json_integers(const std::vector<int64_t>& list) {
   return json_array(list, [](int64_t number) { return std::to_string(number); });
 }
 
 std::string spec_json(const TensorSpec& spec) {
-  std::string out = "{\"shape\":" + json_integers(spec.shape);
+  std::string out = format_text("{{\"shape\":{}", json_integers(spec.shape));
   if (spec.dtype != tenon::f64)
-    out += std::string(",\"dtype\":\"") + tenon::dtype_text(spec.dtype) + "\"";
+    out += format_text(",\"dtype\":\"{}\"", tenon::dtype_text(spec.dtype));
   if (!spec.values.empty()) {
-    out += ",\"values\":" + json_array(spec.values, json_number);
+    out += format_text(",\"values\":{}", json_array(spec.values, json_number));
   } else if (spec.low != -1 || spec.high != 1) {
-    out += ",\"low\":" + json_number(spec.low) + ",\"high\":" + json_number(spec.high);
+    out += format_text(",\"low\":{},\"high\":{}", json_number(spec.low), json_number(spec.high));
   }
   return out + (spec.requires_grad ? "}" : ",\"requires_grad\":false}");
 }
@@ -82,8 +83,8 @@ Json SampleValue::json() const { return Json::parse(value_json(*this)); }
 std::string Sample::dump() const {
   std::string out;
   for (const SampleValue& value : values)
-    out += (out.empty() ? "\"" : ",\"") + value.name + "\":" + value_json(value);
-  return "{" + out + "}";
+    out += format_text("{}{}\":{}", out.empty() ? "\"" : ",\"", value.name, value_json(value));
+  return format_text("{{{}}}", out);
 }
 
 // ---- calls ----
@@ -220,7 +221,7 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& results) {
 namespace {
 
 [[noreturn]] void refuse(const std::string& place, const std::string& what) {
-  throw tenon::ValueError("samples" + place + ": " + what);
+  throw tenon::ValueError(format_text("samples{}: {}", place, what));
 }
 
 DType dtype_named(const std::string& place, const std::string& name) {
@@ -228,7 +229,7 @@ DType dtype_named(const std::string& place, const std::string& name) {
   if (name == text) return static_cast<DType>(code);
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse(place, "there is no dtype '" + name + "'");
+  refuse(place, format_text("there is no dtype '{}'", name));
 }
 
 std::vector<int64_t> read_integers(const Json& document) {
@@ -260,38 +261,40 @@ constexpr int64_t kMostElements = 1 << 20;
 
 TensorSpec read_tensor(const std::string& place, const Json& document) {
   if (!document.is_object())
-    refuse(place, "a tensor is an object such as {\"shape\": [2, 3]}, found " + document.dump());
+    refuse(place, format_text("a tensor is an object such as {{\"shape\": [2, 3]}}, found {}",
+                              document.dump()));
   const std::vector<std::string> known = {"shape", "dtype",  "low",
                                           "high",  "values", "requires_grad"};
   for (int64_t i = 0; i < document.size(); ++i) {
     if (std::find(known.begin(), known.end(), document.key(i)) == known.end()) {
-      refuse(place, "a tensor has no '" + document.key(i) + "'" +
-                        tenon::suggestion(document.key(i), known) + "; it has " +
-                        join(known, ", "));
+      refuse(place, format_text("a tensor has no '{}'{}; it has {}", document.key(i),
+                                tenon::suggestion(document.key(i), known), join(known, ", ")));
     }
   }
   TensorSpec spec;
   if (document["dtype"].defined()) spec.dtype = dtype_named(place, document["dtype"].text());
   if (document["values"].defined() &&
       (!is_list_of_numbers(document["values"]) || document["values"].size() == 0))
-    refuse(place + "/values", "not a flat list of numbers");
+    refuse(format_text("{}/values", place), "not a flat list of numbers");
   spec.values = read_numbers(document["values"]);
   if (!document["shape"].defined()) {
     if (spec.values.empty()) refuse(place, "the tensor has no \"shape\"");
     spec.shape = {static_cast<int64_t>(spec.values.size())};
   } else {
-    if (!is_list_of_numbers(document["shape"])) refuse(place + "/shape", "not a list of sizes");
+    if (!is_list_of_numbers(document["shape"]))
+      refuse(format_text("{}/shape", place), "not a list of sizes");
     spec.shape = read_integers(document["shape"]);
   }
   int64_t count = 1;
   for (const int64_t size : spec.shape) {
-    if (size < 0 || size > kMostElements) refuse(place + "/shape", "not a list of sizes");
+    if (size < 0 || size > kMostElements)
+      refuse(format_text("{}/shape", place), "not a list of sizes");
     count = std::min(kMostElements + 1, count * size);
   }
   if (count > kMostElements || spec.shape.size() > TENON_MAX_RANK)
-    refuse(place + "/shape", "too large for a check: at most " + grouped(kMostElements) +
-                                 " elements of at most " + std::to_string(TENON_MAX_RANK) +
-                                 " dimensions");
+    refuse(format_text("{}/shape", place),
+           format_text("too large for a check: at most {} elements of at most {} dimensions",
+                       grouped(kMostElements), TENON_MAX_RANK));
   // Integers count from 0, so that they can be indices.
   spec.low = document["low"].number(tenon::is_floating(spec.dtype) ? -1 : 0);
   spec.high = document["high"].number(tenon::is_floating(spec.dtype) ? 1 : 2);
@@ -352,8 +355,8 @@ void read_options(const std::string& place, const Json& document, Sample& sample
       known = true;
     }
     if (!known)
-      refuse(place, "there is no option '" + option + "' with " + document[i].dump() +
-                        "; there are " + join(names, ", "));
+      refuse(place, format_text("there is no option '{}' with {}; there are {}", option,
+                                document[i].dump(), join(names, ", ")));
   }
 }
 
@@ -361,14 +364,14 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
   SampleValue value;
   value.name = type.name;
   if (document.is_null()) {
-    if (!type.optional) refuse(place, "'" + type.name + "' cannot be null");
+    if (!type.optional) refuse(place, format_text("'{}' cannot be null", type.name));
     return value;
   }
   if (type.is_tensor() && type.list) {
     value.kind = Kind::tensors;
     if (document.is_object() || !document.is_container()) refuse(place, "not a list of tensors");
     for (int64_t i = 0; i < document.size(); ++i)
-      value.tensors.push_back(read_tensor(place + "/" + std::to_string(i), document[i]));
+      value.tensors.push_back(read_tensor(format_text("{}/{}", place, i), document[i]));
   } else if (type.base == "Tensor" || (type.is_tensor() && document.is_object())) {
     value.kind = Kind::tensor;
     value.tensors.push_back(read_tensor(place, document));
@@ -391,7 +394,7 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
     value.kind = Kind::integers;
     value.integers = read_integers(document);
   } else {
-    refuse(place, "'" + type.name + "' cannot be made from " + document.dump());
+    refuse(place, format_text("'{}' cannot be made from {}", type.name, document.dump()));
   }
   return value;
 }
@@ -419,21 +422,21 @@ std::vector<Sample> parse_samples(const std::string& json,
   for (const DeclaredType& parameter : parameters) names.push_back(parameter.name);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < list.size(); ++i) {
-    const std::string place = "/" + std::to_string(i);
+    const std::string place = format_text("/{}", i);
     const Json object = list[i];
     if (!object.is_object()) refuse(place, "not an object of arguments by name");
     Sample sample;
     sample.gradcheck = checked_by_default();
     for (int64_t k = 0; k < object.size(); ++k) {
       const std::string key = object.key(k);
-      const std::string at = place + "/" + key;
+      const std::string at = format_text("{}/{}", place, key);
       const auto found = std::find(names.begin(), names.end(), key);
       if (key == "check" && found == names.end()) {
         read_options(at, object[k], sample);
         continue;
       }
       if (found == names.end())
-        refuse(at, "there is no parameter '" + key + "'" + tenon::suggestion(key, names));
+        refuse(at, format_text("there is no parameter '{}'{}", key, tenon::suggestion(key, names)));
       sample.values.push_back(
           read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())]));
     }
@@ -634,8 +637,9 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     for (const DeclaredType* parameter : required) {
       all.push_back(choices(*parameter, base));
       if (all.back().empty()) {
-        generated.reason = "no arguments are known to try for '" + parameter->base + " " +
-                           parameter->name + "'; give the definition `samples`";
+        generated.reason =
+            format_text("no arguments are known to try for '{} {}'; give the definition `samples`",
+                        parameter->base, parameter->name);
         return generated;
       }
       sizes.push_back(all.back().size());
@@ -659,8 +663,9 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     }
   }
   if (generated.samples.empty()) {
-    generated.reason = "no arguments that it takes could be generated (" + refusal +
-                       "); give the definition `samples`";
+    generated.reason = format_text(
+        "no arguments that it takes could be generated ({}); give the definition `samples`",
+        refusal);
     return generated;
   }
   // Each option in turn, once away from its default.

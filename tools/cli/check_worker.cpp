@@ -14,6 +14,7 @@
 
 #include "check_item.hpp"
 #include "commands.hpp"
+#include "format.hpp"
 
 namespace cli {
 
@@ -33,12 +34,14 @@ std::vector<CheckTarget> check_targets(const Json& declarations, const std::stri
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
                [&](const CheckTarget& target) { return target.name == name; });
   if (chosen.empty()) {
-    std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
-                 [&](const CheckTarget& target) { return target.name.ends_with("." + name); });
+    std::copy_if(
+        all.begin(), all.end(), std::back_inserter(chosen),
+        [&](const CheckTarget& target) { return target.name.ends_with(format_text(".{}", name)); });
   }
   if (!chosen.empty()) return chosen;
-  throw tenon::ValueError("plugin '" + declarations["id"].text() + "' declares no op or module '" +
-                          name + "'" + tenon::suggestion(name, names));
+  throw tenon::ValueError(format_text("plugin '{}' declares no op or module '{}'{}",
+                                      declarations["id"].text(), name,
+                                      tenon::suggestion(name, names)));
 }
 
 namespace {
@@ -49,7 +52,7 @@ class Speaker : public CheckListener {
   void stage(const std::string& name) override { say("stage", "name", name); }
   // By far the most frequent one.
   void trying(const Sample& sample) override {
-    say_(R"({"at":"trying","sample":)" + sample.dump() + "}");
+    say_(format_text(R"({{"at":"trying","sample":{}}})", sample.dump()));
   }
   void note(const std::string& text) override { say("note", "text", text); }
   void skip(const std::string& reason) override { say("skip", "reason", reason); }
@@ -118,7 +121,7 @@ int run_check_worker(const WorkerOptions& options) {
 #endif
   const int channel = static_cast<int>(options.channel);
   check_targets_here(options, [channel](const std::string& line) {
-    const std::string text = line + "\n";
+    const std::string text = format_text("{}\n", line);
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(channel, text.data() + sent, text.size() - sent);
       if (count < 0 && errno == EINTR) continue;

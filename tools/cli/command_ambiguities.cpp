@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -26,10 +27,10 @@ int list_ambiguities(const AmbiguityOptions& options) {
       types.push_back(ambiguity["types"][t].text());
     for (int64_t e = 0; e < ambiguity["overrides"].size(); ++e) {
       const Json entry = ambiguity["overrides"][e];
-      entries.push_back(entry["key"].text() + " of " + entry["provider"].text());
+      entries.push_back(format_text("{} of {}", entry["key"].text(), entry["provider"].text()));
     }
     table.add({ambiguity["op"].text(), join(types, ", "), join(entries, ", "),
-               "register " + ambiguity["fix"].text()});
+               format_text("register {}", ambiguity["fix"].text())});
   }
   print(table.empty() ? "no overrides are ambiguous\n" : table.text());
   return code;

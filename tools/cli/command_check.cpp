@@ -13,6 +13,7 @@
 #include "check_worker.hpp"
 #include "commands.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "signal_cleanup.hpp"
 #include "terminal.hpp"
@@ -32,8 +33,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void at(size_t index, const std::string& name) {
     if (!live_) return;
-    const std::string line =
-        "checking " + std::to_string(index + 1) + "/" + std::to_string(count_) + "  " + name;
+    const std::string line = format_text("checking {}/{}  {}", index + 1, count_, name);
     const int width = terminal_width(stderr);
     std::fputs("\r\033[K", stderr);
     print(stderr, leading(line, width > 1 ? width - 1 : 79));
@@ -115,17 +115,18 @@ class Collector {
   // What the end of a child means; true when another one must continue after the item.
   bool conclude(const ChildEnd& end) {
     const std::string output =
-        end.output.empty() ? "" : "\nit had printed:\n" + tenon::printable(end.output);
+        end.output.empty() ? ""
+                           : format_text("\nit had printed:\n{}", tenon::printable(end.output));
     std::string kind, message;
     if (end.timed_out) {
       kind = "timeout";
-      message = "no end after " + short_number(options_.timeout) + " s";
+      message = format_text("no end after {} s", short_number(options_.timeout));
     } else if (end.signal != 0) {
       kind = "crash";
-      message = "the process was ended by " + signal_text(end.signal);
+      message = format_text("the process was ended by {}", signal_text(end.signal));
     } else if (!ended_) {
       kind = "exit";
-      message = "the process exited with code " + std::to_string(end.code);
+      message = format_text("the process exited with code {}", end.code);
     } else {
       return false;
     }
@@ -165,7 +166,8 @@ class Collector {
     }
     item.findings.push_back(
         {"protocol", stage_,
-         "the child process sent " + what + ": the plugin writes where it should not", ""});
+         format_text("the child process sent {}: the plugin writes where it should not", what),
+         ""});
   }
   void finish_item() {
     running_ = false;
@@ -224,7 +226,7 @@ int check_plugin(const CheckOptions& options) {
     Sample sample;
     apply_options(options.options, sample);
   } catch (const tenon::Error& error) {
-    throw UsageError(std::string("--check: ") + error.what());
+    throw UsageError(format_text("--check: {}", error.what()));
   }
   const Json declarations = tenon::describe("declarations", options.plugin);
   const std::vector<CheckTarget> targets = check_targets(declarations, options.item);

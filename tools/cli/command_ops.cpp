@@ -5,6 +5,7 @@
 #include <tenon/text.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -23,15 +24,15 @@ int list_ops(const ListOptions& options) {
         known.push_back(name);
       }
     }
-    throw tenon::ValueError("no namespace is named '" + options.name + "'" +
-                            tenon::suggestion(options.name, known) + "; there are " +
-                            join(known, ", ") + " and the root");
+    throw tenon::ValueError(format_text("no namespace is named '{}'{}; there are {} and the root",
+                                        options.name, tenon::suggestion(options.name, known),
+                                        join(known, ", ")));
   }
   if (options.names_only) {
     std::string last;
     for (int64_t i = 0; i < ops.size(); ++i) {
       const std::string name = ops[i]["name"].text();
-      if (name != last) print(name + "\n");
+      if (name != last) print(format_text("{}\n", name));
       last = name;
     }
     return kFine;

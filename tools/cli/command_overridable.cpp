@@ -4,6 +4,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "text.hpp"
 
@@ -17,7 +18,7 @@ constexpr int64_t kLineWidth = 79;
 std::string list_text(const tenon::Json& names, int64_t count) {
   std::string out = "[", line = "[";
   for (int64_t i = 0; i < count; ++i) {
-    const std::string item = "'" + names[i].text() + "'" + (i + 1 < count ? "," : "]");
+    const std::string item = format_text("'{}'{}", names[i].text(), i + 1 < count ? "," : "]");
     const bool full = i > 0 && display_width(line) + 1 + display_width(item) > kLineWidth;
     if (full) line.clear();
     if (i > 0) out += full ? "\n" : " ";
@@ -54,8 +55,8 @@ int list_overridable(const ListOptions& options) {
     const tenon::Json names = namespaces[i]["ops"];
     if (options.name.empty()) {
       const std::string name = namespaces[i]["namespace"].text();
-      print((i == 0 ? "" : "\n") + paint(stdout, Style::bold, name.empty() ? "tenon" : name) +
-            "\n");
+      print(format_text("{}{}\n", i == 0 ? "" : "\n",
+                        paint(stdout, Style::bold, name.empty() ? "tenon" : name)));
     }
     print(list_text(names, shown(names, options)));
   }

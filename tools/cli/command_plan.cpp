@@ -7,6 +7,7 @@
 #include "dataset.hpp"
 #include "declared_type.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -39,7 +40,7 @@ class Plan {
     if (config_["loss"].defined()) plan_loss();
     if (config_["optimizer"].defined()) {
       const Json type = config_["optimizer"]["type"];
-      use_ops({"optim." + type.text() + "_step_"}, type, "optimizer");
+      use_ops({format_text("optim.{}_step_", type.text())}, type, "optimizer");
     }
     if (config_["training"].defined()) {
       use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"},
@@ -58,7 +59,7 @@ class Plan {
 
  private:
   void fault(const Json& node, const std::string& text) {
-    faults_.push_back(node.place() + ": " + text);
+    faults_.push_back(format_text("{}: {}", node.place(), text));
   }
   PlannedPlugin& plugin_row(const Json& plugin);
   void use_plugin(const std::string& id, const std::string& purpose);
@@ -145,7 +146,8 @@ Json Plan::use_item(const char* kind, const std::string& name, const Json& node,
     return {};
   }
   if (item["name"].text() != name) {
-    fault(node, "'" + name + "' must be given by its full name, '" + item["name"].text() + "'");
+    fault(node,
+          format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
     return {};
   }
   const Json providers = item["providers"];
@@ -157,10 +159,11 @@ Json Plan::use_item(const char* kind, const std::string& name, const Json& node,
       return item;
     }
     const std::string reason = providers[i]["reason"].text();
-    refusals += (refusals.empty() ? "" : "; ") + providers[i]["plugin"].text() + " is " + standing +
-                (reason.empty() ? "" : " (" + reason + ")");
+    refusals +=
+        format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", providers[i]["plugin"].text(),
+                    standing, reason.empty() ? "" : format_text(" ({})", reason));
   }
-  fault(node, std::string("no plugin can provide ") + kind + " '" + name + "': " + refusals);
+  fault(node, format_text("no plugin can provide {} '{}': {}", kind, name, refusals));
   return {};
 }
 
@@ -191,7 +194,8 @@ void Plan::plan_module(const Json& node, const std::string& name, int depth) {
   layer.type = node["type"].text();
   for (int64_t i = 0; i < node.size(); ++i) {
     if (node.key(i) == "type" || node.key(i) == "layers") continue;
-    layer.attributes += (layer.attributes.empty() ? "" : ", ") + node.key(i) + "=" + node[i].dump();
+    layer.attributes +=
+        format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
   }
   layer.plugin = "-";
   if (const Json found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
@@ -206,7 +210,7 @@ void Plan::plan_module(const Json& node, const std::string& name, int depth) {
   const Json layers = node["layers"];
   for (int64_t i = 0; i < layers.size(); ++i) {
     const std::string index = std::to_string(i);
-    plan_module(layers[i], depth == 0 ? index : name + "." + index, depth + 1);
+    plan_module(layers[i], depth == 0 ? index : format_text("{}.{}", name, index), depth + 1);
   }
 }
 
@@ -218,10 +222,10 @@ void Plan::plan_loss() {
   for (size_t i = 0; i < 2; ++i) {
     const std::string what = i == 0 ? "the output" : "the target";
     if (i >= parameters.size())
-      fault(loss["op"], op["name"].text() + " takes no argument for " + what);
+      fault(loss["op"], format_text("{} takes no argument for {}", op["name"].text(), what));
     else if (!parameters[i].is_tensor() || parameters[i].list)
-      fault(loss["op"], op["name"].text() + " takes '" + parameters[i].text + " " +
-                            parameters[i].name + "' in the place of " + what);
+      fault(loss["op"], format_text("{} takes '{} {}' in the place of {}", op["name"].text(),
+                                    parameters[i].text, parameters[i].name, what));
   }
   check_arguments(loss["options"], op["name"].text(), op, 2, {});
 }
@@ -237,35 +241,36 @@ void Plan::plan_output() {
 std::string arguments_text(const Json& object, const std::string& without) {
   std::vector<std::string> parts;
   for (int64_t i = 0; i < object.size(); ++i) {
-    if (object.key(i) != without) parts.push_back(object.key(i) + "=" + object[i].dump());
+    if (object.key(i) != without)
+      parts.push_back(format_text("{}={}", object.key(i), object[i].dump()));
   }
-  return parts.empty() ? "" : "(" + join(parts, ", ") + ")";
+  return parts.empty() ? "" : format_text("({})", join(parts, ", "));
 }
 
 // Rows about the samples.
 void Plan::add_data(Table& table) const {
   const Json data = config_["data"], split = config_["split"];
   const std::string format = data["format"].text();
-  table.add(
-      {"data", data["path"].text() +
-                   (data_.bytes > 0 ? " (" + file_size(data_.bytes) + ", " + format + ")" : "")});
+  table.add({"data", data_.bytes > 0 ? format_text("{} ({}, {})", data["path"].text(),
+                                                   file_size(data_.bytes), format)
+                                     : data["path"].text()});
   if (data_.samples <= 0 || data_.features < 0) return;
   const std::string labels =
-      format == "npy"
-          ? "labels from " + data["labels"].text()
-          : "labels in column " + (data_.label_column < 0 ? data["label_column"].dump()
-                                                          : std::to_string(data_.label_column));
-  table.add({"samples",
-             grouped(data_.samples) + " of " + counted(data_.features, "number") + ", " + labels});
+      format == "npy" ? format_text("labels from {}", data["labels"].text())
+                      : format_text("labels in column {}",
+                                    data_.label_column < 0 ? data["label_column"].dump()
+                                                           : std::to_string(data_.label_column));
+  table.add({"samples", format_text("{} of {}, {}", grouped(data_.samples),
+                                    counted(data_.features, "number"), labels)});
   std::vector<std::string> changes;
-  if (data["shape"].defined()) changes.push_back("shape " + data["shape"].dump());
+  if (data["shape"].defined()) changes.push_back(format_text("shape {}", data["shape"].dump()));
   if (data["scale"].number(1) != 1)
-    changes.push_back("scaled by " + short_number(data["scale"].number()));
+    changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
   if (!changes.empty()) table.add({"", join(changes, ", ")});
   const int64_t test = test_count(split, data_.samples);
-  table.add(
-      {"split", grouped(data_.samples - test) + " to train, " + grouped(test) + " to test" +
-                    (split["shuffle"].as_bool(true) ? ", shuffled" : ", in the file's order")});
+  table.add({"split",
+             format_text("{} to train, {} to test{}", grouped(data_.samples - test), grouped(test),
+                         split["shuffle"].as_bool(true) ? ", shuffled" : ", in the file's order")});
 }
 
 // Rows about loss, optimizer and epochs.
@@ -280,21 +285,21 @@ void Plan::add_training(Table& table) const {
   std::string text = counted(training["epochs"].integer(), "epoch");
   if (data_.samples > 0 && data_.features >= 0) {
     const int64_t train = data_.samples - test_count(config_["split"], data_.samples);
-    text += " of " + counted((train + batch - 1) / batch, "step");
+    text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
-  table.add({"training", text + ", batches of " + grouped(batch) + ", learning rate " +
-                             training["schedule"].text("constant")});
+  table.add({"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
+                                     training["schedule"].text("constant"))});
 }
 
 // Rows about what is ranked and switched off, and how types are treated.
 void Plan::add_preferences(Table& table) const {
   const Json prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
   for (int64_t i = 0; i < prefer.size(); ++i)
-    table.add({i == 0 ? "prefer" : "", prefer[i].text() + " for " + prefer.key(i)});
+    table.add({i == 0 ? "prefer" : "", format_text("{} for {}", prefer[i].text(), prefer.key(i))});
   for (int64_t i = 0; i < disable.size(); ++i) {
     const std::string plugin = disable[i]["plugin"].text();
-    table.add({i == 0 ? "disable" : "",
-               disable[i]["op"].text() + (plugin.empty() ? "" : " of " + plugin)});
+    table.add({i == 0 ? "disable" : "", format_text("{}{}{}", disable[i]["op"].text(),
+                                                    plugin.empty() ? "" : " of ", plugin)});
   }
   const Json types = config_["types"];
   for (int64_t i = 0; i < types.size(); ++i)
@@ -317,16 +322,16 @@ Table Plan::settings() const {
 std::vector<std::string> Plan::checked_by_run() const {
   std::vector<std::string> members;
   for (const char* key : {"model", "loss"}) {
-    if (config_[key].defined()) members.emplace_back(std::string("/") + key);
+    if (config_[key].defined()) members.emplace_back(format_text("/{}", key));
   }
   return members;
 }
 
 void Plan::print_text() const {
   const auto title = [](const char* text) {
-    print("\n" + paint(stdout, Style::bold, text) + "\n");
+    print(format_text("\n{}\n", paint(stdout, Style::bold, text)));
   };
-  print("plan of " + paint(stdout, Style::bold, path_) + "\n");
+  print(format_text("plan of {}\n", paint(stdout, Style::bold, path_)));
   title("plugins");
   Table plugins(
       {{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
@@ -406,8 +411,9 @@ int plan_config(const PlanOptions& options) {
   plan.print_text();
   if (plan.faults().empty()) {
     const std::string missing = plan.missing();
-    print("\n" + paint(stdout, Style::green, "no faults found") +
-          (missing.empty() ? "" : ", and nothing to run: the config has no " + missing) + "\n");
+    print(format_text(
+        "\n{}{}\n", paint(stdout, Style::green, "no faults found"),
+        missing.empty() ? "" : format_text(", and nothing to run: the config has no {}", missing)));
     if (!plan.checked_by_run().empty())
       print(
           wrapped("what only plugin code knows, such as ranges and choices, is checked when a "
@@ -416,7 +422,7 @@ int plan_config(const PlanOptions& options) {
     return kFine;
   }
   std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");
-  for (const std::string& line : plan.faults()) text += "\n  " + line;
+  for (const std::string& line : plan.faults()) text += format_text("\n  {}", line);
   throw tenon::ConfigError(plan.faults().size() == 1 ? plan.faults().front() : text);
 }
 

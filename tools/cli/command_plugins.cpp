@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "views.hpp"
@@ -34,7 +35,7 @@ int list_plugins(const ListOptions& options) {
                plugin["origin"].text(),
                plugin["path"].text()});
     if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
-      reasons += paint(stdout, state_style(state), state) + "  " + reason + "\n";
+      reasons += format_text("{}  {}\n", paint(stdout, state_style(state), state), reason);
     }
   }
   if (options.json) {
@@ -42,10 +43,11 @@ int list_plugins(const ListOptions& options) {
   } else if (table.empty()) {
     print("no plugins were found; these folders were searched:\n");
     const tenon::Json folders = tenon::describe("runtime")["folders"];
-    for (int64_t i = 0; i < folders.size(); ++i) print("  " + folders[i]["path"].text() + "\n");
+    for (int64_t i = 0; i < folders.size(); ++i)
+      print(format_text("  {}\n", folders[i]["path"].text()));
   } else {
     print(table.text());
-    if (!reasons.empty()) print("\n" + reasons);
+    if (!reasons.empty()) print(format_text("\n{}", reasons));
   }
   return refused ? kFault : kFine;
 }

@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "dataset.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "progress.hpp"
@@ -56,12 +57,13 @@ void check_writable(const std::string& path, const Json& node) {
   if (path.empty()) return;
   const std::string fault = output_fault(path);
   if (fault.empty()) return;
-  throw tenon::IOError((node.text() == path ? node.place() + ": " : "") + fault);
+  throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
 }
 
 void require_keys(const Json& config, const std::string& path, bool training) {
   if (const std::string missing = missing_keys(config, training); !missing.empty())
-    throw tenon::ConfigError(path + ": there is nothing to run: the config has no " + missing);
+    throw tenon::ConfigError(
+        format_text("{}: there is nothing to run: the config has no {}", path, missing));
 }
 
 struct Result {
@@ -123,29 +125,30 @@ void print_result_json(const Result& result) {
 }
 
 void print_result(const Result& result) {
-  std::string head = paint(stdout, Style::bold, file_name(result.config)) + ": ";
-  const std::string model = "a model of " + counted(result.parameters, "parameter");
+  std::string head = format_text("{}: ", paint(stdout, Style::bold, file_name(result.config)));
+  const std::string model = format_text("a model of {}", counted(result.parameters, "parameter"));
   if (result.trained) {
-    head += model + ", " + counted(static_cast<int64_t>(result.epochs.size()), "epoch") + " on " +
-            counted(result.train_count, "sample");
-    if (result.test_count > 0) head += ", tested on " + grouped(result.test_count);
+    head += format_text("{}, {} on {}", model,
+                        counted(static_cast<int64_t>(result.epochs.size()), "epoch"),
+                        counted(result.train_count, "sample"));
+    if (result.test_count > 0) head += format_text(", tested on {}", grouped(result.test_count));
   } else {
-    head += model + ", evaluated on " + counted(result.score.count, "sample");
+    head += format_text("{}, evaluated on {}", model, counted(result.score.count, "sample"));
   }
-  print(head + "\n");
+  print(format_text("{}\n", head));
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
   if (result.trained) table.add({"train loss", fixed(result.train_loss, 4)});
   if (result.has_score) {
     if (result.has_loss) table.add({"test loss", fixed(result.score.loss, 4)});
     if (const auto accuracy = result.score.accuracy()) {
       table.add({"accuracy",
-                 {percent(*accuracy) + " (" + grouped(*result.score.correct) + " of " +
-                      grouped(result.score.count) + ")",
+                 {format_text("{} ({} of {})", percent(*accuracy), grouped(*result.score.correct),
+                              grouped(result.score.count)),
                   Style::green}});
     }
   }
   table.add({"time", duration(result.seconds)});
-  table.add({"speed", grouped(static_cast<int64_t>(result.rate())) + " samples/s"});
+  table.add({"speed", format_text("{} samples/s", grouped(static_cast<int64_t>(result.rate())))});
   if (!result.weights.empty()) {
     table.add({result.trained ? "weights" : "weights of", result.weights});
   }

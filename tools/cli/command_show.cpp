@@ -3,6 +3,7 @@
 #include <tenon/text.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "text.hpp"
 #include "views.hpp"
@@ -49,12 +50,13 @@ std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
 std::vector<Named> find_named(const std::vector<Named>& all, const std::string& name) {
   std::vector<Named> found = chosen(all, [&](const Named& item) { return item.name == name; });
   if (found.empty()) {
-    found = chosen(all, [&](const Named& item) { return item.name.ends_with("." + name); });
+    found = chosen(
+        all, [&](const Named& item) { return item.name.ends_with(format_text(".{}", name)); });
   }
   if (found.empty()) {
     const std::string asked = lower(name);
     found = chosen(all, [&](const Named& item) {
-      return lower(item.name) == asked || lower(item.name).ends_with("." + asked);
+      return lower(item.name) == asked || lower(item.name).ends_with(format_text(".{}", asked));
     });
   }
   return found;
@@ -68,8 +70,8 @@ int show_name(const ListOptions& options) {
   if (found.empty()) {
     std::vector<std::string> names;
     for (const Named& item : all) names.push_back(item.name);
-    throw tenon::ValueError("no op, plugin, module or type is named '" + options.name + "'" +
-                            tenon::suggestion(options.name, names));
+    throw tenon::ValueError(format_text("no op, plugin, module or type is named '{}'{}",
+                                        options.name, tenon::suggestion(options.name, names)));
   }
   tenon::JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
@@ -96,15 +98,16 @@ int show_name(const ListOptions& options) {
   std::string others;
   for (const Named& item : chosen(all, [&](const Named& other) {
          return lower(other.name) == lower(options.name) ||
-                lower(other.name).ends_with("." + lower(options.name));
+                lower(other.name).ends_with(format_text(".{}", lower(options.name)));
        })) {
     bool is_shown = false;
     for (const Named& one : found)
       is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
     if (!is_shown)
-      others += (others.empty() ? "" : ", ") + std::string(item.kind) + " " + item.name;
+      others += format_text("{}{} {}", others.empty() ? "" : ", ", item.kind, item.name);
   }
-  if (!others.empty()) print(paint(stdout, Style::dim, "\nsee also: " + others) + "\n");
+  if (!others.empty())
+    print(format_text("{}\n", paint(stdout, Style::dim, format_text("\nsee also: {}", others))));
   return kFine;
 }
 

@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 
 namespace cli {
@@ -15,7 +16,7 @@ int print_signature(const ListOptions& options) {
                    .set("signature", signature)
                    .set("schema", op["schema"]));
   } else {
-    print(signature + "\n");
+    print(format_text("{}\n", signature));
   }
   return kFine;
 }

@@ -14,6 +14,7 @@
 
 #include "config_place.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -32,21 +33,21 @@ int64_t find_label_column(const Json& data, int64_t columns, Names&& names_of) {
     const std::vector<std::string> names = names_of();
     const auto found = std::find(names.begin(), names.end(), column.text());
     if (found == names.end()) {
-      throw tenon::ConfigError(column.place() + ": '" + path + "' has no column '" + column.text() +
-                               "'" + tenon::suggestion(column.text(), names));
+      throw tenon::ConfigError(format_text("{}: '{}' has no column '{}'{}", column.place(), path,
+                                           column.text(), tenon::suggestion(column.text(), names)));
     }
     if (static_cast<int64_t>(names.size()) != columns) {
-      throw tenon::ConfigError(column.place() + ": the header of '" + path + "' names " +
-                               counted(static_cast<int64_t>(names.size()), "column") +
-                               ", but its rows have " + grouped(columns));
+      throw tenon::ConfigError(
+          format_text("{}: the header of '{}' names {}, but its rows have {}", column.place(), path,
+                      counted(static_cast<int64_t>(names.size()), "column"), grouped(columns)));
     }
     return found - names.begin();
   }
   const int64_t asked = column.integer(-1);
   if (asked < -columns || asked >= columns) {
-    throw tenon::ConfigError(column.place() + ": there is no column " + std::to_string(asked) +
-                             " in '" + path + "', which has " + std::to_string(columns) +
-                             " (0 to " + std::to_string(columns - 1) + ", or -1 for the last)");
+    throw tenon::ConfigError(
+        format_text("{}: there is no column {} in '{}', which has {} (0 to {}, or -1 for the last)",
+                    column.place(), asked, path, columns, columns - 1));
   }
   return asked < 0 ? asked + columns : asked;
 }
@@ -59,19 +60,20 @@ std::vector<int64_t> sample_shape(const Json& data) {
 
 void check_samples(const Json& data, int64_t count, int64_t features) {
   if (count < 1)
-    throw tenon::ConfigError(data["path"].place() + ": '" + data["path"].text() +
-                             "' has no samples");
+    throw tenon::ConfigError(
+        format_text("{}: '{}' has no samples", data["path"].place(), data["path"].text()));
   if (features < 1)
-    throw tenon::ConfigError(data["path"].place() + ": the samples of '" + data["path"].text() +
-                             "' have no numbers beside their labels");
+    throw tenon::ConfigError(
+        format_text("{}: the samples of '{}' have no numbers beside their labels",
+                    data["path"].place(), data["path"].text()));
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
   const int64_t expected =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   if (expected != features) {
-    throw tenon::ConfigError(data["shape"].place() + ": " + data["shape"].dump() + " holds " +
-                             counted(expected, "number") + ", but a sample of '" +
-                             data["path"].text() + "' has " + grouped(features));
+    throw tenon::ConfigError(format_text(
+        "{}: {} holds {}, but a sample of '{}' has {}", data["shape"].place(), data["shape"].dump(),
+        counted(expected, "number"), data["path"].text(), grouped(features)));
   }
 }
 
@@ -81,9 +83,9 @@ void check_labels(const Json& data, const std::vector<int64_t>& inputs,
     return shape.empty() ? int64_t{0} : shape[0];
   };
   if (!inputs.empty() && !labels.empty() && inputs[0] == labels[0]) return;
-  throw tenon::ConfigError(data["labels"].place() + ": '" + data["labels"].text() + "' has " +
-                           counted(count(labels), "label") + ", but '" + data["path"].text() +
-                           "' has " + counted(count(inputs), "sample"));
+  throw tenon::ConfigError(format_text("{}: '{}' has {}, but '{}' has {}", data["labels"].place(),
+                                       data["labels"].text(), counted(count(labels), "label"),
+                                       data["path"].text(), counted(count(inputs), "sample")));
 }
 
 Samples read_samples(const Json& data) {
@@ -128,7 +130,7 @@ std::string missing_keys(const Json& config, bool training) {
   std::vector<std::string> keys = {"data", "model"};
   if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
   for (const std::string& key : keys) {
-    if (!config[key].defined()) missing.push_back("\"" + key + "\"");
+    if (!config[key].defined()) missing.push_back(format_text("\"{}\"", key));
   }
   return join(missing, ", no ");
 }
@@ -200,11 +202,11 @@ DataOutline outline_data(const Json& data) {
     }
     check_samples(data, outline.samples, outline.features);
   } catch (const tenon::data::Fault& fault) {
-    outline.faults.push_back(file.place() + ": " + file.text() +
-                             (fault.where().empty() ? "" : ":" + fault.where()) + ": " +
-                             fault.what());
+    outline.faults.push_back(
+        format_text("{}: {}{}: {}", file.place(), file.text(),
+                    fault.where().empty() ? "" : format_text(":{}", fault.where()), fault.what()));
   } catch (const tenon::IOError& error) {
-    outline.faults.push_back(file.place() + ": " + error.what());
+    outline.faults.push_back(format_text("{}: {}", file.place(), error.what()));
   } catch (const tenon::Error& error) {
     outline.faults.emplace_back(error.what());
   }

@@ -5,6 +5,7 @@
 
 #include <tenon/text.hpp>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -80,23 +81,24 @@ std::vector<std::string> argument_faults(const Json& object, const std::string& 
   for (size_t i = given; i < parameters.size(); ++i) names.push_back(parameters[i].name);
   for (int64_t i = 0; i < object.size(); ++i) {
     const std::string key = object.key(i);
-    const std::string start = object[i].place() + ": " + owner;
+    const std::string start = format_text("{}: {}", object[i].place(), owner);
     const auto found = std::find(names.begin(), names.end(), key);
     if (found != names.end()) {
       const DeclaredType& parameter =
           parameters[given + static_cast<size_t>(found - names.begin())];
       if (!fits(object[i], parameter))
-        faults.push_back(start + " takes '" + parameter.text + " " + key + "', found " +
-                         object[i].dump());
+        faults.push_back(format_text("{} takes '{} {}', found {}", start, parameter.text, key,
+                                     object[i].dump()));
     } else if (std::find(others.begin(), others.end(), key) == others.end()) {
-      faults.push_back(start + " has no argument '" + key + "'" + tenon::suggestion(key, names) +
-                       (names.empty() ? "; it takes none" : "; it takes " + join(names, ", ")));
+      faults.push_back(format_text(
+          "{} has no argument '{}'{}{}", start, key, tenon::suggestion(key, names),
+          names.empty() ? "; it takes none" : format_text("; it takes {}", join(names, ", "))));
     }
   }
   for (size_t i = given; i < parameters.size(); ++i) {
     if (!parameters[i].has_default && !object[parameters[i].name].defined())
-      faults.push_back(object.place() + ": " + owner + " needs '" + parameters[i].text + " " +
-                       parameters[i].name + "'");
+      faults.push_back(format_text("{}: {} needs '{} {}'", object.place(), owner,
+                                   parameters[i].text, parameters[i].name));
   }
   return faults;
 }

@@ -3,12 +3,15 @@
 
 #include <tenon/json.hpp>
 
+#include "format.hpp"
 #include "terminal.hpp"
 
 namespace cli {
 
 // In the form of all listings: two spaces to a level.
-inline void print_json(const tenon::Json& document) { print(document.dump(2) + "\n"); }
+inline void print_json(const tenon::Json& document) {
+  print(format_text("{}\n", document.dump(2)));
+}
 inline void print_json(const tenon::JsonObject& object) { print_json(object.json()); }
 
 // null where the text is empty.

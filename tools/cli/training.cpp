@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config_place.hpp"
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -41,10 +42,10 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   });
   const Tensor loss = tenon::Value(results[0]).tensor();
   if (!loss.defined() || loss.numel() != 1) {
-    throw tenon::ValueError(settings_.place() + ": " + op_.name() +
-                            " must give one number for a batch, but gives a tensor of " +
-                            grouped(loss.defined() ? loss.numel() : 0) +
-                            "; choose a reduction of 'mean' or 'sum'");
+    throw tenon::ValueError(
+        format_text("{}: {} must give one number for a batch, but gives a tensor of {}; choose a "
+                    "reduction of 'mean' or 'sum'",
+                    settings_.place(), op_.name(), grouped(loss.defined() ? loss.numel() : 0)));
   }
   return loss;
 }
@@ -72,7 +73,8 @@ Optimizer::Optimizer(const Json& settings, std::vector<Tensor> parameters)
     slots_.push_back(std::move(slot));
   }
   if (slots_.empty()) {
-    throw tenon::ValueError(settings.place() + ": the model has no parameters to train");
+    throw tenon::ValueError(
+        format_text("{}: the model has no parameters to train", settings.place()));
   }
 }
 
@@ -109,9 +111,9 @@ bool are_classes(const Tensor& labels, int64_t classes) {
 void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
   for (const int64_t label : labels.to_vector<int64_t>()) {
     if (label >= 0 && label < classes) continue;
-    throw tenon::ValueError(data.place() + ": there is a label " + std::to_string(label) +
-                            ", but the model scores " + std::to_string(classes) +
-                            " classes, 0 to " + std::to_string(classes - 1));
+    throw tenon::ValueError(
+        format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
+                    data.place(), label, classes, classes - 1));
   }
 }
 
@@ -122,11 +124,11 @@ Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> 
   int64_t expected = 1;
   for (const int64_t size : shape) expected *= size;
   if (numbers.numel() != expected) {
-    throw tenon::ValueError(model.place() + ": the model gives " +
-                            grouped(count > 0 ? expected / count : 0) +
-                            " numbers for a sample, but a label has " +
-                            grouped(count > 0 ? numbers.numel() / count : 0) +
-                            ", and the labels are not the numbers of classes");
+    throw tenon::ValueError(
+        format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
+                    "labels are not the numbers of classes",
+                    model.place(), grouped(count > 0 ? expected / count : 0),
+                    grouped(count > 0 ? numbers.numel() / count : 0)));
   }
   return numbers.reshape(shape);
 }
@@ -144,18 +146,18 @@ void fit_labels(const Json& config, tenon::Module& model, Dataset& dataset) {
   const Tensor output = model(rows_of(dataset.train.inputs, 0, 1));
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
-    throw tenon::ValueError(config["model"].place() +
-                            ": for one sample the model gives a tensor of shape " +
-                            tenon::Json::parse("[" +
-                                               [&] {
-                                                 std::vector<std::string> sizes;
-                                                 for (const int64_t size : output.sizes())
-                                                   sizes.push_back(std::to_string(size));
-                                                 return join(sizes, ",");
-                                               }() +
-                                               "]")
-                                .dump() +
-                            "; its first size must be the number of samples");
+    throw tenon::ValueError(
+        format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
+                    "be the number of samples",
+                    config["model"].place(),
+                    tenon::Json::parse(format_text("[{}]",
+                                                   [&] {
+                                                     std::vector<std::string> sizes;
+                                                     for (const int64_t size : output.sizes())
+                                                       sizes.push_back(std::to_string(size));
+                                                     return join(sizes, ",");
+                                                   }()))
+                        .dump()));
   }
   const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
   const bool fits = classes > 1 && are_classes(dataset.train.labels, classes) &&
@@ -222,9 +224,10 @@ std::vector<Epoch> train(tenon::Module& model, const Loss& loss, Optimizer& opti
       const Tensor value = loss(model(inputs), labels);
       const double batch_loss = value.item() / (loss.sums() ? static_cast<double>(length) : 1);
       if (!std::isfinite(batch_loss)) {
-        throw tenon::ValueError("training diverged: the loss is " + fixed(batch_loss, 1) +
-                                " in epoch " + std::to_string(number) + ", batch " +
-                                std::to_string(batch + 1) + "; lower /optimizer/learning_rate");
+        throw tenon::ValueError(
+            format_text("training diverged: the loss is {} in epoch {}, batch {}; lower "
+                        "/optimizer/learning_rate",
+                        fixed(batch_loss, 1), number, batch + 1));
       }
       value.backward();
       const double rate = optimizer.learning_rate();

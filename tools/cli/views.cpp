@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "format.hpp"
 #include "table.hpp"
 #include "text.hpp"
 
@@ -16,7 +17,7 @@ using tenon::Json;
 Table facts_table() { return Table({{"", Align::left, false}, {"", Align::left, false}}, 2); }
 
 void print_head(const std::string& name, const std::string& what, const std::string& doc) {
-  print(paint(stdout, Style::bold, name) + "  " + paint(stdout, Style::dim, what) + "\n");
+  print(format_text("{}  {}\n", paint(stdout, Style::bold, name), paint(stdout, Style::dim, what)));
   if (!doc.empty()) print(wrapped(doc, 2, 92));
 }
 
@@ -38,35 +39,38 @@ std::string gradient_text(const Json& op) {
 }
 
 void print_op(const Json& op) {
-  print_head(op["name"].text(), "op of plugin " + op["provider"].text(), op["doc"].text());
+  print_head(op["name"].text(), format_text("op of plugin {}", op["provider"].text()),
+             op["doc"].text());
   Table table = facts_table();
   table.add({"signature", op["signature"].text()});
   table.add({"schema", op["schema"].text()});
   const std::string forward = op["jvp"].text();
-  table.add({"gradient",
-             gradient_text(op) + (forward == "none" ? "" : " (forward mode: " + forward + ")")});
+  table.add(
+      {"gradient",
+       gradient_text(op) + (forward == "none" ? "" : format_text(" (forward mode: {})", forward))});
   std::string rules;
   for (int64_t i = 0; i < op["rules"].size(); ++i)
     rules += (i == 0 ? "" : ", ") + op["rules"][i].text();
-  table.add({"written as", op["form"].text() + ": " + rules});
+  table.add({"written as", format_text("{}: {}", op["form"].text(), rules)});
   if (op["differentiable"].text() == "formula") table.add({"twice", op["double_backward"].text()});
-  table.add({"overridable",
-             op["overridable"].as_bool() ? std::string("yes") : "no: " + op["reason"].text()});
+  table.add({"overridable", op["overridable"].as_bool()
+                                ? std::string("yes")
+                                : format_text("no: {}", op["reason"].text())});
   const Json providers = op["providers"];
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     const std::string reason = providers[i]["reason"].text();
-    table.add(
-        {i == 0 ? "provided by" : "",
-         {providers[i]["plugin"].text() + ", " + standing + (reason.empty() ? "" : ": " + reason),
-          standing == "chosen" ? Style::plain : state_style(standing)}});
+    table.add({i == 0 ? "provided by" : "",
+               {format_text("{}, {}{}", providers[i]["plugin"].text(), standing,
+                            reason.empty() ? "" : format_text(": {}", reason)),
+                standing == "chosen" ? Style::plain : state_style(standing)}});
   }
   print(table.text());
 }
 
 void print_plugin(const Json& plugin) {
   const std::string state = plugin["state"].text();
-  print_head(plugin["id"].text("-") + " " + plugin["version"].text(), "plugin", "");
+  print_head(format_text("{} {}", plugin["id"].text("-"), plugin["version"].text()), "plugin", "");
   Table table = facts_table();
   table.add({"state", {state, state_style(state)}});
   if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
@@ -75,8 +79,8 @@ void print_plugin(const Json& plugin) {
   table.add({"path", plugin["path"].text()});
   table.add({"found by", plugin["origin"].text()});
   if (plugin["abi"].defined()) {
-    table.add({"boundary", std::to_string(plugin["abi"][0].integer()) + "." +
-                               std::to_string(plugin["abi"][1].integer())});
+    table.add(
+        {"boundary", format_text("{}.{}", plugin["abi"][0].integer(), plugin["abi"][1].integer())});
   }
   for (const char* key : {"sdk", "compiler", "license"}) {
     if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
@@ -93,7 +97,7 @@ void print_plugin(const Json& plugin) {
 }
 
 void print_module(const Json& module) {
-  print_head(module["name"].text(), "module of plugin " + module["provider"].text(),
+  print_head(module["name"].text(), format_text("module of plugin {}", module["provider"].text()),
              module["doc"].text());
   Table table = facts_table();
   table.add({"attributes", module["signature"].text()});
@@ -102,7 +106,7 @@ void print_module(const Json& module) {
 }
 
 void print_type(const Json& type) {
-  print_head(type["name"].text(), "tensor type of plugin " + type["provider"].text(),
+  print_head(type["name"].text(), format_text("tensor type of plugin {}", type["provider"].text()),
              type["doc"].text());
   Table table = facts_table();
   table.add({"parent", type["parent"].text("none: it has no data")});
@@ -112,10 +116,11 @@ void print_type(const Json& type) {
   for (int64_t i = 0; i < overrides.size(); ++i) {
     const Json entry = overrides[i];
     const std::string differs = entry["signature_differs"].text();
-    table.add({i == 0 ? "overrides" : "",
-               entry["op"].text() + entry["signature"].text() + ", plugin " +
-                   entry["provider"].text() +
-                   (differs.empty() ? "" : "; signature differs: " + differs)});
+    table.add(
+        {i == 0 ? "overrides" : "",
+         format_text("{}{}, plugin {}{}", entry["op"].text(), entry["signature"].text(),
+                     entry["provider"].text(),
+                     differs.empty() ? "" : format_text("; signature differs: {}", differs))});
   }
   print(table.text());
 }
