@@ -112,8 +112,8 @@ class PluginManager {
 
   // What would be refused, without running plugin code: all faults, not just the first.
   std::vector<PluginFailure> check(const PluginPolicy& policy);
-  // Adds to what earlier policies said; its preferences go before theirs. Throws the first of check()'s
-  // failures, then nothing has changed. Loads the eager ones.
+  // Adds to what earlier policies said; its preferences go before theirs. Throws the first of
+  // check()'s failures, then nothing has changed. Loads the eager ones.
   void apply(const PluginPolicy& policy);
 
   // By id, or by path when the text has a '/' or ends in ".so". No-op when it is active.
@@ -159,6 +159,8 @@ class PluginManager {
  private:
   struct Record;
   struct Policies;
+  class Load;
+  class PolicyCheck;
   using Lock = std::unique_lock<std::mutex>;
   using Index = std::unordered_map<std::string_view, std::vector<Record*>>;
 
@@ -166,7 +168,6 @@ class PluginManager {
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
   void load_companions(Lock& lock, const Record& record);
   bool is_loading() const;
-  void load_now(Lock& lock, Record& record, const std::string& asked_by);
   // In the child of a fork: what threads of the parent were loading has failed.
   void forget_loaders();
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
@@ -184,6 +185,7 @@ class PluginManager {
   void retry(Record& record) const;
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
   void scan();
+  void renew_records(std::vector<FoundPlugin> discovered);
   void judge(Record& record) const;
   void build_index();
   const Index& index(ItemKind kind) const { return indexes_[static_cast<size_t>(kind)]; }

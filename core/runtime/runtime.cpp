@@ -15,6 +15,7 @@
 #include "core/dispatch/types.hpp"
 #include "core/nn/module.hpp"
 #include "core/plugin/config.hpp"
+#include "core/plugin/config_policy.hpp"
 #include "core/runtime/partial_types.hpp"
 
 namespace tenon::core {
@@ -178,95 +179,6 @@ PluginManager& start() {
         return manager->preferred(entry.schema.name, entry.key(), a, b);
       });
   return *manager;
-}
-
-uint32_t fallback_named(std::string_view name) {
-  return name == "decline"         ? TENON_FALLBACK_DECLINE
-         : name == "to_tensor"     ? TENON_FALLBACK_TO_TENSOR
-         : name == "unwrap_rewrap" ? TENON_FALLBACK_UNWRAP_REWRAP
-                                   : TENON_FALLBACK_INHERIT;
-}
-
-PluginPolicy policy_of(const tenon_json& config) {
-  PluginPolicy policy;
-  policy.source =
-      config.source().empty() ? "the config" : format_text("config '{}'", config.source());
-  const auto text = [](const tenon_json& node, std::string_view key) {
-    const tenon_json* found = node.find(key);
-    return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
-  };
-  const auto as_bool = [](const tenon_json& node, std::string_view key) {
-    const tenon_json* found = node.find(key);
-    return found != nullptr && found->is_bool() && found->as_bool();
-  };
-  const auto is_false = [](const tenon_json& node, std::string_view key) {
-    const tenon_json* found = node.find(key);
-    return found != nullptr && found->is_bool() && !found->as_bool();
-  };
-  policy.strict = as_bool(config, "strict");
-  policy.autoload = !is_false(config, "autoload");
-  if (const tenon_json* paths = config.find("search_paths")) {
-    for (const tenon_json& path : paths->children())
-      policy.search_paths.emplace_back(path.as_string());
-  }
-  if (const tenon_json* plugins = config.find("plugins")) {
-    for (const tenon_json& entry : plugins->children()) {
-      PluginPolicy::Plugin plugin;
-      plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
-      if (plugin.name != text(entry, "name")) plugin.id = text(entry, "name");
-      const std::string mode = text(entry, "load");
-      plugin.mode = mode == "eager"   ? LoadMode::Eager
-                    : mode == "never" ? LoadMode::Never
-                                      : LoadMode::Lazy;
-      plugin.version = text(entry, "version");
-      plugin.sha256 = text(entry, "sha256");
-      if (const tenon_json* options = entry.find("options")) plugin.options = Json(options);
-      plugin.required = !is_false(entry, "require");
-      plugin.glue = as_bool(entry, "glue");
-      plugin.written = Json(&entry);
-      policy.plugins.push_back(std::move(plugin));
-    }
-  }
-  if (const tenon_json* ops = config.find("ops")) {
-    if (const tenon_json* prefer = ops->find("prefer")) {
-      for (const tenon_json& entry : prefer->children())
-        policy.prefer.push_back(
-            {std::string(entry.key()), std::string(entry.as_string()), Json(&entry)});
-    }
-    if (const tenon_json* disable = ops->find("disable")) {
-      for (const tenon_json& entry : disable->children())
-        policy.disable.push_back({text(entry, "op"), text(entry, "plugin"), Json(&entry)});
-    }
-    const std::string duplicates = text(*ops, "duplicates");
-    policy.duplicates = duplicates == "first"  ? DuplicateChoice::First
-                        : duplicates == "last" ? DuplicateChoice::Last
-                                               : DuplicateChoice::Error;
-  }
-  const auto strings = [](const tenon_json& node, std::string_view key) {
-    std::vector<std::string> list;
-    if (const tenon_json* found = node.find(key)) {
-      for (const tenon_json& one : found->children()) list.emplace_back(one.as_string());
-    }
-    return list;
-  };
-  if (const tenon_json* types = config.find("types")) {
-    for (const tenon_json& entry : types->children()) {
-      PluginPolicy::Type type;
-      type.name = entry.key();
-      type.settings.fallback = fallback_named(text(entry, "fallback"));
-      if (const tenon_json* ops = entry.find("fallback_ops")) {
-        type.settings.fallback_allow = strings(*ops, "allow");
-        type.settings.fallback_deny = strings(*ops, "deny");
-        // Allowing none is not the same as saying nothing.
-        if (ops->find("allow") != nullptr && type.settings.fallback_allow.empty())
-          type.settings.fallback_deny = {"*"};
-      }
-      type.settings.covers = strings(entry, "covers");
-      type.written = Json(&entry);
-      policy.types.push_back(std::move(type));
-    }
-  }
-  return policy;
 }
 
 }  // namespace
