@@ -1,13 +1,11 @@
 // The host's slots on contexts: what may be asked in which phase, and what each refusal says.
-#include "core/runtime/context_slots.hpp"
-
 #include <memory>
 #include <string>
 
-#include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/runtime/slots.hpp"
 
 namespace tenon::core {
 
@@ -15,11 +13,6 @@ namespace {
 
 std::string op_of(const tenon_context* context) {
   return format_text("'{}'", context->implementation->schema.name);
-}
-
-std::span<Tensor* const> to_span(tenon_tensor* const* tensors, int64_t count) {
-  if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
-  return {tensors, static_cast<size_t>(count)};
 }
 
 [[noreturn, gnu::cold]] void fail_phase(const tenon_context* context, const char* method,
@@ -65,8 +58,6 @@ std::string attribute_text(std::string_view name) {
               context->rule->phase() == std::string_view("backward") ? "save_for_backward"
                                                                      : "save_for_forward");
 }
-
-}  // namespace
 
 const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
 
@@ -126,7 +117,7 @@ tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, 
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved.clear();
-    for (Tensor* tensor : to_span(tensors, count)) function->saved.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count)) function->saved.emplace_back(tensor);
   });
 }
 
@@ -137,7 +128,8 @@ tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* cons
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved_for_forward.clear();
-    for (Tensor* tensor : to_span(tensors, count)) function->saved_for_forward.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count))
+      function->saved_for_forward.emplace_back(tensor);
   });
 }
 
@@ -158,7 +150,7 @@ tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* ten
   return guarded(error, [&] {
     require_forward(context, "mark_dirty");
     FunctionContext* function = context_for_backward(context);
-    for (Tensor* tensor : to_span(tensors, count)) {
+    for (Tensor* tensor : tensors_of(tensors, count)) {
       if (tensor == nullptr)
         throw Error(TENON_ERROR_ARGUMENT,
                     "mark_dirty of {} was given an undefined tensor: it takes inputs that forward "
@@ -178,7 +170,7 @@ tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tenso
     require_forward(context, "mark_non_differentiable");
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
-    for (Tensor* tensor : to_span(tensors, count))
+    for (Tensor* tensor : tensors_of(tensors, count))
       function->non_differentiable.emplace_back(tensor);
   });
 }
@@ -295,6 +287,31 @@ tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, 
     for (int64_t i = 0; i < count; ++i)
       context->rule->answer->push_back(TensorRef::take(tensors[i]));
   });
+}
+
+}  // namespace
+
+void add_context_slots(tenon_host& host) {
+  host.context_arguments = context_arguments;
+  host.context_result = context_result;
+  host.context_slot_count = context_slot_count;
+  host.context_needs_gradient = context_needs_gradient;
+  host.context_save = context_save;
+  host.context_saved_count = context_saved_count;
+  host.context_saved = context_saved;
+  host.context_mark_dirty = context_mark_dirty;
+  host.context_mark_non_differentiable = context_mark_non_differentiable;
+  host.context_set_materialize_grads = context_set_materialize_grads;
+  host.context_set_attribute = context_set_attribute;
+  host.context_attribute = context_attribute;
+  host.context_give = context_give;
+  host.context_argument = context_argument;
+  host.context_save_for_forward = context_save_for_forward;
+  host.context_erase_attribute = context_erase_attribute;
+  host.context_attribute_tensor = context_attribute_tensor;
+  host.context_backward_options = context_backward_options;
+  host.context_take_gradients = context_take_gradients;
+  host.context_kept_result = context_kept_result;
 }
 
 }  // namespace tenon::core
