@@ -12,6 +12,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/inplace.hpp"
 #include "core/autograd/op_node.hpp"
+#include "core/autograd/tangents.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
