@@ -51,12 +51,13 @@ TEST_SUITE("sdk/wrappers") {
 
   TEST_CASE("a handle for a result that the op does not give is refused before any call") {
     load_signatures();
-    CHECK(tenon::Op::of<std::tuple<int64_t, std::string>>("signatures.pair").name() ==
-          "signatures.pair");
-    const Refusal refused = refusal([] { tenon::Op::of<int64_t>("signatures.pair"); });
+    using tenon::detail::find_op;
+    const tenon_op* pair = find_op<std::tuple<int64_t, std::string>>("signatures.pair");
+    CHECK(Op(pair).name() == "signatures.pair");
+    const Refusal refused = refusal([] { find_op<int64_t>("signatures.pair"); });
     CHECK(refused.kind == TENON_ERROR_TYPE);
     CHECK(has(refused.text, "signatures.pair() has 2 results, and is called for 1 result"));
-    CHECK_THROWS_AS(tenon::Op::of<void>("signatures.single"), tenon::TypeError);
+    CHECK_THROWS_AS(find_op<void>("signatures.single"), tenon::TypeError);
   }
 
   TEST_CASE("functions, methods and operators of the shipped ops are one op") {

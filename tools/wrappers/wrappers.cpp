@@ -225,9 +225,10 @@ std::string definition(const Function& function) {
   const std::string& result = function.result;
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
                  ") {") +
-         "  static const auto op = Op::of<" + result + ">(\"" + function.full_name + "\");\n" +
+         "  static const auto op = ::tenon::v1::detail::find_op<" + result + ">(\"" +
+         function.full_name + "\");\n" +
          wrapped("  return ::tenon::v1::detail::call_values<" + result + ", " +
-                     std::to_string(values.size()) + ">(op.handle(), {",
+                     std::to_string(values.size()) + ">(op, {",
                  values, "});") +
          "}\n";
 }
