@@ -230,6 +230,14 @@ void put_parts_of(TreeBuilder& tree, const Facts& facts) {
   put_parsed(tree, facts.schema);
 }
 
+void put_type_names(TreeBuilder& tree, const PluginFacts& facts) {
+  tree.key("types").begin_array();
+  for (const TypeFacts& type : facts.types) tree.value(type.type);
+  tree.end_array().key("overrides").begin_array();
+  for (const OverrideFacts& entry : facts.overrides) tree.value(entry.key);
+  tree.end_array();
+}
+
 void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::string& path) {
   tree.member("id", facts.id).member("version", facts.version).member("path", path);
   tree.key("ops").begin_array();
@@ -250,6 +258,7 @@ void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::st
     tree.member("mode", module.mode).end_object();
   }
   tree.end_array();
+  put_type_names(tree, facts);
 }
 
 void put_module(TreeBuilder& tree, const DeclaredModule& module) {
@@ -281,11 +290,8 @@ void put_plugin(TreeBuilder& tree, const PluginListing& plugin, bool in_full) {
       for (const OpFacts& op : facts.ops) tree.value(op.schema);
       tree.end_array().key("modules").begin_array();
       for (const ModuleFacts& module : facts.modules) tree.value(module.schema);
-      tree.end_array().key("types").begin_array();
-      for (const TypeFacts& type : facts.types) tree.value(type.type);
-      tree.end_array().key("overrides").begin_array();
-      for (const OverrideFacts& entry : facts.overrides) tree.value(entry.key);
       tree.end_array();
+      put_type_names(tree, facts);
       tree.member("sdk", facts.sdk).member("license", facts.license);
     } else {
       tree.member("ops", facts.ops.size()).member("modules", facts.modules.size());

@@ -1,4 +1,5 @@
 // Typed wrappers that are generated from a plugin's facts.
+#include <fixture_second_ops.hpp>
 #include <fixture_signatures_ops.hpp>
 
 #include <tenon/tenon.hpp>
@@ -34,6 +35,28 @@ TEST_SUITE("sdk/wrappers") {
     CHECK(tenon::signatures::defaults() == "say \"hi\" 1 -2 half true large bool none none");
     CHECK(tenon::signatures::defaults("a", {3, 4}, {5, 6}, std::vector<double>{1}, false, 2, f32, 7,
                                       row({1})) == "a 4 6 false small other scalar tensor");
+  }
+
+  TEST_CASE("lists of every kind have the schema's defaults") {
+    load_signatures();
+    const std::string expected = "true false | a, b say \"hi\" it's | 1 2.5 | 1 2 | true | 0";
+    CHECK(tenon::signatures::lists() == expected);
+    CHECK(tenon::signatures::lists(std::array<bool, 1>{true}) ==
+          "true" + expected.substr(expected.find(" |")));
+  }
+
+  TEST_CASE("an escaped quote ends no default") {
+    load_signatures();
+    CHECK(tenon::signatures::escaped() == "it's, (odd 2");
+    CHECK(tenon::signatures::escaped("", 3) == " 3");
+  }
+
+  TEST_CASE("another provider of a shipped op has its function in its own namespace") {
+    // Both headers are included: neither defines the other's function again.
+    static_assert(std::is_same_v<decltype(&tenon::second::add), decltype(&tenon::add)>);
+    static_assert(std::is_same_v<decltype(&tenon::second::nn::functional::linear),
+                                 decltype(&tenon::nn::functional::linear)>);
+    static_assert(std::is_same_v<decltype(&tenon::second_third), Tensor (*)(const Tensor&)>);
   }
 
   TEST_CASE("results have the C++ types of the schema's") {

@@ -66,7 +66,9 @@ void print_op(const Tree& op) {
 
 void print_plugin(const Tree& plugin) {
   const std::string state = plugin["state"].text();
-  print_head(plugin["id"].text("-") + " " + plugin["version"].text(), "plugin", "");
+  const std::string id = plugin["id"].text();  // none in a file that was refused
+  print_head(id.empty() ? plugin["path"].text() : id + " " + plugin["version"].text(), "plugin",
+             "");
   Table table = facts_table();
   table.add({"state", {state, state_style(state)}});
   if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
