@@ -722,8 +722,14 @@ bool needs_autograd(Call& call) noexcept {
 }
 
 tenon_status run_recorded(Call& call) noexcept {
-  if (!needs_autograd(call)) return next(call);
   const Implementation& implementation = call.implementation;
+  constexpr uint32_t looked_at =
+      TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE;
+  if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
+    return record_fast(call);
+  constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
+  if (((call.flags & tracked) == 0 && !watched) || !needs_autograd(call)) return next(call);
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
   if ((call.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE)) != 0) [[unlikely]] {

@@ -161,6 +161,8 @@ template <bool kFilled>
       [[unlikely]]
     return call_completed(*implementation, written(), results, error);
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if constexpr (kFilled)
+      return enter_layers({*implementation, arguments, results, error, flags, nullptr});
     const AsWritten as_written = written();
     return enter_layers({*implementation, arguments, results, error, flags, &as_written});
   }

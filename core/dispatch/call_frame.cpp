@@ -11,10 +11,7 @@
 
 namespace tenon::core {
 
-namespace {
-
-bool same_value(const tenon_value& a, const tenon_value& b) {
-  if (a.tag != b.tag || a.length != b.length) return false;
+bool same_content(const tenon_value& a, const tenon_value& b) {
   switch (a.tag) {
     case TENON_VALUE_NONE:
       return true;
@@ -27,12 +24,6 @@ bool same_value(const tenon_value& a, const tenon_value& b) {
     default:
       return a.as.integer == b.as.integer;
   }
-}
-
-}  // namespace
-
-bool is_default(const Parameter& parameter, const tenon_value& value) {
-  return parameter.has_default && same_value(parameter.default_value.value, value);
 }
 
 void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {

@@ -168,7 +168,10 @@ tenon_status run_handler(CallFrame& frame) noexcept {
 // What an answer must not have lost.
 tenon_status check_answer(const CallFrame& frame) noexcept {
   const Call& call = frame.call;
-  if (!made_of_values(call.implementation, call.results)) [[unlikely]]
+  const bool one_tensor = call.implementation.result_count == 1 &&
+                          call.results[0].tag == TENON_VALUE_TENSOR &&
+                          call.results[0].as.tensor != nullptr;
+  if (!one_tensor && !made_of_values(call.implementation, call.results)) [[unlikely]]
     return check_results(call.implementation, call.results, frame_text(frame), call.error);
   constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]
@@ -266,12 +269,19 @@ void check_given(const Implementation& implementation, const tenon_value* argume
   }
 }
 
-// A copy of a call with the operands' flags as they are now.
-Call with_flags(const Call& call, uint32_t operand_flags) {
-  Call copy = call;
-  copy.flags = operand_flags | thread_state.call_flags | kKernelFlag;
-  return copy;
+// Another candidate of the chain that a frame runs.
+tenon_status run_candidate(const CallFrame& running, size_t index, Call& call,
+                           uint32_t hidden) noexcept {
+  CallFrame frame(call);
+  frame.plan = running.plan;
+  frame.chain = running.chain;
+  frame.index = index;
+  frame.hidden = hidden;
+  return invoke_traced(frame);
 }
+
+// The flags of a call whose operands carry these.
+uint32_t call_flags(uint32_t operands) { return operands | thread_state.call_flags | kKernelFlag; }
 
 }  // namespace
 
@@ -293,13 +303,15 @@ tenon_status run_typed(Call& call) noexcept {
   const Plan* plan = nullptr;
   Carried carried;
   const tenon_status status = guarded(call.error, [&] {
-    carried = gather_carried(implementation, call.arguments);
-    plan = &find_plan(implementation, gather_types(implementation, call.arguments));
+    plan = &find_plan(implementation, gather_types(implementation, call.arguments, carried));
   });
   if (status != TENON_OK) return status;
-  Call asked = with_flags(call, carried.flags);
-  tenon_value answer{};  // of an op without results: whether a candidate did
-  if (implementation.result_count == 0) asked.results = &answer;
+  call.flags = call_flags(carried.flags);
+  if (implementation.result_count > 0) [[likely]]
+    return run_plan(*plan, call, carried.hidden);
+  tenon_value answer{};  // whether a candidate did
+  Call asked = call;
+  asked.results = &answer;
   return run_plan(*plan, asked, carried.hidden);
 }
 
@@ -314,7 +326,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
                 entry.provider);
   BoundArguments bound;
   bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
-  const OperandTypes types = gather_types(implementation, bound.values);
+  Carried carried;
+  const OperandTypes types = gather_types(implementation, bound.values, carried);
 
   Plan plan;
   plan.implementation = &implementation;
@@ -332,9 +345,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   }
   plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
   const AsWritten written{positional, keywords, keyword_values};
-  const Carried carried = gather_carried(implementation, bound.values);
   tenon_error* error = nullptr;
-  Call call = with_flags({implementation, bound.values, results, &error}, carried.flags);
+  Call call{implementation, bound.values, results, &error, call_flags(carried.flags)};
   call.written = &written;
   call.layer = layer_after(LayerId::typed);
   CallFrame frame(call);
@@ -372,28 +384,22 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
     results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
     return TENON_OK;
   }
-  Carried carried{running.call.flags, running.hidden};
-  if (arguments != nullptr) {
-    const tenon_status status = guarded(error, [&] {
-      check_given(implementation, arguments);
-      carried = gather_carried(implementation, arguments);
-    });
-    if (status != TENON_OK) return status;
-  }
-  Call call = with_flags(running.call, carried.flags);
+  Call call = running.call;
+  call.flags = call_flags(call.flags);
   call.results = results;
   call.error = error;
-  const Rewritten written(running.call, arguments == nullptr ? call.arguments : arguments);
-  if (arguments != nullptr) {
-    call.arguments = arguments;
-    call.written = &written.get();
-  }
-  CallFrame frame(call);
-  frame.plan = running.plan;
-  frame.chain = running.chain;
-  frame.index = index;
-  frame.hidden = carried.hidden;
-  return invoke_traced(frame);
+  if (arguments == nullptr) return run_candidate(running, index, call, running.hidden);
+  Carried carried;
+  const tenon_status status = guarded(error, [&] {
+    check_given(implementation, arguments);
+    gather_types(implementation, arguments, carried);
+  });
+  if (status != TENON_OK) return status;
+  const Rewritten written(running.call, arguments);
+  call.flags = call_flags(carried.flags);
+  call.arguments = arguments;
+  call.written = &written.get();
+  return run_candidate(running, index, call, carried.hidden);
 }
 
 }  // namespace tenon::core

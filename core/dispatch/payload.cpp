@@ -38,12 +38,11 @@ namespace {
 // The payload that results of the default handler get; null: none.
 PayloadRef result_payload(const TensorType& type, const Implementation& implementation,
                           const tenon_value* arguments) {
-  const TensorType* owner = type.payload_owner;
-  if (owner == nullptr) return nullptr;
-  const std::vector<Tensor*> operands = payload_operands(*owner, implementation, arguments);
-  if (operands.empty() || owner->descriptor.metadata != TENON_METADATA_KEEP)
-    return new_payload(*owner, operands);
-  Payload* kept = operands[0]->payload();  // one for all of them
+  const TensorType& owner = *type.payload_owner;
+  const std::vector<Tensor*> operands = payload_operands(owner, implementation, arguments);
+  if (operands.empty() || owner.descriptor.metadata != TENON_METADATA_KEEP)
+    return new_payload(owner, operands);
+  Payload* kept = operands[0]->payload();
   kept->retain();
   return PayloadRef(kept);
 }
@@ -67,7 +66,7 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
 void retype_results(const TensorType& type, const Implementation& implementation,
                     const tenon_value* arguments, tenon_value* results) {
   PayloadRef payload;
-  bool looked = false;
+  bool looked = type.payload_owner == nullptr;
   const auto retype = [&](Tensor*& tensor) {
     if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
     // What is held elsewhere is an operand: one that was changed in place stays what it is.
@@ -78,7 +77,7 @@ void retype_results(const TensorType& type, const Implementation& implementation
       tensor = shared.give();
     }
     if (!looked) payload = result_payload(type, implementation, arguments);
-    looked = true;
+    looked = true;  // one payload for all of them
     set_type(*tensor, type.id, payload.get());
   };
   for_each_result(implementation, results, retype);

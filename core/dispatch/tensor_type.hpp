@@ -45,6 +45,10 @@ struct TensorType {
   uint32_t fallback() const;
   // Whether the config lets its fallback stand for this op.
   bool falls_back_for(std::string_view op) const;
+  // Whether the payload of such a tensor has component tensors.
+  bool has_components() const {
+    return payload_owner != nullptr && payload_owner->descriptor.component_count > 0;
+  }
   bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }

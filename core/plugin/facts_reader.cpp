@@ -263,7 +263,7 @@ void FactsCollector::add_plugin(const tenon_json& object) {
 PluginFacts FactsCollector::finish() {
   if (!has_plugin_) {
     refuse("it declares ops or modules but no plugin",
-           "add the fact \"plugin\" with id, version, abi");
+           "write TENON_PLUGIN(id, \"version\") in one file of the plugin");
   }
   const auto require_unique = [&](const auto& items, const char* kind) {
     std::unordered_set<std::string_view> names;

@@ -231,6 +231,14 @@ void put_parts_of(JsonBuilder& document, const Facts& facts) {
   put_parsed(document, facts.schema);
 }
 
+void put_type_names(JsonBuilder& document, const PluginFacts& facts) {
+  document.key("types").begin_array();
+  for (const TypeFacts& type : facts.types) document.value(type.type);
+  document.end_array().key("overrides").begin_array();
+  for (const OverrideFacts& entry : facts.overrides) document.value(entry.key);
+  document.end_array();
+}
+
 void put_declarations(JsonBuilder& document, const PluginFacts& facts, const std::string& path) {
   document.member("id", facts.id).member("version", facts.version).member("path", path);
   document.key("ops").begin_array();
@@ -251,6 +259,7 @@ void put_declarations(JsonBuilder& document, const PluginFacts& facts, const std
     document.member("mode", module.mode).end_object();
   }
   document.end_array();
+  put_type_names(document, facts);
 }
 
 void put_module(JsonBuilder& document, const DeclaredModule& module) {
@@ -282,11 +291,8 @@ void put_plugin(JsonBuilder& document, const PluginListing& plugin, bool in_full
       for (const OpFacts& op : facts.ops) document.value(op.schema);
       document.end_array().key("modules").begin_array();
       for (const ModuleFacts& module : facts.modules) document.value(module.schema);
-      document.end_array().key("types").begin_array();
-      for (const TypeFacts& type : facts.types) document.value(type.type);
-      document.end_array().key("overrides").begin_array();
-      for (const OverrideFacts& entry : facts.overrides) document.value(entry.key);
       document.end_array();
+      put_type_names(document, facts);
       document.member("sdk", facts.sdk).member("license", facts.license);
     } else {
       document.member("ops", facts.ops.size()).member("modules", facts.modules.size());

@@ -84,8 +84,11 @@ class Explanation {
     const bool bound = attempt([&] {
       flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
                          bound_);
-      if ((flags_ & TENON_TENSOR_TYPED) != 0)
-        flags_ |= gather_carried(implementation_, bound_.values).flags;
+      if ((flags_ & TENON_TENSOR_TYPED) != 0) {
+        Carried carried;
+        gather_types(implementation_, bound_.values, carried);
+        flags_ |= carried.flags;
+      }
     });
     if (bound) {
       put_arguments();

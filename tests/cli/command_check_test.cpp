@@ -1,6 +1,7 @@
 // tenon check: every planted fault is found and named; what is right passes; the checker survives.
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -185,6 +186,7 @@ TEST_SUITE("check") {
         {"broken.detaches_saved", "wrong-second-order in second order"},
         {"broken.once_only", "ok"},
         {"broken.derives_by_hand", "failing-second-order in second order"},
+        {"broken.forgets_saves", "unsaved-read in gradient"},
         {"LosesState", "state in state"},
         {"UnusedParameter", "unreached-parameter in gradient"}};
     CHECK(findings(outcome.json()) == expected);
@@ -320,6 +322,55 @@ TEST_SUITE("check") {
         R"json({"name":"input","type":"Tensor(a!)","alias":"a","mutates":true,"keyword_only":false})json");
     CHECK(tenon::describe("plugins").dump().find("broken_calls") == std::string::npos);
     CHECK_THROWS_AS(tenon::describe("declarations", "/nowhere/x.so"), tenon::PluginError);
+  }
+
+  TEST_CASE("a read of what was not saved is to be declared, not to be fixed in the backward") {
+    const Outcome outcome =
+        run_program("check " + kBroken + "broken_gradients.so --op forgets_saves");
+    CHECK(contains(outcome.out, "to do: name the tensor in `saves`"));
+    CHECK_FALSE(contains(outcome.out, "fix the backward"));
+  }
+
+  TEST_CASE("results of types that do not derive from Tensor are checked, by their conversion") {
+    const Outcome outcome =
+        run_program("check " TENON_FIXTURES "/checked_types/checked_types.so --json");
+    const Json report = outcome.json();
+    const std::map<std::string, std::string> expected = {
+        {"checked_types", "ok"},
+        {"checked.sealed", "ok"},
+        {"checked.spread", "ok"},
+        {"checked.forgets_factor", "wrong-gradient in gradient"},
+        {"checked.remembers", "nondeterminism in call"},
+        {"checked.changes_type", "nondeterminism in call"}};
+    CHECK(findings(report) == expected);
+    CHECK(contains(item(report, "checked.spread")["stages"].dump(), "second order"));
+    CHECK(item(report, "checked.sealed")["notes"][0].text() ==
+          "its elements are not compared: a CheckedSealed has no data and no conversion to Tensor");
+    CHECK(contains(message(report, "checked.changes_type"),
+                   "is of type CheckedSpread in one and CheckedSealed in the other"));
+  }
+
+  TEST_CASE("a plugin that provides nothing is a fault, with what is most often the cause") {
+    const Outcome outcome = run_program("check " TENON_FIXTURES "/archive/nothing.so");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out,
+                   "FAULT    nothing\n  empty in open\n"
+                   "    the plugin provides no op, module, type or override\n    to do: give each "
+                   "definition to TENON_OP"));
+    CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
+    // Types and overrides are something.
+    CHECK(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").code == 0);
+  }
+
+  TEST_CASE("definitions of static libraries that a plugin links are its own") {
+    const Json ops = tenon::describe("declarations", TENON_FIXTURES "/archive/archive.so")["ops"];
+    REQUIRE(ops.size() == 2);
+    std::set<std::string> names;
+    for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
+    CHECK(names == std::set<std::string>{"archive.first", "archive.second"});
+    CHECK(contains(
+        run_program("--plugin-path " TENON_FIXTURES "/archive why archive.first Tensor").out,
+        "plugin archive"));
   }
 
   TEST_CASE("every shipped plugin passes") {

@@ -200,10 +200,12 @@ void define_new(CLI::App& program, Invocation& invocation) {
   Definition<NewOptions> create(program, invocation, create_project, "new",
                                 "Write a plugin project that builds and passes its test",
                                 "  tenon new hello\n"
+                                "  tenon new hello --c\n"
                                 "  tenon new hello --dir work/hello-plugin");
   create.app->add_option("name", create.options->name, "Name of the plugin: letters, digits, _")
       ->required()
       ->type_name("NAME");
+  create.app->add_flag("--c", create.options->c, "In C instead of C++");
   create.app
       ->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
       ->type_name("DIR");

@@ -25,6 +25,10 @@ constexpr std::array kRemedies{
     Remedy{"memory", "allocate what the shapes need, or allow more with --memory"},
     Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
     // ---- the declaration ----
+    Remedy{
+        "empty",
+        "give each definition to TENON_OP, TENON_MODULE, TENON_TYPE or TENON_OVERRIDE; those of a "
+        "static library need tenon_add_plugin(... LINK library), or a linker's --whole-archive"},
     Remedy{"samples", "fix the `samples` of the definition; tools/README.md has their form"},
     // ---- calls ----
     Remedy{"result", "return what the schema declares, or declare what is returned"},
@@ -44,6 +48,9 @@ constexpr std::array kRemedies{
            "\"requires_grad\": false"},
     Remedy{"cut-graph", "composite ops call ops only: compute by ops, or give a backward"},
     Remedy{"wrong-gradient", "fix the backward; the report says how the numbers differ"},
+    Remedy{"unsaved-read",
+           "name the tensor in `saves`, or keep it in forward: save_for_backward, for a jvp "
+           "save_for_forward"},
     Remedy{"failing-gradient", "fix the backward so that it returns for every input"},
     Remedy{"changed-gradient", "compute a new tensor: gradients belong to the engine"},
     Remedy{"changed-input", "leave saved tensors as they are: others use them, too"},

@@ -218,6 +218,15 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
   return list;
 }
 
+// A plugin that is built and does nothing: most often the linker has left its definitions out.
+void find_empty(const Json& declarations, CheckReport& report) {
+  for (const char* kind : {"ops", "modules", "types", "overrides"}) {
+    if (declarations[kind].size() > 0) return;
+  }
+  report.items.front().findings.push_back(
+      {"empty", "open", "the plugin provides no op, module, type or override", ""});
+}
+
 }  // namespace
 
 int check_plugin(const CheckOptions& options) {
@@ -262,6 +271,7 @@ int check_plugin(const CheckOptions& options) {
     }
   }
   collector.finish();
+  find_empty(declarations, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
     print_json(report_json(report));

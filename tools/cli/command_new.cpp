@@ -44,12 +44,16 @@ void check_name(const std::string& name) {
   }
 }
 
-std::string filled(std::string_view text, const std::string& name) {
+std::string filled(std::string_view text, const NewOptions& options) {
   const std::string version = format_text("{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR);
   std::string out(text);
-  for (const auto& [mark, value] :
-       {std::pair<std::string, std::string>{"@NAME@", name},
-        std::pair<std::string, std::string>{"@TENON_VERSION@", version}}) {
+  // The source's name has the plugin's in it.
+  for (const auto& [mark, value] : {
+           std::pair<std::string, std::string>{"@SOURCE@", options.c ? kSourceOfC : kSourceOfCxx},
+           std::pair<std::string, std::string>{"@LANGUAGES@", options.c ? "C CXX" : "CXX"},
+           std::pair<std::string, std::string>{"@NAME@", options.name},
+           std::pair<std::string, std::string>{"@TENON_VERSION@", version},
+       }) {
     for (size_t at = out.find(mark); at != std::string::npos;
          at = out.find(mark, at + value.size())) {
       out.replace(at, mark.size(), value);
@@ -105,10 +109,11 @@ int create_project(const NewOptions& options) {
     undo.folder(fs::absolute(folder).lexically_normal());
     print(format_text("created {}\n", paint(stdout, Style::bold, folder.string())));
     for (const Template& item : kTemplates) {
-      const std::string path = filled(item.path, options.name);
+      if (item.path == (options.c ? kSourceOfCxx : kSourceOfC)) continue;
+      const std::string path = filled(item.path, options);
       undo.folder(fs::absolute(folder / path).lexically_normal().parent_path());
       undo.file(folder / path);
-      tenon::write_file(folder / path, filled(item.text, options.name));
+      tenon::write_file(folder / path, filled(item.text, options));
       print(format_text("  {}\n", path));
     }
     undo.keep();

@@ -1,4 +1,6 @@
 // tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
+#include <filesystem>
+
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -62,12 +64,54 @@ std::vector<Named> find_named(const std::vector<Named>& all, const std::string& 
   return found;
 }
 
+// What JSON has of it.
+Json shown(const std::string& kind, const Json& document) {
+  tenon::JsonObject item;
+  item.set("kind", kind);
+  for (int64_t m = 0; m < document.size(); ++m) item.set(document.key(m), document[m]);
+  return item.json();
+}
+
+// Plugin files that have no id, because they were refused: by path, file name, or what is before
+// ".so". False when there is none.
+bool show_refused(const ListOptions& options) {
+  const std::filesystem::path asked(options.name);
+  const Json plugins = tenon::describe("plugins");
+  tenon::JsonArray list;
+  int64_t count = 0;
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const std::filesystem::path path = plugins[i]["path"].text();
+    std::error_code ignored;
+    if (!plugins[i]["id"].text().empty() || (path.filename() != asked && path.stem() != asked &&
+                                             !std::filesystem::equivalent(path, asked, ignored)))
+      continue;
+    if (options.json) {
+      list.add(shown("plugin", plugins[i]));
+    } else {
+      if (count > 0) print("\n");
+      print_plugin(plugins[i]);
+    }
+    ++count;
+  }
+  if (options.json && count > 0) print_json(list.json());
+  return count > 0;
+}
+
 }  // namespace
 
 int show_name(const ListOptions& options) {
   const std::vector<Named> all = everything();
   const std::vector<Named> found = find_named(all, options.name);
   if (found.empty()) {
+    if (show_refused(options)) return kFault;
+    // A file that is in no folder of plugins: the error says why it is refused, if it is.
+    if (options.name.find('/') != std::string::npos && std::filesystem::exists(options.name)) {
+      const Json declared = tenon::describe("declarations", options.name);
+      throw tenon::ValueError(
+          format_text("plugin '{}' of this file is in no folder that is searched: give its folder "
+                      "to --plugin-path",
+                      declared["id"].text()));
+    }
     std::vector<std::string> names;
     for (const Named& item : all) names.push_back(item.name);
     throw tenon::ValueError(format_text("no op, plugin, module or type is named '{}'{}",
@@ -78,10 +122,7 @@ int show_name(const ListOptions& options) {
     const std::string& kind = found[i].kind;
     const Json document = tenon::describe(kind, found[i].name);
     if (options.json) {
-      tenon::JsonObject item;
-      item.set("kind", kind);
-      for (int64_t m = 0; m < document.size(); ++m) item.set(document.key(m), document[m]);
-      list.add(item.json());
+      list.add(shown(kind, document));
       continue;
     }
     if (i > 0) print("\n");

@@ -61,6 +61,7 @@ struct WhyOptions {
 };
 
 struct NewOptions {
+  bool c = false;  // in C instead of C++
   std::string name;
   std::string folder;
 };

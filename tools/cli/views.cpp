@@ -70,7 +70,10 @@ void print_op(const Json& op) {
 
 void print_plugin(const Json& plugin) {
   const std::string state = plugin["state"].text();
-  print_head(format_text("{} {}", plugin["id"].text("-"), plugin["version"].text()), "plugin", "");
+  const std::string id = plugin["id"].text();  // none in a file that was refused
+  print_head(
+      id.empty() ? plugin["path"].text() : format_text("{} {}", id, plugin["version"].text()),
+      "plugin", "");
   Table table = facts_table();
   table.add({"state", {state, state_style(state)}});
   if (const std::string reason = plugin["reason"].text(); !reason.empty()) {

@@ -13,7 +13,7 @@
 //                    `dtypes`, and `costly` (default: of promote_float ops) where an element
 //                    outweighs moving a few
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
-//                    Function, which saves what backward needs; forms.hpp has the other
+//                    Function, which saves what backward needs; calling_style.hpp has the other
 //                    forms: setup_context, a residual, an instance
 //   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
 //                    for each input slot: a Tensor, a std::tuple or std::array of them, or

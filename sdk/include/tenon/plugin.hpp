@@ -113,7 +113,7 @@ inline tenon_status enter(const tenon_host* host, tenon_plugin& table, const ten
     return host->error_set(error, TENON_ERROR_PLUGIN, text, sizeof(text) - 1);
   }
   plugin_host() = {host, true, table.id};
-  collect_entries(table);
+  tenon_collect_entries(&table);
   *plugin = &table;
   return TENON_OK;
 }

@@ -80,6 +80,7 @@ constexpr size_t read_list(std::string_view text, size_t at, Item&& item) {
   for (size_t i = at; i < text.size(); ++i) {
     const char c = text[i];
     if (quote != 0 || c == '\'' || c == '"') {
+      if (quote != 0 && c == '\\') ++i;  // an escaped quote closes nothing
       quote = quote == 0 ? c : quote == c ? '\0' : quote;
       continue;
     }

@@ -1,6 +1,7 @@
 // Scalars, dtypes, arguments and results: tagged values with C++ types around them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
@@ -239,6 +240,16 @@ class Argument {
   Argument(FloatList list)
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
+  }
+  template <size_t N>
+  Argument(const std::array<bool, N>& list)
+      : value_{TENON_VALUE_BOOL_LIST, static_cast<uint32_t>(N), {0}} {
+    value_.as.booleans = reinterpret_cast<const uint8_t*>(list.data());
+  }
+  template <size_t N>
+  Argument(const std::array<tenon_string, N>& list)
+      : value_{TENON_VALUE_STRING_LIST, static_cast<uint32_t>(N), {0}} {
+    value_.as.strings = list.data();
   }
   inline Argument(const std::vector<Tensor>& list);
   inline Argument(TensorList list);

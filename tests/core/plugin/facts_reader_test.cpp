@@ -57,8 +57,11 @@ TEST_SUITE("facts reader") {
     CHECK(file.facts->version == "1.2.0");
     CHECK(file.facts->abi_major == 1);
     CHECK(file.facts->abi_minor == 0);
-    CHECK(file.facts->license == "MIT");
-    CHECK(file.facts->compiler == "C");
+    CHECK_FALSE(file.facts->compiler.empty());
+    CHECK(file.facts->ops[0].flags == 0);
+    const FactsFile typed = read_facts_file(fixture("slow"));
+    CHECK(typed.facts->license == "MIT");
+    CHECK(typed.facts->compiler == "C");
     REQUIRE(file.facts->ops.size() == 1);
     CHECK(file.facts->ops[0].schema == "plain.add_one(Tensor input) -> Tensor");
     CHECK(file.facts->ops[0].name() == "plain.add_one");
@@ -218,7 +221,9 @@ TEST_SUITE("facts reader") {
     CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","schema":"g()"}})j").problem,
                    "not JSON"));
     CHECK(contains(refusal_of_payload(plugin_payload()).problem, "two facts"));
-    CHECK(contains(refusal(make_elf({R"j({"op":{"schema":"f()"}})j"})).problem, "but no plugin"));
+    const PluginFailure forgotten = refusal(make_elf({R"j({"op":{"schema":"f()"}})j"}));
+    CHECK(contains(forgotten.problem, "but no plugin"));
+    CHECK(contains(forgotten.remedy, "write TENON_PLUGIN(id"));
     CHECK(contains(refusal(make_elf({plugin_payload(), R"j({"op":{"schema":"f()"}})j",
                                      R"j({"op":{"schema":"f(int x)"}})j"}))
                        .problem,

@@ -317,8 +317,8 @@ typedef struct tenon_host {
 
   /* A listing as a document. `what` is "runtime", "plugins", "plugin", "declarations", "ops", "op",
    * "overridable", "ignored", "modules", "module", "types", "type", "coverage", "ambiguities",
-   * "why" or "live"; `name` chooses or filters, and may be null. The README of the SDK has the
-   * shapes. New reference. Any thread. */
+   * "why" or "live"; `name` chooses or filters, and may be null. share/tenon/documents.md has
+   * the shapes. New reference. Any thread. */
   tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
                                      tenon_error** error);
   /* Parameters of an op, "(input, other, *, alpha=1, out=None)", as a string. Owned. Any thread. */
