@@ -157,11 +157,12 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
     }
   }
   std::vector<const Override*> best;
-  for (const auto& [entry, steps] : fitting) {
+  for (const auto& candidate : fitting) {
     const bool beaten = std::any_of(fitting.begin(), fitting.end(), [&](const auto& other) {
-      return other.first != entry && dominates(*other.first, other.second, *entry, steps);
+      return &other != &candidate &&
+             dominates(*other.first, other.second, *candidate.first, candidate.second);
     });
-    if (!beaten) best.push_back(entry);
+    if (!beaten) best.push_back(candidate.first);
   }
   return best;
 }
