@@ -187,23 +187,25 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("every fixture that is broken fails at its stage, whole and listed") {
-    const std::vector<std::pair<std::string, PluginStage>> cases{
-        {"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
-        {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
-        {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
-        {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
-        {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
-        {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
+    const struct {
+      std::string name;
+      PluginStage stage;
+    } cases[] = {{"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
+                 {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
+                 {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
+                 {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
+                 {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
+                 {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
     World world;
-    for (const auto& [name, stage] : cases) world.folder.add(name);
-    for (const auto& [name, stage] : cases) {
-      CAPTURE(name);
-      const PluginFailure by_id = failure_of([&] { world.manager->load(name, "a test"); });
-      CHECK(by_id.stage == stage);
+    for (const auto& each : cases) world.folder.add(each.name);
+    for (const auto& each : cases) {
+      CAPTURE(each.name);
+      const PluginFailure by_id = failure_of([&] { world.manager->load(each.name, "a test"); });
+      CHECK(by_id.stage == each.stage);
       CHECK(by_id.asked_by == "a test");
       const PluginFailure by_path =
-          failure_of([&] { world.manager->load(world.folder / (name + ".so")); });
-      CHECK(by_path.stage == stage);
+          failure_of([&] { world.manager->load(world.folder / (each.name + ".so")); });
+      CHECK(by_path.stage == each.stage);
     }
     for (const PluginListing& listing : world.manager->list()) {
       CHECK(listing.state == PluginState::Failed);
