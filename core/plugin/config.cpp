@@ -103,15 +103,18 @@ class Reader {
   }
 
   [[noreturn]] void refuse() {
-    std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) {
-      return a.place.offset < b.place.offset;
+    std::vector<const Fault*> order;
+    for (const Fault& fault : faults_) order.push_back(&fault);
+    // At one place as they were found.
+    std::sort(order.begin(), order.end(), [](const Fault* a, const Fault* b) {
+      return std::pair(a->place.offset, a) < std::pair(b->place.offset, b);
     });
     std::string text;
     if (faults_.size() > 1) {
       text = "config " + quote(file_) + " has " + std::to_string(faults_.size()) + " faults:\n";
     }
     for (size_t i = 0; i < std::min(faults_.size(), kFaultsShown); ++i) {
-      const Fault& fault = faults_[i];
+      const Fault& fault = *order[i];
       if (i > 0) text += "\n";
       text += place_text(file_, fault.place) + ": " +
               (fault.pointer.empty() ? "the config" : escaped(fault.pointer)) + ": " + fault.what;
