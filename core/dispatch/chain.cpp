@@ -13,6 +13,7 @@
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/payload.hpp"
+#include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/specificity.hpp"
@@ -293,7 +294,7 @@ tenon_status run_typed(Call& call) noexcept {
   Carried carried;
   const tenon_status status = guarded(call.error, [&] {
     carried = gather_carried(implementation, call.arguments);
-    plan = &find_plan(implementation, gather_types(implementation, call.arguments));
+    plan = &PlanCache::process().find(implementation, gather_types(implementation, call.arguments));
   });
   if (status != TENON_OK) return status;
   Call asked = with_flags(call, carried.flags);

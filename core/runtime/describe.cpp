@@ -51,8 +51,9 @@ bool counts(const PluginListing& plugin) {
          plugin.state != PluginState::Failed;
 }
 
-std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
-  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+std::string standing_of(PluginManager& manager, ItemKind kind, std::string_view name,
+                        const std::string& plugin) {
+  for (const ProviderListing& provider : manager.providers(kind, name)) {
     if (provider.plugin == plugin) return provider_standing_text(provider.standing);
   }
   return provider_standing_text(ProviderStanding::Failed);
@@ -72,7 +73,8 @@ void put_providers(TreeBuilder& tree, ItemKind kind, std::string_view name) {
 
 // Everything that usable plugins declare, sorted by name, then plugin.
 struct Inventory {
-  std::vector<PluginListing> plugins = plugin_manager().list();
+  PluginManager& manager = plugin_manager();
+  std::vector<PluginListing> plugins = manager.list();
 
   std::vector<DeclaredOp> ops() const {
     std::vector<DeclaredOp> list;
@@ -95,7 +97,7 @@ struct Inventory {
     for (DeclaredOp& op : ops()) {
       if (list.empty() || list.back().schema->name != op.schema->name) {
         list.push_back(std::move(op));
-      } else if (standing_of(ItemKind::Op, op.schema->name, op.plugin->id) ==
+      } else if (standing_of(manager, ItemKind::Op, op.schema->name, op.plugin->id) ==
                  provider_standing_text(ProviderStanding::Chosen)) {
         list.back() = std::move(op);
       }
@@ -431,7 +433,8 @@ Tree describe_op(std::string_view name) {
   TreeBuilder tree;
   tree.begin_object();
   put_op(tree, op);
-  tree.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
+  tree.member("standing",
+              standing_of(inventory.manager, ItemKind::Op, op.schema->name, op.plugin->id));
   const std::string reason = ignored_reason(op);
   tree.member("overridable", reason.empty());
   if (!reason.empty()) tree.member("reason", reason);
@@ -519,6 +522,15 @@ Tree describe(std::string_view what, std::string_view name) {
   }
   throw Error(TENON_ERROR_ARGUMENT,
               "there is no listing " + quote(what) + "; there are " + word_list(kinds, "and"));
+}
+
+std::vector<std::string> overridable_ops(PluginManager& manager) {
+  const Inventory inventory{manager};
+  std::vector<std::string> names;
+  for (const DeclaredOp& op : inventory.standing_ops()) {
+    if (ignored_reason(op).empty()) names.push_back(op.schema->name);
+  }
+  return names;
 }
 
 std::string describe_signature(std::string_view name) {
