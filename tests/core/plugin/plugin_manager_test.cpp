@@ -746,5 +746,37 @@ TEST_SUITE("plugin manager") {
     stop = true;
     busy.join();
   }
+
+  TEST_CASE("a plugin that registers more while the process forks stays active in the child") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.manager->apply(rules({{"plain.add_one", "duplicate"}}, {}));
+    world.manager->load("plain");
+    REQUIRE_FALSE(world.has("plain:plain.add_one"));
+    world.manager->apply(rules({{"plain.add_one", "plain"}}, {}));
+    std::atomic<bool> registering{false}, go_on{false};
+    world.registrar.before_commit = [&] {
+      registering = true;
+      while (!go_on) std::this_thread::yield();
+    };
+    std::thread loader([&] { world.manager->ensure_op("plain.add_one"); });
+    while (!registering) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      world.registrar.before_commit = {};
+      const bool active = world.state("plain") == PluginState::Active;
+      _exit(active && world.manager->ensure_op("plain.add_one") && world.has("plain:plain.add_one")
+                ? 0
+                : 1);
+    }
+    go_on = true;
+    loader.join();
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(world.has("plain:plain.add_one"));
+  }
 #endif
 }
