@@ -1,4 +1,4 @@
-// Plans: candidates in the order in which a call asks them. In tables of their own.
+// Plans: candidates in the order in which a call asks them. In tables that the test makes.
 #include "core/dispatch/plan.hpp"
 
 #include <algorithm>

@@ -19,8 +19,7 @@ TEST_SUITE("runtime/assembly") {
     CHECK(layers.back().flags == kKernelFlag);
   }
 
-  TEST_CASE(
-      "each layer but the kernel is led into by flags of its own, which make a call special") {
+  TEST_CASE("each layer but the kernel is led into by its own flags, which make a call special") {
     uint32_t all = 0;
     for (size_t i = 0; i + 1 < layers.size(); ++i) {
       CHECK((all & layers[i].flags) == 0);

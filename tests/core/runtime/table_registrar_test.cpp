@@ -1,4 +1,4 @@
-// A runtime of its own: tables, and a manager whose plugins fill them.
+// Tables, and a manager whose plugins fill them, apart from those of the process.
 #include "core/runtime/table_registrar.hpp"
 
 #include "tests/core/runtime/support.hpp"
@@ -115,7 +115,7 @@ TEST_SUITE("runtime/table_registrar") {
     CHECK(world.types.overrides("own.op").size() == 1);
   }
 
-  TEST_CASE("rules of a plugin take the place of the op's own") {
+  TEST_CASE("rules of a plugin take the place of the op's") {
     World world;
     const Items items;
     tenon_op_descriptor rules = sized<tenon_op_descriptor>();
