@@ -114,6 +114,25 @@ TEST_SUITE("dispatch/trace") {
     CHECK(outer.lines.size() == 2 * before);
   }
 
+  TEST_CASE("calls that a listener makes are not traced") {
+    Ops ops;
+    struct Caller {
+      Ops& ops;
+      int lines = 0;
+    } caller{ops};
+    TraceEntry* const entry = enter_trace(
+        false,
+        [](void* self, const char*, int64_t) {
+          auto& own = *static_cast<Caller*>(self);
+          if (++own.lines < 100) own.ops("t.copy");
+        },
+        &caller);
+    ops("t.copy");
+    leave_trace(entry);
+    CHECK(caller.lines > 0);
+    CHECK(caller.lines < 5);
+  }
+
   TEST_CASE("a listener that is left on another thread is an error, and hears no more") {
     Ops ops;
     Listener listener;
