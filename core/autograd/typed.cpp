@@ -91,10 +91,6 @@ TensorRef own_handle(TensorRef tensor) {
 // Overrides whose results were refused, by the number that an error node keeps of them.
 class RefusedOverrides {
  public:
-  static RefusedOverrides& process() {
-    static auto* const list = new RefusedOverrides;
-    return *list;
-  }
   uint32_t number_of(const Override& entry) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find(entries_.begin(), entries_.end(), &entry);
@@ -114,6 +110,10 @@ class RefusedOverrides {
   const HeldAcrossFork held_{mutex_};
   std::vector<const Override*> entries_;
 };
+RefusedOverrides& refused_overrides() {
+  static auto* const list = new RefusedOverrides;  // graphs with static storage are run late
+  return *list;
+}
 
 std::string lost_text(const Implementation& implementation, const std::string& answerer,
                       const std::string& provider, const char* rule) {
@@ -123,7 +123,7 @@ std::string lost_text(const Implementation& implementation, const std::string& a
       implementation.schema.name, rule, answerer, provider);
 }
 Error lost_by_override(const Implementation& implementation, uint32_t number) {
-  const Override& entry = RefusedOverrides::process().at(number);
+  const Override& entry = refused_overrides().at(number);
   return {TENON_ERROR_NOT_IMPLEMENTED,
           lost_text(implementation, format_text("override {}", entry.key()), entry.provider,
                     "backward")};
@@ -226,7 +226,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
-    const uint32_t detail = handler ? level.id : RefusedOverrides::process().number_of(*entry);
+    const uint32_t detail = handler ? level.id : refused_overrides().number_of(*entry);
     set_history(*tensor,
                 {ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override,
                                    detail, edges, {&tensor, 1}),

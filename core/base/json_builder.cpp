@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -155,8 +156,9 @@ void JsonBuilder::index_keys(size_t first) {
     order.resize(count);
     std::iota(order.begin(), order.end(), 0u);
     const auto name = [&](uint32_t position) { return key_text(pending_[first + position]); };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return name(a) < name(b); });
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return std::pair(name(a), a) < std::pair(name(b), b);
+    });
     size_t original = 0;
     for (size_t i = 1; i < count; ++i) {
       if (name(order[i]) == name(order[original])) {

@@ -14,6 +14,7 @@
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/payload.hpp"
+#include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/specificity.hpp"
@@ -303,7 +304,8 @@ tenon_status run_typed(Call& call) noexcept {
   const Plan* plan = nullptr;
   Carried carried;
   const tenon_status status = guarded(call.error, [&] {
-    plan = &find_plan(implementation, gather_types(implementation, call.arguments, carried));
+    plan = &PlanCache::process().find(implementation,
+                                      gather_types(implementation, call.arguments, carried));
   });
   if (status != TENON_OK) return status;
   call.flags = call_flags(carried.flags);

@@ -2,6 +2,7 @@
 #include "core/dispatch/components.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
@@ -229,8 +230,9 @@ void restore_types(TensorFile& file) {
       whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
   });
   // Components before what they are of.
-  std::stable_sort(whole.begin(), whole.end(),
-                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  std::sort(whole.begin(), whole.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.first.size(), a.first) < std::pair(a.first.size(), b.first);
+  });
   for (const auto& [name, text] : whole) Restoring(file, name, text).run();
 }
 

@@ -1,6 +1,7 @@
 // Entering, asking and leaving modes.
 #include "core/dispatch/modes.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -86,7 +87,9 @@ void sweep(bool below) {
 tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const Implementation& implementation = call.implementation;
-  for (uint32_t r = 0; r < implementation.result_count; ++r) call.results[r] = tenon_value{};
+  // Of an op without results the first place says whether the mode answered, see ask_modes.
+  const uint32_t places = std::max<uint32_t>(implementation.result_count, 1);
+  for (uint32_t r = 0; r < places; ++r) call.results[r] = tenon_value{};
   WrittenCall written;
   fill_view(frame.view, call, written);
   const ModeSuspension suspended(mode);

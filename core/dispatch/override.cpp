@@ -29,6 +29,15 @@ int Override::distance(const TensorType& type) const {
   return nearest;
 }
 
+int Override::distance_of_plain() const {
+  for (const auto* list : {&types, &accepts}) {
+    for (const TensorType* accepted : *list) {
+      if (accepted->is_plain()) return 0;
+    }
+  }
+  return accepts_any ? kAnyDistance : -1;
+}
+
 bool Override::for_type(const TensorType& type) const {
   return std::find(types.begin(), types.end(), &type) != types.end();
 }

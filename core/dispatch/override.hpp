@@ -38,6 +38,8 @@ struct Override {
   }
   // Steps from the type to the nearest that is accepted; -1 when none is.
   int distance(const TensorType& type) const;
+  // The same of a plain Tensor.
+  int distance_of_plain() const;
   bool for_type(const TensorType& type) const;
 };
 

@@ -16,11 +16,6 @@ struct Registry::Snapshot {
 Registry::Registry() : snapshot_(new Snapshot) {}
 Registry::~Registry() { delete snapshot_.load(); }
 
-Registry& Registry::process() {
-  static Registry* const registry = new Registry;  // outlives every static destructor
-  return *registry;
-}
-
 const tenon_op* Registry::find(std::string_view name) const {
   // Readers announce themselves, so that a writer frees a snapshot only when no thread can be
   // reading it.

@@ -43,8 +43,7 @@ class PairSearch {
         for (const TensorType* type : *list) consider(*type);
       }
     }
-    const TensorType& tensor = TypeTable::process().tensor();
-    takes_plain_ = a.distance(tensor) >= 0 && b.distance(tensor) >= 0;
+    takes_plain_ = a.distance_of_plain() >= 0 && b.distance_of_plain() >= 0;
   }
 
   std::optional<Ambiguity> smallest(size_t operand_count) {
@@ -64,9 +63,8 @@ class PairSearch {
 
  private:
   void consider(const TensorType& type) {
-    const bool known =
-        &type == &TypeTable::process().tensor() ||
-        std::find(candidates_.begin(), candidates_.end(), &type) != candidates_.end();
+    const bool known = type.is_plain() || std::find(candidates_.begin(), candidates_.end(),
+                                                    &type) != candidates_.end();
     if (!known && a_.distance(type) >= 0 && b_.distance(type) >= 0) candidates_.push_back(&type);
   }
 
@@ -123,16 +121,15 @@ class PairSearch {
 bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& steps,
           std::string* why) {
   steps.clear();
-  const auto check = [&](const TensorType& type) {
-    const int distance = entry.distance(type);
-    if (distance < 0 && why != nullptr) *why = format_text("it does not accept {}", type.name);
+  const auto check = [&](int distance, const std::string& name) {
+    if (distance < 0 && why != nullptr) *why = format_text("it does not accept {}", name);
     steps.push_back(distance);
     return distance >= 0;
   };
   for (const TensorType* type : operands.types) {
-    if (!check(*type)) return false;
+    if (!check(entry.distance(*type), type->name)) return false;
   }
-  if (operands.plain && !check(TypeTable::process().tensor())) return false;
+  if (operands.plain && !check(entry.distance_of_plain(), "Tensor")) return false;
   for (const TensorType* expected : entry.types) {
     const bool present = std::any_of(operands.types.begin(), operands.types.end(),
                                      [&](const TensorType* type) { return type->is(*expected); });
@@ -158,11 +155,12 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
     }
   }
   std::vector<const Override*> best;
-  for (const auto& [entry, steps] : fitting) {
+  for (const auto& candidate : fitting) {
     const bool beaten = std::any_of(fitting.begin(), fitting.end(), [&](const auto& other) {
-      return other.first != entry && dominates(*other.first, other.second, *entry, steps);
+      return &other != &candidate &&
+             dominates(*other.first, other.second, *candidate.first, candidate.second);
     });
-    if (!beaten) best.push_back(entry);
+    if (!beaten) best.push_back(candidate.first);
   }
   return best;
 }

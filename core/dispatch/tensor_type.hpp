@@ -35,6 +35,8 @@ struct TensorType {
   std::atomic<bool> has_overrides{false};
   mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there
 
+  // Tensor itself, in whichever table.
+  bool is_plain() const { return is_tensor && parent == nullptr; }
   bool is(const TensorType& other) const {
     const TensorType* type = this;
     while (type != nullptr && type != &other) type = type->parent;

@@ -20,15 +20,6 @@ TypeTable::TypeTable() {
   publish(std::move(tensor));
 }
 
-TypeTable& TypeTable::process() {
-  static TypeTable* const table = [] {
-    auto* made = new TypeTable;  // outlives every static destructor
-    set_tensor_type_name([](uint32_t type) { return process().at(type).name; });
-    return made;
-  }();
-  return *table;
-}
-
 void TypeTable::publish(std::unique_ptr<TensorType> type) {
   const size_t id = types_.size();
   type->id = static_cast<uint32_t>(id);

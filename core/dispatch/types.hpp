@@ -30,6 +30,7 @@ class TypeTable {
   TypeTable(const TypeTable&) = delete;
   TypeTable& operator=(const TypeTable&) = delete;
 
+  // The process's table, which tensors' type ids refer to; defined by runtime/assembly.cpp.
   static TypeTable& process();
 
   // Lock-free; the id is of a published type.

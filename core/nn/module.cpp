@@ -96,11 +96,6 @@ struct Step {
 
 // ---- the table ----
 
-ModuleTable& ModuleTable::process() {
-  static ModuleTable* const table = new ModuleTable;
-  return *table;
-}
-
 std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module) {
   const bool computes = module.forward != nullptr || module.tenon_function != nullptr;
   if (module.create != nullptr && computes) return std::nullopt;

@@ -47,6 +47,7 @@ class ModuleTable {
     finder_ = std::move(finder);
   }
 
+  // The process's table; defined by runtime/assembly.cpp.
   static ModuleTable& process();
 
  private:

@@ -104,15 +104,18 @@ class Reader {
   }
 
   [[noreturn]] void refuse() {
-    std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) {
-      return a.place.offset < b.place.offset;
+    std::vector<const Fault*> order;
+    for (const Fault& fault : faults_) order.push_back(&fault);
+    // At one place as they were found.
+    std::sort(order.begin(), order.end(), [](const Fault* a, const Fault* b) {
+      return std::pair(a->place.offset, a) < std::pair(b->place.offset, b);
     });
     std::string text;
     if (faults_.size() > 1) {
       text = format_text("config {} has {} faults:\n", quote(file_), faults_.size());
     }
     for (size_t i = 0; i < std::min(faults_.size(), kFaultsShown); ++i) {
-      const Fault& fault = faults_[i];
+      const Fault& fault = *order[i];
       if (i > 0) text += "\n";
       text +=
           format_text("{}: {}: {}", place_text(file_, fault.place),

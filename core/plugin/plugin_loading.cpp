@@ -345,6 +345,10 @@ void PluginManager::forget_loaders() {
   for (const auto& record : records_) {
     if (record->state != PluginState::Loading || record->loader == self) continue;
     record->loader = {};
+    if (std::ranges::find(active_, record.get()) != active_.end()) {
+      record->state = PluginState::Active;  // it was registering more: the next use does
+      continue;
+    }
     record->opened = true;  // its code may have run by half
     record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
                               "the process was forked while another thread loaded the plugin",

@@ -168,7 +168,7 @@ class PluginManager {
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
   void load_companions(Lock& lock, const Record& record);
   bool is_loading() const;
-  // In the child of a fork: what threads of the parent were loading has failed.
+  // In the child of a fork: what threads of the parent were loading for the first time has failed.
   void forget_loaders();
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
   Record* find_path(const std::string& path) const;

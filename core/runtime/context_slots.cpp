@@ -1,4 +1,5 @@
 // The host's slots on contexts: what may be asked in which phase, and what each refusal says.
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -59,6 +60,14 @@ std::string attribute_text(std::string_view name) {
                                                                      : "save_for_forward");
 }
 
+// Whether the op's `saves` names the result, for whichever input.
+bool keeps_result(const Implementation& implementation, int64_t index) {
+  return std::any_of(implementation.saves.begin(), implementation.saves.end(),
+                     [&](const SavedItem& item) {
+                       return item.kind == SavedItem::Kind::Result && item.index == index;
+                     });
+}
+
 const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
 
 tenon_status context_argument(const tenon_context* context, int64_t index,
@@ -90,6 +99,14 @@ tenon_status context_kept_result(const tenon_context* context, int64_t index, te
                   op_of(context), count, count == 1 ? " result" : " results");
     }
     *result = context->rule->result(index);
+    // A jvp sees all results.
+    if (*result == nullptr && context->rule->phase() == std::string_view("backward") &&
+        !keeps_result(*context->implementation, index)) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "backward of {} reads result {}, which was not kept: name it in the op's "
+                  "`saves`, or keep it with save_for_backward",
+                  op_of(context), index);
+    }
   });
 }
 

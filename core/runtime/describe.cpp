@@ -52,8 +52,9 @@ bool is_visible(const PluginListing& plugin) {
          plugin.state != PluginState::Failed;
 }
 
-std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
-  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+std::string standing_of(PluginManager& manager, ItemKind kind, std::string_view name,
+                        const std::string& plugin) {
+  for (const ProviderListing& provider : manager.providers(kind, name)) {
     if (provider.plugin == plugin) return provider_standing_text(provider.standing);
   }
   return provider_standing_text(ProviderStanding::Failed);
@@ -73,7 +74,8 @@ void put_providers(JsonBuilder& document, ItemKind kind, std::string_view name) 
 
 // Everything that usable plugins declare, sorted by name, then plugin.
 struct Inventory {
-  std::vector<PluginListing> plugins = plugin_manager().list();
+  PluginManager& manager = plugin_manager();
+  std::vector<PluginListing> plugins = manager.list();
 
   std::vector<DeclaredOp> ops() const {
     std::vector<DeclaredOp> list;
@@ -96,7 +98,7 @@ struct Inventory {
     for (DeclaredOp& op : ops()) {
       if (list.empty() || list.back().schema->name != op.schema->name) {
         list.push_back(std::move(op));
-      } else if (standing_of(ItemKind::Op, op.schema->name, op.plugin->id) ==
+      } else if (standing_of(manager, ItemKind::Op, op.schema->name, op.plugin->id) ==
                  provider_standing_text(ProviderStanding::Chosen)) {
         list.back() = std::move(op);
       }
@@ -435,7 +437,8 @@ Json describe_op(std::string_view name) {
   JsonBuilder document;
   document.begin_object();
   put_op(document, op);
-  document.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
+  document.member("standing",
+                  standing_of(inventory.manager, ItemKind::Op, op.schema->name, op.plugin->id));
   const std::string reason = ignored_reason(op);
   document.member("overridable", reason.empty());
   if (!reason.empty()) document.member("reason", reason);
@@ -523,6 +526,15 @@ Json describe(std::string_view what, std::string_view name) {
   }
   throw Error(TENON_ERROR_ARGUMENT, "there is no listing {}; there are {}", quote(what),
               word_list(kinds, "and"));
+}
+
+std::vector<std::string> overridable_ops(PluginManager& manager) {
+  const Inventory inventory{manager};
+  std::vector<std::string> names;
+  for (const DeclaredOp& op : inventory.standing_ops()) {
+    if (ignored_reason(op).empty()) names.push_back(op.schema->name);
+  }
+  return names;
 }
 
 std::string describe_signature(std::string_view name) {

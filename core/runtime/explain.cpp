@@ -185,7 +185,9 @@ class Explanation {
     put_modes("modes", thread_state.mode, true);
     put_modes("modes_below", thread_state.mode_below, false);
     const bool asks = types_.count() > 0 && asks_types(implementation_);
-    if (asks && !attempt([&] { plan_ = make_plan(implementation_, types_, &rejections_); })) {
+    if (asks && !attempt([&] {
+          plan_ = make_plan(TypeTable::process(), implementation_, types_, &rejections_);
+        })) {
       json_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
       return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
@@ -172,8 +173,9 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
   check_entries(path, tensors, metadata);
   std::vector<const NamedTensor*> entries;
   for (const NamedTensor& entry : tensors) entries.push_back(&entry);
-  std::stable_sort(entries.begin(), entries.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return dtype_bytes(a->tensor->view.dtype) > dtype_bytes(b->tensor->view.dtype);
+  std::sort(entries.begin(), entries.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    return std::pair(dtype_bytes(b->tensor->view.dtype), a) <
+           std::pair(dtype_bytes(a->tensor->view.dtype), b);
   });
   const std::string header = header_text(entries, metadata);
   if (header.size() > static_cast<size_t>(kMostHeader)) {

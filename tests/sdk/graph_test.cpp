@@ -197,10 +197,10 @@ TEST_SUITE("sdk/graph") {
            y.add_(y * x);
          }},
     };
-    for (const auto& [what, change] : changes) {
-      INFO(what);
+    for (const auto& each : changes) {
+      INFO(each.first);
       const int64_t ops = live("math"), functions = live("functions");
-      for (int i = 0; i < 20; ++i) change(leaf({1, 2}));
+      for (int i = 0; i < 20; ++i) each.second(leaf({1, 2}));
       CHECK(live("math") == ops);
       CHECK(live("functions") == functions);
     }

@@ -315,7 +315,8 @@ std::vector<Function> read_ops(const Json& declared) {
     if (shipped.count(function.full_name) != 0) {
       std::string own = identifier(id) + (is_op ? "_" : "");
       // An id may have what a C++ name has not.
-      std::replace_if(own.begin(), own.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+      std::replace_if(
+          own.begin(), own.end(), [](char c) { return c == '-' || c == '.'; }, '_');
       function.name_space = own + (function.name_space.empty() ? "" : "::") + function.name_space;
     }
     functions.push_back(std::move(function));

@@ -14,8 +14,8 @@
 #ifndef TENON_PLUGIN_H
 #define TENON_PLUGIN_H
 
-#include "tenon/abi/abi.h"
 #include "registration.h"
+#include "tenon/abi/abi.h"
 
 #ifndef __cplusplus
 

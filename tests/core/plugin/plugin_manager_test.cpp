@@ -187,23 +187,25 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("every fixture that is broken fails at its stage, whole and listed") {
-    const std::vector<std::pair<std::string, PluginStage>> cases{
-        {"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
-        {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
-        {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
-        {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
-        {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
-        {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
+    const struct {
+      std::string name;
+      PluginStage stage;
+    } cases[] = {{"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
+                 {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
+                 {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
+                 {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
+                 {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
+                 {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
     World world;
-    for (const auto& [name, stage] : cases) world.folder.add(name);
-    for (const auto& [name, stage] : cases) {
-      CAPTURE(name);
-      const PluginFailure by_id = failure_of([&] { world.manager->load(name, "a test"); });
-      CHECK(by_id.stage == stage);
+    for (const auto& each : cases) world.folder.add(each.name);
+    for (const auto& each : cases) {
+      CAPTURE(each.name);
+      const PluginFailure by_id = failure_of([&] { world.manager->load(each.name, "a test"); });
+      CHECK(by_id.stage == each.stage);
       CHECK(by_id.asked_by == "a test");
       const PluginFailure by_path =
-          failure_of([&] { world.manager->load(world.folder / (name + ".so")); });
-      CHECK(by_path.stage == stage);
+          failure_of([&] { world.manager->load(world.folder / (each.name + ".so")); });
+      CHECK(by_path.stage == each.stage);
     }
     for (const PluginListing& listing : world.manager->list()) {
       CHECK(listing.state == PluginState::Failed);
@@ -745,6 +747,38 @@ TEST_SUITE("plugin manager") {
     for (int round = 0; round < 50; ++round) forked([&] { return !world.manager->list().empty(); });
     stop = true;
     busy.join();
+  }
+
+  TEST_CASE("a plugin that registers more while the process forks stays active in the child") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.manager->apply(rules({{"plain.add_one", "duplicate"}}, {}));
+    world.manager->load("plain");
+    REQUIRE_FALSE(world.has("plain:plain.add_one"));
+    world.manager->apply(rules({{"plain.add_one", "plain"}}, {}));
+    std::atomic<bool> registering{false}, go_on{false};
+    world.registrar.before_commit = [&] {
+      registering = true;
+      while (!go_on) std::this_thread::yield();
+    };
+    std::thread loader([&] { world.manager->ensure_op("plain.add_one"); });
+    while (!registering) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      world.registrar.before_commit = {};
+      const bool active = world.state("plain") == PluginState::Active;
+      _exit(active && world.manager->ensure_op("plain.add_one") && world.has("plain:plain.add_one")
+                ? 0
+                : 1);
+    }
+    go_on = true;
+    loader.join();
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(world.has("plain:plain.add_one"));
   }
 #endif
 }

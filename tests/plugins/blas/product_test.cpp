@@ -24,22 +24,27 @@ Tensor naive(const Tensor& a, const Tensor& b) {
   return result;
 }
 
+struct Layout {
+  std::string name;
+  Tensor matrix;
+};
+
 // The same matrix in memory laid out in other ways.
-std::vector<std::pair<std::string, Tensor>> layouts(const Tensor& matrix) {
+std::vector<Layout> layouts(const Tensor& matrix) {
   const int64_t rows = matrix.size(0), columns = matrix.size(1);
-  std::vector<std::pair<std::string, Tensor>> list = {{"row-major", matrix}};
-  list.emplace_back("column-major", matrix.t().clone().t());
+  std::vector<Layout> list = {{"row-major", matrix}};
+  list.push_back({"column-major", matrix.t().clone().t()});
   const Tensor wide = tenon::zeros({rows, columns + 3}, matrix.dtype());
   wide.narrow(1, 2, columns).copy_(matrix);
-  list.emplace_back("rows with gaps", wide.narrow(1, 2, columns));
+  list.push_back({"rows with gaps", wide.narrow(1, 2, columns)});
   const Tensor tall = tenon::zeros({columns + 2, rows}, matrix.dtype());
   tall.narrow(0, 1, columns).copy_(matrix.t());
-  list.emplace_back("columns inside of more", tall.narrow(0, 1, columns).t());
+  list.push_back({"columns inside of more", tall.narrow(0, 1, columns).t()});
   const Tensor sparse = tenon::zeros({rows * 2, columns * 2}, matrix.dtype());
   const Tensor every_other =
       sparse.slice(0, tenon::none, tenon::none, 2).slice(1, tenon::none, tenon::none, 2);
   every_other.copy_(matrix);
-  list.emplace_back("every other element", every_other);
+  list.push_back({"every other element", every_other});
   return list;
 }
 
@@ -58,11 +63,11 @@ TEST_SUITE("blas") {
                                                                        {65, 70, 80}}) {
         const Tensor a = numbers({m, k}, dtype, 1), b = numbers({k, n}, dtype, 2);
         const Tensor expected = naive(a, b);
-        for (const auto& [a_name, a_view] : layouts(a)) {
-          for (const auto& [b_name, b_view] : layouts(b)) {
-            CAPTURE(a_name);
-            CAPTURE(b_name);
-            const Tensor found = a_view.mm(b_view);
+        for (const Layout& left : layouts(a)) {
+          for (const Layout& right : layouts(b)) {
+            CAPTURE(left.name);
+            CAPTURE(right.name);
+            const Tensor found = left.matrix.mm(right.matrix);
             CHECK(found.dtype() == dtype);
             check_close(found, expected, dtype == f32 ? 1e-5 : 1e-12);
           }
@@ -87,11 +92,11 @@ TEST_SUITE("blas") {
 
   TEST_CASE("mm writes into a given output of any layout, even one of its operands") {
     const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), expected = naive(a, b);
-    for (const auto& [name, out] :
+    for (const Layout& out :
          layouts(tenon::full({6, 6}, std::numeric_limits<float>::quiet_NaN()))) {
-      CAPTURE(name);
-      CHECK(a.mm(b, out).is_same(out));
-      check_close(out, expected);
+      CAPTURE(out.name);
+      CHECK(a.mm(b, out.matrix).is_same(out.matrix));
+      check_close(out.matrix, expected);
     }
     const Tensor same = a.clone();
     same.mm(b, same);
@@ -123,9 +128,9 @@ TEST_SUITE("blas") {
     for (const DType dtype : {f32, f64, tenon::i64}) {
       const Tensor a = numbers({7, 5}, dtype), x = numbers({5}, dtype, 2),
                    y = numbers({7}, dtype, 3);
-      for (const auto& [name, view] : layouts(a)) {
-        CAPTURE(name);
-        check_close(view.mv(x), naive(a, x.unsqueeze(1)).squeeze(1));
+      for (const Layout& layout : layouts(a)) {
+        CAPTURE(layout.name);
+        check_close(layout.matrix.mv(x), naive(a, x.unsqueeze(1)).squeeze(1));
       }
       const Tensor spaced = numbers({10}, dtype, 4).slice(0, tenon::none, tenon::none, 2);
       check_close(a.mv(spaced), naive(a, spaced.unsqueeze(1)).squeeze(1));
@@ -238,24 +243,24 @@ TEST_SUITE("blas") {
     for (const auto& [m, k, n] :
          std::vector<std::array<int64_t, 3>>{{301, 120, 213}, {90, 150, 777}}) {
       const Tensor a = numbers({m, k}, f64, 1), b = numbers({k, n}, f64, 2);
-      for (const auto& [a_name, left] : layouts(a)) {
-        for (const auto& [b_name, right] : layouts(b)) {
-          CAPTURE(a_name);
-          CAPTURE(b_name);
-          check([&, x = left, y = right] { return tenon::mm(x, y); });
+      for (const Layout& left : layouts(a)) {
+        for (const Layout& right : layouts(b)) {
+          CAPTURE(left.name);
+          CAPTURE(right.name);
+          check([&] { return tenon::mm(left.matrix, right.matrix); });
         }
       }
-      for (const auto& [name, out] : layouts(tenon::zeros({m, n}, f64))) {
-        CAPTURE(name);
-        check([&, to = out] { return tenon::mm(a, b, to).clone(); });
+      for (const Layout& out : layouts(tenon::zeros({m, n}, f64))) {
+        CAPTURE(out.name);
+        check([&] { return tenon::mm(a, b, out.matrix).clone(); });
       }
     }
     const Tensor batch = numbers({5, 200, 100}, f64, 3);
     check([&] { return tenon::bmm(batch, batch.transpose(1, 2)); });
     const Tensor tall = numbers({3000, 1500}, f64, 4), x = numbers({1500}, f64, 5);
-    for (const auto& [name, matrix] : layouts(tall)) {
-      CAPTURE(name);
-      check([&, m = matrix] { return tenon::mv(m, x); });
+    for (const Layout& layout : layouts(tall)) {
+      CAPTURE(layout.name);
+      check([&] { return tenon::mv(layout.matrix, x); });
     }
     const Tensor longer = numbers({3000000}, f64, 6);
     check([&] { return tenon::dot(longer, longer); });

@@ -710,8 +710,8 @@ typedef struct tenon_host {
   uint32_t(TENON_CALL* machine_isa)(void);
 
   /* The result `index` of the call that the context belongs to, as `saves` kept it; in backward
-   * and jvp only. Null when the result is not a tensor or `saves` does not keep it. IndexError
-   * beyond the results. Borrowed; valid as long as the context. Calling thread only. */
+   * and jvp only. Null when it is not a tensor. IndexError beyond the results; RuntimeError where
+   * `saves` does not name it. Borrowed; valid as long as the context. Calling thread only. */
   tenon_status(TENON_CALL* context_kept_result)(const tenon_context* context, int64_t index,
                                                 tenon_tensor** result, tenon_error** error);
   /* Position of the parameter that is named so in the op's schema. IndexError when no parameter

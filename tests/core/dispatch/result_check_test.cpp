@@ -1,5 +1,7 @@
 // Results that are not what the schema declares are refused, each with its op, provider and
 // position.
+#include "core/dispatch/result_check.hpp"
+
 #include "core/autograd/history.hpp"
 #include "core/base/allocator.hpp"
 #include "tests/core/dispatch/support.hpp"
@@ -67,7 +69,7 @@ class Refused {
 
 }  // namespace
 
-TEST_SUITE("dispatch/results") {
+TEST_SUITE("dispatch/result_check") {
   TEST_CASE("what is missing, of another kind, or unknown") {
     Refused refused;
     const TensorRef x = floats({1, 2});

@@ -1,4 +1,6 @@
 // Calls whose operands are of many types.
+#include "core/dispatch/operand_types.hpp"
+
 #include <deque>
 
 #include "core/dispatch/chain.hpp"
@@ -7,7 +9,7 @@
 using namespace tenon::core;
 using namespace tenon::core::test;
 
-TEST_SUITE("dispatch/type_count") {
+TEST_SUITE("dispatch/operand_types") {
   TEST_CASE("operands of any number of types are asked, subclasses first") {
     static constexpr int kTypes = 100;
     static auto* const names = new std::deque<std::string>;  // as long as the process

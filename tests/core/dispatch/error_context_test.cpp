@@ -1,4 +1,6 @@
 // Ops that lead back to themselves end in an error that names them, not in a crash.
+#include "core/dispatch/error_context.hpp"
+
 #include "tests/core/dispatch/support.hpp"
 #include "tests/support/small_stack.hpp"
 
@@ -47,7 +49,7 @@ struct Chain {
 
 }  // namespace
 
-TEST_SUITE("dispatch/recursion") {
+TEST_SUITE("dispatch/error_context") {
   TEST_CASE("an op that calls itself without end") {
     Chain chain;
     const TensorRef x = floats({1});

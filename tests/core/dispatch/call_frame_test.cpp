@@ -1,5 +1,7 @@
 // What handlers and modes see of a call: its arguments as the caller wrote them, and as they are
 // bound. Random schemas, and random splits into positional arguments, keywords and defaults.
+#include "core/dispatch/call_frame.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -91,7 +93,7 @@ void check_values(const std::vector<tenon_value>& found, const std::vector<tenon
 
 }  // namespace
 
-TEST_SUITE("dispatch/written") {
+TEST_SUITE("dispatch/call_frame") {
   TEST_CASE("random calls are seen as they are written, and bound as they run") {
     const TensorRef x = floats({1}), y = floats({2});
     const int64_t two[] = {2, 2};
