@@ -47,7 +47,7 @@ TEST_SUITE("json_builder") {
     const Json part = parse_json("[1, {\"x\": null}]");
     tenon_value values[3]{};
     values[0].tag = TENON_VALUE_JSON;
-    values[0].as.tree = const_cast<tenon_json*>(part.get());
+    values[0].as.json = const_cast<tenon_json*>(part.get());
     values[1].tag = TENON_VALUE_FLOAT;
     values[1].as.number = 2;
     const tenon_string keys[] = {{"a", 1}, {"b", 1}, {"b", 1}};

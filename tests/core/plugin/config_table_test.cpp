@@ -24,7 +24,7 @@ void each_object(const std::function<void(const ConfigObject&)>& visit) {
       for (const ConfigSchema& element : form.elements) enter_form(element);
     };
     for (const ConfigKey& key : object.keys) {
-      for (const ConfigSchema& form : key.forms) enter_form(form);
+      for (const ConfigSchema& form : key.schemas) enter_form(form);
     }
   };
   enter(config_table());
@@ -60,12 +60,12 @@ TEST_SUITE("config table") {
         CAPTURE(key.name);
         CHECK(names.emplace(key.name, key.variant).second);
         CHECK_FALSE(key.meaning.empty());
-        CHECK_FALSE(key.forms.empty());
+        CHECK_FALSE(key.schemas.empty());
       }
     });
   }
 
-  TEST_CASE("a default is JSON that one of the key's forms takes, and no required key has one") {
+  TEST_CASE("a default is JSON that one of the key's schemas takes, and no required key has one") {
     int defaults = 0;
     each_object([&](const ConfigObject& object) {
       for (const ConfigKey& key : object.keys) {
@@ -76,7 +76,7 @@ TEST_SUITE("config table") {
         CHECK_FALSE(key.required);
         const Json value = parse_json(key.fallback);
         bool fits = false;
-        for (const ConfigSchema& form : key.forms) fits |= is_of(*value, form.type);
+        for (const ConfigSchema& form : key.schemas) fits |= is_of(*value, form.type);
         CHECK(fits);
       }
     });
@@ -102,7 +102,7 @@ TEST_SUITE("config table") {
   TEST_CASE("limits of numbers and of lengths are in order") {
     each_object([](const ConfigObject& object) {
       for (const ConfigKey& key : object.keys) {
-        for (const ConfigSchema& form : key.forms) {
+        for (const ConfigSchema& form : key.schemas) {
           CAPTURE(key.name);
           CHECK(form.low <= form.high);
           CHECK(form.fewest <= form.most);

@@ -753,10 +753,10 @@ TEST_SUITE("plugin manager") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
-    world.manager->apply(rules({{"plain.add_one", "duplicate"}}, {}));
+    world.manager->apply(preferences({{"plain.add_one", "duplicate"}}, {}));
     world.manager->load("plain");
     REQUIRE_FALSE(world.has("plain:plain.add_one"));
-    world.manager->apply(rules({{"plain.add_one", "plain"}}, {}));
+    world.manager->apply(preferences({{"plain.add_one", "plain"}}, {}));
     std::atomic<bool> registering{false}, go_on{false};
     world.registrar.before_commit = [&] {
       registering = true;

@@ -1,12 +1,20 @@
 // What rules and forwards may ask of their context, and what is refused.
-#include "core/runtime/context_slots.hpp"
-
+#include "core/runtime/slots.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 using namespace tenon::core;
 using namespace tenon::core::test;
 
 namespace {
+
+const tenon_host& slots() {
+  static const tenon_host host = [] {
+    tenon_host made{};
+    add_context_slots(made);
+    return made;
+  }();
+  return host;
+}
 
 tenon_status nothing(void*, tenon_context*, const tenon_value*, tenon_value*, tenon_error**) {
   return TENON_OK;
@@ -52,7 +60,7 @@ std::string message(tenon_status status, tenon_error* error, tenon_status kind) 
 std::string read_result(const tenon_context& context, int64_t index, Tensor** result,
                         tenon_status kind) {
   tenon_error* error = nullptr;
-  const tenon_status status = context_kept_result(&context, index, result, &error);
+  const tenon_status status = slots().context_kept_result(&context, index, result, &error);
   return message(status, error, kind);
 }
 
@@ -105,7 +113,7 @@ TEST_SUITE("runtime/context_slots") {
     const auto argument = [&](int64_t index, tenon_status kind) {
       const tenon_value* value = nullptr;
       tenon_error* error = nullptr;
-      const tenon_status status = context_argument(&context, index, &value, &error);
+      const tenon_status status = slots().context_argument(&context, index, &value, &error);
       if (status == TENON_OK) CHECK(value == arguments + index);
       return message(status, error, kind);
     };
@@ -127,14 +135,14 @@ TEST_SUITE("runtime/context_slots") {
     FunctionContext function;
     function.needs = 0b0101;
     const tenon_context context{implementation.get(), arguments, &function};
-    CHECK(context_slot_count(&context) == 4);
+    CHECK(slots().context_slot_count(&context) == 4);
     for (int64_t slot = -1; slot < 5; ++slot)
-      CHECK(context_needs_gradient(&context, slot) == (slot == 0 || slot == 2 ? 1 : 0));
-    CHECK(context_needs_gradient(&context, 64) == 1);
+      CHECK(slots().context_needs_gradient(&context, slot) == (slot == 0 || slot == 2 ? 1 : 0));
+    CHECK(slots().context_needs_gradient(&context, 64) == 1);
     Rule rule("backward");
     const tenon_context of_rule{implementation.get(), arguments, nullptr, &rule};
-    CHECK(context_slot_count(&of_rule) == 2);
-    CHECK(context_needs_gradient(&of_rule, 1) == 1);
-    CHECK(context_needs_gradient(&of_rule, 0) == 0);
+    CHECK(slots().context_slot_count(&of_rule) == 2);
+    CHECK(slots().context_needs_gradient(&of_rule, 1) == 1);
+    CHECK(slots().context_needs_gradient(&of_rule, 0) == 0);
   }
 }
