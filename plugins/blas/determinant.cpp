@@ -87,7 +87,7 @@ struct Det {
     const blas::Factors factors(a);
     each_diagonal(factors, [&](int64_t i, int sign, auto* lu, int64_t n) {
       using T = std::remove_const_t<std::remove_pointer_t<decltype(lu)>>;
-      // With an exponent of its own, so that only the result can overflow.
+      // The exponent is apart, so that only the result can overflow.
       double product = sign;
       int64_t exponent = 0;
       for (int64_t k = 0; k < n; ++k) {

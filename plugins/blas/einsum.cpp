@@ -215,7 +215,7 @@ struct Einsum {
     std::vector<int64_t> order;
     for (const int label : output) order.push_back(blas::position_of(result.labels, label));
     Tensor tensor = result.tensor.permute(order);
-    // What no product has made anew must not share the operand's memory.
+    // A result that no product has made must not share the operand's memory.
     const bool shared =
         tenon::host().tensor_shares_storage(tensor.handle(), operands[0].handle()) != 0;
     return shared ? tensor * 1 : tensor;

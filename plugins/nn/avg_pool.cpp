@@ -5,18 +5,21 @@ namespace {
 
 using namespace nn;
 
-// One window cut to the input, and what its sum is divided by.
-struct Window {
-  int64_t begin[3], end[3], divisor = 1;
-  Window(const Windows& w, const int64_t (&at)[3], bool count_padding) {
-    for (int d = 0; d < 3; ++d) {
-      const int64_t from = at[d] * w.stride[d] - w.padding[d];
-      const int64_t to = std::min(from + w.kernel[d], w.in[d] + w.padding[d]);
-      begin[d] = std::max<int64_t>(from, 0);
-      end[d] = std::min(to, w.in[d]);
-      divisor *= count_padding ? to - from : end[d] - begin[d];
-    }
+// One window along one dimension, cut to the input, and how many of its elements count.
+struct Cut {
+  int64_t begin, end, counted;
+  Cut(const Windows& w, int d, int64_t at, bool count_padding) {
+    const int64_t from = at * w.stride[d] - w.padding[d];
+    const int64_t to = std::min(from + w.kernel[d], w.in[d] + w.padding[d]);
+    begin = std::max<int64_t>(from, 0);
+    end = std::min(to, w.in[d]);
+    counted = count_padding ? to - from : end - begin;
   }
+};
+// A window: what it is along each dimension, and what its sum is divided by.
+struct Window {
+  const Cut &z, &y, &x;
+  int64_t divisor() const { return z.counted * y.counted * x.counted; }
 };
 
 // body(plane, output position, window) for every window of every plane.
@@ -26,10 +29,14 @@ void each_window(const Windows& w, int64_t planes, bool count_padding, const Bod
   kernel::for_rows(planes, work, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       int64_t position = 0;
-      for (int64_t z = 0; z < w.out[0]; ++z) {
-        for (int64_t y = 0; y < w.out[1]; ++y) {
-          for (int64_t x = 0; x < w.out[2]; ++x)
-            body(p, position++, Window(w, {z, y, x}, count_padding));
+      for (int64_t k = 0; k < w.out[0]; ++k) {
+        const Cut z(w, 0, k, count_padding);
+        for (int64_t i = 0; i < w.out[1]; ++i) {
+          const Cut y(w, 1, i, count_padding);
+          for (int64_t j = 0; j < w.out[2]; ++j) {
+            const Cut x(w, 2, j, count_padding);
+            body(p, position++, Window{z, y, x});
+          }
         }
       }
     }
@@ -39,9 +46,9 @@ void each_window(const Windows& w, int64_t planes, bool count_padding, const Bod
 // visit(offset of the first of a row of elements, their number) for the rows of a window.
 template <class Visit>
 void each_row(const Windows& w, const Window& window, const Visit& visit) {
-  for (int64_t z = window.begin[0]; z < window.end[0]; ++z) {
-    for (int64_t y = window.begin[1]; y < window.end[1]; ++y)
-      visit((z * w.in[1] + y) * w.in[2] + window.begin[2], window.end[2] - window.begin[2]);
+  for (int64_t z = window.z.begin; z < window.z.end; ++z) {
+    for (int64_t y = window.y.begin; y < window.y.end; ++y)
+      visit((z * w.in[1] + y) * w.in[2] + window.x.begin, window.x.end - window.x.begin);
   }
 }
 
@@ -65,7 +72,7 @@ Tensor average(const char* op, const Tensor& input, IntList kernel_size,
                     const T* row = from + plane * in + at;
                     for (int64_t x = 0; x < count; ++x) sum += row[x];
                   });
-                  to[plane * out + position] = sum / static_cast<T>(window.divisor);
+                  to[plane * out + position] = sum / static_cast<T>(window.divisor());
                 });
   });
   return result;
@@ -170,7 +177,7 @@ struct AvgPoolGrad {
       T* to = result.data<T>();
       each_window(windows, Planes(input_size, dimensions).planes, count_include_pad,
                   [&](int64_t plane, int64_t position, const Window& window) {
-                    const T share = from[plane * out + position] / static_cast<T>(window.divisor);
+                    const T share = from[plane * out + position] / static_cast<T>(window.divisor());
                     each_row(windows, window, [&](int64_t at, int64_t count) {
                       T* row = to + plane * in + at;
                       for (int64_t x = 0; x < count; ++x) row[x] += share;

@@ -58,6 +58,65 @@ std::vector<Case> layers() {
       {"conv2d",
        [](List in) { return functional::conv2d(in[0], in[1], in[2]); },
        {leaf({2, 3, 2}), leaf({2, 2, 1, 1}, 2), leaf({2}, 3)}},
+      {"conv1d",
+       [](List in) {
+         return functional::conv1d(in[0], in[1], in[2], 2, 1, 2);
+       },
+       {leaf({2, 2, 6}), leaf({3, 2, 2}, 2), leaf({3}, 3)}},
+      {"conv3d",
+       [](List in) {
+         return functional::conv3d(in[0], in[1], in[2], {1, 2, 1}, {0, 1, 0}, 1, 2);
+       },
+       {leaf({2, 2, 3, 2}), leaf({2, 1, 2, 2, 1}, 2), leaf({2}, 3)}},
+      {"conv1d_input",
+       [](List in) {
+         return functional::conv1d_input({2, 4}, in[0], in[1], 2, 1);
+       },
+       {leaf({3, 2, 2}), leaf({3, 3}, 2)}},
+      {"conv1d_weight",
+       [](List in) {
+         return functional::conv1d_weight(in[0], {3, 2, 2}, in[1]);
+       },
+       {leaf({2, 2, 4}), leaf({2, 3, 3}, 2)}},
+      {"conv3d_input",
+       [](List in) {
+         return functional::conv3d_input({1, 1, 2, 3, 2}, in[0], in[1]);
+       },
+       {leaf({2, 1, 2, 2, 1}), leaf({1, 2, 1, 2, 2}, 2)}},
+      {"conv3d_weight",
+       [](List in) {
+         return functional::conv3d_weight(in[0], {2, 1, 2, 2, 1}, in[1]);
+       },
+       {leaf({1, 1, 2, 3, 2}), leaf({1, 2, 1, 2, 2}, 2)}},
+      {"conv_transpose1d",
+       [](List in) { return functional::conv_transpose1d(in[0], in[1], in[2], 2, 1, 1); },
+       {leaf({2, 2, 3}), leaf({2, 2, 3}, 2), leaf({2}, 3)}},
+      {"conv_transpose2d",
+       [](List in) { return functional::conv_transpose2d(in[0], in[1], {}, 1, 0, 1, 2, 2); },
+       {leaf({2, 2, 2}), leaf({2, 1, 2, 2}, 2)}},
+      {"unfold",
+       [](List in) {
+         return functional::unfold(in[0], 2, {1, 2}, 1, {2, 1});
+       },
+       {leaf({1, 2, 3, 3})}},
+      {"fold",
+       [](List in) { return functional::fold(in[0], 3, 2); },
+       {leaf({2, 8, 4})}},
+      {"interpolate",
+       [](List in) {
+         return functional::interpolate(in[0], {3, 4}, tenon::none, "bicubic");
+       },
+       {leaf({1, 2, 2, 3})}},
+      {"scaled_dot_product_attention",
+       [](List in) {
+         return functional::scaled_dot_product_attention(in[0], in[1], in[2], in[3]);
+       },
+       {leaf({2, 3, 2}), leaf({2, 4, 2}, 2), leaf({4, 2}, 3), leaf({3, 4}, 4)}},
+      {"scaled_dot_product_attention",
+       [](List in) {
+         return functional::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0, true);
+       },
+       {leaf({3, 2}), leaf({3, 2}, 2), leaf({3, 2}, 3)}},
       {"conv2d_input",
        [](List in) {
          return functional::conv2d_input({1, 2, 4, 4}, in[0], in[1], 2, 1);
