@@ -18,7 +18,7 @@ struct Cut {
 };
 // A window: what it is along each dimension, and what its sum is divided by.
 struct Window {
-  const Cut &z, &y, &x;
+  Cut z, y, x;
   int64_t divisor() const { return z.counted * y.counted * x.counted; }
 };
 
@@ -45,10 +45,11 @@ void each_window(const Windows& w, int64_t planes, bool count_padding, const Bod
 
 // visit(offset of the first of a row of elements, their number) for the rows of a window.
 template <class Visit>
-void each_row(const Windows& w, const Window& window, const Visit& visit) {
+TENON_INLINE void each_row(const Windows& w, const Window& window, const Visit& visit) {
+  const int64_t width = w.in[2], count = window.x.end - window.x.begin;
   for (int64_t z = window.z.begin; z < window.z.end; ++z) {
-    for (int64_t y = window.y.begin; y < window.y.end; ++y)
-      visit((z * w.in[1] + y) * w.in[2] + window.x.begin, window.x.end - window.x.begin);
+    int64_t at = (z * w.in[1] + window.y.begin) * width + window.x.begin;
+    for (int64_t y = window.y.begin; y < window.y.end; ++y, at += width) visit(at, count);
   }
 }
 
