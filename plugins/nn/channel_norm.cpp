@@ -75,7 +75,7 @@ struct Running {
   // Rows that are several for a channel count as their mean.
   void update(const Tensor& rows, double momentum) const {
     if (!mean.defined() && !variance.defined()) return;
-    const tenon::NoGrad plain;
+    const tenon::NoGrad no_grad;
     const int64_t channels = (mean.defined() ? mean : variance).numel();
     const auto by_channel = [&](const Tensor& statistic) {
       return statistic.numel() == channels

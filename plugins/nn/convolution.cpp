@@ -11,14 +11,14 @@ using namespace nn;
 
 // The sizes of a convolution, the same for all three ops. As many spatial dimensions as `strides` has
 // numbers; always three here, those in front being of size 1.
-struct Geometry {
+struct Convolution {
   const char* op;
   int64_t dimensions, batch, channels, features, groups;
   bool batched;
   Patches patches;
 
-  Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
-           IntList paddings, IntList dilations, int64_t group_count)
+  Convolution(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
+              IntList paddings, IntList dilations, int64_t group_count)
       : op(op_name),
         dimensions(strides.size()),
         groups(group_count),
@@ -133,7 +133,7 @@ Tensor transposed(const Tensor& tensor) {
 
 // The unfolded input of sample n and group g: in `columns`, or where it is.
 template <class T>
-Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
+Tensor unfolded(const Convolution& k, const Tensor& input, int64_t n, int64_t g,
                 const Tensor& columns) {
   const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
   if (k.is_pointwise()) return matrix(input, k.depth(), k.positions(), offset);
@@ -141,14 +141,15 @@ Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
   return columns;
 }
 
-Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
+                const Tensor& bias) {
   Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;  // recording is each thread's own matter
+      const tenon::NoGrad no_grad;  // recording is each thread's own matter
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
@@ -171,7 +172,7 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
   return result;
 }
 
-Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& grad_output) {
+Tensor input_gradient(const Convolution& k, const Tensor& weight, const Tensor& grad_output) {
   Tensor result = tenon::empty_tensor(k.input_shape(), weight.dtype());
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
@@ -179,7 +180,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
   visit_floating(weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, weight.dtype());
@@ -204,7 +205,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
   return result;
 }
 
-Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& grad_output,
+Tensor weight_gradient(const Convolution& k, const Tensor& input, const Tensor& grad_output,
                        IntList weight_size) {
   Tensor result = tenon::empty_tensor(weight_size, input.dtype());
   tenon::fill_elements(result, 0);
@@ -218,7 +219,7 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
@@ -322,11 +323,11 @@ Tensor along_features(const Tensor& bias, int64_t dimensions) {
 // The three ops' rules and kernels, whatever their dimensions.
 Tensor conv(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
             IntList stride, IntList padding, IntList dilation, int64_t groups) {
-  const Geometry geometry(op, input.dtype(), input.shape(), weight.shape(), stride, padding,
-                          dilation, groups);
+  const Convolution convolution(op, input.dtype(), input.shape(), weight.shape(), stride, padding,
+                                dilation, groups);
   check_same_dtype(op, "input", input, "weight", weight);
-  check_bias(op, input, bias, geometry.features);
-  return convolve(geometry, input, weight, bias);
+  check_bias(op, input, bias, convolution.features);
+  return convolve(convolution, input, weight, bias);
 }
 template <class Op>
 std::tuple<Tensor, Tensor, Tensor> conv_backward(ContextOf<Op>& c, const Tensor& g) {
@@ -356,10 +357,10 @@ Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
     if (tangent.defined()) {
       tangent = tangent + shift;
     } else {
-      const Geometry geometry(op, t[2].dtype(), c["input"_arg].shape(), c["weight"_arg].shape(),
-                              settings.stride, settings.padding, settings.dilation,
-                              settings.groups);
-      tangent = shift.expand(IntList(geometry.output_shape()));
+      const Convolution convolution(op, t[2].dtype(), c["input"_arg].shape(),
+                                    c["weight"_arg].shape(), settings.stride, settings.padding,
+                                    settings.dilation, settings.groups);
+      tangent = shift.expand(IntList(convolution.output_shape()));
     }
   }
   return tangent;
@@ -368,11 +369,11 @@ Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
 Tensor conv_input(const char* op, IntList input_size, const Tensor& weight,
                   const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
                   int64_t groups) {
-  const Geometry geometry(op, weight.dtype(), input_size, weight.shape(), stride, padding, dilation,
-                          groups);
+  const Convolution convolution(op, weight.dtype(), input_size, weight.shape(), stride, padding,
+                                dilation, groups);
   check_same_dtype(op, "weight", weight, "grad_output", grad_output);
-  geometry.check_output(grad_output);
-  return input_gradient(geometry, weight, grad_output);
+  convolution.check_output(grad_output);
+  return input_gradient(convolution, weight, grad_output);
 }
 template <class Op>
 std::tuple<Tensor, Tensor, Tensor> conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
@@ -387,11 +388,11 @@ std::tuple<Tensor, Tensor, Tensor> conv_input_backward(ContextOf<Op>& c, const T
 Tensor conv_weight(const char* op, const Tensor& input, IntList weight_size,
                    const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
                    int64_t groups) {
-  const Geometry geometry(op, input.dtype(), input.shape(), weight_size, stride, padding, dilation,
-                          groups);
+  const Convolution convolution(op, input.dtype(), input.shape(), weight_size, stride, padding,
+                                dilation, groups);
   check_same_dtype(op, "input", input, "grad_output", grad_output);
-  geometry.check_output(grad_output);
-  return weight_gradient(geometry, input, grad_output, weight_size);
+  convolution.check_output(grad_output);
+  return weight_gradient(convolution, input, grad_output, weight_size);
 }
 template <class Op>
 std::tuple<Tensor, Tensor, Tensor> conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {

@@ -152,7 +152,7 @@ TEST_SUITE("blas") {
   TEST_CASE("tensordot sums over pairs of dimensions") {
     const Tensor a = numbers({2, 3, 4}, tenon::f64), b = numbers({4, 3, 5}, tenon::f64, 2);
     const Tensor found = tenon::tensordot(a, b, 2, {1, 2}, {1, -3});
-    std::vector<double> wanted;
+    std::vector<double> expected;
     for (int64_t i = 0; i < 2; ++i) {
       for (int64_t l = 0; l < 5; ++l) {
         double sum = 0;
@@ -161,10 +161,10 @@ TEST_SUITE("blas") {
             sum += a.to_vector<double>()[static_cast<size_t>((i * 3 + j) * 4 + k)] *
                    b.to_vector<double>()[static_cast<size_t>((k * 3 + j) * 5 + l)];
         }
-        wanted.push_back(sum);
+        expected.push_back(sum);
       }
     }
-    check_values(found, {2, 5}, wanted, 1e-13);
+    check_values(found, {2, 5}, expected, 1e-13);
     check_close(tenon::tensordot(a, b.transpose(0, 1)), found, 1e-14);
     CHECK(tenon::tensordot(a, b, 0).sizes() == Shape{2, 3, 4, 4, 3, 5});
     CHECK(refusal_of("tensordot", [&] {
@@ -182,13 +182,13 @@ TEST_SUITE("blas") {
       const Tensor found = tenon::kron(a.t().contiguous().t(), b);
       CHECK(found.dtype() == dtype);
       const auto x = a.to_vector<double>(), y = b.to_vector<double>();
-      std::vector<double> wanted;
+      std::vector<double> expected;
       for (int64_t i = 0; i < 6; ++i) {
         for (int64_t k = 0; k < 6; ++k)
-          wanted.push_back(x[static_cast<size_t>(i / 3 * 3 + k / 2)] *
-                           y[static_cast<size_t>(i % 3 * 2 + k % 2)]);
+          expected.push_back(x[static_cast<size_t>(i / 3 * 3 + k / 2)] *
+                             y[static_cast<size_t>(i % 3 * 2 + k % 2)]);
       }
-      check_values(found, {6, 6}, wanted, 1e-6);
+      check_values(found, {6, 6}, expected, 1e-6);
     }
     CHECK(tenon::kron(tenon::ones({2}), tenon::ones({3, 4})).sizes() == Shape{3, 8});
     CHECK(tenon::kron(tenon::tensor(2.0), tenon::ones({0})).sizes() == Shape{0});

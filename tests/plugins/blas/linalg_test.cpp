@@ -97,9 +97,9 @@ TEST_SUITE("blas") {
         const Tensor b = numbers(shape, a.dtype(), 9);
         const Tensor x = linalg::solve(a, b), y = linalg::solve(a, b.transpose(-2, -1), false);
         CHECK(x.sizes() == shape);
-        const auto found = matrices_of(x), turned = matrices_of(y), wanted = matrices_of(b);
+        const auto found = matrices_of(x), turned = matrices_of(y), expected = matrices_of(b);
         for (size_t i = 0; i < left.size(); ++i) {
-          check_close(product(left[i], found[i]).at, wanted[i].at, tolerance(a.dtype()));
+          check_close(product(left[i], found[i]).at, expected[i].at, tolerance(a.dtype()));
           check_close(product(turned[i], left[i]).at, matrices_of(b.transpose(-2, -1))[i].at,
                       tolerance(a.dtype()));
         }
@@ -136,8 +136,8 @@ TEST_SUITE("blas") {
                  logs = log.to_vector<double>();
       for (size_t i = 0; i < list.size(); ++i) {
         check_close(product(list[i], inverses[i]).at, identity(n).at, tolerance(a.dtype()));
-        const double wanted = determinant(list[i]);
-        check_close({dets[i], signs[i] * std::exp(logs[i])}, {wanted, wanted},
+        const double expected = determinant(list[i]);
+        check_close({dets[i], signs[i] * std::exp(logs[i])}, {expected, expected},
                     tolerance(a.dtype()));
       }
     });
@@ -180,9 +180,9 @@ TEST_SUITE("blas") {
       const Tensor lower = linalg::cholesky(a), upper = linalg::cholesky(a, true);
       check_close(lower.transpose(-2, -1), upper, 0);
       check_close(lower.tril(), lower, 0);
-      const auto wanted = matrices_of(a), l = matrices_of(lower), u = matrices_of(upper);
-      for (size_t i = 0; i < wanted.size(); ++i)
-        check_close(product(l[i], u[i]).at, wanted[i].at, tolerance(a.dtype()));
+      const auto expected = matrices_of(a), l = matrices_of(lower), u = matrices_of(upper);
+      for (size_t i = 0; i < expected.size(); ++i)
+        check_close(product(l[i], u[i]).at, expected[i].at, tolerance(a.dtype()));
     });
     // Of a matrix that is not symmetric its symmetric half counts.
     const Tensor skew = tenon::tensor({{4.0, 3.0}, {1.0, 5.0}}, tenon::f64);
@@ -195,10 +195,10 @@ TEST_SUITE("blas") {
       for (const int64_t power : {-3, -1, 0, 1, 2, 5}) {
         const auto found = matrices_of(linalg::matrix_power(a, power));
         for (size_t i = 0; i < list.size(); ++i) {
-          Matrix wanted = identity(n);
+          Matrix expected = identity(n);
           for (int64_t k = 0; k < std::abs(power); ++k)
-            wanted = product(wanted, power < 0 ? inverses[i] : list[i]);
-          check_close(found[i].at, wanted.at, 10 * tolerance(a.dtype()));
+            expected = product(expected, power < 0 ? inverses[i] : list[i]);
+          check_close(found[i].at, expected.at, 10 * tolerance(a.dtype()));
         }
       }
     });

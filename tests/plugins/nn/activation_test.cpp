@@ -12,12 +12,12 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 // The function of each element, in double.
 void check_pointwise(const std::function<Tensor(const Tensor&)>& op,
-                     const std::function<double(double)>& wanted) {
+                     const std::function<double(double)>& expected) {
   for (const DType dtype : {tenon::f32, tenon::f64}) {
     const Tensor x = numbers({5, 41}, dtype) * 6;
     const std::vector<double> at = x.to_vector<double>();
     std::vector<double> values;
-    for (const double v : at) values.push_back(wanted(v));
+    for (const double v : at) values.push_back(expected(v));
     check_values(op(x), {5, 41}, values, dtype == tenon::f32 ? 2e-6 : 1e-14);
     CHECK(op(x.t()).sizes() == std::vector<int64_t>{41, 5});
     CHECK(op(tenon::zeros({0, 3}, dtype)).numel() == 0);
@@ -115,8 +115,8 @@ TEST_SUITE("nn") {
       const Tensor x = numbers({4, 2, 6}, tenon::f64).transpose(0, 2);
       const Tensor halves = x.transpose(0, dim);
       const int64_t half = halves.size(0) / 2;
-      const Tensor wanted = halves.narrow(0, 0, half) * halves.narrow(0, half, half).sigmoid();
-      check_close(functional::glu(x, dim), wanted.transpose(0, dim), 1e-15);
+      const Tensor expected = halves.narrow(0, 0, half) * halves.narrow(0, half, half).sigmoid();
+      check_close(functional::glu(x, dim), expected.transpose(0, dim), 1e-15);
     }
     CHECK(functional::glu(tenon::zeros({0, 2})).sizes() == std::vector<int64_t>{0, 1});
     CHECK(refusal_of("glu", [] {

@@ -85,7 +85,7 @@ TEST_SUITE("nn") {
       shape.insert(shape.end(), in.begin(), in.end());
       const Tensor x = numbers(shape, tenon::f64, static_cast<uint64_t>(round));
       const auto xs = x.to_vector<double>();
-      std::vector<double> wanted;
+      std::vector<double> expected;
       const int64_t plane = x.numel() / 2;
       for (int64_t p = 0; p < 2; ++p) {
         Shape at(in.size(), 0);
@@ -104,7 +104,7 @@ TEST_SUITE("nn") {
             }
             sum += weight * xs[static_cast<size_t>(p * plane + offset++)];
           } while (step(from, in));
-          wanted.push_back(sum);
+          expected.push_back(sum);
         } while (step(at, out));
       }
       CAPTURE(mode);
@@ -117,7 +117,7 @@ TEST_SUITE("nn") {
                                : functional::interpolate(x, out, tenon::none, mode, corners);
       Shape sizes{2, 1};
       sizes.insert(sizes.end(), out.begin(), out.end());
-      check_values(found, sizes, wanted, 1e-12);
+      check_values(found, sizes, expected, 1e-12);
     }
   }
 

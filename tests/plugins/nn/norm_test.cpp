@@ -108,8 +108,8 @@ TEST_SUITE("nn") {
   TEST_CASE("rms_norm divides by the root of the mean square") {
     for (const DType dtype : {tenon::f32, tenon::f64}) {
       const Tensor x = numbers({3, 2, 4}, dtype), w = numbers({2, 4}, dtype, 2);
-      const Tensor wanted = x / (x.square().mean({1, 2}, true) + 0.1).sqrt() * w;
-      check_close(functional::rms_norm(x, {2, 4}, w, 0.1), wanted,
+      const Tensor expected = x / (x.square().mean({1, 2}, true) + 0.1).sqrt() * w;
+      check_close(functional::rms_norm(x, {2, 4}, w, 0.1), expected,
                   dtype == tenon::f32 ? 1e-6 : 1e-14);
       check_values(functional::rms_norm(
                        tenon::full({4}, 3.0, dtype) * (dtype == tenon::f32 ? 1e30 : 1e300), {4}),

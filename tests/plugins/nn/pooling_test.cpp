@@ -142,9 +142,9 @@ TEST_SUITE("nn") {
         for (int64_t p = 0; p < planes; ++p)
           slow.run(values.data() + p * size, means, largest, places);
         const auto [found, indices] = call();
-        Shape wanted(shape.begin(), shape.end() - dimensions);
-        wanted.insert(wanted.end(), slow.out.begin(), slow.out.end());
-        check_values(found, wanted, mean ? means : largest, dtype == tenon::f32 ? 1e-5 : 1e-13);
+        Shape expected(shape.begin(), shape.end() - dimensions);
+        expected.insert(expected.end(), slow.out.begin(), slow.out.end());
+        check_values(found, expected, mean ? means : largest, dtype == tenon::f32 ? 1e-5 : 1e-13);
         if (mean) return;
         CHECK(indices.to_vector<int64_t>() == places);
         check_close(tenon::Op(name).call<Tensor>(x, slow.kernel, slow.stride, slow.padding,
@@ -203,9 +203,9 @@ TEST_SUITE("nn") {
       CAPTURE(out);
       const auto [found, indices] =
           tenon::Op(name + "_with_indices").call<std::tuple<Tensor, Tensor>>(x, out);
-      Shape wanted{2};
-      wanted.insert(wanted.end(), out.begin(), out.end());
-      check_values(found, wanted, largest, 0);
+      Shape expected{2};
+      expected.insert(expected.end(), out.begin(), out.end());
+      check_values(found, expected, largest, 0);
       CHECK(indices.to_vector<int64_t>() == places);
       check_close(tenon::Op(name).call<Tensor>(x, out), found, 0);
     }
@@ -321,8 +321,8 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("the five adaptive pools come first in the listing of their namespace") {
-    const tenon::Tree groups = tenon::describe("overridable", "nn.functional");
-    const tenon::Tree ops = groups[0]["ops"];
+    const tenon::Json groups = tenon::describe("overridable", "nn.functional");
+    const tenon::Json ops = groups[0]["ops"];
     const char* first[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
                            "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices"};
     REQUIRE(ops.size() > 5);
