@@ -1,4 +1,4 @@
-// The blas plugin: matrix products on OpenBLAS, whose only home in the process this is.
+// The blas plugin: matrix products and factors on OpenBLAS, whose only home in the process this is.
 #include "product.hpp"
 
 TENON_PLUGIN(blas, "0.1.0")

@@ -8,9 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-// Of OpenMP, which OpenBLAS computes with.
-extern "C" int omp_get_max_threads(void);
-extern "C" void omp_set_num_threads(int count);
+#include "one_thread.hpp"
 
 namespace blas {
 
@@ -28,23 +26,6 @@ constexpr double kWholeProduct = 16.0 * 1024 * 1024;
 constexpr int64_t kStrip = 32;
 // Elements of vectors whose product is summed in one piece.
 constexpr int64_t kDotPiece = 1 << 18;
-
-// OpenBLAS computes in the calling thread alone: its own threads would spin while they wait, be
-// missing after a fork, and not obey the runtime's count. The application's OpenMP keeps its own.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 // Grain of a loop over `size` rows, columns or products of `each` multiplications: at least
 // kThreadedProduct for a thread, and few pieces, because each packs its operands again.

@@ -1,5 +1,5 @@
-// Activations that need more than one elementwise op of math: gelu, silu, softplus, leaky_relu,
-// elu.
+// Activations that need more than one elementwise op of math: gelu, silu, mish, softplus,
+// logsigmoid, softsign, leaky_relu, elu and its relatives celu and selu.
 #include "common.hpp"
 
 namespace {
@@ -132,22 +132,107 @@ struct LeakyRelu {
 };
 
 struct Elu {
-  static constexpr auto schema = "nn.functional.elu(Tensor input, float alpha=1) -> Tensor";
-  static constexpr auto doc = "input where it is positive, alpha * (exp(input) - 1) elsewhere.";
+  static constexpr auto schema =
+      "nn.functional.elu(Tensor input, float alpha=1, *, float scale=1, float input_scale=1) -> "
+      "Tensor";
+  static constexpr auto doc =
+      "scale * input where input is positive, scale * alpha * (exp(input_scale * input) - 1) "
+      "elsewhere.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
-  static constexpr auto element = [](auto x, auto alpha) {
+  static constexpr auto element = [](auto x, auto alpha, auto scale, auto input_scale) {
     using T = decltype(x);
-    const T curved = alpha * kernel::expm1(x);
-    return x > T{0} ? x : curved;
+    const T curved = alpha * kernel::expm1(x * input_scale);
+    return scale * (x > T{0} ? x : curved);
   };
   static Tensor backward(ContextOf<Elu>& c, const Tensor& g) {
     // Clamped first: an infinite exp in the branch that is not taken would turn later gradients to
     // NaN.
     const Tensor& x = c["input"_arg];
-    const Tensor power = x.clamp(tenon::none, 0).exp();
-    return tenon::where(x > 0, g, g * power * c["alpha"_arg]);
+    const double scale = c["scale"_arg], input_scale = c["input_scale"_arg];
+    const Tensor below = x.clamp(tenon::none, 0);
+    const Tensor power = (input_scale == 1 ? below : below * input_scale).exp();
+    return tenon::where(x > 0, scale == 1 ? g : g * scale,
+                        g * power * (c["alpha"_arg] * scale * input_scale));
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Celu {
+  static constexpr auto schema = "nn.functional.celu(Tensor input, float alpha=1) -> Tensor";
+  static constexpr auto doc =
+      "input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere; alpha must not be "
+      "0. Continuously differentiable (arXiv:1704.07483).";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, double alpha) {
+    if (alpha == 0) throw tenon::ValueError("celu(): alpha must not be 0; relu() is the limit");
+    return functional::elu(input, alpha, 1.0, 1 / alpha);
+  }
+};
+
+struct Selu {
+  static constexpr auto schema = "nn.functional.selu(Tensor input) -> Tensor";
+  static constexpr auto doc =
+      "scale * input where it is positive, scale * alpha * (exp(input) - 1) elsewhere, with the "
+      "scale 1.0507 and the alpha 1.6733 of arXiv:1706.02515.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input) {
+    return functional::elu(input, 1.6732632423543772848170429916717,
+                           1.0507009873554804934193349852946);
+  }
+};
+
+struct Logsigmoid {
+  static constexpr auto schema = "nn.functional.logsigmoid(Tensor input) -> Tensor";
+  static constexpr auto doc = "The logarithm of the sigmoid: -log(1 + exp(-input)).";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    const T tail = kernel::log1p(kernel::exp(x < T{0} ? x : -x));  // never overflows
+    return (x < T{0} ? x : T{0}) - tail;
+  };
+  static Tensor backward(ContextOf<Logsigmoid>& c, const Tensor& g) {
+    return g * (-c["input"_arg]).sigmoid();
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Mish {
+  static constexpr auto schema = "nn.functional.mish(Tensor input) -> Tensor";
+  static constexpr auto doc = "input * tanh(log(1 + exp(input))) (arXiv:1908.08681).";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr bool costly = true;
+  static constexpr auto saves = "input";
+  // tanh(log(1 + u)) is u (u + 2) / (u (u + 2) + 2); for a positive x by its inverse, which does
+  // not overflow.
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    const T w = kernel::exp(x < T{0} ? x : -x);
+    const T above = x < T{0} ? w * (w + T{2}) : T{1} + T{2} * w;
+    return x * (above / (above + (x < T{0} ? T{2} : T{2} * w * w)));
+  };
+  static Tensor backward(ContextOf<Mish>& c, const Tensor& g) {
+    const Tensor& x = c["input"_arg];
+    const Tensor bent = functional::softplus(x).tanh();
+    return g * (bent + x * x.sigmoid() * (1 - bent.square()));
+  }
+  static constexpr auto jvp = tenon::pointwise;
+};
+
+struct Softsign {
+  static constexpr auto schema = "nn.functional.softsign(Tensor input) -> Tensor";
+  static constexpr auto doc = "input / (1 + |input|).";
+  static constexpr auto dtypes = tenon::floating_dtypes;
+  static constexpr auto saves = "input";
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    return x / (T{1} + (x < T{0} ? -x : x));
+  };
+  static Tensor backward(ContextOf<Softsign>& c, const Tensor& g) {
+    return g / (c["input"_arg].abs() + 1).square();
   }
   static constexpr auto jvp = tenon::pointwise;
 };
@@ -160,3 +245,8 @@ TENON_OP(SiluGrad)
 TENON_OP(Softplus)
 TENON_OP(LeakyRelu)
 TENON_OP(Elu)
+TENON_OP(Celu)
+TENON_OP(Selu)
+TENON_OP(Logsigmoid)
+TENON_OP(Mish)
+TENON_OP(Softsign)

@@ -190,51 +190,57 @@ struct AdaptiveAvgPoolGrad {
   }
 };
 
+std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList output_size) {
+  const int64_t dimensions = output_size.size();
+  check_pool_input(op, input, dimensions);
+  const Grid grid(op, input.shape(), output_size);
+  const Shape shape = with_last(input.shape(), output_size);
+  Tensor values = tenon::empty_tensor(shape, input.dtype());
+  Tensor indices = tenon::empty_tensor(shape, tenon::i64);
+  if (values.numel() == 0) return {std::move(values), std::move(indices)};
+  const Tensor whole = dense(input);
+  const int64_t in = grid.in_size(), out = grid.out_size();
+  visit_floating(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = whole.data<const T>();
+    T* to = values.data<T>();
+    auto* at = indices.data<int64_t>();
+    kernel::for_rows(Planes(input.shape(), dimensions).planes, in, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const T* plane = from + p * in;
+        grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
+          int64_t best = (low[0] * grid.in[1] + low[1]) * grid.in[2] + low[2];
+          each_element(grid, low, high, [&](int64_t i) {
+            const T value = plane[i];
+            if (value > plane[best] || value != value) best = i;
+          });
+          to[p * out + position] = plane[best];
+          at[p * out + position] = best;
+        });
+      }
+    });
+  });
+  return {std::move(values), std::move(indices)};
+}
+
 struct AdaptiveMaxPool1dWithIndices {
   static constexpr auto schema =
       "nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> "
       "(Tensor, Tensor indices)";
   static constexpr auto doc =
-      "The largest elements of output_size windows that cover the last dimension, and their "
-      "positions in it.";
+      "The largest elements of output_size windows that cover the last dimension, "
+      "and their positions in it.";
   static constexpr auto saves = "shape(input), result1";
 
   static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
-    check_pool_input("adaptive_max_pool1d", input, 1);
-    const Grid grid("adaptive_max_pool1d", input.shape(), output_size);
-    const Shape shape = with_last(input.shape(), output_size);
-    Tensor values = tenon::empty_tensor(shape, input.dtype());
-    Tensor indices = tenon::empty_tensor(shape, tenon::i64);
-    if (values.numel() == 0) return {std::move(values), std::move(indices)};
-    const Tensor whole = dense(input);
-    const int64_t in = grid.in_size(), out = grid.out_size();
-    visit_floating(input.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      const T* from = whole.data<const T>();
-      T* to = values.data<T>();
-      auto* at = indices.data<int64_t>();
-      kernel::for_rows(Planes(input.shape(), 1).planes, in, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-          grid.each_window([&](int64_t position, const int64_t* low, const int64_t* high) {
-            int64_t best = low[2];
-            for (int64_t i = low[2]; i < high[2]; ++i) {
-              const T value = from[p * in + i];
-              if (value > from[p * in + best] || value != value) best = i;
-            }
-            to[p * out + position] = from[p * in + best];
-            at[p * out + position] = best;
-          });
-        }
-      });
-    });
-    return {std::move(values), std::move(indices)};
+    return largest("adaptive_max_pool1d", input, output_size);
   }
   static Tensor backward(ContextOf<AdaptiveMaxPool1dWithIndices>& c, const Tensor& g,
                          const Tensor&) {
     return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 1);
   }
   static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool1dWithIndices>& c, TensorList t) {
-    return {t[0].gather(-1, c["indices"_result]), Tensor()};
+    return {pick(t[0], c["indices"_result], 1), Tensor()};
   }
 };
 
@@ -249,6 +255,70 @@ struct AdaptiveMaxPool1d {
   }
 };
 
+struct AdaptiveMaxPool2dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.adaptive_max_pool2d_with_indices(Tensor input, int[2] output_size) -> "
+      "(Tensor, Tensor indices)";
+  static constexpr auto doc =
+      "The largest elements of a grid of windows that cover the last two dimensions, "
+      "and their positions in a plane.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
+    return largest("adaptive_max_pool2d", input, output_size);
+  }
+  static Tensor backward(ContextOf<AdaptiveMaxPool2dWithIndices>& c, const Tensor& g,
+                         const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 2);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool2dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 2), Tensor()};
+  }
+};
+
+struct AdaptiveMaxPool2d {
+  static constexpr auto schema =
+      "nn.functional.adaptive_max_pool2d(Tensor input, int[2] output_size) -> Tensor";
+  static constexpr auto doc =
+      "The largest elements of a grid of windows that cover the last two dimensions.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, IntList output_size) {
+    return std::get<0>(tenon::nn::functional::adaptive_max_pool2d_with_indices(input, output_size));
+  }
+};
+
+struct AdaptiveMaxPool3dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.adaptive_max_pool3d_with_indices(Tensor input, int[3] output_size) -> "
+      "(Tensor, Tensor indices)";
+  static constexpr auto doc =
+      "The largest elements of a grid of windows that cover the last three dimensions, "
+      "and their positions in a volume.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
+    return largest("adaptive_max_pool3d", input, output_size);
+  }
+  static Tensor backward(ContextOf<AdaptiveMaxPool3dWithIndices>& c, const Tensor& g,
+                         const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 3);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool3dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 3), Tensor()};
+  }
+};
+
+struct AdaptiveMaxPool3d {
+  static constexpr auto schema =
+      "nn.functional.adaptive_max_pool3d(Tensor input, int[3] output_size) -> Tensor";
+  static constexpr auto doc =
+      "The largest elements of a grid of windows that cover the last three dimensions.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, IntList output_size) {
+    return std::get<0>(tenon::nn::functional::adaptive_max_pool3d_with_indices(input, output_size));
+  }
+};
+
 }  // namespace
 TENON_OP(AdaptiveAvgPool1d)
 TENON_OP(AdaptiveAvgPool2d)
@@ -256,3 +326,7 @@ TENON_OP(AdaptiveAvgPool3d)
 TENON_OP(AdaptiveAvgPoolGrad)
 TENON_OP(AdaptiveMaxPool1dWithIndices)
 TENON_OP(AdaptiveMaxPool1d)
+TENON_OP(AdaptiveMaxPool2dWithIndices)
+TENON_OP(AdaptiveMaxPool2d)
+TENON_OP(AdaptiveMaxPool3dWithIndices)
+TENON_OP(AdaptiveMaxPool3d)

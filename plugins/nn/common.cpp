@@ -1,6 +1,8 @@
 // What the ops of this plugin share: refusals, reductions by name, shapes.
 #include "common.hpp"
 
+#include <algorithm>
+
 namespace nn {
 
 void throw_setting(const char* op, const char* name, int64_t value, int64_t least) {
@@ -15,6 +17,25 @@ Reduction parse_reduction(const char* op, std::string_view text) {
   if (text == "none") return Reduction::none;
   throw tenon::ValueError(std::string(op) + "(): '" + std::string(text) +
                           "' is not a valid reduction; choose none, mean or sum");
+}
+
+Shape broadcast_shape(const char* op, const char* a_name, const Tensor& a, const char* b_name,
+                      const Tensor& b) {
+  const IntList a_shape = a.shape(), b_shape = b.shape();
+  const int64_t rank = std::max(a_shape.size(), b_shape.size());
+  Shape shape;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t from_a = i - (rank - a_shape.size()), from_b = i - (rank - b_shape.size());
+    const int64_t a_size = from_a < 0 ? 1 : a_shape[from_a],
+                  b_size = from_b < 0 ? 1 : b_shape[from_b];
+    if (a_size != b_size && a_size != 1 && b_size != 1) {
+      throw tenon::ValueError(std::string(op) + "(): '" + a_name + "' of shape " + shape_text(a) +
+                              " and '" + b_name + "' of shape " + shape_text(b) +
+                              " cannot be broadcast together");
+    }
+    shape.push(a_size == 1 ? b_size : a_size);
+  }
+  return shape;
 }
 
 }  // namespace nn

@@ -41,6 +41,10 @@ inline Tensor reduce(const Tensor& losses, Reduction reduction) {
                                         : losses.sum();
 }
 
+// The shape to which two arguments are broadcast. ValueError where they cannot be.
+Shape broadcast_shape(const char* op, const char* a_name, const Tensor& a, const char* b_name,
+                      const Tensor& b);
+
 // A contiguous tensor's storage under another shape. For kernels.
 inline Tensor reshaped(const Tensor& tensor, IntList shape) {
   return tenon::alias_tensor(tensor, shape, kernel::row_major_strides(shape), 0);

@@ -34,41 +34,63 @@ inline void check_pool_input(const char* op, const Tensor& input, int64_t dimens
   }
 }
 
-// The windows of a 2-D pool over an input of shape [..., height, width].
+// What a row of spatial dimension `d` of three is called.
+inline const char* unit_of(int d) { return d == 0 ? " slices" : d == 1 ? " rows" : " columns"; }
+
+// The windows of a pool over an input whose last one, two or three dimensions are spatial; always
+// three here, those in front being of size 1.
 struct Windows {
-  int64_t kernel[2], stride[2], padding[2], dilation[2], in[2], out[2];
+  int64_t dimensions;
+  int64_t kernel[3], stride[3], padding[3], dilation[3], in[3], out[3];
 
   Windows(const char* op, IntList input, IntList kernels, std::optional<IntList> strides,
-          IntList paddings, std::optional<IntList> dilations, bool ceil_mode) {
-    const std::string name = std::string(op) + "(): ";
-    for (int i = 0; i < 2; ++i) {
-      kernel[i] = kernels[i];
-      stride[i] = strides ? (*strides)[i] : kernels[i];
-      padding[i] = paddings[i];
-      dilation[i] = dilations ? (*dilations)[i] : 1;
-      in[i] = input[input.size() - 2 + i];
-      check_setting(op, "kernel_size", kernel[i], 1);
-      check_setting(op, "stride", stride[i], 1);
-      check_setting(op, "dilation", dilation[i], 1);
-      if (padding[i] < 0 || padding[i] > kernel[i] / 2) {
-        throw tenon::ValueError(name + "padding must be from 0 to half of kernel_size " +
-                                std::to_string(kernel[i]) + ", got " + std::to_string(padding[i]));
+          IntList paddings, std::optional<IntList> dilations, bool ceil_mode)
+      : dimensions(kernels.size()) {
+    for (int d = 0; d < 3; ++d) {
+      kernel[d] = stride[d] = dilation[d] = in[d] = out[d] = 1;
+      padding[d] = 0;
+    }
+    for (int64_t i = 0; i < dimensions; ++i) {
+      const int d = static_cast<int>(3 - dimensions + i);
+      kernel[d] = kernels[i];
+      stride[d] = strides ? (*strides)[i] : kernels[i];
+      padding[d] = paddings[i];
+      dilation[d] = dilations ? (*dilations)[i] : 1;
+      in[d] = input[input.size() - dimensions + i];
+      check_setting(op, "kernel_size", kernel[d], 1);
+      check_setting(op, "stride", stride[d], 1);
+      check_setting(op, "dilation", dilation[d], 1);
+      if (padding[d] < 0 || padding[d] > kernel[d] / 2) {
+        throw tenon::ValueError(std::string(op) +
+                                "(): padding must be from 0 to half of kernel_size " +
+                                std::to_string(kernel[d]) + ", got " + std::to_string(padding[d]));
       }
       // With ceil_mode a window may reach beyond the padding, so that an input smaller than it has
       // one.
-      const int64_t room = in[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 +
-                           (ceil_mode ? stride[i] - 1 : 0);
-      out[i] = room < 0 ? 0 : room / stride[i] + 1;
+      const int64_t room = in[d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1 +
+                           (ceil_mode ? stride[d] - 1 : 0);
+      out[d] = room < 0 ? 0 : room / stride[d] + 1;
       // A window that would begin in the padding behind the input is left out.
-      if (ceil_mode && out[i] > 0 && (out[i] - 1) * stride[i] >= in[i] + padding[i]) --out[i];
-      if (out[i] < 1) {
-        throw tenon::ValueError(name + "a window of " + std::to_string(kernel[i]) +
-                                " does not fit into the " + std::to_string(in[i]) +
-                                (i == 0 ? " rows" : " columns") + " of an input of shape " +
-                                shape_text(input));
+      if (ceil_mode && out[d] > 0 && (out[d] - 1) * stride[d] >= in[d] + padding[d]) --out[d];
+      if (out[d] < 1) {
+        throw tenon::ValueError(std::string(op) + "(): a window of " + std::to_string(kernel[d]) +
+                                " does not fit into the " + std::to_string(in[d]) + unit_of(d) +
+                                " of an input of shape " + shape_text(input));
       }
     }
   }
+  int64_t in_size() const { return in[0] * in[1] * in[2]; }
+  int64_t out_size() const { return out[0] * out[1] * out[2]; }
+  Shape output_shape(IntList input) const {
+    return with_last(input, {out + 3 - dimensions, dimensions});
+  }
 };
+
+// The elements at the positions that a pool of maxima returned; 0 where a window had none.
+inline Tensor pick(const Tensor& input, const Tensor& indices, int64_t dimensions) {
+  const Tensor positions = indices.flatten(-dimensions, -1);
+  const Tensor picked = input.flatten(-dimensions, -1).gather(-1, positions.clamp(0));
+  return picked.masked_fill(positions < 0, 0).reshape(indices.shape());
+}
 
 }  // namespace nn

@@ -117,6 +117,17 @@ struct SoftmaxGrad {
   }
 };
 
+struct Softmin {
+  static constexpr auto schema = "nn.functional.softmin(Tensor input, int dim) -> Tensor";
+  static constexpr auto doc =
+      "softmax of -input: exp(-input) scaled so that it sums to 1 along dim.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    check_floating("softmin", "input", input);
+    return tenon::nn::functional::softmax(-input, dim);
+  }
+};
+
 struct LogSoftmax {
   static constexpr auto schema = "nn.functional.log_softmax(Tensor input, int dim) -> Tensor";
   static constexpr auto doc = "The logarithm of softmax along dim.";
@@ -167,5 +178,6 @@ struct LogSoftmaxGrad {
 }  // namespace
 TENON_OP(Softmax)
 TENON_OP(SoftmaxGrad)
+TENON_OP(Softmin)
 TENON_OP(LogSoftmax)
 TENON_OP(LogSoftmaxGrad)

@@ -5,6 +5,7 @@
 #include "../compare.hpp"
 
 using namespace compare;
+namespace linalg = tenon::linalg;
 
 namespace {
 
@@ -13,6 +14,12 @@ struct Case {
   std::function<Tensor(const std::vector<Tensor>&)> call;
   std::vector<Tensor> inputs;
 };
+
+// Far from singular.
+Tensor regular(const std::vector<int64_t>& shape) {
+  const Tensor x = numbers(shape, tenon::f64) + tenon::eye(shape.back()).to(tenon::f64) * 2.5;
+  return x.detach().clone().requires_grad_();
+}
 
 std::vector<Case> cases() {
   using List = const std::vector<Tensor>&;
@@ -36,6 +43,46 @@ std::vector<Case> cases() {
        {leaf({2, 1, 2, 3}), leaf({2, 3, 2}, 2)}},
       {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({2, 2, 3}), leaf({3}, 2)}},
       {"matmul", [](List in) { return in[0].matmul(in[1]); }, {leaf({3}), leaf({2, 3, 2}, 2)}},
+      {"linalg.solve",
+       [](List in) { return linalg::solve(in[0], in[1]); },
+       {regular({3, 3}), leaf({3, 2}, 2)}},
+      {"linalg.solve",
+       [](List in) { return linalg::solve(in[0], in[1]); },
+       {regular({2, 2, 2}), leaf({2}, 2)}},
+      {"linalg.solve",
+       [](List in) { return linalg::solve(in[0], in[1], false); },
+       {regular({2, 2}), leaf({2, 3, 2}, 2)}},
+      {"linalg.inv", [](List in) { return linalg::inv(in[0]); }, {regular({2, 3, 3})}},
+      {"linalg.det", [](List in) { return linalg::det(in[0]); }, {regular({2, 3, 3})}},
+      {"linalg.det",
+       [](List in) { return linalg::det(in[0]); },
+       {tenon::tensor({{1.0, 2.0, 3.0}, {2.0, 4.0, 6.0}, {1.0, 0.0, 1.0}}, tenon::f64)
+            .requires_grad_()}},
+      {"linalg.slogdet",
+       [](List in) { return std::get<1>(linalg::slogdet(in[0])); },
+       {regular({2, 3, 3})}},
+      {"linalg.cholesky", [](List in) { return linalg::cholesky(in[0]); }, {regular({2, 3, 3})}},
+      {"linalg.cholesky", [](List in) { return linalg::cholesky(in[0], true); }, {regular({3, 3})}},
+      {"linalg.matrix_power",
+       [](List in) { return linalg::matrix_power(in[0], 5); },
+       {leaf({2, 2})}},
+      {"linalg.matrix_power",
+       [](List in) { return linalg::matrix_power(in[0], -2); },
+       {regular({2, 2})}},
+      {"linalg.cross",
+       [](List in) { return linalg::cross(in[0], in[1], 0); },
+       {leaf({3, 2}), leaf({3, 1}, 2)}},
+      {"linalg.vecdot",
+       [](List in) { return linalg::vecdot(in[0], in[1]); },
+       {leaf({2, 3}), leaf({3}, 2)}},
+      {"trace", [](List in) { return tenon::trace(in[0]); }, {leaf({3, 2})}},
+      {"kron", [](List in) { return tenon::kron(in[0], in[1]); }, {leaf({2, 3}), leaf({2}, 2)}},
+      {"tensordot",
+       [](List in) { return tenon::tensordot(in[0], in[1]); },
+       {leaf({2, 3, 2}), leaf({3, 2, 2}, 2)}},
+      {"einsum",
+       [](List in) { return tenon::einsum("aab,b...,c->...a", in); },
+       {leaf({2, 2, 3}), leaf({3, 2}, 2), leaf({2}, 3)}},
   };
 }
 

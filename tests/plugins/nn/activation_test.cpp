@@ -39,8 +39,118 @@ TEST_SUITE("nn") {
                     [](double x) { return x > 0 ? x : 0.1 * x; });
     check_pointwise([](const Tensor& x) { return functional::elu(x, 0.5); },
                     [](double x) { return x > 0 ? x : 0.5 * std::expm1(x); });
+    const auto softplus = [](double x) {
+      return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+    };
+    check_pointwise([](const Tensor& x) { return functional::celu(x, 1.5); },
+                    [](double x) { return x > 0 ? x : 1.5 * std::expm1(x / 1.5); });
+    check_pointwise([](const Tensor& x) { return functional::selu(x); },
+                    [](double x) {
+                      return 1.0507009873554804934 *
+                             (x > 0 ? x : 1.6732632423543772848 * std::expm1(x));
+                    });
+    check_pointwise([](const Tensor& x) { return functional::elu(x, 0.5, 3, 0.25); },
+                    [](double x) { return 3 * (x > 0 ? x : 0.5 * std::expm1(0.25 * x)); });
+    check_pointwise([](const Tensor& x) { return functional::logsigmoid(x); },
+                    [=](double x) { return -softplus(-x); });
+    check_pointwise([](const Tensor& x) { return functional::mish(x); },
+                    [=](double x) { return x * std::tanh(softplus(x)); });
+    check_pointwise([](const Tensor& x) { return functional::softsign(x); },
+                    [](double x) { return x / (1 + std::abs(x)); });
+    check_pointwise([](const Tensor& x) { return functional::hardsigmoid(x); },
+                    [](double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; });
+    check_pointwise([](const Tensor& x) { return functional::hardswish(x); },
+                    [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; });
+    check_pointwise([](const Tensor& x) { return functional::hardshrink(x, 1.5); },
+                    [](double x) { return std::abs(x) <= 1.5 ? 0 : x; });
+    check_pointwise([](const Tensor& x) { return functional::softshrink(x, 1.5); },
+                    [](double x) { return std::abs(x) <= 1.5 ? 0
+                                          : x > 0            ? x - 1.5
+                                                             : x + 1.5; });
+    check_pointwise([](const Tensor& x) { return functional::tanhshrink(x); },
+                    [](double x) { return x - std::tanh(x); });
+    check_pointwise([](const Tensor& x) { return functional::threshold(x, 0.5, -7); },
+                    [](double x) { return x > 0.5 ? x : -7; });
     check_values(functional::softplus(tenon::tensor({1000.0, -1000.0})), {2}, {1000, 0});
     check_values(functional::elu(tenon::tensor({inf, -inf})), {2}, {inf, -1});
+  }
+
+  TEST_CASE("hardtanh and relu6 cut, integers too, and have no gradient at their bounds") {
+    check_values(functional::hardtanh(tenon::tensor({-3.0, -0.5, 2.0}), -2, 0.5), {3},
+                 {-2, -0.5, 0.5});
+    const Tensor whole = functional::hardtanh(tenon::tensor({-3, 0, 9}), -2, 7);
+    CHECK(whole.dtype() == tenon::i64);
+    check_values(whole, {3}, {-2, 0, 7});
+    const Tensor x = tenon::tensor({-1.0, 0.0, 3.0, 6.0, 7.0}, tenon::f64).requires_grad_();
+    const Tensor y = functional::relu6(x);
+    check_values(y, {5}, {0, 0, 3, 6, 6});
+    y.sum().backward();
+    check_values(x.grad(), {5}, {0, 0, 1, 0, 0});
+    CHECK(functional::relu6(tenon::tensor({-1, 9})).to_vector<int64_t>() ==
+          std::vector<int64_t>{0, 6});
+    CHECK(refusal_of("hardtanh", [&] { functional::hardtanh(x, 2, 1); }) ==
+          "min_val 2 must not be above max_val 1");
+    CHECK_THROWS_AS(functional::relu6(tenon::zeros({2}, tenon::boolean)), tenon::TypeError);
+  }
+
+  TEST_CASE("activations keep NaN, and are what their limits are at infinity") {
+    const Tensor x = tenon::tensor({std::nan(""), inf, -inf}, tenon::f64);
+    const auto check = [&](const Tensor& y, double above, double below) {
+      check_values(y, {3}, {std::nan(""), above, below});
+    };
+    check(functional::celu(x, 2), inf, -2);
+    check(functional::logsigmoid(x), 0, -inf);
+    check(functional::relu6(x), 6, 0);
+    check(functional::hardtanh(x), 1, -1);
+    check(functional::hardsigmoid(x), 1, 0);
+    check(functional::hardswish(x), inf, 0);
+    check(functional::hardshrink(x), inf, -inf);
+    check(functional::softshrink(x), inf, -inf);
+    check(functional::tanhshrink(x), inf, -inf);
+    check(functional::threshold(x, 0, 5), inf, 5);
+  }
+
+  TEST_CASE("glu gates one half by the other") {
+    for (const int64_t dim : {0, 1, 2, -1, -3}) {
+      const Tensor x = numbers({4, 2, 6}, tenon::f64).transpose(0, 2);
+      const Tensor halves = x.transpose(0, dim);
+      const int64_t half = halves.size(0) / 2;
+      const Tensor expected = halves.narrow(0, 0, half) * halves.narrow(0, half, half).sigmoid();
+      check_close(functional::glu(x, dim), expected.transpose(0, dim), 1e-15);
+    }
+    CHECK(functional::glu(tenon::zeros({0, 2})).sizes() == std::vector<int64_t>{0, 1});
+    CHECK(refusal_of("glu", [] {
+            functional::glu(tenon::zeros({2, 3}));
+          }) == "the size of dimension -1 must be even, got shape [2, 3]");
+    CHECK(refusal_of("glu", [] { functional::glu(tenon::zeros({})); }) ==
+          "'input' must have at least 1 dimension, got shape []");
+    CHECK_THROWS_AS(functional::glu(tenon::zeros({2, 4}), 2), tenon::IndexError);
+  }
+
+  TEST_CASE("prelu has a slope for all or for each channel") {
+    const Tensor x = tenon::tensor({{1.0, -2.0}, {-3.0, 4.0}}, tenon::f64);
+    const Tensor slopes = tenon::tensor({0.5, 0.1}, tenon::f64).requires_grad_();
+    const Tensor y = functional::prelu(x, slopes);
+    check_values(y.detach(), {2, 2}, {1, -0.2, -1.5, 4}, 1e-15);
+    y.sum().backward();
+    check_values(slopes.grad(), {2}, {-3, -2});
+    check_values(functional::prelu(x, tenon::tensor(2.0, tenon::f64)), {2, 2}, {1, -4, -6, 4});
+    check_values(functional::prelu(x.select(0, 0), tenon::tensor({2.0}, tenon::f64)), {2}, {1, -4});
+    const Tensor slope = tenon::tensor({0.5}, tenon::f64).requires_grad_();
+    functional::prelu(tenon::tensor({inf}, tenon::f64), slope).sum().backward();
+    check_values(slope.grad(), {1}, {0});
+    CHECK(
+        refusal_of("prelu", [&] { functional::prelu(x, tenon::ones({3}, tenon::f64)); }) ==
+        "'weight' must have 1 element or the 2 channels of 'input' of shape [2, 2], got shape [3]");
+    CHECK_THROWS_AS(functional::prelu(x, tenon::ones({2})), tenon::TypeError);
+  }
+
+  TEST_CASE("activations refuse settings that have no meaning") {
+    const Tensor x = tenon::ones({2});
+    CHECK(refusal_of("celu", [&] { functional::celu(x, 0); }) ==
+          "alpha must not be 0; relu() is the limit");
+    CHECK(refusal_of("softshrink", [&] { functional::softshrink(x, -1); }) ==
+          "lambd must be 0 or more, got -1");
   }
 
   TEST_CASE("activations of an element do not depend on its place in the row") {
@@ -67,6 +177,10 @@ TEST_SUITE("nn") {
              [](const Tensor& x) { return functional::softplus(x); },
              [](const Tensor& x) { return functional::elu(x); },
              [](const Tensor& x) { return functional::gelu(x); },
+             [](const Tensor& x) { return functional::celu(x, 0.5); },
+             [](const Tensor& x) { return functional::mish(x); },
+             [](const Tensor& x) { return -functional::logsigmoid(-x); },
+             [](const Tensor& x) { return functional::hardswish(x); },
              [](const Tensor& x) { return functional::silu(x); }}) {
       const Tensor x = tenon::tensor({800.0, -80.0}, tenon::f64).requires_grad_();
       tenon::GradientOptions options;

@@ -58,6 +58,65 @@ std::vector<Case> layers() {
       {"conv2d",
        [](List in) { return functional::conv2d(in[0], in[1], in[2]); },
        {leaf({2, 3, 2}), leaf({2, 2, 1, 1}, 2), leaf({2}, 3)}},
+      {"conv1d",
+       [](List in) {
+         return functional::conv1d(in[0], in[1], in[2], 2, 1, 2);
+       },
+       {leaf({2, 2, 6}), leaf({3, 2, 2}, 2), leaf({3}, 3)}},
+      {"conv3d",
+       [](List in) {
+         return functional::conv3d(in[0], in[1], in[2], {1, 2, 1}, {0, 1, 0}, 1, 2);
+       },
+       {leaf({2, 2, 3, 2}), leaf({2, 1, 2, 2, 1}, 2), leaf({2}, 3)}},
+      {"conv1d_input",
+       [](List in) {
+         return functional::conv1d_input({2, 4}, in[0], in[1], 2, 1);
+       },
+       {leaf({3, 2, 2}), leaf({3, 3}, 2)}},
+      {"conv1d_weight",
+       [](List in) {
+         return functional::conv1d_weight(in[0], {3, 2, 2}, in[1]);
+       },
+       {leaf({2, 2, 4}), leaf({2, 3, 3}, 2)}},
+      {"conv3d_input",
+       [](List in) {
+         return functional::conv3d_input({1, 1, 2, 3, 2}, in[0], in[1]);
+       },
+       {leaf({2, 1, 2, 2, 1}), leaf({1, 2, 1, 2, 2}, 2)}},
+      {"conv3d_weight",
+       [](List in) {
+         return functional::conv3d_weight(in[0], {2, 1, 2, 2, 1}, in[1]);
+       },
+       {leaf({1, 1, 2, 3, 2}), leaf({1, 2, 1, 2, 2}, 2)}},
+      {"conv_transpose1d",
+       [](List in) { return functional::conv_transpose1d(in[0], in[1], in[2], 2, 1, 1); },
+       {leaf({2, 2, 3}), leaf({2, 2, 3}, 2), leaf({2}, 3)}},
+      {"conv_transpose2d",
+       [](List in) { return functional::conv_transpose2d(in[0], in[1], {}, 1, 0, 1, 2, 2); },
+       {leaf({2, 2, 2}), leaf({2, 1, 2, 2}, 2)}},
+      {"unfold",
+       [](List in) {
+         return functional::unfold(in[0], 2, {1, 2}, 1, {2, 1});
+       },
+       {leaf({1, 2, 3, 3})}},
+      {"fold",
+       [](List in) { return functional::fold(in[0], 3, 2); },
+       {leaf({2, 8, 4})}},
+      {"interpolate",
+       [](List in) {
+         return functional::interpolate(in[0], {3, 4}, tenon::none, "bicubic");
+       },
+       {leaf({1, 2, 2, 3})}},
+      {"scaled_dot_product_attention",
+       [](List in) {
+         return functional::scaled_dot_product_attention(in[0], in[1], in[2], in[3]);
+       },
+       {leaf({2, 3, 2}), leaf({2, 4, 2}, 2), leaf({4, 2}, 3), leaf({3, 4}, 4)}},
+      {"scaled_dot_product_attention",
+       [](List in) {
+         return functional::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0, true);
+       },
+       {leaf({3, 2}), leaf({3, 2}, 2), leaf({3, 2}, 3)}},
       {"conv2d_input",
        [](List in) {
          return functional::conv2d_input({1, 2, 4, 4}, in[0], in[1], 2, 1);
@@ -79,6 +138,28 @@ std::vector<Case> layers() {
       {"max_pool2d",
        [](List in) { return functional::max_pool2d(in[0], 2, 2, 1, 2, true); },
        {spread({1, 1, 5, 5})}},
+      {"max_pool1d_with_indices",
+       [](List in) { return std::get<0>(functional::max_pool1d_with_indices(in[0], 3, 2, 1)); },
+       {spread({2, 2, 7})}},
+      {"max_pool3d_with_indices",
+       [](List in) { return std::get<0>(functional::max_pool3d_with_indices(in[0], 2, 1, 1)); },
+       {spread({1, 2, 3, 2})}},
+      {"avg_pool1d",
+       [](List in) { return functional::avg_pool1d(in[0], 3, 2, 1, true, false); },
+       {leaf({2, 2, 6})}},
+      {"avg_pool3d",
+       [](List in) {
+         return functional::avg_pool3d(in[0], {2, 1, 2}, 1, {1, 0, 1}, true);
+       },
+       {leaf({1, 3, 2, 3})}},
+      {"adaptive_max_pool2d_with_indices",
+       [](List in) {
+         return std::get<0>(functional::adaptive_max_pool2d_with_indices(in[0], {2, 3}));
+       },
+       {spread({2, 3, 5})}},
+      {"adaptive_max_pool3d_with_indices",
+       [](List in) { return std::get<0>(functional::adaptive_max_pool3d_with_indices(in[0], 2)); },
+       {spread({1, 3, 2, 3})}},
       {"avg_pool2d",
        [](List in) { return functional::avg_pool2d(in[0], 2); },
        {leaf({2, 1, 4, 5})}},
@@ -112,6 +193,30 @@ std::vector<Case> layers() {
       {"layer_norm",
        [](List in) { return functional::layer_norm(in[0], {4}, in[1], in[2]); },
        {leaf({3, 4}), leaf({4}, 2), leaf({4}, 3)}},
+      {"batch_norm",
+       [](List in) {
+         return functional::batch_norm(in[0], {}, {}, in[1], in[2], true);
+       },
+       {leaf({3, 2, 2}), leaf({2}, 2), leaf({2}, 3)}},
+      {"batch_norm",
+       [](List in) {
+         return functional::batch_norm(in[0], tenon::tensor({0.5, -0.2}, tenon::f64),
+                                       tenon::tensor({0.5, 2.0}, tenon::f64), in[1], in[2]);
+       },
+       {leaf({3, 2}), leaf({2}, 2), leaf({2}, 3)}},
+      {"group_norm",
+       [](List in) { return functional::group_norm(in[0], 2, in[1], in[2]); },
+       {leaf({2, 4, 3}), leaf({4}, 2), leaf({4}, 3)}},
+      {"instance_norm",
+       [](List in) {
+         return functional::instance_norm(in[0], {}, {}, in[1], in[2]);
+       },
+       {leaf({2, 2, 4}), leaf({2}, 2), leaf({2}, 3)}},
+      {"rms_norm",
+       [](List in) {
+         return functional::rms_norm(in[0], {2, 2}, in[1], 0.1);
+       },
+       {leaf({3, 2, 2}), leaf({2, 2}, 2)}},
       {"layer_norm",
        [](List in) {
          return functional::layer_norm(in[0], {2, 3});
@@ -132,6 +237,25 @@ std::vector<Case> layers() {
       {"softplus", [](List in) { return functional::softplus(in[0], 2, 1.5); }, {spread({3, 3})}},
       {"leaky_relu", [](List in) { return functional::leaky_relu(in[0], 0.2); }, {spread({3, 3})}},
       {"elu", [](List in) { return functional::elu(in[0], 1.5); }, {spread({3, 3})}},
+      {"elu", [](List in) { return functional::elu(in[0], 1.5, 2, 0.5); }, {spread({3, 3})}},
+      {"celu", [](List in) { return functional::celu(in[0], 1.5); }, {spread({3, 3})}},
+      {"selu", [](List in) { return functional::selu(in[0]); }, {spread({3, 3})}},
+      {"logsigmoid", [](List in) { return functional::logsigmoid(in[0]); }, {leaf({5})}},
+      {"mish", [](List in) { return functional::mish(in[0]); }, {spread({3, 3})}},
+      {"softsign", [](List in) { return functional::softsign(in[0]); }, {spread({3, 3})}},
+      {"hardtanh", [](List in) { return functional::hardtanh(in[0], -0.7, 0.4); }, {leaf({7})}},
+      {"relu6", [](List in) { return functional::relu6(in[0] * 5); }, {spread({5, 5})}},
+      {"hardsigmoid", [](List in) { return functional::hardsigmoid(in[0] * 3); }, {leaf({9})}},
+      {"hardswish", [](List in) { return functional::hardswish(in[0] * 3); }, {spread({5, 5})}},
+      {"hardshrink", [](List in) { return functional::hardshrink(in[0]); }, {spread({5, 5})}},
+      {"softshrink", [](List in) { return functional::softshrink(in[0]); }, {spread({5, 5})}},
+      {"tanhshrink", [](List in) { return functional::tanhshrink(in[0]); }, {spread({3, 3})}},
+      {"threshold", [](List in) { return functional::threshold(in[0], 0.2, 3); }, {spread({5, 5})}},
+      {"glu", [](List in) { return functional::glu(in[0], 0); }, {leaf({4, 3})}},
+      {"prelu",
+       [](List in) { return functional::prelu(in[0], in[1]); },
+       {spread({2, 3, 2}), leaf({3})}},
+      {"softmin", [](List in) { return functional::softmin(in[0], 1); }, {leaf({2, 3})}},
   };
   for (const int64_t dim : {0, 1, -1}) {
     list.push_back(
@@ -165,6 +289,72 @@ std::vector<Case> losses() {
        },
        {leaf({2, 3, 2})}},
   };
+  const auto probabilities = [](const std::vector<int64_t>& shape, uint64_t seed) {
+    return (numbers(shape, tenon::f64, seed) * 0.4 + 0.5).detach().requires_grad_();
+  };
+  const Tensor signs = tenon::tensor({1.0, -1.0, 1.0, -1.0}, tenon::f64);
+  for (const char* reduction : {"none", "mean", "sum"}) {
+    list.push_back(
+        {"binary_cross_entropy",
+         [=](List in) { return functional::binary_cross_entropy(in[0], in[1], in[2], reduction); },
+         {probabilities({2, 3}, 1), probabilities({2, 3}, 2), leaf({3}, 3)}});
+    list.push_back({"binary_cross_entropy_with_logits",
+                    [=](List in) {
+                      return functional::binary_cross_entropy_with_logits(in[0], in[1], in[2],
+                                                                          reduction, in[3]);
+                    },
+                    {leaf({2, 3}), leaf({2, 3}, 2), leaf({2, 1}, 3), leaf({3}, 4)}});
+    list.push_back({"huber_loss",
+                    [=](List in) { return functional::huber_loss(in[0], in[1], reduction, 0.5); },
+                    {leaf({3, 3}), leaf({3}, 2)}});
+    list.push_back(
+        {"smooth_l1_loss",
+         [=](List in) { return functional::smooth_l1_loss(in[0], in[1], reduction, 0.5); },
+         {leaf({3, 3}), leaf({3}, 2)}});
+    for (const bool log_target : {false, true}) {
+      list.push_back(
+          {"kl_div",
+           [=](List in) { return functional::kl_div(in[0], in[1], reduction, log_target); },
+           {leaf({2, 3}), probabilities({2, 3}, 2)}});
+    }
+    list.push_back({"margin_ranking_loss",
+                    [=](List in) {
+                      return functional::margin_ranking_loss(in[0], in[1], signs, 0.3, reduction);
+                    },
+                    {leaf({4}), leaf({4}, 2)}});
+    list.push_back(
+        {"hinge_embedding_loss",
+         [=](List in) { return functional::hinge_embedding_loss(in[0], signs, 0.5, reduction); },
+         {leaf({3, 4})}});
+    list.push_back({"soft_margin_loss",
+                    [=](List in) { return functional::soft_margin_loss(in[0], signs, reduction); },
+                    {leaf({3, 4})}});
+    list.push_back({"cosine_embedding_loss",
+                    [=](List in) {
+                      return functional::cosine_embedding_loss(in[0], in[1], signs, -0.9,
+                                                               reduction);
+                    },
+                    {leaf({4, 3}), leaf({4, 3}, 2)}});
+    list.push_back({"triplet_margin_loss",
+                    [=](List in) {
+                      return functional::triplet_margin_loss(in[0], in[1], in[2], 3, 2, 1e-6, true,
+                                                             reduction);
+                    },
+                    {leaf({4, 3}), leaf({4, 3}, 2), leaf({4, 3}, 3)}});
+  }
+  for (const double p : {1.0, 2.0, 2.5, std::numeric_limits<double>::infinity()}) {
+    list.push_back(
+        {"normalize", [=](List in) { return functional::normalize(in[0], p, 0); }, {leaf({3, 2})}});
+    list.push_back({"pairwise_distance",
+                    [=](List in) { return functional::pairwise_distance(in[0], in[1], p); },
+                    {leaf({3, 4}), leaf({4}, 2)}});
+    list.push_back({"cdist",
+                    [=](List in) { return tenon::cdist(in[0], in[1], p); },
+                    {leaf({2, 3, 4}), leaf({2, 4}, 2)}});
+  }
+  list.push_back({"cosine_similarity",
+                  [](List in) { return functional::cosine_similarity(in[0], in[1]); },
+                  {leaf({3, 4}), leaf({4}, 2)}});
   for (const char* reduction : {"none", "mean", "sum"}) {
     const Tensor weight = tenon::tensor({0.5, 2, 1.5}, tenon::f64);
     list.push_back(
@@ -211,11 +401,21 @@ std::vector<Case> derivatives() {
          return grad::max_pool(in[0], labels({2, 2, 2}, 6), {2, 2, 3}, 2);
        },
        {leaf({2, 2, 2})}},
-      {"grad.avg_pool2d",
+      {"grad.avg_pool",
        [](List in) {
-         return grad::avg_pool2d(in[0], {1, 4, 4}, 2, 2, 1);
+         return grad::avg_pool(in[0], {1, 4, 4}, {2, 2}, {2, 2}, {1, 1});
        },
        {leaf({1, 3, 3})}},
+      {"grad.avg_pool",
+       [](List in) {
+         return grad::avg_pool(in[0], {2, 5}, {2}, tenon::none, {0}, true, false);
+       },
+       {leaf({2, 3})}},
+      {"grad.avg_pool",
+       [](List in) {
+         return grad::avg_pool(in[0], {1, 2, 3, 3}, {1, 2, 2}, tenon::none, {0, 1, 1});
+       },
+       {leaf({1, 2, 2, 2})}},
       {"grad.adaptive_avg_pool",
        [](List in) {
          return grad::adaptive_avg_pool(in[0], {2, 5}, 1);

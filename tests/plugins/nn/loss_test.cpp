@@ -38,6 +38,141 @@ TEST_SUITE("nn") {
         "mse_loss(): 'input' of shape [2] and 'target' of shape [3] cannot be broadcast together");
   }
 
+  TEST_CASE("losses of elements agree with their definition, whatever the layout") {
+    const auto each = [](const Tensor& a, const Tensor& b,
+                         const std::function<double(double, double)>& loss) {
+      std::vector<double> result;
+      const auto x = a.to_vector<double>(), y = b.to_vector<double>();
+      for (size_t i = 0; i < x.size(); ++i) result.push_back(loss(x[i], y[i]));
+      return result;
+    };
+    for (const DType dtype : {tenon::f32, tenon::f64}) {
+      const double tolerance = dtype == tenon::f32 ? 1e-5 : 1e-12;
+      const Tensor a = (numbers({5, 7}, dtype) * 3).t(), b = numbers({7, 5}, dtype, 2) * 3;
+      const Tensor p = numbers({7, 5}, dtype, 3) * 0.5 + 0.5,
+                   t = numbers({5, 7}, dtype, 4).t().abs();
+      const auto check = [&](const std::function<Tensor(const char*)>& call,
+                             const std::vector<double>& losses) {
+        double sum = 0;
+        for (const double loss : losses) sum += loss;
+        check_values(call("none"), {7, 5}, losses, tolerance);
+        check_values(call("sum"), {}, {sum}, tolerance);
+        check_values(call("mean"), {}, {sum / 35}, tolerance);
+      };
+      check([&](const char* how) { return functional::huber_loss(a, b, how, 0.7); },
+            each(a, b, [](double x, double y) {
+              const double d = std::abs(x - y);
+              return d < 0.7 ? d * d / 2 : 0.7 * (d - 0.35);
+            }));
+      check([&](const char* how) { return functional::smooth_l1_loss(a, b, how, 0.7); },
+            each(a, b, [](double x, double y) {
+              const double d = std::abs(x - y);
+              return d < 0.7 ? d * d / 1.4 : d - 0.35;
+            }));
+      check([&](const char* how) { return functional::smooth_l1_loss(a, b, how, 0); },
+            each(a, b, [](double x, double y) { return std::abs(x - y); }));
+      check([&](const char* how) { return functional::binary_cross_entropy(p, t, {}, how); },
+            each(p, t,
+                 [](double x, double y) { return -y * std::log(x) - (1 - y) * std::log(1 - x); }));
+      check(
+          [&](const char* how) {
+            return functional::binary_cross_entropy_with_logits(a, t, {}, how,
+                                                                tenon::tensor(2.5, dtype));
+          },
+          each(a, t, [](double x, double y) {
+            const double s = 1 / (1 + std::exp(-x));
+            return -2.5 * y * std::log(s) - (1 - y) * std::log(1 - s);
+          }));
+      check([&](const char* how) { return functional::kl_div(a, t, how); },
+            each(a, t, [](double x, double y) { return y * (std::log(y) - x); }));
+      check([&](const char* how) { return functional::kl_div(a, b, how, true); },
+            each(a, b, [](double x, double y) { return std::exp(y) * (y - x); }));
+      check([&](const char* how) { return functional::soft_margin_loss(a, b, how); },
+            each(a, b, [](double x, double y) { return std::log1p(std::exp(-x * y)); }));
+      const Tensor sign = b.sign();
+      check([&](const char* how) { return functional::hinge_embedding_loss(a, sign, 0.5, how); },
+            each(a, sign, [](double x, double y) { return y == 1 ? x : std::max(0.0, 0.5 - x); }));
+      check([&](const char* how) { return functional::margin_ranking_loss(a, p, sign, 0.25, how); },
+            each(a - p, sign, [](double d, double y) { return std::max(0.0, 0.25 - y * d); }));
+      check_close(functional::kl_div(a, t, "batchmean"), functional::kl_div(a, t, "sum") / 7,
+                  tolerance);
+    }
+  }
+
+  TEST_CASE("losses of vectors: cosines and triplets") {
+    const Tensor a = numbers({4, 3}, tenon::f64), b = numbers({4, 3}, tenon::f64, 2),
+                 c = numbers({4, 3}, tenon::f64, 3);
+    const Tensor cosine = functional::cosine_similarity(a, b);
+    const Tensor sign = tenon::tensor({1, -1, -1, 1});
+    check_close(functional::cosine_embedding_loss(a, b, sign, -0.2, "none"),
+                tenon::where(sign.eq(1), 1 - cosine, (cosine + 0.2).clamp(0)), 1e-14);
+    const auto far = [](const Tensor& x, const Tensor& y) {
+      return functional::pairwise_distance(x, y);
+    };
+    check_close(functional::triplet_margin_loss(a, b, c, 0.5, 2, 1e-6, false, "none"),
+                (far(a, b) - far(a, c) + 0.5).clamp(0), 1e-14);
+    check_close(functional::triplet_margin_loss(a, b, c, 0.5, 2, 1e-6, true, "none"),
+                (far(a, b) - far(a, c).minimum(far(b, c)) + 0.5).clamp(0), 1e-14);
+  }
+
+  TEST_CASE("losses at the ends of their range have finite gradients") {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    const auto gradient = [](const Tensor& at, const std::function<Tensor(const Tensor&)>& loss) {
+      const Tensor x = at.clone().requires_grad_();
+      loss(x).sum().backward();
+      return x.grad();
+    };
+    const Tensor ends = tenon::tensor({0.0, 1.0, 0.0, 1.0}, tenon::f64),
+                 right = tenon::tensor({0.0, 1.0, 1.0, 0.0}, tenon::f64);
+    check_values(functional::binary_cross_entropy(ends, right, {}, "none"), {4}, {0, 0, 100, 100});
+    check_values(gradient(ends,
+                          [&](const Tensor& x) {
+                            return functional::binary_cross_entropy(x, right, {}, "sum");
+                          }),
+                 {4}, {0, 0, -1e12, 1e12});
+    check_values(gradient(tenon::tensor({inf, -inf, 2.0}, tenon::f64),
+                          [](const Tensor& x) {
+                            return functional::huber_loss(x, tenon::zeros({3}, tenon::f64), "sum",
+                                                          0.5);
+                          }),
+                 {3}, {0.5, -0.5, 0.5});
+    check_values(functional::kl_div(tenon::zeros({2}), tenon::zeros({2}), "none"), {2}, {0, 0});
+    check_values(gradient(tenon::zeros({2}, tenon::f64),
+                          [](const Tensor& t) {
+                            return functional::kl_div(tenon::ones({2}, tenon::f64), t, "sum");
+                          }),
+                 {2}, {-1, -1});
+    check_values(functional::binary_cross_entropy_with_logits(
+                     tenon::tensor({1000.0, -1000.0}), tenon::tensor({0.0, 1.0}), {}, "none"),
+                 {2}, {1000, 1000});
+  }
+
+  TEST_CASE("losses of elements and vectors refuse what does not fit") {
+    const Tensor x = tenon::full({2, 3}, 0.5), y = tenon::full({3}, 0.5);
+    CHECK(refusal_of("huber_loss", [&] { functional::huber_loss(x, x, "mean", 0); }) ==
+          "delta must be above 0, got 0");
+    CHECK(refusal_of("smooth_l1_loss", [&] { functional::smooth_l1_loss(x, x, "mean", -1); }) ==
+          "beta must be 0 or more, got -1");
+    CHECK(refusal_of("huber_loss", [&] { functional::huber_loss(x, tenon::ones({2})); }) ==
+          "'input' of shape [2, 3] and 'target' of shape [2] cannot be broadcast together");
+    CHECK(refusal_of("binary_cross_entropy", [&] { functional::binary_cross_entropy(x, y); }) ==
+          "'input' of shape [2, 3] does not fit 'target' of shape [3]");
+    CHECK(refusal_of("binary_cross_entropy", [&] { functional::binary_cross_entropy(x * 3, x); }) ==
+          "the elements of 'input' must be from 0 to 1, got 1.5 at position 0; "
+          "binary_cross_entropy_with_logits() takes any number");
+    CHECK(refusal_of("binary_cross_entropy", [&] {
+            functional::binary_cross_entropy(x, x, tenon::ones({2}));
+          }) == "'weight' of shape [2] cannot be broadcast to the shape of 'input', [2, 3]");
+    CHECK(refusal_of("kl_div", [&] { functional::kl_div(x, x, "batch"); }) ==
+          "'batch' is not a valid reduction; choose none, batchmean, mean or sum");
+    CHECK(refusal_of("triplet_margin_loss", [&] {
+            functional::triplet_margin_loss(x, x, x, 1, -2);
+          }) == "p must be 0 or more, got -2");
+    CHECK_THROWS_AS(functional::cosine_embedding_loss(x, x, tenon::ones({3})), tenon::ValueError);
+    CHECK_THROWS_AS(functional::huber_loss(x.to(tenon::i64), x), tenon::TypeError);
+    CHECK_THROWS_AS(functional::margin_ranking_loss(x, tenon::ones({2}), x), tenon::ValueError);
+  }
+
   TEST_CASE("label_smoothing is checked for probabilities, too") {
     const Tensor x = numbers({2, 3}), p = tenon::full({2, 3}, 0.25);
     CHECK(refusal([&] {

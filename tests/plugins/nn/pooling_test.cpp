@@ -1,5 +1,6 @@
 // The pools: values, positions, borders, NaN, refusals.
 #include <limits>
+#include <random>
 
 #include "../compare.hpp"
 
@@ -16,9 +17,200 @@ Tensor counting(const std::vector<int64_t>& shape) {
   return tenon::arange(count, tenon::none, 1, tenon::f32).reshape(shape);
 }
 
+using Shape = std::vector<int64_t>;
+
+// A pool of `dimensions` dimensions over one plane, window by window: for each its mean, its largest
+// element and where that was.
+struct SlowPool {
+  Shape in, kernel, stride, padding, dilation, out;
+  bool count_padding = true;
+
+  // False where a window does not fit.
+  bool measure(bool ceil_mode) {
+    out.clear();
+    for (size_t d = 0; d < in.size(); ++d) {
+      const int64_t reach = dilation[d] * (kernel[d] - 1) + 1;
+      int64_t count = 0;
+      // Windows that begin before the end of the input and its first padding, and, without
+      // ceil_mode, end before the end of the second.
+      while (count * stride[d] < in[d] + padding[d] &&
+             (ceil_mode ? count == 0 || (count - 1) * stride[d] + reach < in[d] + 2 * padding[d]
+                        : count * stride[d] + reach <= in[d] + 2 * padding[d])) {
+        ++count;
+      }
+      if (ceil_mode && in[d] + 2 * padding[d] - reach + stride[d] - 1 < 0) return false;
+      if (count == 0) return false;
+      out.push_back(count);
+    }
+    return true;
+  }
+  static bool step(Shape& at, const Shape& end) {
+    for (size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < end[d]) return true;
+      at[d] = 0;
+    }
+    return false;
+  }
+  void run(const double* plane, std::vector<double>& means, std::vector<double>& largest,
+           std::vector<int64_t>& places) const {
+    Shape window(in.size(), 0);
+    do {
+      double sum = 0, best = -std::numeric_limits<double>::infinity();
+      int64_t place = -1, inside = 0, counted = 0;
+      Shape tap(in.size(), 0);
+      do {
+        int64_t offset = 0;
+        bool real = true, padded = true;
+        for (size_t d = 0; d < in.size(); ++d) {
+          const int64_t at = window[d] * stride[d] - padding[d] + tap[d] * dilation[d];
+          real = real && at >= 0 && at < in[d];
+          padded = padded && at < in[d] + padding[d];
+          offset = offset * in[d] + at;
+        }
+        counted += padded ? 1 : 0;
+        if (!real) continue;
+        ++inside;
+        sum += plane[offset];
+        if (place < 0 || plane[offset] > best) {
+          best = plane[offset];
+          place = offset;
+        }
+      } while (step(tap, kernel));
+      means.push_back(sum / static_cast<double>(count_padding ? counted : inside));
+      largest.push_back(best);
+      places.push_back(place);
+    } while (step(window, out));
+  }
+};
+
 }  // namespace
 
 TEST_SUITE("nn") {
+  TEST_CASE("pools of one to three dimensions agree with a walk over each window") {
+    std::mt19937_64 engine(3);
+    const auto below = [&](int64_t count) {
+      return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
+    };
+    int fitting = 0;
+    for (int round = 0; round < 400; ++round) {
+      const int64_t dimensions = 1 + below(3);
+      SlowPool slow;
+      for (int64_t d = 0; d < dimensions; ++d) {
+        slow.in.push_back(1 + below(6));
+        slow.kernel.push_back(1 + below(3));
+        slow.stride.push_back(1 + below(3));
+        slow.padding.push_back(below(slow.kernel.back() / 2 + 1));
+        slow.dilation.push_back(1);
+      }
+      const bool ceil_mode = below(2) == 0;
+      slow.count_padding = below(2) == 0;
+      Shape shape{2};
+      if (below(2) == 0) shape.push_back(3);
+      const int64_t planes = shape.size() == 1 ? 2 : 6;
+      shape.insert(shape.end(), slow.in.begin(), slow.in.end());
+      const DType dtype = below(2) == 0 ? tenon::f32 : tenon::f64;
+      Tensor x = numbers(shape, dtype, static_cast<uint64_t>(round));
+      if (below(2) == 0) x = tenon::stack({x, x}, -1).select(-1, 0);
+      const std::vector<double> values = x.to_vector<double>();
+      const int64_t size = x.numel() / planes;
+      const auto compare_with = [&](const std::string& kind, bool fits) {
+        CAPTURE(kind);
+        CAPTURE(slow.in);
+        CAPTURE(slow.kernel);
+        CAPTURE(slow.stride);
+        CAPTURE(slow.padding);
+        CAPTURE(slow.dilation);
+        CAPTURE(ceil_mode);
+        const std::string name =
+            "nn.functional." + kind + "_pool" + std::to_string(dimensions) + "d";
+        const bool mean = kind == "avg";
+        const auto call = [&] {
+          const tenon::Op op(mean ? name : name + "_with_indices");
+          return mean ? std::make_tuple(op.call<Tensor>(x, slow.kernel, slow.stride, slow.padding,
+                                                        ceil_mode, slow.count_padding),
+                                        Tensor())
+                      : op.call<std::tuple<Tensor, Tensor>>(x, slow.kernel, slow.stride,
+                                                            slow.padding, slow.dilation, ceil_mode);
+        };
+        if (!fits) {
+          CHECK_THROWS_AS(call(), tenon::ValueError);
+          return;
+        }
+        ++fitting;
+        std::vector<double> means, largest;
+        std::vector<int64_t> places;
+        for (int64_t p = 0; p < planes; ++p)
+          slow.run(values.data() + p * size, means, largest, places);
+        const auto [found, indices] = call();
+        Shape expected(shape.begin(), shape.end() - dimensions);
+        expected.insert(expected.end(), slow.out.begin(), slow.out.end());
+        check_values(found, expected, mean ? means : largest, dtype == tenon::f32 ? 1e-5 : 1e-13);
+        if (mean) return;
+        CHECK(indices.to_vector<int64_t>() == places);
+        check_close(tenon::Op(name).call<Tensor>(x, slow.kernel, slow.stride, slow.padding,
+                                                 slow.dilation, ceil_mode),
+                    found, 0);
+      };
+      compare_with("avg", slow.measure(ceil_mode));
+      for (int64_t& step : slow.dilation) step = 1 + below(3);
+      compare_with("max", slow.measure(ceil_mode));
+    }
+    CHECK(fitting > 300);
+  }
+
+  TEST_CASE("adaptive pools of maxima agree with a walk over each window") {
+    std::mt19937_64 engine(5);
+    const auto below = [&](int64_t count) {
+      return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
+    };
+    for (int round = 0; round < 100; ++round) {
+      const int64_t dimensions = 1 + below(3);
+      Shape in, out, shape{2};
+      for (int64_t d = 0; d < dimensions; ++d) {
+        in.push_back(1 + below(5));
+        out.push_back(1 + below(4));
+      }
+      shape.insert(shape.end(), in.begin(), in.end());
+      const Tensor x = numbers(shape, tenon::f64, static_cast<uint64_t>(round));
+      const std::vector<double> values = x.to_vector<double>();
+      std::vector<double> largest;
+      std::vector<int64_t> places;
+      const int64_t size = x.numel() / 2;
+      for (int64_t p = 0; p < 2; ++p) {
+        Shape window(in.size(), 0);
+        do {
+          Shape at(in.size(), 0);
+          int64_t place = -1, offset = 0;
+          do {
+            bool inside = true;
+            for (size_t d = 0; d < in.size(); ++d) {
+              inside = inside && at[d] * out[d] >= window[d] * in[d] - (out[d] - 1) &&
+                       at[d] >= window[d] * in[d] / out[d] &&
+                       at[d] * out[d] < (window[d] + 1) * in[d];
+            }
+            const auto k = static_cast<size_t>(p * size + offset);
+            if (inside && (place < 0 || values[k] > values[static_cast<size_t>(p * size + place)]))
+              place = offset;
+            ++offset;
+          } while (SlowPool::step(at, in));
+          largest.push_back(values[static_cast<size_t>(p * size + place)]);
+          places.push_back(place);
+        } while (SlowPool::step(window, out));
+      }
+      const std::string name = "nn.functional.adaptive_max_pool" + std::to_string(dimensions) + "d";
+      CAPTURE(name);
+      CAPTURE(in);
+      CAPTURE(out);
+      const auto [found, indices] =
+          tenon::Op(name + "_with_indices").call<std::tuple<Tensor, Tensor>>(x, out);
+      Shape expected{2};
+      expected.insert(expected.end(), out.begin(), out.end());
+      check_values(found, expected, largest, 0);
+      CHECK(indices.to_vector<int64_t>() == places);
+      check_close(tenon::Op(name).call<Tensor>(x, out), found, 0);
+    }
+  }
+
   TEST_CASE("max_pool2d finds the largest element of each window and where it is") {
     const Tensor x = counting({1, 1, 4, 4});
     check_values(functional::max_pool2d(x, 2), {1, 1, 2, 2}, {5, 7, 13, 15});
@@ -151,6 +343,13 @@ TEST_SUITE("nn") {
           "avg_pool2d(): kernel_size must be from 1 to 2147483647, got 0");
     CHECK(refusal([&] { functional::avg_pool2d(x, 2, 0); }) ==
           "avg_pool2d(): stride must be from 1 to 2147483647, got 0");
+    CHECK(
+        refusal([&] { functional::max_pool3d(x.unsqueeze(1), 2); }) ==
+        "max_pool3d(): a window of 2 does not fit into the 1 slices of an input of shape [1, 1, 4, "
+        "4]");
+    CHECK(refusal([&] { functional::avg_pool1d(x, 9); }) ==
+          "avg_pool1d(): a window of 9 does not fit into the 4 columns of an input of shape [1, 4, "
+          "4]");
     CHECK_THROWS_AS(functional::max_pool2d(x.to(tenon::i64), 2), tenon::TypeError);
     CHECK(refusal([&] { functional::adaptive_avg_pool2d(x, -1); }) ==
           "adaptive_avg_pool2d(): output_size must not be negative, got [-1, -1]");

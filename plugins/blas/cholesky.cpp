@@ -1,0 +1,53 @@
+// linalg.cholesky.
+#include "linalg.hpp"
+
+namespace {
+
+using tenon::ContextOf;
+using tenon::Tensor;
+using tenon::TensorList;
+using namespace tenon::literals;
+
+Tensor symmetric(const Tensor& a) { return a * 0.5 + blas::transposed(a) * 0.5; }
+// The lower half, with half of the diagonal.
+Tensor lower(const Tensor& a) { return a.tril() * 0.5 + a.tril(-1) * 0.5; }
+
+struct Cholesky {
+  static constexpr auto schema = "linalg.cholesky(Tensor A, *, bool upper=False) -> Tensor";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1.5]}},
+          {"A": {"shape": [2, 2, 2], "values": [2, 0.5, 0.5, 1.5, 1, -0.4, -0.4, 2]}, "upper": true}])";
+  static constexpr auto doc =
+      "The lower triangular L with L L^T = A, or L^T with upper, for symmetric positive definite "
+      "matrices A, [..., n, n]. Of A its symmetric half, (A + A^T) / 2, counts, so that its "
+      "gradient is symmetric. A matrix that is not positive definite is an error.";
+  static constexpr auto saves = "result";
+
+  static Tensor forward(const Tensor& a, bool upper) {
+    blas::check_square("cholesky", "A", a);
+    const Tensor copy = blas::column_major_copy(symmetric(a));
+    blas::factor_symmetric("cholesky", copy);
+    // Column-major and lower is row-major and upper.
+    return upper ? copy : blas::from_column_major(copy);
+  }
+  // arXiv:1602.07527: L^-T lower(L^T g) L^-1, its symmetric half.
+  static Tensor backward(ContextOf<Cholesky>& c, const Tensor& g) {
+    const bool upper = c["upper"_arg];
+    const Tensor factor = upper ? c.result() : blas::transposed(c.result());
+    const Tensor inner = lower(tenon::multiply_matrices(factor, upper ? blas::transposed(g) : g));
+    const Tensor half = tenon::linalg::solve(factor, inner);
+    return symmetric(tenon::linalg::solve(factor, blas::transposed(half)));
+  }
+  // L lower(L^-1 t L^-T).
+  static Tensor jvp(ContextOf<Cholesky>& c, TensorList t) {
+    const bool upper = c["upper"_arg];
+    const Tensor factor = upper ? blas::transposed(c.result()) : c.result();
+    const Tensor half = tenon::linalg::solve(factor, symmetric(t[0]));
+    const Tensor inner = tenon::linalg::solve(factor, blas::transposed(half));
+    const Tensor tangent = tenon::multiply_matrices(factor, lower(inner));
+    return upper ? blas::transposed(tangent) : tangent;
+  }
+};
+
+}  // namespace
+TENON_OP(Cholesky)

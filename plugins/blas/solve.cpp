@@ -1,0 +1,151 @@
+// linalg.solve and linalg.inv.
+#include "linalg.hpp"
+
+namespace {
+
+using tenon::ContextOf;
+using tenon::IntList;
+using tenon::Tensor;
+using tenon::TensorList;
+using namespace tenon::literals;
+using tenon::kernel::Shape;
+
+// PyTorch's rule: one dimension, or the shape of A without its last one, makes vectors of B.
+bool is_vectors(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 || (b.dim() == a.dim() - 1 &&
+                          tenon::kernel::same_shape(b.shape(), {a.shape().data(), a.dim() - 1}));
+}
+
+// The batch dimensions of A and B, broadcast, followed by `rows` and `columns`.
+Shape batch_shape(const Tensor& a, const Tensor& b, int64_t rows, int64_t columns) {
+  const int64_t a_rank = a.dim() - 2, b_rank = b.dim() - 2, rank = std::max(a_rank, b_rank);
+  Shape shape;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t from_a = i - (rank - a_rank), from_b = i - (rank - b_rank);
+    const int64_t a_size = from_a < 0 ? 1 : a.shape()[from_a],
+                  b_size = from_b < 0 ? 1 : b.shape()[from_b];
+    if (a_size != b_size && a_size != 1 && b_size != 1) {
+      throw tenon::ValueError("solve(): batch dimensions cannot be broadcast: " +
+                              blas::shape_text(a) + " and " + blas::shape_text(b));
+    }
+    shape.push(a_size == 1 ? b_size : a_size);
+  }
+  shape.push(rows);
+  shape.push(columns);
+  return shape;
+}
+
+struct Solve {
+  static constexpr auto schema = "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [2, 3]}},
+          {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}, "B": {"shape": [2]}},
+          {"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [3, 2, 2]}, "left": false}])";
+  static constexpr auto doc =
+      "X with A X = B, or X A = B without left, for square matrices A [..., n, n] and matrices B "
+      "[..., n, k], whose batch dimensions are broadcast. B of shape [n], or of the shape of A "
+      "without its last dimension, is vectors. By elimination with row exchanges; a singular A is "
+      "an error.";
+  static constexpr auto saves = "A, shape(B), result";
+
+  static Tensor forward(const Tensor& a, const Tensor& b, bool left) {
+    blas::check_square("solve", "A", a);
+    blas::check_dtypes("solve", "A", a, "B", b);
+    const bool vectors = is_vectors(a, b);
+    if (vectors && !left) {
+      throw tenon::ValueError("solve(): 'B' of shape " + blas::shape_text(b) +
+                              " is vectors, which need left=True");
+    }
+    const int64_t n = a.size(-1);
+    if (b.dim() == 0 || (!vectors && b.dim() < 2) || b.size(vectors || !left ? -1 : -2) != n) {
+      throw tenon::ValueError("solve(): 'A' of shape " + blas::shape_text(a) +
+                              " does not fit 'B' of shape " + blas::shape_text(b));
+    }
+    const Tensor right = vectors ? b.unsqueeze(-1) : left ? b : blas::transposed(b);
+    const Shape shape = batch_shape(a, right, n, right.size(-1));
+    Shape square = shape;
+    square[square.rank - 1] = n;
+    const Tensor matrix = left ? a : blas::transposed(a);
+    // One matrix is factored once, for however many right sides.
+    const blas::Factors factors(blas::matrix_count(a) == 1 ? matrix
+                                                           : matrix.expand(IntList(square)));
+    factors.check_invertible("solve");
+    const Tensor solved = blas::column_major_copy(right.expand(IntList(shape)));
+    factors.solve(solved);
+    if (!left) return solved;
+    const Tensor result = blas::from_column_major(solved);
+    return vectors ? result.squeeze(-1) : result;
+  }
+  static std::tuple<Tensor, Tensor> backward(ContextOf<Solve>& c, const Tensor& g) {
+    const Tensor& a = c["A"_arg];
+    const bool left = c["left"_arg], vectors = is_vectors(a, c["B"_arg]);
+    const auto columns = [&](const Tensor& x) { return vectors ? x.unsqueeze(-1) : x; };
+    const Tensor right = tenon::linalg::solve(blas::transposed(a), columns(g), left);
+    Tensor matrix, result;
+    if (c.needs_input_grad("A"_arg)) {
+      const Tensor x = columns(c.result());
+      const Tensor product = left ? tenon::multiply_matrices(right, blas::transposed(x))
+                                  : tenon::multiply_matrices(blas::transposed(x), right);
+      matrix = -product.sum_to_size(a.shape());
+    }
+    if (c.needs_input_grad("B"_arg))
+      result = (vectors ? right.squeeze(-1) : right).sum_to_size(c["B"_arg].shape());
+    return {std::move(matrix), std::move(result)};
+  }
+  static Tensor jvp(ContextOf<Solve>& c, TensorList t) {
+    const Tensor& a = c["A"_arg];
+    const bool left = c["left"_arg], vectors = is_vectors(a, c["B"_arg]);
+    const auto columns = [&](const Tensor& x) { return vectors ? x.unsqueeze(-1) : x; };
+    const Tensor x = columns(c.result());
+    Tensor right;
+    if (t[1].defined()) right = columns(t[1]).expand(x.shape());
+    if (t[0].defined()) {
+      const Tensor part =
+          left ? tenon::multiply_matrices(t[0], x) : tenon::multiply_matrices(x, t[0]);
+      right = right.defined() ? right - part : -part;
+    }
+    const Tensor tangent = tenon::linalg::solve(a, right, left);
+    return vectors ? tangent.squeeze(-1) : tangent;
+  }
+};
+
+struct Inv {
+  static constexpr auto schema = "linalg.inv(Tensor A) -> Tensor";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}},
+          {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}}])";
+  static constexpr auto doc =
+      "The inverses of square matrices, [..., n, n]; a singular one is an error. solve() is faster "
+      "and more exact where they would be multiplied.";
+  static constexpr auto saves = "result";
+
+  static Tensor forward(const Tensor& a) {
+    blas::check_square("inv", "A", a);
+    const blas::Factors factors(a);
+    factors.check_invertible("inv");
+    const Tensor result = tenon::empty_tensor(a.shape(), a.dtype());
+    tenon::fill_elements(result, 0);
+    const int64_t n = a.size(-1), count = blas::matrix_count(a);
+    tenon::kernel::visit<tenon::floating_dtypes>(a.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      T* to = result.numel() == 0 ? nullptr : result.data<T>();
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t k = 0; k < n; ++k) to[(i * n + k) * n + k] = 1;
+      }
+    });
+    factors.solve(result);
+    return blas::from_column_major(result);
+  }
+  static Tensor backward(ContextOf<Inv>& c, const Tensor& g) {
+    const Tensor turned = blas::transposed(c.result());
+    return -tenon::multiply_matrices(turned, tenon::multiply_matrices(g, turned));
+  }
+  static Tensor jvp(ContextOf<Inv>& c, TensorList t) {
+    const Tensor& result = c.result();
+    return -tenon::multiply_matrices(result, tenon::multiply_matrices(t[0], result));
+  }
+};
+
+}  // namespace
+TENON_OP(Solve)
+TENON_OP(Inv)

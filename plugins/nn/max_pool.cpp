@@ -1,0 +1,384 @@
+// max_pool1d, max_pool2d and max_pool3d: the largest element of each window, and where it was.
+#include <limits>
+
+#include "pooling.hpp"
+
+namespace {
+
+using namespace nn;
+
+// One plane, a row of windows at a time: the windows beside each other are the vector. Of a window
+// its first largest element counts, or its last NaN.
+template <class T>
+struct PoolPlane {
+  static constexpr int64_t width = 128;  // windows at a time
+
+  TENON_INLINE static void run(const Windows* windows, const T* plane, T* values,
+                               int64_t* indices) {
+    const Windows& w = *windows;
+    using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as the elements
+    T largest[width];
+    Index best[width];
+    // Windows that are further apart than the input is wide share no elements worth a vector.
+    const int64_t at_once = w.stride[2] > w.in[2] ? 1 : width;
+    for (int64_t z = 0; z < w.out[0]; ++z) {
+      const int64_t front = z * w.stride[0] - w.padding[0];
+      const Taps slices(w, 0, front, front);
+      for (int64_t y = 0; y < w.out[1]; ++y, values += w.out[2], indices += w.out[2]) {
+        const int64_t top = y * w.stride[1] - w.padding[1];
+        const Taps rows(w, 1, top, top);
+        for (int64_t from = 0; from < w.out[2]; from += at_once) {
+          const int64_t count = std::min(at_once, w.out[2] - from);
+          // What a window wholly in the padding has.
+          for (int64_t x = 0; x < count; ++x) {
+            best[x] = -1;
+            largest[x] = -std::numeric_limits<T>::infinity();
+          }
+          const int64_t left = from * w.stride[2] - w.padding[2];
+          const Taps columns(w, 2, left, left + (count - 1) * w.stride[2]);
+          for (int64_t k = slices.begin; k < slices.end; ++k) {
+            const int64_t slice = front + k * w.dilation[0];
+            for (int64_t i = rows.begin; i < rows.end; ++i) {
+              const int64_t row = slice * w.in[1] + top + i * w.dilation[1];
+              take_row(w, plane, row, left, columns.begin, columns.end, count, largest, best);
+            }
+          }
+          for (int64_t x = 0; x < count; ++x) values[from + x] = largest[x];
+          for (int64_t x = 0; x < count; ++x) indices[from + x] = best[x];
+        }
+      }
+    }
+  }
+
+ private:
+  // The positions of a kernel that are inside of the input for any of the windows that begin
+  // between `first` and `last`: a kernel may be much larger than its input.
+  struct Taps {
+    int64_t begin, end;
+    Taps(const Windows& w, int d, int64_t first, int64_t last) {
+      const int64_t step = w.dilation[d];
+      begin = last >= 0 ? 0 : (-last - 1) / step + 1;
+      end = first >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - first - 1) / step + 1);
+    }
+  };
+  // Of one row of the plane, the elements under columns [begin, end) of the kernel.
+  template <class Index>
+  TENON_INLINE static void take_row(const Windows& w, const T* plane, int64_t row, int64_t left,
+                                    int64_t begin, int64_t end, int64_t count, T* largest,
+                                    Index* best) {
+    const int64_t stride = w.stride[2];
+    for (int64_t j = begin; j < end; ++j) {
+      const int64_t column = left + j * w.dilation[2];
+      // The windows that have this element inside of the input.
+      const int64_t low = column >= 0 ? 0 : std::min(count, (-column + stride - 1) / stride);
+      const int64_t high =
+          column >= w.in[2] ? low : std::min(count, (w.in[2] - column - 1) / stride + 1);
+      const int64_t start = row * w.in[2] + column;
+      if (stride == 1) {
+        take(plane + start, static_cast<Index>(start), 1, low, high, largest, best);
+      } else if (stride == 2) {
+        take(plane + start, static_cast<Index>(start), 2, low, high, largest, best);
+      } else {
+        take(plane + start, static_cast<Index>(start), stride, low, high, largest, best);
+      }
+    }
+  }
+  template <class Index>
+  TENON_INLINE static void take(const T* at, Index start, int64_t stride, int64_t low, int64_t high,
+                                T* largest, Index* best) {
+    TENON_INDEPENDENT
+    for (int64_t x = low; x < high; ++x) {
+      const T value = at[x * stride];
+      const bool better = (best[x] < 0) | (value > largest[x]) | (value != value);
+      largest[x] = better ? value : largest[x];
+      best[x] = better ? static_cast<Index>(start + static_cast<Index>(x * stride)) : best[x];
+    }
+  }
+};
+
+// One plane whose windows are all inside of it: no borders to look for, so that all windows of the
+// plane are the vector, however short their rows. `corners` has the position of each window's first
+// element.
+template <class T>
+struct PoolInside {
+  static constexpr int64_t width = 128;
+
+  TENON_INLINE static void run(const Windows* windows, const int32_t* corners, const T* plane,
+                               T* values, int64_t* indices) {
+    const Windows& w = *windows;
+    const int64_t windows_count = w.out_size();
+    T largest[width];
+    int32_t best[width];
+    for (int64_t from = 0; from < windows_count; from += width) {
+      const int64_t count = std::min(width, windows_count - from);
+      const int32_t* corner = corners + from;
+      for (int64_t x = 0; x < count; ++x) {
+        largest[x] = plane[corner[x]];
+        best[x] = corner[x];
+      }
+      for (int64_t k = 0; k < w.kernel[0]; ++k) {
+        for (int64_t i = 0; i < w.kernel[1]; ++i) {
+          const int64_t row = (k * w.dilation[0] * w.in[1] + i * w.dilation[1]) * w.in[2];
+          for (int64_t j = 0; j < w.kernel[2]; ++j) {
+            if (k == 0 && i == 0 && j == 0) continue;
+            take(plane, corner, static_cast<int32_t>(row + j * w.dilation[2]), count, largest,
+                 best);
+          }
+        }
+      }
+      for (int64_t x = 0; x < count; ++x) values[from + x] = largest[x];
+      for (int64_t x = 0; x < count; ++x) indices[from + x] = best[x];
+    }
+  }
+
+ private:
+  TENON_INLINE static void take(const T* plane, const int32_t* corner, int32_t step, int64_t count,
+                                T* largest, int32_t* best) {
+    const T* at = plane + step;
+    TENON_INDEPENDENT
+    for (int64_t x = 0; x < count; ++x) {
+      const T value = at[corner[x]];
+      const bool better = (value > largest[x]) | (value != value);
+      largest[x] = better ? value : largest[x];
+      best[x] = better ? corner[x] + step : best[x];
+    }
+  }
+};
+
+// The position of each window's first element, for windows that are inside of their plane.
+Tensor corners_of(const Windows& w) {
+  Tensor corners = tenon::empty_tensor({w.out_size()}, tenon::i32);
+  auto* to = corners.data<int32_t>();
+  for (int64_t z = 0; z < w.out[0]; ++z) {
+    for (int64_t y = 0; y < w.out[1]; ++y) {
+      const int64_t row = (z * w.stride[0] * w.in[1] + y * w.stride[1]) * w.in[2];
+      for (int64_t x = 0; x < w.out[2]; ++x) *to++ = static_cast<int32_t>(row + x * w.stride[2]);
+    }
+  }
+  return corners;
+}
+
+bool all_inside(const Windows& w) {
+  bool inside = w.out[2] < 64;  // long rows are better walked along
+  for (int d = 0; d < 3; ++d) {
+    inside = inside && w.padding[d] == 0 &&
+             (w.out[d] - 1) * w.stride[d] + w.dilation[d] * (w.kernel[d] - 1) < w.in[d];
+  }
+  return inside;
+}
+
+std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList kernel_size,
+                                   std::optional<IntList> stride, IntList padding, IntList dilation,
+                                   bool ceil_mode) {
+  check_pool_input(op, input, kernel_size.size());
+  const Windows windows(op, input.shape(), kernel_size, stride, padding, dilation, ceil_mode);
+  const Shape shape = windows.output_shape(input.shape());
+  Tensor values = tenon::empty_tensor(shape, input.dtype());
+  Tensor indices = tenon::empty_tensor(shape, tenon::i64);
+  if (values.numel() == 0) return {std::move(values), std::move(indices)};
+  const Tensor whole = dense(input);
+  const Planes planes(input.shape(), windows.dimensions);
+  const int64_t in = windows.in_size(), out = windows.out_size();
+  if (in > std::numeric_limits<int32_t>::max()) {
+    throw tenon::ValueError(std::string(op) + "(): planes of " + std::to_string(in) +
+                            " elements are too large");
+  }
+  const bool inside = all_inside(windows);
+  const Tensor corner_tensor = inside ? corners_of(windows) : Tensor();
+  const int32_t* corners = inside ? corner_tensor.data<const int32_t>() : nullptr;
+  visit_floating(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = whole.data<const T>();
+    T* to = values.data<T>();
+    auto* at = indices.data<int64_t>();
+    const int64_t work = out * windows.kernel[0] * windows.kernel[1] * windows.kernel[2];
+    kernel::for_rows(planes.planes, work, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        if (inside) {
+          kernel::run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out, at + p * out);
+        } else {
+          kernel::run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
+        }
+      }
+    });
+  });
+  return {std::move(values), std::move(indices)};
+}
+
+struct MaxPool1dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1]? "
+      "stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, "
+      "Tensor indices)";
+  static constexpr auto doc =
+      "The largest element of each window, and its position in its row; "
+      "-inf and -1 for a window wholly in the padding.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
+                                            std::optional<IntList> stride, IntList padding,
+                                            IntList dilation, bool ceil_mode) {
+    return largest("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+  static Tensor backward(ContextOf<MaxPool1dWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 1);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool1dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 1), Tensor()};
+  }
+};
+
+struct MaxPool1d {
+  static constexpr auto schema =
+      "nn.functional.max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
+      "int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc =
+      "The largest element of each window; stride is kernel_size unless given.";
+  static constexpr bool composite = true;
+
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, IntList dilation, bool ceil_mode) {
+    return std::get<0>(tenon::nn::functional::max_pool1d_with_indices(
+        input, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+};
+
+struct MaxPool2dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? "
+      "stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, "
+      "Tensor indices)";
+  static constexpr auto doc =
+      "The largest element of each window, and its position in its plane of height * width "
+      "elements; "
+      "-inf and -1 for a window wholly in the padding.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
+                                            std::optional<IntList> stride, IntList padding,
+                                            IntList dilation, bool ceil_mode) {
+    return largest("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+  static Tensor backward(ContextOf<MaxPool2dWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 2);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool2dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 2), Tensor()};
+  }
+};
+
+struct MaxPool2d {
+  static constexpr auto schema =
+      "nn.functional.max_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, "
+      "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc =
+      "The largest element of each window; stride is kernel_size unless given.";
+  static constexpr bool composite = true;
+
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, IntList dilation, bool ceil_mode) {
+    return std::get<0>(tenon::nn::functional::max_pool2d_with_indices(
+        input, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+};
+
+struct MaxPool3dWithIndices {
+  static constexpr auto schema =
+      "nn.functional.max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3]? "
+      "stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
+      "Tensor indices)";
+  static constexpr auto doc =
+      "The largest element of each window, and its position in its volume of depth * height * "
+      "width elements; "
+      "-inf and -1 for a window wholly in the padding.";
+  static constexpr auto saves = "shape(input), result1";
+
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
+                                            std::optional<IntList> stride, IntList padding,
+                                            IntList dilation, bool ceil_mode) {
+    return largest("max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+  static Tensor backward(ContextOf<MaxPool3dWithIndices>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 3);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool3dWithIndices>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], 3), Tensor()};
+  }
+};
+
+struct MaxPool3d {
+  static constexpr auto schema =
+      "nn.functional.max_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, "
+      "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor";
+  static constexpr auto doc =
+      "The largest element of each window; stride is kernel_size unless given.";
+  static constexpr bool composite = true;
+
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, IntList dilation, bool ceil_mode) {
+    return std::get<0>(tenon::nn::functional::max_pool3d_with_indices(
+        input, kernel_size, stride, padding, dilation, ceil_mode));
+  }
+};
+
+// The gradient of every pool of maxima: each goes back to where its element was.
+struct MaxPoolGrad {
+  static constexpr auto schema =
+      "nn.grad.max_pool(Tensor grad_output, Tensor indices, int[] input_size, int dimensions) -> "
+      "Tensor";
+  static constexpr auto doc =
+      "The gradient of a pool of maxima over the last dimensions, from the positions that it "
+      "returned.";
+  static constexpr auto saves = "indices";
+
+  static Tensor forward(const Tensor& grad_output, const Tensor& indices, IntList input_size,
+                        int64_t dimensions) {
+    check_floating("max_pool", "grad_output", grad_output);
+    const IntList a = grad_output.shape();
+    if (indices.dtype() != tenon::i64 || !kernel::same_shape(a, indices.shape()) ||
+        dimensions < 1 || dimensions > input_size.size() || input_size.size() != a.size() ||
+        !std::equal(a.begin(), a.end() - dimensions, input_size.begin())) {
+      throw tenon::ValueError("max_pool(): 'grad_output' of shape " + shape_text(grad_output) +
+                              " and 'indices' of shape " + shape_text(indices) +
+                              " do not fit an input of shape " + shape_text(input_size));
+    }
+    Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
+    tenon::fill_elements(result, 0);
+    if (grad_output.numel() == 0) return result;
+    const Tensor g = dense(grad_output), positions = dense(indices);
+    const Planes in(input_size, dimensions), out(a, dimensions);
+    visit_floating(grad_output.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = g.data<const T>();
+      const auto* at = positions.data<const int64_t>();
+      T* to = kernel::elements<T>(result);
+      kernel::for_rows(in.planes, out.size, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+          for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
+            if (at[i] == -1) continue;  // a window wholly in the padding
+            if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(in.size)) {
+              throw tenon::IndexError("max_pool(): position " + std::to_string(at[i]) +
+                                      " is outside of planes of " + std::to_string(in.size) +
+                                      " elements");
+            }
+            to[p * in.size + at[i]] += from[i];
+          }
+        }
+      });
+    });
+    return result;
+  }
+  static std::tuple<Tensor, Tensor> backward(ContextOf<MaxPoolGrad>& c, const Tensor& v) {
+    return {pick(v, c["indices"_arg], c["dimensions"_arg]), Tensor()};
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+}  // namespace
+TENON_OP(MaxPool1dWithIndices)
+TENON_OP(MaxPool1d)
+TENON_OP(MaxPool2dWithIndices)
+TENON_OP(MaxPool2d)
+TENON_OP(MaxPool3dWithIndices)
+TENON_OP(MaxPool3d)
+TENON_OP(MaxPoolGrad)
