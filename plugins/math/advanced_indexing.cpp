@@ -158,8 +158,8 @@ struct Index {
   static constexpr auto samples =
       R"([{"input": {"shape": [3, 2]}, "indices": [{"values": [2, 0, -1, 2], "dtype": "i64"}]},
           {"input": {"shape": [3, 2]}, "indices": [{"shape": [2, 2], "dtype": "i64"},
-          {"values": [1], "dtype": "i64"}]}, {"input": {"shape": [2, 2]}, "indices": [{"shape": [2, 2], "dtype":
-          "bool", "low": -1, "high": 1}]}])";
+          {"values": [1], "dtype": "i64"}]}, {"input": {"shape": [2, 2]}, "indices": [{"shape":
+          [2, 2], "dtype": "bool", "low": -1, "high": 1}]}])";
   static constexpr auto doc =
       "The entries at indices (i64 or i32) into the dimensions in front, which broadcast together "
       "and whose shape takes their place; negative ones count from the end. A mask (bool) stands "

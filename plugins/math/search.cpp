@@ -1,6 +1,4 @@
 // searchsorted and bucketize. NaN comes after all numbers, as sort has it.
-#include <algorithm>
-
 #include "lines.hpp"
 
 using namespace tenon;
@@ -8,14 +6,21 @@ using namespace math;
 
 namespace {
 
-// How many elements of a sorted line come before a value, or before and with it.
-template <class T>
-int64_t place_of(const T* line, int64_t size, T value, bool right) {
-  const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
-  if (right) {
-    return std::upper_bound(line, line + size, value, before) - line;
+// How many elements of a sorted line come before a value, or before and with it. By halves, without
+// a branch that depends on elements.
+template <bool Right, class T>
+int64_t place_of(const T* line, int64_t size, T value) {
+  const auto less = [](T a, T b) { return (a < b) | ((b != b) & (a == a)); };
+  const auto is_before = [&](T element) {
+    return Right ? !less(value, element) : less(element, value);
+  };
+  const T* first = line;
+  while (size > 1) {
+    const int64_t half = size / 2;
+    first += is_before(first[half - 1]) ? half : 0;
+    size -= half;
   }
-  return std::lower_bound(line, line + size, value, before) - line;
+  return first - line + (size == 1 && is_before(*first) ? 1 : 0);
 }
 
 // A dtype that holds the elements of the sequence and a value.
@@ -77,8 +82,11 @@ struct Searchsorted {
       const T* value = values.data<T>();
       int64_t* to = result.data<int64_t>();
       kernel::for_rows(values.numel(), 16, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          to[i] = place_of(from + (vector ? 0 : i / row * size), size, value[i], behind);
+        for (int64_t i = begin; i < end; ++i) {
+          const T* line = from + (vector ? 0 : i / row * size);
+          to[i] =
+              behind ? place_of<true>(line, size, value[i]) : place_of<false>(line, size, value[i]);
+        }
       });
     });
     if (out_int32 && size > INT32_MAX) {

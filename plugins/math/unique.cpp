@@ -1,6 +1,5 @@
 // unique.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -13,20 +12,20 @@ using namespace math;
 
 namespace {
 
-// Which entries of an order begin a new value; all of NaN do.
+// Which places of an order begin a new value; all of NaN do.
 struct Runs {
   Tensor inverse, counts;
-  std::vector<int64_t> first;  // of each value, the entry that was there first
+  std::vector<int64_t> first;  // the place in the order at which each value begins
 };
 template <class Same>
-Runs find_runs(const std::vector<int64_t>& order, IntList inverse_shape, const Same& same) {
+Runs find_runs(const int64_t* order, int64_t count, IntList inverse_shape, const Same& same) {
   Runs runs;
   runs.inverse = empty_tensor(inverse_shape, i64);
   std::vector<int64_t> counts;
-  int64_t* inverse = order.empty() ? nullptr : runs.inverse.data<int64_t>();
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || !same(order[i - 1], order[i])) {
-      runs.first.push_back(order[i]);
+  int64_t* inverse = kernel::elements<int64_t>(runs.inverse);
+  for (int64_t i = 0; i < count; ++i) {
+    if (i == 0 || !same(i - 1, i)) {
+      runs.first.push_back(i);
       counts.push_back(0);
     }
     inverse[order[i]] = static_cast<int64_t>(counts.size()) - 1;
@@ -54,13 +53,13 @@ struct Unique {
     const Tensor source = elements_in_order(input);
     const int64_t count = input.numel();
     const Tensor flat = source.reshape({count});
-    const std::vector<int64_t> order = argsort_of(flat).to_vector<int64_t>();
+    const auto [sorted, order] = sorted_pair(flat);
     Runs runs;
     Tensor values;
     kernel::visit<floating_dtypes | integer_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      const T* from = kernel::elements<const T>(source);
-      runs = find_runs(order, input.shape(),
+      const T* from = kernel::elements<const T>(sorted);
+      runs = find_runs(kernel::elements<const int64_t>(order), count, input.shape(),
                        [from](int64_t a, int64_t b) { return from[a] == from[b]; });
       values = empty_tensor({static_cast<int64_t>(runs.first.size())}, source.dtype());
       T* to = kernel::elements<T>(values);
@@ -68,9 +67,10 @@ struct Unique {
     });
     return {contiguous_as(values, input.dtype()), runs.inverse, runs.counts};
   }
-  static Tensor argsort_of(const Tensor& flat) {
-    static const auto op = Op::of<Tensor>("argsort");
-    return op.call<Tensor>(flat);
+  static std::tuple<Tensor, Tensor> sorted_pair(const Tensor& flat) {
+    using Pair = std::tuple<Tensor, Tensor>;
+    static const auto op = Op::of<Pair>("sort");
+    return op.call<Pair>(flat);
   }
   static std::tuple<Tensor, Tensor, Tensor> unique_slices(const Tensor& input, int64_t along) {
     const Tensor moved = movedim(input, IntList(&along, 1), IntList(&kFront, 1));
@@ -90,10 +90,12 @@ struct Unique {
         return false;
       });
       const int64_t places[] = {count};
-      runs = find_runs(order, {places, 1}, [=](int64_t a, int64_t b) {
-        return std::equal(from + a * width, from + (a + 1) * width, from + b * width);
+      runs = find_runs(order.data(), count, {places, 1}, [&](int64_t a, int64_t b) {
+        const T* row = from + order[static_cast<size_t>(a)] * width;
+        return std::equal(row, row + width, from + order[static_cast<size_t>(b)] * width);
       });
     });
+    for (int64_t& place : runs.first) place = order[static_cast<size_t>(place)];
     const Tensor first = from_range(runs.first.begin(), runs.first.end());
     return {input.index_select(along, first), runs.inverse, runs.counts};
   }

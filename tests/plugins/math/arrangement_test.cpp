@@ -334,6 +334,32 @@ TEST_SUITE("math arrangement") {
           "index 3 is out of range for dimension 0 with size 3");
   }
 
+  TEST_CASE("scatter_reduce reduces what meets at a place") {
+    const Tensor x = tenon::tensor({1.0, 5.0, 3.0}, f64), places = tenon::tensor({0, 2, 0, 2}),
+                 src = tenon::tensor({2.0, 3.0, 4.0, 1.0}, f64);
+    const auto reduced = [&](const char* how, bool include_self) {
+      return scatter_reduce(x, 0, places, src, how, include_self);
+    };
+    check_values(reduced("sum", true), {3}, {7, 5, 7});
+    check_values(reduced("sum", false), {3}, {6, 5, 4});
+    check_values(reduced("mean", true), {3}, {7. / 3, 5, 7. / 3});
+    check_values(reduced("mean", false), {3}, {3, 5, 2});
+    check_values(reduced("prod", true), {3}, {8, 5, 9});
+    check_values(reduced("prod", false), {3}, {8, 5, 3});
+    check_values(reduced("amax", true), {3}, {4, 5, 3});
+    check_values(reduced("amin", false), {3}, {2, 5, 1});
+    const Tensor small = tenon::tensor({200, 1}, tenon::u8);
+    check_values(scatter_reduce(small, 0, tenon::tensor({0}), small, "mean"), {2}, {200, 1});
+    const Tensor ties = tenon::tensor({4.0, 0.0}, f64).requires_grad_();
+    scatter_reduce(ties, 0, tenon::tensor({0}), tenon::tensor({4.0}, f64), "amax").sum().backward();
+    check_values(ties.grad(), {2}, {0.5, 1});
+    CHECK(refusal_of("scatter_reduce", [&] { reduced("max", true); }) ==
+          "reduce is 'max'; choose sum, mean, prod, amax or amin");
+    CHECK(refusal([&] {
+            scatter_reduce(ties, 0, tenon::tensor({0}), x.narrow(0, 0, 1), "prod").sum().backward();
+          }).find("there is no derivative of reduce 'prod'") != std::string::npos);
+  }
+
   TEST_CASE("shapes of views: movedim, meshgrid, unfold, diag") {
     CHECK(movedim(tenon::zeros({2, 3, 4}), {0, 2}, {-1, 0}).sizes() == Sizes{4, 3, 2});
     CHECK(movedim(tenon::zeros({}), {}, {}).sizes() == Sizes{});

@@ -1,5 +1,5 @@
-// Tensors of random shapes, layouts and dtypes, and their elements by position: what references that
-// walk elements are written with.
+// Tensors of random shapes, layouts and dtypes, and their lines as doubles: for references that walk
+// elements.
 #pragma once
 
 #include <limits>

@@ -390,6 +390,16 @@ void add_written(std::vector<Case>& list) {
                     return Results{tenon::zeros({3, 3}, tenon::f64).scatter(0, places, in[0])};
                   },
                   {distinct({2, 2}, 2)}});
+  for (const char* reduce : {"sum", "mean", "amax", "amin"}) {
+    for (const bool include_self : {true, false}) {
+      list.push_back({"scatter_reduce",
+                      [=](List in) {
+                        return Results{
+                            in[0].scatter_reduce(1, places, in[1], reduce, include_self)};
+                      },
+                      {distinct({3, 3}), distinct({2, 3}, 2)}});
+    }
+  }
   list.push_back({"index",
                   [=](List in) {
                     return Results{in[0].index({rows, tenon::tensor({1})}) * 2};
