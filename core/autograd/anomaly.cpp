@@ -11,6 +11,7 @@
 
 #include "core/autograd/engine.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
 
@@ -62,16 +63,17 @@ std::shared_ptr<const CallOrigin> origin_of(const Node& node) {
 
 // "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)".
 std::string origin_text(const CallOrigin& origin) {
-  std::string text = std::string("the engine's own ") + origin.node;
+  std::string text = format_text("the engine's own {}", origin.node);
   if (const Implementation* implementation = origin.implementation) {
-    text = "op '" + implementation->schema.name + "' of plugin '" + implementation->provider + "'";
+    text = format_text("op '{}' of plugin '{}'", implementation->schema.name,
+                       implementation->provider);
   }
   if (origin.count < 0)
-    return text + " (where is not known: anomaly mode was off when it was recorded)";
+    return format_text("{} (where is not known: anomaly mode was off when it was recorded)", text);
   Dl_info own{};
   dladdr(reinterpret_cast<const void*>(&remember_origin), &own);
-  int told_frames = 0;
-  for (int i = 0; i < origin.count && told_frames < kToldFrames; ++i) {
+  int printed_frames = 0;
+  for (int i = 0; i < origin.count && printed_frames < kToldFrames; ++i) {
     auto* address = static_cast<char*>(origin.frames[i]) - 1;  // inside the call
     Dl_info place{};
     if (dladdr(address, &place) == 0 || place.dli_fbase == own.dli_fbase) continue;
@@ -80,23 +82,24 @@ std::string origin_text(const CallOrigin& origin) {
     // The inline skin is between the caller and the host.
     if (symbol.find("tenon::v1::") != std::string::npos && symbol.find("tenon::v1::") < 16)
       continue;
-    text += told_frames++ == 0 ? ", called from " : ", from ";
+    text += printed_frames++ == 0 ? ", called from " : ", from ";
     if (!symbol.empty())
       text +=
-          symbol + hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_saddr))) + " ";
-    text += std::string("(") + place.dli_fname +
-            hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_fbase))) + ")";
+          format_text("{}{} ", symbol,
+                      hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_saddr))));
+    text += format_text("({}{})", place.dli_fname,
+                        hex(static_cast<uintptr_t>(address - static_cast<char*>(place.dli_fbase))));
   }
-  return told_frames == 0 ? text + ", called from within the runtime" : text;
+  return printed_frames == 0 ? format_text("{}, called from within the runtime", text) : text;
 }
 
 Error told(const Node& node, Error error) {
   const std::shared_ptr<const CallOrigin> origin = origin_of(node);
-  error.message += "\n  Its forward call: " + origin_text(*origin) + ".";
+  error.message += format_text("\n  Its forward call: {}.", origin_text(*origin));
   for (const CallOrigin* parent = origin->parent.get(); parent != nullptr;
        parent = parent->parent.get()) {
-    error.message += std::string("\n  That calculation was induced by '") + parent->node +
-                     "'; its forward call: " + origin_text(*parent) + ".";
+    error.message += format_text("\n  That calculation was induced by '{}'; its forward call: {}.",
+                                 parent->node, origin_text(*parent));
   }
   return error;
 }
@@ -123,9 +126,8 @@ void apply_watched(Node& node, std::span<Tensor* const> gradients, std::vector<T
   if (!search) return;
   for (size_t i = 0; i < answer.size(); ++i) {
     if (!answer[i] || !holds_nan(*answer[i])) continue;
-    Error error(TENON_ERROR_RUNTIME, std::string("Function '") + node.name() +
-                                         "' returned nan values in its " + std::to_string(i) +
-                                         "th output.");
+    Error error(TENON_ERROR_RUNTIME, "Function '{}' returned nan values in its {}th output.",
+                node.name(), i);
     if (const Implementation* implementation = node.implementation()) {
       error.op = implementation->schema.name;
       error.provider = implementation->provider;

@@ -79,9 +79,9 @@ TensorRef BackwardRule::give_saved(int64_t index) {
   if (taken.tensor == nullptr) {
     if ((saved.state & SavedTensor::kPresent) == 0) return {};
     throw Error(TENON_ERROR_GRAPH,
-                "saved tensor " + std::to_string(index) + " of " + node_.name() +
-                    " was read before: its op declares clear_saved_tensors_on_access, so each "
-                    "can be read once, in one backward");
+                "saved tensor {} of {} was read before: its op declares "
+                "clear_saved_tensors_on_access, so each can be read once, in one backward",
+                index, node_.name());
   }
   struct Release {
     SavedTensor& saved;
@@ -137,9 +137,8 @@ SavedTensor& BackwardRule::listed(int64_t index) {
       if (node_.saved_[i].listed() && at-- == 0) return node_.saved_[i];
     }
   }
-  throw Error(TENON_ERROR_INDEX, std::string(node_.name()) + " saved " +
-                                     std::to_string(saved_count()) + " tensors, and tensor " +
-                                     std::to_string(index) + " is asked for");
+  throw Error(TENON_ERROR_INDEX, "{} saved {} tensors, and tensor {} is asked for", node_.name(),
+              saved_count(), index);
 }
 
 bool BackwardRule::is_constant(const Tensor& tensor) const {

@@ -14,6 +14,7 @@
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/conversion.hpp"
@@ -122,10 +123,10 @@ class ComponentsNode final : public Node {
     } else if (edge_count_ == 1) {
       answer[0] = TensorRef(gradient);
     } else {
-      fail("a gradient of type " + type_of(*gradient).name +
-           " does not say what it is for its components; give the type a to_tensor made of ops, or "
-           "a project_gradient that returns a " +
-           owner_.name);
+      fail(
+          format_text("a gradient of type {} does not say what it is for its components; give the "
+                      "type a to_tensor made of ops, or a project_gradient that returns a {}",
+                      type_of(*gradient).name, owner_.name));
     }
   }
 
@@ -134,9 +135,9 @@ class ComponentsNode final : public Node {
     std::vector<std::string> names;
     for (int64_t i = 0; i < owner_.descriptor.component_count; ++i)
       names.push_back(quote(owner_.descriptor.components[i]));
-    throw Error(TENON_ERROR_NOT_IMPLEMENTED, "no gradient reaches the components " +
-                                                 join(names, ", ") + " of type " + owner_.name +
-                                                 " (plugin '" + owner_.provider + "'): " + what);
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                "no gradient reaches the components {} of type {} (plugin '{}'): {}",
+                join(names, ", "), owner_.name, owner_.provider, what);
   }
 
   // The type's to_tensor, run and differentiated once more.
@@ -144,9 +145,9 @@ class ComponentsNode final : public Node {
     if (version_of(*held_) != version_) {
       throw Error(TENON_ERROR_INPLACE,
                   "one of the variables needed for gradient computation has been modified by an "
-                  "inplace operation: a component of a " +
-                      owner_.name +
-                      ", after it was used; change the component before, or a clone of it");
+                  "inplace operation: a component of a {}, after it was used; change the component "
+                  "before, or a clone of it",
+                  owner_.name);
     }
     const GradModeGuard recording(true);
     const TensorRef plain = to_plain(*held_);
@@ -190,9 +191,9 @@ void connect(Tensor& tensor, const TensorType& owner, bool tracked) {
   if (present == nullptr && tensor.requires_grad()) {
     if (tensor.node != nullptr || !tracked) return;
     throw Error(TENON_ERROR_RUNTIME,
-                "a " + type_of(tensor).name +
-                    " requires grad as a leaf, and so does one of its components: a gradient "
-                    "belongs to one of them; call requires_grad_ on one of them only");
+                "a {} requires grad as a leaf, and so does one of its components: a gradient "
+                "belongs to one of them; call requires_grad_ on one of them only",
+                type_of(tensor).name);
   }
   if (present != nullptr && tracked && present->leads_to(tensor)) return;
   if (present != nullptr) {
@@ -266,9 +267,10 @@ void replace_components(Tensor& tensor, Replace&& replace, When when = When::Car
   const PayloadRef copy = copy_payload(tensor, replace);
   if (copy == nullptr) {
     if (!carried) return;
-    throw Error(TENON_ERROR_TYPE, type_of(tensor).name +
-                                      " cannot be detached: its components have a history, and its "
-                                      "payload cannot be copied; make the struct copyable");
+    throw Error(TENON_ERROR_TYPE,
+                "{} cannot be detached: its components have a history, and its payload cannot be "
+                "copied; make the struct copyable",
+                type_of(tensor).name);
   }
   set_type(tensor, tensor.view.type, copy.get());
 }

@@ -1,26 +1,17 @@
-// Forward mode.
-//
-// A tangent has the strides of its primal and shares memory with other tangents exactly where the
-// primals do. So a change in place can be made in place of the tangent as well, and every view sees
-// it.
 #include "core/autograd/dual.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <string>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
-#include "core/autograd/error_node.hpp"
 #include "core/autograd/grad.hpp"
 #include "core/autograd/history.hpp"
-#include "core/autograd/inplace.hpp"
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
-#include "core/base/parallel.hpp"
-#include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
-#include "core/dispatch/operands.hpp"
 #include "core/dispatch/thread_state.hpp"
-#include "core/dispatch/trace.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -33,31 +24,6 @@ namespace {
 std::atomic<uint64_t> level_counter{1};
 // What saved results hold of the level that this thread opened last.
 thread_local std::shared_ptr<SharedTangents> opened;
-
-bool same_layout(const Tensor& a, const Tensor& b) {
-  if (a.contiguous() && b.contiguous()) return true;
-  for (size_t d = 0; d < a.view.rank; ++d) {
-    if (a.view.shape[d] > 1 && a.view.strides[d] != b.view.strides[d]) return false;
-  }
-  return true;
-}
-bool share_memory(const Tensor* a, const Tensor* b) {
-  return a != nullptr && b != nullptr && a->storage != nullptr && a->storage == b->storage;
-}
-
-void attach(Tensor& tensor, TensorRef tangent) {
-  TensorMeta& meta = meta_of(tensor);
-  meta.tangent = std::move(tangent);
-  meta.tangent_level = thread_state.dual_level;
-  tensor.view.flags |= TENON_TENSOR_HAS_TANGENT;
-}
-
-Tensor* attached(const Tensor& tensor) {
-  if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT)) return nullptr;
-  const TensorMeta* meta = meta_if_any(tensor);
-  return meta != nullptr && meta->tangent_level == thread_state.dual_level ? meta->tangent.get()
-                                                                           : nullptr;
-}
 
 // New memory with the strides of `tensor`.
 TensorRef empty_in_layout(const Tensor& tensor) {
@@ -72,6 +38,30 @@ TensorRef empty_in_layout(const Tensor& tensor) {
   const TensorRef memory = make_empty(tensor.view.dtype, {&extent, 1});
   return make_alias(*memory, tensor.shape(), tensor.strides(), -lowest);
 }
+
+}  // namespace
+
+bool same_layout(const Tensor& a, const Tensor& b) {
+  if (a.contiguous() && b.contiguous()) return true;
+  for (size_t d = 0; d < a.view.rank; ++d) {
+    if (a.view.shape[d] > 1 && a.view.strides[d] != b.view.strides[d]) return false;
+  }
+  return true;
+}
+void attach_tangent(Tensor& tensor, TensorRef tangent) {
+  TensorMeta& meta = meta_of(tensor);
+  meta.tangent = std::move(tangent);
+  meta.tangent_level = thread_state.dual_level;
+  tensor.view.flags |= TENON_TENSOR_HAS_TANGENT;
+}
+
+Tensor* attached_tangent(const Tensor& tensor) {
+  if (!tensor.has_flag(TENON_TENSOR_HAS_TANGENT)) return nullptr;
+  const TensorMeta* meta = meta_if_any(tensor);
+  return meta != nullptr && meta->tangent_level == thread_state.dual_level ? meta->tangent.get()
+                                                                           : nullptr;
+}
+
 TensorRef zeros_in_layout(const Tensor& tensor) {
   TensorRef zeros = empty_in_layout(tensor);
   fill(*zeros, int_value(0));
@@ -83,523 +73,6 @@ TensorRef copy_in_layout(Tensor& tensor, const Tensor& like) {
   const TensorRef result = empty_in_layout(like);
   return core_ops::copy(*result, tensor);
 }
-
-// In another floating dtype, as gradients are cast; what is not floating stays, to be refused.
-TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
-  if (!tensor || tensor->view.dtype == dtype || !dtype_floating(tensor->view.dtype)) return tensor;
-  return core_ops::to(*tensor, dtype);
-}
-
-TensorRef add(TensorRef a, TensorRef b) {
-  if (!a) return b;
-  if (!b) return a;
-  return add_gradients(std::move(a), b.get(), thread_state.grad_enabled);
-}
-
-// The tangent at the shape of the result: operands may have been broadcast.
-TensorRef expanded(Tensor& tangent, const Tensor& like) {
-  if (same_shape(tangent.shape(), like.shape())) return TensorRef(&tangent);
-  return core_ops::expand(tangent, like.shape());
-}
-
-Tensor* entry(const tenon_value& value, uint32_t at) {
-  if (value.tag == TENON_VALUE_TENSOR) return value.as.tensor;
-  return value.tag == TENON_VALUE_TENSOR_LIST ? value.as.tensors[at] : nullptr;
-}
-
-std::string short_name(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name());
-}
-
-[[noreturn, gnu::cold]] void fail_no_jvp(const Implementation& implementation) {
-  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "[" + implementation.schema.name + "::jvp] not implemented: op '" +
-                  implementation.schema.name + "' of plugin '" + implementation.provider +
-                  "' was given a dual tensor; you should implement its jvp");
-}
-
-[[noreturn, gnu::cold]] void fail_count(const Implementation& implementation, const char* what,
-                                        size_t expected, size_t got) {
-  throw Error(TENON_ERROR_RUNTIME,
-              "function " + implementation.node_name + " returned an incorrect number of " + what +
-                  " (expected " + std::to_string(expected) + ", got " + std::to_string(got) + ")");
-}
-
-// What a rule sees right after forward: the call itself, without tangents, since it must not
-// differentiate itself at this level.
-class JvpRule final : public RuleState {
- public:
-  explicit JvpRule(const DualCall& call) : call_(call) {}
-  int64_t slots = 0;
-  // Pointwise: the one input that is asked for, and the block of the result that is meant.
-  int64_t only_slot = -1;
-  TensorRef block;
-
-  // Another handle on the result, with its history: the tangent may keep what it is computed from,
-  // and the result keeps its tangent, but nothing may keep itself.
-  Tensor* result(int64_t index) override {
-    if (index < 0 || index >= static_cast<int64_t>(call_.results.size())) return nullptr;
-    Tensor* tensor = *call_.results[static_cast<size_t>(index)];
-    if (tensor == nullptr) return nullptr;
-    return hold(block ? block : without_tangent(*tensor));
-  }
-  bool needs_gradient(int64_t slot) override { return only_slot < 0 || slot == only_slot; }
-  int64_t slot_count() override { return slots; }
-  int64_t saved_count() override { return static_cast<int64_t>(call_.saved.size()); }
-  Tensor* saved(int64_t index) override {
-    if (index < 0 || index >= saved_count())
-      throw Error(TENON_ERROR_INDEX, "the jvp asks for saved tensor " + std::to_string(index) +
-                                         ", but save_for_forward kept " +
-                                         std::to_string(saved_count()));
-    Tensor* tensor = call_.saved[static_cast<size_t>(index)].get();
-    if (tensor == nullptr) return nullptr;
-    const bool result = std::any_of(call_.results.begin(), call_.results.end(),
-                                    [&](Tensor** place) { return *place == tensor; });
-    return result || tangent_of(*tensor) != nullptr ? hold(without_tangent(*tensor)) : tensor;
-  }
-  FunctionContext* function_context() override { return call_.function; }
-
- private:
-  Tensor* hold(TensorRef tensor) {
-    held_.push_back(std::move(tensor));
-    return held_.back().get();
-  }
-  const DualCall& call_;
-  std::vector<TensorRef> held_;
-};
-
-class Propagation {
- public:
-  explicit Propagation(const DualCall& call)
-      : call_(call), implementation_(call.implementation), rule_(call) {}
-
-  void run() {
-    read_operands();
-    keep_changing_tangents();
-    compute();
-    for (size_t i = 0; i < answer_.size(); ++i) {
-      Tensor* result = *call_.results[i];
-      const bool differentiable =
-          result != nullptr && dtype_floating(result->view.dtype) && !call_.constant[i];
-      if (!differentiable) {
-        if (answer_[i] && implementation_.descriptor.jvp_kind == TENON_JVP_RULE)
-          fail_constant(result, i);
-        answer_[i] = {};
-        if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
-      }
-      answer_[i] = cast(std::move(answer_[i]), result->view.dtype);
-      if (answer_[i]) check_fit(*answer_[i], *result, i);
-      if (is_operand(result))
-        change(*result, i);
-      else if (answer_[i])
-        give(*result, i);
-      else if (!differentiable && tangent_of(*result) != nullptr)  // that of its base
-        attach(*result, zeros_in_layout(*result));
-    }
-  }
-
- private:
-  struct Slot {
-    uint32_t parameter;
-    uint32_t entry;
-    Tensor* operand;  // the caller's; null for none
-    TensorRef tangent;
-  };
-
-  // The arguments without tangents, as they were before the call, and the tangents by slot.
-  void read_operands() {
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      const tenon_value& value = call_.arguments[i];
-      plain_[i] = value;
-      const bool slot = i < implementation_.slot_parameters;
-      if (value.tag == TENON_VALUE_TENSOR_LIST) {
-        std::vector<Tensor*>& list = lists_.emplace_back();
-        for (uint32_t k = 0; k < value.length; ++k) {
-          Tensor* tensor = value.as.tensors[k];
-          list.push_back(tensor == nullptr ? nullptr : strip(as_it_was(*tensor)));
-          if (slot) add_slot(i, k, tensor);
-        }
-        plain_[i].as.tensors = list.data();
-        continue;
-      }
-      Tensor* tensor = value.tag == TENON_VALUE_TENSOR ? value.as.tensor : nullptr;
-      if (tensor != nullptr) plain_[i].as.tensor = strip(slot ? as_it_was(*tensor) : *tensor);
-      if (slot) add_slot(i, 0, tensor);
-    }
-    rule_.slots = static_cast<int64_t>(slots_.size());
-  }
-  // The operand of the next slot.
-  Tensor& as_it_was(Tensor& operand) const {
-    const size_t slot = slots_.size();
-    const bool original = slot < call_.originals.size() && call_.originals[slot];
-    return original ? *call_.originals[slot] : operand;
-  }
-  void add_slot(uint32_t parameter, uint32_t at, Tensor* operand) {
-    slots_.push_back(
-        {parameter, at, operand, TensorRef(operand == nullptr ? nullptr : tangent_of(*operand))});
-  }
-  Tensor* strip(Tensor& tensor) {
-    if (tangent_of(tensor) == nullptr) return &tensor;
-    held_.push_back(without_tangent(tensor));
-    return held_.back().get();
-  }
-
-  bool is_operand(const Tensor* result) const {
-    return std::any_of(slots_.begin(), slots_.end(),
-                       [&](const Slot& slot) { return slot.operand == result; });
-  }
-  bool is_changed(const Slot& slot) const {
-    return slot.operand != nullptr &&
-           std::any_of(call_.results.begin(), call_.results.end(),
-                       [&](Tensor** place) { return *place == slot.operand; });
-  }
-
-  // A recorded rule may keep the tangents that it is given: what will change is handed over as a
-  // copy.
-  void keep_changing_tangents() {
-    if (!thread_state.grad_enabled) return;
-    const bool recorded =
-        call_.node != nullptr || std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
-          return slot.tangent && slot.tangent->requires_grad();
-        });
-    if (!recorded) return;
-    for (Slot& slot : slots_) {
-      if (slot.tangent && is_changed(slot)) slot.tangent = core_ops::clone(*slot.tangent);
-    }
-  }
-
-  void compute() {
-    answer_.reserve(call_.results.size());
-    trace_rule();
-    const TraceDepth inside(tracing());
-    compute_by_kind();
-    if (implementation_.descriptor.jvp_kind != TENON_JVP_RULE) answer_.resize(call_.results.size());
-    if (answer_.size() != call_.results.size())
-      fail_count(implementation_, "tangents from its jvp", call_.results.size(), answer_.size());
-  }
-  void trace_rule() const {
-    if (!tracing() || implementation_.descriptor.jvp_kind == TENON_JVP_NONE) return;
-    const bool replaced = implementation_.own != nullptr &&
-                          implementation_.own->descriptor.jvp != implementation_.descriptor.jvp;
-    trace(trace_event::jvp, implementation_, "jvp " + implementation_.schema.name,
-          replaced ? implementation_.rules_provider : implementation_.provider);
-  }
-  void compute_by_kind() {
-    switch (implementation_.descriptor.jvp_kind) {
-      case TENON_JVP_RULE:
-        return compute_by_rule();
-      case TENON_JVP_POINTWISE:
-        return compute_pointwise();
-      case TENON_JVP_LINEAR:
-      case TENON_JVP_MULTILINEAR:
-        return compute_linear();
-      default:
-        break;
-    }
-    const bool floating = std::any_of(
-        call_.results.begin(), call_.results.end(),
-        [](Tensor** place) { return *place != nullptr && dtype_floating((*place)->view.dtype); });
-    if (floating && (implementation_.flags & TENON_OP_ZERO_GRADIENT) == 0)
-      fail_no_jvp(implementation_);
-  }
-
-  void run_rule(tenon_rule_function function, const tenon_value* arguments, JvpRule& rule,
-                std::span<Tensor* const> given, std::vector<TensorRef>& answer) {
-    rule.answer = &answer;
-    rule.answered = false;
-    tenon_context context{&implementation_, arguments, nullptr, &rule};
-    tenon_error* error = nullptr;
-    const tenon_status status = function(implementation_.descriptor.self, &context, given.data(),
-                                         static_cast<int64_t>(given.size()), &error);
-    if (status == TENON_OK) return;
-    add_error_context(&error, implementation_, status, FailureOf::rule);
-    throw_status(status, error);
-  }
-
-  void compute_by_rule() {
-    // A Function is handed zeros for tensors without a tangent, unless it declined.
-    const bool zeros = call_.function != nullptr && call_.function->materialize;
-    std::vector<Tensor*> given;
-    for (Slot& slot : slots_) {
-      if (zeros && !slot.tangent && slot.operand != nullptr &&
-          dtype_floating(slot.operand->view.dtype)) {
-        held_.push_back(make_zeros(slot.operand->view.dtype, slot.operand->shape()));
-        given.push_back(held_.back().get());
-      } else {
-        given.push_back(slot.tangent.get());
-      }
-    }
-    if ((implementation_.flags & TENON_OP_JVP_ONCE) == 0 || !thread_state.grad_enabled) {
-      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
-      return;
-    }
-    for (const Slot& slot : slots_) {
-      if (slot.tangent && slot.tangent->requires_grad()) fail_once(slot);
-    }
-    {
-      const GradModeGuard guard(false);
-      run_rule(implementation_.descriptor.jvp, plain_, rule_, given, answer_);
-    }
-    if (call_.node != nullptr) call_.node->forbid_differentiation(answer_, jvp_differentiated);
-  }
-
-  [[noreturn]] void fail_once(const Slot& slot) const {
-    throw Error(TENON_ERROR_RUNTIME,
-                "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
-                    implementation_.provider +
-                    "' is declared as not differentiable, but the tangent of '" +
-                    implementation_.schema.parameters[slot.parameter].name +
-                    "' requires grad: detach the tangent, or call the op under no_grad");
-  }
-
-  void compute_pointwise() {
-    Tensor* like = call_.results.empty() ? nullptr : *call_.results[0];
-    if (like == nullptr) return;
-    std::vector<Tensor*> tangents;
-    for (const Slot& slot : slots_) tangents.push_back(slot.tangent.get());
-    TensorRef answer;
-    if (blocks_pay(*like)) answer = compute_blocks(*like, tangents);
-    if (!answer) answer = sum_of_parts(*like, plain_, rule_, tangents);
-    answer_.push_back(std::move(answer));
-  }
-
-  // The backward rule of each operand that has a tangent, applied to the tangent in the dtype of
-  // the result, as a gradient would be.
-  TensorRef sum_of_parts(const Tensor& like, const tenon_value* arguments, JvpRule& rule,
-                         std::span<Tensor* const> tangents) {
-    TensorRef total;
-    for (size_t slot = 0; slot < tangents.size(); ++slot) {
-      if (tangents[slot] == nullptr) continue;
-      const TensorRef wide = cast(expanded(*tangents[slot], like), like.view.dtype);
-      Tensor* given = wide.get();
-      std::vector<TensorRef> part;
-      rule.only_slot = static_cast<int64_t>(slot);
-      run_rule(implementation_.descriptor.backward, arguments, rule, {&given, 1}, part);
-      if (slot >= part.size())
-        fail_count(implementation_, "gradients", tangents.size(), part.size());
-      total = add(std::move(total), cast(std::move(part[slot]), like.view.dtype));
-    }
-    return total;
-  }
-
-  // A rule takes several ops: in blocks, what one leaves is in the cache for the next.
-  static constexpr int64_t kBlock = 1 << 14;
-  bool blocks_pay(const Tensor& like) const {
-    const auto fits = [&](const Tensor& tensor) {
-      return tensor.contiguous() && same_shape(tensor.shape(), like.shape());
-    };
-    if (like.view.count < 4 * kBlock || !like.contiguous() || call_.node != nullptr) return false;
-    return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
-      if (slot.operand == nullptr) return true;
-      if (!fits(*slot.operand)) return false;
-      return !slot.tangent ||
-             (fits(*slot.tangent) && !(slot.tangent->requires_grad() && thread_state.grad_enabled));
-    });
-  }
-  // Null when the rule answers with something else than elements of the result's dtype.
-  TensorRef compute_blocks(const Tensor& like, std::span<Tensor* const> tangents) {
-    TensorRef whole = make_empty(like.view.dtype, like.shape());
-    std::atomic<bool> fits{true};
-    parallel_for(0, like.view.count, 4 * kBlock, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end && fits; at += kBlock) {
-        const int64_t count = std::min(kBlock, end - at);
-        const int64_t stride = 1;
-        std::vector<TensorRef> blocks;
-        const auto block = [&](const Tensor& tensor) {
-          return blocks.emplace_back(make_alias(tensor, {&count, 1}, {&stride, 1}, at)).get();
-        };
-        tenon_value arguments[kMaxParameters];
-        std::copy_n(plain_, implementation_.parameter_count, arguments);
-        for (uint32_t i = 0; i < implementation_.slot_parameters; ++i) {
-          if (arguments[i].tag == TENON_VALUE_TENSOR)
-            arguments[i].as.tensor = block(*arguments[i].as.tensor);
-        }
-        std::vector<Tensor*> given;
-        for (Tensor* tangent : tangents)
-          given.push_back(tangent == nullptr ? nullptr : block(*tangent));
-        JvpRule rule(call_);
-        rule.slots = rule_.slots;
-        rule.block = TensorRef(block(like));
-        const TensorRef part = sum_of_parts(*rule.block, arguments, rule, given);
-        if (!part || part->view.dtype != like.view.dtype ||
-            !same_shape(part->shape(), rule.block->shape()))
-          fits = false;
-        else
-          copy(*block(*whole), *part);
-      }
-    });
-    return fits ? whole : TensorRef();
-  }
-
-  // The op itself maps tangents: all at once, or one at a time where it is linear in each. An
-  // operand without a tangent, integers among them, is a constant: its tangent is 0.
-  void compute_linear() {
-    if (implementation_.descriptor.jvp_kind == TENON_JVP_LINEAR) {
-      call_with_tangents(slots_.size());
-      return;
-    }
-    for (size_t slot = 0; slot < slots_.size(); ++slot) {
-      if (slots_[slot].tangent) call_with_tangents(slot);
-    }
-  }
-  // `only` beyond the slots: every one.
-  void call_with_tangents(size_t only) {
-    tenon_value arguments[kMaxParameters];
-    std::copy_n(plain_, implementation_.parameter_count, arguments);
-    std::vector<std::vector<Tensor*>> lists = lists_;
-    size_t list = 0;
-    for (uint32_t i = 0; i < implementation_.parameter_count; ++i) {
-      if (arguments[i].tag == TENON_VALUE_TENSOR_LIST)
-        arguments[i].as.tensors = lists[list++].data();
-    }
-    std::vector<TensorRef> made_here;
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      const Slot& slot = slots_[s];
-      tenon_value& value = arguments[slot.parameter];
-      Tensor* operand = entry(value, slot.entry);
-      const bool chosen = only == s || only >= slots_.size();
-      if (operand == nullptr) continue;
-      Tensor* put = slot.tangent.get();
-      if (!chosen) {
-        if (!is_changed(slot)) continue;
-        put = made_here.emplace_back(core_ops::clone(*operand))
-                  .get();  // the op is going to change it
-      } else if (put == nullptr) {
-        put = made_here.emplace_back(make_zeros(operand->view.dtype, operand->shape())).get();
-      }
-      if (value.tag == TENON_VALUE_TENSOR)
-        value.as.tensor = put;
-      else
-        const_cast<Tensor**>(value.as.tensors)[slot.entry] = put;
-    }
-    tenon_value made[kMaxResults] = {};
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        call_op(implementation_.op, arguments, implementation_.parameter_count, made, &error);
-    if (status != TENON_OK) throw_status(status, error);
-    size_t at = 0;
-    const auto take = [&](Tensor* tensor) {
-      if (answer_.size() <= at) answer_.resize(at + 1);
-      answer_[at] = add(std::move(answer_[at]), TensorRef(tensor));
-      ++at;
-    };
-    for (uint32_t r = 0; r < implementation_.result_count; ++r) {
-      if (made[r].tag == TENON_VALUE_TENSOR_LIST) {
-        for (uint32_t k = 0; k < made[r].length; ++k) take(made[r].as.tensors[k]);
-      } else {
-        take(made[r].tag == TENON_VALUE_TENSOR ? made[r].as.tensor : nullptr);
-      }
-      release_value(made[r]);
-    }
-  }
-
-  void check_fit(const Tensor& tangent, const Tensor& result, size_t index) const {
-    if (tangent.view.dtype == result.view.dtype && same_shape(tangent.shape(), result.shape()))
-      return;
-    throw Error(TENON_ERROR_RUNTIME,
-                "function " + implementation_.node_name + " returned an invalid tangent at index " +
-                    std::to_string(index) + " - got " + dtype_text(tangent.view.dtype) + " " +
-                    shape_text(tangent.shape()) + " but expected " + dtype_text(result.view.dtype) +
-                    " " + shape_text(result.shape()));
-  }
-
-  [[noreturn, gnu::cold]] void fail_constant(const Tensor* result, size_t index) const {
-    const std::string what = result == nullptr ? "is undefined"
-                             : call_.constant[index]
-                                 ? "is marked as not differentiable"
-                                 : std::string("has dtype ") + dtype_text(result->view.dtype) +
-                                       ", and only floating-point outputs have tangents";
-    throw Error(TENON_ERROR_RUNTIME, "the jvp of op '" + implementation_.schema.name +
-                                         "' of plugin '" + implementation_.provider +
-                                         "' returned a tangent at index " + std::to_string(index) +
-                                         ", but that output " + what +
-                                         ": return an undefined tensor there");
-  }
-
-  // Whether `tangent` is to the operand's tangent what `result` is to the operand.
-  static bool same_part(const Tensor& tangent, const Slot& slot, const Tensor& result) {
-    const auto bytes = [](const Tensor& part, const Tensor& whole) {
-      return static_cast<const char*>(part.view.data) - static_cast<const char*>(whole.view.data);
-    };
-    return slot.operand->view.dtype == result.view.dtype && same_layout(tangent, result) &&
-           bytes(tangent, *slot.tangent) == bytes(result, *slot.operand);
-  }
-
-  // A result that the call made.
-  void give(Tensor& result, size_t index) {
-    bool view = false;
-    const Slot* dual = nullptr;
-    for (const Slot& slot : slots_) {
-      if (!share_memory(slot.operand, &result)) continue;
-      view = true;
-      if (slot.tangent) dual = &slot;
-      if (share_memory(slot.tangent.get(), answer_[index].get()) &&
-          (result.view.count == 0 || same_part(*answer_[index], slot, result))) {
-        attach(result, answer_[index]);
-        return;
-      }
-    }
-    if (!view || result.view.count == 0) {
-      attach(result, own(index));
-    } else if (dual != nullptr) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "the jvp of op '" + implementation_.schema.name + "' of plugin '" +
-                      implementation_.provider + "' returned another tangent at index " +
-                      std::to_string(index) + ", but the result is a view of '" +
-                      implementation_.schema.parameters[dual->parameter].name +
-                      "': it has to be the same view of that one's tangent");
-    }
-    // What is left is a view of a tensor without a tangent.
-  }
-
-  // The answer as a tensor that shares memory with nothing else of this call.
-  TensorRef own(size_t index) {
-    TensorRef& answer = answer_[index];
-    const Tensor& result = **call_.results[index];
-    bool shared = !same_layout(*answer, result) || tangent_of(*answer) != nullptr ||
-                  answer->has_flag(TENON_TENSOR_READ_ONLY);
-    for (const Slot& slot : slots_) {
-      shared |= share_memory(slot.tangent.get(), answer.get()) ||
-                share_memory(slot.operand, answer.get());
-    }
-    for (size_t i = 0; i < answer_.size(); ++i) {
-      shared |= i != index && share_memory(answer_[i].get(), answer.get());
-      shared |= share_memory(*call_.results[i], answer.get());
-    }
-    return shared ? copy_in_layout(*answer, result) : answer;
-  }
-
-  // A result that is an operand, changed in place.
-  void change(Tensor& result, size_t index) {
-    TensorRef& answer = answer_[index];
-    Tensor* tangent = tangent_of(result);
-    if (tangent == nullptr) {
-      if (!answer) return;
-      if (result.view_base == nullptr) {
-        attach(result, own(index));
-        return;
-      }
-      attach(*result.view_base, zeros_in_layout(*result.view_base));
-      tangent = tangent_of(result);
-    }
-    if (tangent == answer.get()) return;
-    if (answer)
-      core_ops::copy(*tangent, *answer);
-    else
-      core_ops::zero(*tangent);
-  }
-
-  const DualCall& call_;
-  const Implementation& implementation_;
-  JvpRule rule_;
-  tenon_value plain_[kMaxParameters];
-  std::vector<std::vector<Tensor*>> lists_;
-  std::vector<TensorRef> held_;
-  std::vector<Slot> slots_;
-  std::vector<TensorRef> answer_;
-};
-
-}  // namespace
 
 // ---- levels ----
 
@@ -625,7 +98,7 @@ void exit_dual_level() {
 void share_tangent(Tensor& tensor, Tensor& copy) {
   Tensor* tangent = tangent_of(tensor);
   if (tangent == nullptr) return;
-  attach(copy, TensorRef(tangent));
+  attach_tangent(copy, TensorRef(tangent));
   if (!tangent->requires_grad()) return;
   TensorMeta& meta = meta_of(copy);
   meta.shared_tangents = thread_state.shared_tangents->shared_from_this();
@@ -637,20 +110,20 @@ void share_tangent(Tensor& tensor, Tensor& copy) {
 
 Tensor* tangent_of(Tensor& tensor) {
   if (thread_state.dual_level == 0) return nullptr;
-  if (Tensor* tangent = attached(tensor)) return tangent;
+  if (Tensor* tangent = attached_tangent(tensor)) return tangent;
   Tensor* base = tensor.view_base;
-  Tensor* whole = base == nullptr ? nullptr : attached(*base);
+  Tensor* whole = base == nullptr ? nullptr : attached_tangent(*base);
   if (whole == nullptr || !dtype_floating(tensor.view.dtype)) return nullptr;
   const auto bytes =
       static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
   const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
-  attach(tensor, core_ops::as_strided(*whole, tensor.shape(), tensor.strides(), offset));
-  return attached(tensor);
+  attach_tangent(tensor, core_ops::as_strided(*whole, tensor.shape(), tensor.strides(), offset));
+  return attached_tangent(tensor);
 }
 
 void carry_tangent(Tensor& tensor, Tensor& tangent) {
-  attach(tensor,
-         same_layout(tangent, tensor) ? TensorRef(&tangent) : copy_in_layout(tangent, tensor));
+  attach_tangent(
+      tensor, same_layout(tangent, tensor) ? TensorRef(&tangent) : copy_in_layout(tangent, tensor));
 }
 
 TensorRef without_tangent(Tensor& tensor) {
@@ -666,18 +139,17 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   refresh_history(primal);
   if (!dtype_floating(primal.view.dtype) || !dtype_floating(tangent.view.dtype)) {
     throw Error(TENON_ERROR_TYPE,
-                std::string("make_dual: primal and tangent must be floating point, not ") +
-                    dtype_text(primal.view.dtype) + " and " + dtype_text(tangent.view.dtype));
+                "make_dual: primal and tangent must be floating point, not {} and {}",
+                dtype_text(primal.view.dtype), dtype_text(tangent.view.dtype));
   }
   if (!same_shape(primal.shape(), tangent.shape())) {
-    throw Error(TENON_ERROR_VALUE, "make_dual: the tangent has shape " +
-                                       shape_text(tangent.shape()) + " but the primal has shape " +
-                                       shape_text(primal.shape()));
+    throw Error(TENON_ERROR_VALUE,
+                "make_dual: the tangent has shape {} but the primal has shape {}",
+                shape_text(tangent.shape()), shape_text(primal.shape()));
   }
   if (primal.view.dtype != tangent.view.dtype) {
-    throw Error(TENON_ERROR_TYPE, std::string("make_dual: the tangent has dtype ") +
-                                      dtype_text(tangent.view.dtype) +
-                                      " but the primal has dtype " + dtype_text(primal.view.dtype));
+    throw Error(TENON_ERROR_TYPE, "make_dual: the tangent has dtype {} but the primal has dtype {}",
+                dtype_text(tangent.view.dtype), dtype_text(primal.view.dtype));
   }
   if (tangent_of(tangent) != nullptr)
     throw Error(TENON_ERROR_RUNTIME,
@@ -685,50 +157,6 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   TensorRef dual = without_tangent(primal);
   carry_tangent(*dual, tangent);
   return dual;
-}
-
-// ---- calls ----
-
-bool carries_tangent(const Implementation& implementation, const tenon_value* arguments) {
-  bool found = false;
-  for_each_operand(implementation, arguments,
-                   [&](Tensor* operand) { found = found || tangent_of(*operand) != nullptr; });
-  return found;
-}
-
-void check_dual(const Implementation& implementation, const tenon_value* arguments) {
-  if (implementation.out_parameter >= 0 &&
-      arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
-    throw Error(TENON_ERROR_RUNTIME,
-                short_name(implementation) +
-                    "(): functions with out=... arguments don't support forward mode, but one of "
-                    "the arguments carries a tangent");
-  }
-  const bool ruled = implementation.descriptor.jvp_kind != TENON_JVP_NONE;
-  const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
-  if (!ruled && !constant) fail_no_jvp(implementation);
-  for_each_mutated(implementation, arguments, [&](Tensor* tensor, uint32_t parameter) {
-    if (!dtype_floating(tensor->view.dtype)) return;
-    if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0) fail_no_jvp(implementation);
-    const auto& aliases = implementation.result_alias;
-    if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==
-        aliases.end()) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  short_name(implementation) + "() changes '" +
-                      implementation.schema.parameters[parameter].name +
-                      "' in place and does not return it: forward mode has no way to its new "
-                      "tangent");
-    }
-    require_disjoint(*tensor, short_name(implementation).c_str());
-    Tensor* tangent = tangent_of(*tensor);
-    if (tangent != nullptr && thread_state.grad_enabled && has_history(*tangent))
-      check_inplace(*tangent, short_name(implementation).c_str());
-  });
-}
-
-void propagate_tangents(const DualCall& call) {
-  Propagation(call).run();
-  if (call.node != nullptr) call.node->share_tangents(call.results);
 }
 
 }  // namespace tenon::core

@@ -1,12 +1,6 @@
-// Forward mode: tangents that ops carry along while a level is open.
+// Forward mode: levels, and tensors that carry a tangent while one is open.
 #pragma once
 
-#include <span>
-#include <vector>
-
-#include "core/autograd/op_node.hpp"
-#include "core/dispatch/context.hpp"
-#include "core/dispatch/op.hpp"
 #include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
@@ -27,27 +21,18 @@ void carry_tangent(Tensor& tensor, Tensor& tangent);
 // Another handle on the tensor's data and history that carries no tangent.
 TensorRef without_tangent(Tensor& tensor);
 
-// Whether some operand carries a tangent of the present level.
-bool carries_tangent(const Implementation& implementation, const tenon_value* arguments);
-// Before the call runs: throws when the op cannot carry tangents, or not in place.
-void check_dual(const Implementation& implementation, const tenon_value* arguments);
-
-// A call that has run, and was recorded when it is to be.
-struct DualCall {
-  const Implementation& implementation;
-  const tenon_value* arguments;
-  std::span<const TensorRef> originals;  // by slot: operands as they were, where they changed
-  std::span<Tensor** const> results;
-  const std::vector<bool>& constant;  // by result: marked as not differentiable
-  FunctionContext* function;          // of a Function
-  std::span<const TensorRef> saved;   // what it lets its jvp see
-  OpNode* node;                       // null when it was not recorded
-};
-// Computes the tangents of the results and attaches them; in place where the call was in place.
-void propagate_tangents(const DualCall& call);
-
 // For a node's saved results, which stand for the results without keeping them: `copy` carries the
 // tangent of `tensor` until the level ends, which breaks the cycle from the tangent's own history.
 void share_tangent(Tensor& tensor, Tensor& copy);
+
+// A tangent has the strides of its primal and shares memory with other tangents exactly where the
+// primals do. So a change in place can be made in place of the tangent as well, and every view sees
+// it.
+bool same_layout(const Tensor& a, const Tensor& b);
+// The tangent of the present level that the tensor has itself; null when there is none.
+Tensor* attached_tangent(const Tensor& tensor);
+void attach_tangent(Tensor& tensor, TensorRef tangent);
+TensorRef zeros_in_layout(const Tensor& tensor);
+TensorRef copy_in_layout(Tensor& tensor, const Tensor& like);
 
 }  // namespace tenon::core

@@ -7,13 +7,14 @@
 #include <string>
 
 #include "core/autograd/anomaly.hpp"
-#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/grad.hpp"
 #include "core/autograd/gradient_check.hpp"
+#include "core/autograd/grow_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/autograd/node.hpp"
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
@@ -99,7 +100,7 @@ class Run final : public EngineRun {
   void add_root(Tensor& root, Tensor* seed, size_t index) {
     refresh_history(root);
     const auto where = [&](const char* what) {
-      return std::string(what) + (index == 0 ? "" : " (root " + std::to_string(index) + ")");
+      return std::string(what) + (index == 0 ? "" : format_text(" (root {})", index));
     };
     if (!root.requires_grad()) {
       throw Error(TENON_ERROR_GRAPH,
@@ -109,24 +110,22 @@ class Run final : public EngineRun {
     const Edge& edge = held_.emplace_back(gradient_edge(root));
     if (seed == nullptr) {
       if (root.view.count != 1) {
-        throw Error(TENON_ERROR_GRAPH,
-                    where("grad can be implicitly created only for scalar outputs") +
-                        "; the root has shape " + shape_text(root.shape()) +
-                        ": pass a seed of that shape");
+        throw Error(TENON_ERROR_GRAPH, "{}; the root has shape {}: pass a seed of that shape",
+                    where("grad can be implicitly created only for scalar outputs"),
+                    shape_text(root.shape()));
       }
       given = make_empty(root.view.dtype, root.shape());
       fill(*given, int_value(1));
     } else {
       if (!same_shape(seed->shape(), root.shape())) {
-        throw Error(TENON_ERROR_GRAPH, where("mismatch in shape: the seed") + " has shape " +
-                                           shape_text(seed->shape()) + " but the root has shape " +
-                                           shape_text(root.shape()));
+        throw Error(TENON_ERROR_GRAPH, "{} has shape {} but the root has shape {}",
+                    where("mismatch in shape: the seed"), shape_text(seed->shape()),
+                    shape_text(root.shape()));
       }
       if (!dtype_floating(seed->view.dtype) ||
           (seed->has_flag(TENON_TENSOR_SHAPE_ONLY) && !seed->typed())) {
-        throw Error(TENON_ERROR_GRAPH,
-                    where("the seed") + " has dtype " + dtype_text(seed->view.dtype) +
-                        " but the root has dtype " + dtype_text(root.view.dtype));
+        throw Error(TENON_ERROR_GRAPH, "{} has dtype {} but the root has dtype {}",
+                    where("the seed"), dtype_text(seed->view.dtype), dtype_text(root.view.dtype));
       }
       if (seed->view.dtype != root.view.dtype || seed->typed() || root.typed()) {
         given = fit_gradient(std::move(given), edge.node->outputs()[edge.output], *edge.node, 0);
@@ -152,7 +151,7 @@ class Run final : public EngineRun {
   void execute() {
     // A rule that runs another backward goes deeper into the stack.
     if (scope_.previous().run != nullptr && stack_is_low()) [[unlikely]] {
-      run_on_fresh_stack([this] { execute_here(); });
+      grow_stack([this] { execute_here(); });
     } else {
       execute_here();
     }
@@ -428,8 +427,7 @@ class Run final : public EngineRun {
 void add_roots(Run& run, std::span<Tensor* const> roots, std::span<Tensor* const> seeds) {
   if (roots.empty()) throw Error(TENON_ERROR_ARGUMENT, "no roots were given to take gradients of");
   for (size_t i = 0; i < roots.size(); ++i) {
-    if (roots[i] == nullptr)
-      throw Error(TENON_ERROR_ARGUMENT, "root " + std::to_string(i) + " is an undefined tensor");
+    if (roots[i] == nullptr) throw Error(TENON_ERROR_ARGUMENT, "root {} is an undefined tensor", i);
     run.add_root(*roots[i], seeds.empty() ? nullptr : seeds[i], i);
   }
 }
@@ -438,12 +436,10 @@ void add_captures(Run& run, std::span<Tensor* const> inputs, const char* functio
                   bool accumulate) {
   if (inputs.empty())
     throw Error(TENON_ERROR_ARGUMENT,
-                std::string(function) +
-                    "(): the list of inputs is empty; leave it away to reach all leaves");
+                "{}(): the list of inputs is empty; leave it away to reach all leaves", function);
   for (Tensor* input : inputs) {
     if (input == nullptr)
-      throw Error(TENON_ERROR_ARGUMENT,
-                  std::string(function) + "(): an input is an undefined tensor");
+      throw Error(TENON_ERROR_ARGUMENT, "{}(): an input is an undefined tensor", function);
     run.add_capture(*input, accumulate);
   }
 }
@@ -487,9 +483,10 @@ std::vector<TensorRef> run_gradients(std::span<Tensor* const> roots, std::span<T
       if (options.create_graph) set_requires_grad(*results.back(), true);
       continue;
     }
-    throw Error(TENON_ERROR_GRAPH, "one of the differentiated tensors (input " + std::to_string(i) +
-                                       ") appears to not have been used in the graph; set "
-                                       "allow_unused=true if this is the desired behavior");
+    throw Error(TENON_ERROR_GRAPH,
+                "one of the differentiated tensors (input {}) appears to not have been used in the "
+                "graph; set allow_unused=true if this is the desired behavior",
+                i);
   }
   return results;
 }

@@ -6,6 +6,7 @@
 
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 
 namespace tenon::core {
 
@@ -31,10 +32,9 @@ void ErrorNode::apply(std::span<Tensor* const>, std::vector<TensorRef>&, Backwar
 namespace {
 
 Error differentiated_twice(const Implementation& implementation, const char* rule) {
-  return {TENON_ERROR_GRAPH,
-          "trying to differentiate twice a function that was marked with once_differentiable: "
-          "the " +
-              std::string(rule) + " of op '" + implementation.schema.name + "'"};
+  return {TENON_ERROR_GRAPH, format_text("trying to differentiate twice a function that was marked "
+                                         "with once_differentiable: the {} of op '{}'",
+                                         rule, implementation.schema.name)};
 }
 
 }  // namespace
@@ -48,24 +48,26 @@ Error jvp_differentiated(const Implementation& implementation, uint32_t) {
 
 Error no_backward_rule(const Implementation& implementation, uint32_t) {
   const std::string& name = implementation.schema.name;
-  return {TENON_ERROR_NOT_IMPLEMENTED,
-          "[" + name + "::backward] not implemented: Function '" + name + "' of plugin '" +
-              implementation.provider +
-              "' has neither backward nor vjp; implement either of them to take gradients through "
-              "it, or call it under no_grad"};
+  return {
+      TENON_ERROR_NOT_IMPLEMENTED,
+      format_text(
+          "[{}::backward] not implemented: Function '{}' of plugin '{}' has neither backward nor "
+          "vjp; implement either of them to take gradients through it, or call it under no_grad",
+          name, name, implementation.provider)};
 }
 
 Error unknown_gradient(const Implementation& implementation, uint32_t detail) {
-  const std::string what = detail == kStashed
-                               ? "a tensor stashed on its context"
-                               : "saved tensor " + std::to_string(detail) +
-                                     ", which is neither an input nor an output of the Function";
+  const std::string what =
+      detail == kStashed
+          ? "a tensor stashed on its context"
+          : format_text("saved tensor {}, which is neither an input nor an output of the Function",
+                        detail);
   return {TENON_ERROR_GRAPH,
-          "the backward of op '" + implementation.schema.name +
-              "' is being differentiated, but uses " + what +
-              ": no gradient is known for it. Make it an output of forward and save that with "
-              "save_for_backward, or mark it with mark_non_differentiable if it does not depend on "
-              "the inputs"};
+          format_text(
+              "the backward of op '{}' is being differentiated, but uses {}: no gradient is known "
+              "for it. Make it an output of forward and save that with save_for_backward, or mark "
+              "it with mark_non_differentiable if it does not depend on the inputs",
+              implementation.schema.name, what)};
 }
 
 }  // namespace tenon::core

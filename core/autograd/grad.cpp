@@ -79,8 +79,8 @@ void set_requires_grad(Tensor& tensor, bool requires_grad) {
   refresh_history(tensor);
   if (requires_grad && !dtype_floating(tensor.view.dtype)) {
     throw Error(TENON_ERROR_RUNTIME,
-                std::string("only tensors of floating point dtype can require gradients, not ") +
-                    dtype_text(tensor.view.dtype));
+                "only tensors of floating point dtype can require gradients, not {}",
+                dtype_text(tensor.view.dtype));
   }
   if (!is_leaf(tensor)) {
     if (requires_grad) return;
@@ -115,13 +115,12 @@ TensorRef grad_of(Tensor& tensor) {
 void set_grad(Tensor& tensor, Tensor* grad) {
   if (grad != nullptr) {
     if (!same_shape(grad->shape(), tensor.shape())) {
-      throw Error(TENON_ERROR_VALUE, "assigned grad has shape " + shape_text(grad->shape()) +
-                                         " but the tensor has shape " + shape_text(tensor.shape()));
+      throw Error(TENON_ERROR_VALUE, "assigned grad has shape {} but the tensor has shape {}",
+                  shape_text(grad->shape()), shape_text(tensor.shape()));
     }
     if (grad->view.dtype != tensor.view.dtype) {
-      throw Error(TENON_ERROR_TYPE,
-                  std::string("assigned grad has dtype ") + dtype_text(grad->view.dtype) +
-                      " but the tensor has dtype " + dtype_text(tensor.view.dtype));
+      throw Error(TENON_ERROR_TYPE, "assigned grad has dtype {} but the tensor has dtype {}",
+                  dtype_text(grad->view.dtype), dtype_text(tensor.view.dtype));
     }
   } else if (tensor.meta == nullptr) {
     return;

@@ -6,6 +6,7 @@
 
 #include "core/autograd/typed.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/dispatch/conversion.hpp"
 #include "core/dispatch/core_ops.hpp"
@@ -18,7 +19,7 @@ namespace tenon::core {
 namespace {
 
 [[noreturn, gnu::cold]] void fail_answer(const Node& node, const std::string& what) {
-  Error error(TENON_ERROR_RUNTIME, "function " + std::string(node.name()) + " returned " + what);
+  Error error(TENON_ERROR_RUNTIME, "function {} returned {}", node.name(), what);
   if (const Implementation* implementation = node.implementation()) {
     error.op = implementation->schema.name;
     error.provider = implementation->provider;
@@ -27,8 +28,8 @@ namespace {
 }
 
 [[noreturn, gnu::cold]] void fail_count(const Node& node, size_t expected, size_t got) {
-  fail_answer(node, "an incorrect number of gradients (expected " + std::to_string(expected) +
-                        ", got " + std::to_string(got) + ")");
+  fail_answer(node,
+              format_text("an incorrect number of gradients (expected {}, got {})", expected, got));
 }
 
 [[noreturn, gnu::cold]] void fail_not_tensor(const Node& node, size_t position) {
@@ -36,10 +37,11 @@ namespace {
   const Implementation* implementation = node.implementation();
   if (implementation != nullptr && !implementation->has_lists &&
       position < implementation->parameter_count) {
-    input += " '" + implementation->schema.parameters[position].name + "'";
+    input += format_text(" '{}'", implementation->schema.parameters[position].name);
   }
-  fail_answer(node, "a gradient different from None at position " + std::to_string(position + 1) +
-                        ", but " + input + " was not a tensor");
+  fail_answer(node,
+              format_text("a gradient different from None at position {}, but {} was not a tensor",
+                          position + 1, input));
 }
 
 bool expands_to(const OutputInfo& info, const Tensor& tensor) {
@@ -52,21 +54,23 @@ bool expands_to(const OutputInfo& info, const Tensor& tensor) {
 }
 
 [[gnu::cold]] std::string invalid_at(size_t index) {
-  return "an invalid gradient at index " + std::to_string(index);
+  return format_text("an invalid gradient at index {}", index);
 }
 
 // The author of a Function mostly forgot a sum: said once for each op, or refused in a strict
 // scope.
 [[gnu::cold]] void tell_summed(const Implementation& implementation, const Node& from,
                                const OutputInfo& info, const Tensor& gradient, size_t index) {
-  const std::string what = " - got " + shape_text(gradient.shape()) + " for an input of shape " +
-                           shape_text(info.sizes());
+  const std::string what = format_text(" - got {} for an input of shape {}",
+                                       shape_text(gradient.shape()), shape_text(info.sizes()));
   if (thread_state.strict_gradients)
-    fail_answer(from, invalid_at(index) + what + ", and strict gradients are asked for");
+    fail_answer(from,
+                format_text("{}{}, and strict gradients are asked for", invalid_at(index), what));
   if (implementation.told_summed.exchange(true, std::memory_order_relaxed)) return;
   log(LogLevel::warning, implementation.provider,
-      "function " + std::string(from.name()) + " returned a gradient at index " +
-          std::to_string(index) + what + "; it is summed to that shape; reported once for this op");
+      format_text("function {} returned a gradient at index {}{}; it is summed to that shape; "
+                  "reported once for this op",
+                  from.name(), index, what));
 }
 
 }  // namespace
@@ -96,8 +100,9 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
     gradient = to_plain(*gradient);
   if (!same_shape(gradient->shape(), info.sizes())) [[unlikely]] {
     if (!expands_to(info, *gradient)) {
-      fail_answer(from, invalid_at(index) + " - got " + shape_text(gradient->shape()) +
-                            " but expected shape compatible with " + shape_text(info.sizes()));
+      fail_answer(
+          from, format_text("{} - got {} but expected shape compatible with {}", invalid_at(index),
+                            shape_text(gradient->shape()), shape_text(info.sizes())));
     }
     const Implementation* implementation = from.implementation();
     if (implementation != nullptr && (implementation->flags & TENON_OP_FUNCTION) != 0)
@@ -106,16 +111,17 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
   }
   if (gradient->view.dtype != info.dtype) [[unlikely]] {
     if (!dtype_floating(gradient->view.dtype)) {
-      fail_answer(from, invalid_at(index) + " - expected dtype " + dtype_text(info.dtype) +
-                            " but got " + dtype_text(gradient->view.dtype));
+      fail_answer(from, format_text("{} - expected dtype {} but got {}", invalid_at(index),
+                                    dtype_text(info.dtype), dtype_text(gradient->view.dtype)));
     }
     gradient = core_ops::to(*gradient, info.dtype);
   }
   if (info.type != 0) [[unlikely]]
     gradient = project_gradient(std::move(gradient), info.type);
   if (gradient->has_flag(TENON_TENSOR_SHAPE_ONLY) && !gradient->typed()) [[unlikely]] {
-    fail_answer(from, invalid_at(index) +
-                          " - a tensor that has a shape but no data, as saved by shape(...)");
+    fail_answer(from,
+                format_text("{} - a tensor that has a shape but no data, as saved by shape(...)",
+                            invalid_at(index)));
   }
   return gradient;
 }

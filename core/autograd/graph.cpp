@@ -28,54 +28,54 @@ class Walk {
   std::vector<Node*> nodes_;
 };
 
-void put_node(TreeBuilder& tree, Walk& walk, size_t id) {
+void put_node(JsonBuilder& document, Walk& walk, size_t id) {
   Node& node = *walk.nodes()[id];
   const NodeReport report = node.report();
-  tree.begin_object().member("id", id).member("name", node.name());
+  document.begin_object().member("id", id).member("name", node.name());
   if (const Implementation* implementation = node.implementation()) {
-    tree.member("op", implementation->schema.name).member("plugin", implementation->provider);
+    document.member("op", implementation->schema.name).member("plugin", implementation->provider);
   }
-  if (node.sequence() != kAccumulatorSequence) tree.member("sequence", node.sequence());
-  tree.member("saved_tensors", report.saved_tensors)
+  if (node.sequence() != kAccumulatorSequence) document.member("sequence", node.sequence());
+  document.member("saved_tensors", report.saved_tensors)
       .member("saved_bytes", report.saved_bytes)
       .member("released", node.released())
       .member("ctx-stashed", report.attribute_bytes > 0)
       .member("stashed_tensors", report.stashed_tensors)
       .member("attribute_bytes", report.attribute_bytes);
-  tree.key("edges").begin_array();
+  document.key("edges").begin_array();
   for (size_t i = 0; i < node.edges().size(); ++i) {
     const Edge& edge = node.edges()[i];
     if (!edge.node) continue;
-    tree.begin_object()
+    document.begin_object()
         .member("input", i)
         .member("node", walk.id_of(edge.node.get()))
         .member("output", edge.output)
         .end_object();
   }
-  tree.end_array().end_object();
+  document.end_array().end_object();
 }
 
 }  // namespace
 
-Tree describe_graph(std::span<Tensor* const> roots) {
+Json describe_graph(std::span<Tensor* const> roots) {
   std::vector<Edge> held;
   Walk walk;
-  TreeBuilder tree;
-  tree.begin_object().key("roots").begin_array();
+  JsonBuilder document;
+  document.begin_object().key("roots").begin_array();
   for (Tensor* root : roots) {
     if (root == nullptr) throw Error(TENON_ERROR_ARGUMENT, "a root of the graph is undefined");
     refresh_history(*root);
     const Edge& edge = held.emplace_back(gradient_edge(*root));
     if (!edge.node) continue;  // a constant has no graph
-    tree.begin_object()
+    document.begin_object()
         .member("node", walk.id_of(edge.node.get()))
         .member("output", edge.output)
         .end_object();
   }
-  tree.end_array().key("nodes").begin_array();
-  for (size_t id = 0; id < walk.nodes().size(); ++id) put_node(tree, walk, id);
-  tree.end_array().end_object();
-  return tree.finish();
+  document.end_array().key("nodes").begin_array();
+  for (size_t id = 0; id < walk.nodes().size(); ++id) put_node(document, walk, id);
+  document.end_array().end_object();
+  return document.finish();
 }
 
 }  // namespace tenon::core

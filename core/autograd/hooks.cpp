@@ -9,6 +9,7 @@
 #include "core/autograd/node.hpp"
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
@@ -92,16 +93,17 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
   refresh_history(tensor);
   if (kind == TENON_HOOK_POST_ACCUMULATE) {
     if (!is_leaf(tensor)) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "post-accumulate hooks cannot be registered on tensors that are not leaves: "
-                  "nothing is accumulated in them; this one was made by " +
-                      std::string(static_cast<const Node*>(tensor.node)->name()) +
-                      ", register a tensor hook instead");
+      throw Error(
+          TENON_ERROR_RUNTIME,
+          "post-accumulate hooks cannot be registered on tensors that are not leaves: nothing is "
+          "accumulated in them; this one was made by {}, register a tensor hook instead",
+          static_cast<const Node*>(tensor.node)->name());
     }
   } else if (kind != TENON_HOOK_TENSOR) {
-    throw Error(TENON_ERROR_ARGUMENT, "there is no hook of kind " + std::to_string(kind) +
-                                          " on tensors: TENON_HOOK_TENSOR and "
-                                          "TENON_HOOK_POST_ACCUMULATE are");
+    throw Error(TENON_ERROR_ARGUMENT,
+                "there is no hook of kind {} on tensors: TENON_HOOK_TENSOR and "
+                "TENON_HOOK_POST_ACCUMULATE are",
+                kind);
   }
   if (!tensor.requires_grad()) {
     throw Error(TENON_ERROR_RUNTIME,
@@ -118,9 +120,10 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
 
 HookHandle add_node_hook(Node& node, int32_t kind, std::shared_ptr<HookBody> body) {
   if (kind != TENON_HOOK_NODE_BEFORE && kind != TENON_HOOK_NODE_AFTER) {
-    throw Error(TENON_ERROR_ARGUMENT, "there is no hook of kind " + std::to_string(kind) +
-                                          " on nodes: TENON_HOOK_NODE_BEFORE and "
-                                          "TENON_HOOK_NODE_AFTER are");
+    throw Error(TENON_ERROR_ARGUMENT,
+                "there is no hook of kind {} on nodes: TENON_HOOK_NODE_BEFORE and "
+                "TENON_HOOK_NODE_AFTER are",
+                kind);
   }
   NodeExtra& extra = node.extra();
   return {extra, extra.add(kind, 0, std::move(body))};
@@ -136,9 +139,10 @@ void remove_tensor_hook(Tensor& tensor, int64_t id) {
       if (handle.remove()) return;
     }
   }
-  throw Error(TENON_ERROR_ARGUMENT, "no hook with the id " + std::to_string(id) +
-                                        " is registered on this tensor; ids are given by "
-                                        "register_hook, and end with the hook's removal");
+  throw Error(TENON_ERROR_ARGUMENT,
+              "no hook with the id {} is registered on this tensor; ids are given by "
+              "register_hook, and end with the hook's removal",
+              id);
 }
 
 // ---- running ----
@@ -151,20 +155,17 @@ struct Place {
   size_t index;  // of the gradient
   const Node& node;
   std::string text() const {
-    return std::string(what) + " " + std::to_string(hook) + " of " + node.name() +
-           " has changed the";
+    return format_text("{} {} of {} has changed the", what, hook, node.name());
   }
 };
 
 [[noreturn, gnu::cold]] void fail_shape(const Place& place, Shape expected, Shape got) {
-  throw Error(TENON_ERROR_RUNTIME, place.text() + " size of gradient " +
-                                       std::to_string(place.index) + ": expected " +
-                                       shape_text(expected) + ", got " + shape_text(got));
+  throw Error(TENON_ERROR_RUNTIME, "{} size of gradient {}: expected {}, got {}", place.text(),
+              place.index, shape_text(expected), shape_text(got));
 }
 [[noreturn, gnu::cold]] void fail_dtype(const Place& place, tenon_dtype expected, tenon_dtype got) {
-  throw Error(TENON_ERROR_RUNTIME, place.text() + " dtype of gradient " +
-                                       std::to_string(place.index) + ": expected " +
-                                       dtype_text(expected) + ", got " + dtype_text(got));
+  throw Error(TENON_ERROR_RUNTIME, "{} dtype of gradient {}: expected {}, got {}", place.text(),
+              place.index, dtype_text(expected), dtype_text(got));
 }
 
 void check_replacement(const Place& place, Shape shape, tenon_dtype dtype, const Tensor& given) {

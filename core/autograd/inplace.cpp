@@ -8,6 +8,7 @@
 #include "core/autograd/component_history.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/change_check.hpp"
 #include "core/dispatch/types.hpp"
@@ -19,16 +20,15 @@ namespace tenon::core {
 void require_place(const Tensor& view, const Tensor& base) {
   if (view.storage != base.storage) {
     throw Error(TENON_ERROR_RUNTIME,
-                "a view of shape " + shape_text(view.shape()) +
-                    " does not share the memory of its base any more: the base was converted in "
-                    "place, as Module::to does; take the view again after the conversion");
+                "a view of shape {} does not share the memory of its base any more: the base was "
+                "converted in place, as Module::to does; take the view again after the conversion",
+                shape_text(view.shape()));
   }
   if (base.contiguous()) return;
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "in-place changes of a view are recorded only when its base is contiguous; the base "
-              "has shape " +
-                  shape_text(base.shape()) + " and strides " + shape_text(base.strides()) +
-                  ": make it contiguous() first");
+              "has shape {} and strides {}: make it contiguous() first",
+              shape_text(base.shape()), shape_text(base.strides()));
 }
 
 bool may_overlap(Shape shape, Shape strides) {
@@ -54,13 +54,12 @@ void check_function_view(const Tensor& view) {
   if (implementation == nullptr || (implementation->flags & TENON_OP_FUNCTION) == 0) return;
   const std::vector<int32_t>& aliases = implementation->result_alias;
   if (view.node_output < aliases.size() && aliases[view.node_output] >= 0) return;
-  Error error(
-      TENON_ERROR_INPLACE,
-      "Output " + std::to_string(view.node_output) + " of " + node->name() +
-          " is a view and it, or its base, is being modified inplace. This view was created "
-          "inside a custom Function (or because an input was returned as-is) and the "
-          "gradient of the Function would be passed over. Clone the output of the Function, "
-          "or declare the view in its schema: Tensor(a)");
+  Error error(TENON_ERROR_INPLACE,
+              "Output {} of {} is a view and it, or its base, is being modified inplace. This view "
+              "was created inside a custom Function (or because an input was returned as-is) and "
+              "the gradient of the Function would be passed over. Clone the output of the "
+              "Function, or declare the view in its schema: Tensor(a)",
+              view.node_output, node->name());
   error.op = implementation->schema.name;
   error.provider = implementation->provider;
   throw error;
@@ -68,30 +67,29 @@ void check_function_view(const Tensor& view) {
 
 void fail_unrecorded_view(const Tensor& view, const std::string& changed) {
   const bool inference = view.view_origin == ViewOrigin::inference;
-  throw Error(
-      TENON_ERROR_INPLACE,
-      view.view_origin == ViewOrigin::recorded
-          ? "A view that does not require grad, of a base that does, " + changed +
-                ". Clone the view, or detach it"
-          : std::string("A view was created in ") + (inference ? "inference" : "no_grad") +
-                " mode and " + changed +
-                (inference ? " in normal mode" : " with grad mode enabled") +
-                ". This use is ambiguous: move both the view and the change into the mode, so that "
-                "the change is not recorded, or both out of it");
+  throw Error(TENON_ERROR_INPLACE,
+              view.view_origin == ViewOrigin::recorded
+                  ? format_text("A view that does not require grad, of a base that does, {}. Clone "
+                                "the view, or detach it",
+                                changed)
+                  : format_text("A view was created in {} mode and {}{}. This use is ambiguous: "
+                                "move both the view and the change into the mode, so that the "
+                                "change is not recorded, or both out of it",
+                                inference ? "inference" : "no_grad", changed,
+                                inference ? " in normal mode" : " with grad mode enabled"));
 }
 
 void require_disjoint(const Tensor& tensor, const char* op) {
   if (tensor.contiguous() || !may_overlap(tensor.shape(), tensor.strides())) return;
   throw Error(TENON_ERROR_INPLACE,
-              std::string(op) + "(): a tensor of shape " + shape_text(tensor.shape()) +
-                  " and strides " + shape_text(tensor.strides()) +
-                  " is being modified inplace, and more than one of its elements may be in one "
-                  "place of memory: clone it first");
+              "{}(): a tensor of shape {} and strides {} is being modified inplace, and more than "
+              "one of its elements may be in one place of memory: clone it first",
+              op, shape_text(tensor.shape()), shape_text(tensor.strides()));
 }
 
 void check_inplace(Tensor& tensor, const char* op) {
   if (tensor.has_flag(TENON_TENSOR_INFERENCE))
-    throw Error(TENON_ERROR_INPLACE, std::string(op) + "(): " + kInferenceChange);
+    throw Error(TENON_ERROR_INPLACE, "{}(): {}", op, kInferenceChange);
   refresh_history(tensor);
   require_disjoint(tensor, op);
   // A dual of a leaf has the leaf's accumulator for its history, and its data.
@@ -100,24 +98,24 @@ void check_inplace(Tensor& tensor, const char* op) {
       static_cast<const Node*>(tensor.node)->sequence() == kAccumulatorSequence;
   if ((is_leaf(tensor) && tensor.requires_grad()) || accumulates) {
     throw Error(TENON_ERROR_INPLACE,
-                std::string(op) +
-                    "(): a leaf tensor that requires grad is being used in an in-place operation; "
-                    "run it under no_grad, or on a clone");
+                "{}(): a leaf tensor that requires grad is being used in an in-place operation; "
+                "run it under no_grad, or on a clone",
+                op);
   }
   if (tensor.typed() && component_owner(tensor) != nullptr && has_held_history(tensor)) {
     throw Error(TENON_ERROR_INPLACE,
-                std::string(op) +
-                    "(): its components have a history, which does not see that the whole is "
-                    "changed in place; change the components by ops, or return a new object");
+                "{}(): its components have a history, which does not see that the whole is changed "
+                "in place; change the components by ops, or return a new object",
+                op);
   }
   if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
   if (tensor.view_origin != ViewOrigin::recorded)
     fail_unrecorded_view(tensor, "is being modified inplace");
   if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {
-    throw Error(TENON_ERROR_INPLACE, std::string(op) +
-                                         "(): a view of a leaf tensor that requires grad is being "
-                                         "used in an in-place operation; "
-                                         "run it under no_grad, or on a clone");
+    throw Error(TENON_ERROR_INPLACE,
+                "{}(): a view of a leaf tensor that requires grad is being used in an in-place "
+                "operation; run it under no_grad, or on a clone",
+                op);
   }
   if (!tensor.requires_grad() && tensor.view_base->requires_grad())
     fail_unrecorded_view(tensor, "is being modified inplace");

@@ -11,11 +11,11 @@ namespace {
 
 // Nodes whose last reference went while another was being destroyed on this thread. Without a
 // destructor: tensors with static storage die after the thread's own objects.
-struct Graveyard {
+struct DeferredDeletes {
   Node* waiting = nullptr;
   bool draining = false;
 };
-constinit thread_local Graveyard graveyard;
+constinit thread_local DeferredDeletes deferred_deletes;
 
 }  // namespace
 
@@ -37,23 +37,23 @@ NodeExtra& Node::extra() {
 }
 
 void Node::destroy_node(GraphNode* base) noexcept {
-  Graveyard& yard = graveyard;
+  DeferredDeletes& deletes = deferred_deletes;
   auto* node = static_cast<Node*>(base);
-  if (yard.draining) {
-    node->sequence_ = reinterpret_cast<uintptr_t>(yard.waiting);
-    yard.waiting = node;
+  if (deletes.draining) {
+    node->sequence_ = reinterpret_cast<uintptr_t>(deletes.waiting);
+    deletes.waiting = node;
     return;
   }
-  yard.draining = true;
+  deletes.draining = true;
   for (;;) {
     const uint32_t bytes = node->bytes_;
     node->~Node();
     core::release(node, bytes);
-    node = yard.waiting;
+    node = deletes.waiting;
     if (node == nullptr) break;
-    yard.waiting = reinterpret_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
+    deletes.waiting = reinterpret_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
   }
-  yard.draining = false;
+  deletes.draining = false;
 }
 
 }  // namespace tenon::core

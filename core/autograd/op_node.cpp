@@ -12,7 +12,7 @@
 #include "core/autograd/dual.hpp"
 #include "core/autograd/gradient_check.hpp"
 #include "core/autograd/history.hpp"
-#include "core/autograd/live.hpp"
+#include "core/autograd/leak_tracking.hpp"
 #include "core/autograd/node_block.hpp"
 #include "core/autograd/saved_hooks.hpp"
 #include "core/base/error.hpp"
@@ -56,14 +56,12 @@ void copy_characters(tenon_string* strings, uint32_t count) {
 }
 
 [[noreturn]] void fail_released(const char* name) {
-  throw Error(
-      TENON_ERROR_GRAPH,
-      std::string(
-          "Trying to backward through the graph a second time (or directly access saved tensors "
-          "after they have already been freed). Saved intermediate values of the graph are freed "
-          "when you call backward() or gradients(): pass retain_graph=true to the first call "
-          "if you need to go through it again. (at ") +
-          name + ")");
+  throw Error(TENON_ERROR_GRAPH,
+              "Trying to backward through the graph a second time (or directly access saved "
+              "tensors after they have already been freed). Saved intermediate values of the graph "
+              "are freed when you call backward() or gradients(): pass retain_graph=true to the "
+              "first call if you need to go through it again. (at {})",
+              name);
 }
 
 }  // namespace

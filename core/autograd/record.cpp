@@ -12,6 +12,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/inplace.hpp"
 #include "core/autograd/op_node.hpp"
+#include "core/autograd/tangents.hpp"
 #include "core/base/error.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/core_ops.hpp"
@@ -137,10 +138,9 @@ bool differentiable_dtype(const Tensor* tensor) {
 
 [[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-              "[" + implementation.schema.name +
-                  "::backward] not implemented: autograd not implemented for op '" +
-                  implementation.schema.name + "' of plugin '" + implementation.provider +
-                  "'; give it a backward, declare it composite, or call it under no_grad");
+              "[{}::backward] not implemented: autograd not implemented for op '{}' of plugin "
+              "'{}'; give it a backward, declare it composite, or call it under no_grad",
+              implementation.schema.name, implementation.schema.name, implementation.provider);
 }
 
 }  // namespace
@@ -149,11 +149,10 @@ bool differentiable_dtype(const Tensor* tensor) {
 void check_recordable(const Implementation& implementation, const tenon_value* arguments) {
   if (implementation.out_parameter >= 0 &&
       arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
-    throw Error(
-        TENON_ERROR_RUNTIME,
-        name_of(implementation) +
-            "(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad; leave 'out' away or run under no_grad");
+    throw Error(TENON_ERROR_RUNTIME,
+                "{}(): functions with out=... arguments don't support automatic differentiation, "
+                "but one of the arguments requires grad; leave 'out' away or run under no_grad",
+                name_of(implementation));
   }
   if (!implementation.mutates) return;
   const bool formula = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
@@ -167,10 +166,9 @@ void check_recordable(const Implementation& implementation, const tenon_value* a
     if (has_history(*tensor) && std::find(aliases.begin(), aliases.end(),
                                           static_cast<int32_t>(parameter)) == aliases.end()) {
       throw Error(TENON_ERROR_RUNTIME,
-                  name_of(implementation) + "(): changes '" +
-                      implementation.schema.parameters[parameter].name +
-                      "' in place, which requires grad, and does not return it: its new history "
-                      "would be lost. Run it under no_grad, or on a detached clone");
+                  "{}(): changes '{}' in place, which requires grad, and does not return it: its "
+                  "new history would be lost. Run it under no_grad, or on a detached clone",
+                  name_of(implementation), implementation.schema.parameters[parameter].name);
     }
   };
   for_each_mutated(implementation, arguments, check);
@@ -436,9 +434,9 @@ class RecordedCall {
           std::none_of(places_.begin(), places_.end(),
                        [&](Tensor** place) { return *place == tensor.get(); })) {
         throw Error(TENON_ERROR_RUNTIME,
-                    name_of(implementation_) +
-                        "(): a tensor that was marked dirty is not among the results; "
-                        "a Function returns every input that it changes in place");
+                    "{}(): a tensor that was marked dirty is not among the results; a Function "
+                    "returns every input that it changes in place",
+                    name_of(implementation_));
       }
     }
     separate_duplicates();
@@ -463,8 +461,8 @@ class RecordedCall {
   }
 
   [[noreturn, gnu::cold]] void fail_marked(const char* what) const {
-    throw Error(TENON_ERROR_RUNTIME,
-                name_of(implementation_) + "(): a tensor that was marked dirty " + what);
+    throw Error(TENON_ERROR_RUNTIME, "{}(): a tensor that was marked dirty {}",
+                name_of(implementation_), what);
   }
   void check_dirty(const Tensor* tensor) const {
     if (!detached_->is_original(tensor))
@@ -555,8 +553,8 @@ class RecordedCall {
   IntrusivePtr<OpNode> record() {
     const size_t slots = count_slots(implementation_, arguments_);
     if (slots > UINT16_MAX || places_.size() > UINT16_MAX) {
-      throw Error(TENON_ERROR_VALUE,
-                  name_of(implementation_) + "(): more than 65535 tensors in one recorded call");
+      throw Error(TENON_ERROR_VALUE, "{}(): more than 65535 tensors in one recorded call",
+                  name_of(implementation_));
     }
     uint32_t needing = 0;
     uint64_t tensors = 0;
@@ -576,8 +574,8 @@ class RecordedCall {
       capacity += list ? arguments_[item.index].length : 1;
     }
     if (capacity > UINT16_MAX)
-      throw Error(TENON_ERROR_VALUE,
-                  name_of(implementation_) + "(): more than 65535 tensors saved by one call");
+      throw Error(TENON_ERROR_VALUE, "{}(): more than 65535 tensors saved by one call",
+                  name_of(implementation_));
 
     IntrusivePtr<OpNode> node =
         OpNode::create(implementation_, arguments_, slots, results, capacity);
@@ -724,8 +722,14 @@ bool needs_autograd(Call& call) noexcept {
 }
 
 tenon_status run_recorded(Call& call) noexcept {
-  if (!needs_autograd(call)) return next(call);
   const Implementation& implementation = call.implementation;
+  constexpr uint32_t looked_at =
+      TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE;
+  if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
+    return record_fast(call);
+  constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
+  if (((call.flags & tracked) == 0 && !watched) || !needs_autograd(call)) return next(call);
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
   if ((call.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE)) != 0) [[unlikely]] {

@@ -7,6 +7,7 @@
 
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
@@ -65,9 +66,9 @@ PackedTensor* pack_saved(Tensor& tensor, bool with_history, const char* node) {
   kept->packed = packed;
   if (tensor.version() != version) {
     throw Error(TENON_ERROR_RUNTIME,
-                std::string("A saved tensor pack hook is modifying its input in place: what ") +
-                    node +
-                    " saves is still used by others. Pack a clone, or a tensor computed from it");
+                "A saved tensor pack hook is modifying its input in place: what {} saves is still "
+                "used by others. Pack a clone, or a tensor computed from it",
+                node);
   }
   if (with_history && tensor.requires_grad()) kept->edge = gradient_edge(tensor);
   return kept.release();
@@ -85,12 +86,10 @@ TensorRef unpack_saved(const PackedTensor& packed, const char* node) {
   const TensorRef given = TensorRef::take(unpacked);
   if (!given || given->view.dtype != packed.dtype || !same_shape(packed.shape, given->shape())) {
     throw Error(
-        TENON_ERROR_RUNTIME,
-        std::string("a saved tensor unpack hook gave ") +
-            (given ? std::string(dtype_text(given->view.dtype)) + " " + shape_text(given->shape())
-                   : std::string("no tensor")) +
-            " where " + node + " had saved " + dtype_text(packed.dtype) + " " +
-            shape_text({packed.shape.data(), packed.shape.size()}));
+        TENON_ERROR_RUNTIME, "a saved tensor unpack hook gave {} where {} had saved {} {}",
+        given ? format_text("{} {}", dtype_text(given->view.dtype), shape_text(given->shape()))
+              : std::string("no tensor"),
+        node, dtype_text(packed.dtype), shape_text({packed.shape.data(), packed.shape.size()}));
   }
   return make_detached(*given);
 }

@@ -8,6 +8,7 @@
 #include "core/autograd/node.hpp"
 #include "core/autograd/saved_hooks.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/tensor/dtype.hpp"
 #include "core/tensor/shape.hpp"
 
@@ -37,21 +38,21 @@ void fail_changed(const SavedTensor& saved, const Node& node) {
                                : changed.storage->last_writer.load(std::memory_order_relaxed);
   std::string origin;
   if (saved.own_result()) {
-    origin = ", which is output " + std::to_string(saved.index) + " of " + node.name() + ",";
+    origin = format_text(", which is output {} of {},", saved.index, node.name());
   } else if (tensor.node != nullptr) {
-    origin = ", which is output " + std::to_string(tensor.node_output) + " of " +
-             static_cast<Node*>(tensor.node)->name() + ",";
+    origin = format_text(", which is output {} of {},", tensor.node_output,
+                         static_cast<Node*>(tensor.node)->name());
   }
-  std::string message =
+  std::string message = format_text(
       "one of the variables needed for gradient computation has been modified by an inplace "
-      "operation: [" +
-      std::string(dtype_text(tensor.view.dtype)) + " " + shape_text(tensor.shape()) + "]" + origin +
-      " is at version " + std::to_string(version_of(tensor)) + "; expected version " +
-      std::to_string(saved.version) + " instead, to compute the gradients of " + node.name() + ".";
+      "operation: [{} {}]{} is at version {}; expected version {} instead, to compute the "
+      "gradients of {}.",
+      dtype_text(tensor.view.dtype), shape_text(tensor.shape()), origin, version_of(tensor),
+      saved.version, node.name());
   if (writer != nullptr) {
     const Implementation* by = writer->implementation.load();
-    message += " It was last changed by '" + writer->name + "'" +
-               (by == nullptr ? "" : " (plugin '" + by->provider + "')") + ".";
+    message += format_text(" It was last changed by '{}'{}.", writer->name,
+                           by == nullptr ? "" : format_text(" (plugin '{}')", by->provider));
   }
   message += " Hint: clone the tensor before changing it, or change it after backward.";
   throw Error(TENON_ERROR_INPLACE, message);

@@ -13,6 +13,7 @@
 #include "core/autograd/node_block.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/aliasing.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -35,24 +36,26 @@ TensorRef share_with_history(Tensor& tensor) {
 }
 
 TensorRef project_gradient(TensorRef gradient, uint32_t type) {
-  const TensorType& wanted = TypeTable::process().at(type);
-  if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(wanted)) return gradient;
-  const TensorType* rule = &wanted;
-  while (rule != nullptr && rule->descriptor.project_gradient == nullptr) rule = rule->parent;
-  if (rule == nullptr) return gradient;
+  const TensorType& expected = TypeTable::process().at(type);
+  if (gradient->typed() && TypeTable::process().at(gradient->view.type).is(expected))
+    return gradient;
+  const TensorType* converter = &expected;
+  while (converter != nullptr && converter->descriptor.project_gradient == nullptr)
+    converter = converter->parent;
+  if (converter == nullptr) return gradient;
   Tensor* projected = nullptr;
   tenon_error* error = nullptr;
-  const tenon_status status =
-      rule->descriptor.project_gradient(rule->descriptor.self, gradient.get(), &projected, &error);
+  const tenon_status status = converter->descriptor.project_gradient(
+      converter->descriptor.self, gradient.get(), &projected, &error);
   if (status != TENON_OK) throw_status(status, error);
   TensorRef result = TensorRef::take(projected);
   const bool fits = result && result->view.dtype == gradient->view.dtype &&
                     same_shape(result->shape(), gradient->shape());
   if (fits) return result;
-  throw Error(TENON_ERROR_TYPE, "project_gradient of " + rule->name + " (plugin '" +
-                                    rule->provider + "') gave " +
-                                    (result ? "a tensor of another shape or dtype" : "nothing") +
-                                    " for a gradient of shape " + shape_text(gradient->shape()));
+  throw Error(
+      TENON_ERROR_TYPE, "project_gradient of {} (plugin '{}') gave {} for a gradient of shape {}",
+      converter->name, converter->provider,
+      result ? "a tensor of another shape or dtype" : "nothing", shape_text(gradient->shape()));
 }
 
 namespace {
@@ -88,10 +91,6 @@ TensorRef own_handle(TensorRef tensor) {
 // Overrides whose results were refused, by the number that an error node keeps of them.
 class RefusedOverrides {
  public:
-  static RefusedOverrides& process() {
-    static auto* const list = new RefusedOverrides;
-    return *list;
-  }
   uint32_t number_of(const Override& entry) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find(entries_.begin(), entries_.end(), &entry);
@@ -111,23 +110,29 @@ class RefusedOverrides {
   const HeldAcrossFork held_{mutex_};
   std::vector<const Override*> entries_;
 };
+RefusedOverrides& refused_overrides() {
+  static auto* const list = new RefusedOverrides;  // graphs with static storage are run late
+  return *list;
+}
 
 std::string lost_text(const Implementation& implementation, const std::string& answerer,
                       const std::string& provider, const char* rule) {
-  return "[" + implementation.schema.name + "::" + rule + "] not implemented: the " + answerer +
-         " (plugin '" + provider +
-         "') returned a tensor without a history; give the override a "
-         "backward, compute its result by ops, or call it under no_grad";
+  return format_text(
+      "[{}::{}] not implemented: the {} (plugin '{}') returned a tensor without a history; give "
+      "the override a backward, compute its result by ops, or call it under no_grad",
+      implementation.schema.name, rule, answerer, provider);
 }
 Error lost_by_override(const Implementation& implementation, uint32_t number) {
-  const Override& entry = RefusedOverrides::process().at(number);
+  const Override& entry = refused_overrides().at(number);
   return {TENON_ERROR_NOT_IMPLEMENTED,
-          lost_text(implementation, "override " + entry.key(), entry.provider, "backward")};
+          lost_text(implementation, format_text("override {}", entry.key()), entry.provider,
+                    "backward")};
 }
 Error lost_by_handler(const Implementation& implementation, uint32_t type) {
   const TensorType& level = TypeTable::process().at(type);
   return {TENON_ERROR_NOT_IMPLEMENTED,
-          lost_text(implementation, "handler of " + level.name, level.provider, "backward")};
+          lost_text(implementation, format_text("handler of {}", level.name), level.provider,
+                    "backward")};
 }
 
 // To the tensor's history, and to those of components that it cannot show.
@@ -159,9 +164,9 @@ TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
     if (is_leaf(from)) {
       const TensorType& type = TypeTable::process().at(from.view.type);
       throw Error(TENON_ERROR_RUNTIME,
-                  "a " + type.name +
-                      " requires grad as a leaf, and so does the Tensor that it converts to: a "
-                      "gradient belongs to one of them; call requires_grad_ on one of them only");
+                  "a {} requires grad as a leaf, and so does the Tensor that it converts to: a "
+                  "gradient belongs to one of them; call requires_grad_ on one of them only",
+                  type.name);
     }
     result = detach(*result);
   }
@@ -177,9 +182,9 @@ TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& ty
     return connect_tangent(connect_conversion(std::move(result), from, kToTensorNode), from);
   const auto lost = [&](const char* what) {
     throw Error(TENON_ERROR_NOT_IMPLEMENTED,
-                "to_tensor of " + type.name + " (plugin '" + type.provider +
-                    "') gave a tensor without the " + what +
-                    " of what it converts; compute it by ops, or call it under no_grad");
+                "to_tensor of {} (plugin '{}') gave a tensor without the {} of what it converts; "
+                "compute it by ops, or call it under no_grad",
+                type.name, type.provider, what);
   };
   if (!dtype_floating(result->view.dtype)) return result;
   if (from.requires_grad() && records() && !result->requires_grad()) lost("history");
@@ -192,14 +197,12 @@ void refuse_hidden_history(const CallFrame& frame, const Override& entry) {
   if (!recording &&
       ((frame.hidden & TENON_TENSOR_HAS_TANGENT) == 0 || thread_state.dual_level == 0))
     return;
-  throw Error(
-      TENON_ERROR_NOT_IMPLEMENTED,
-      "override " + entry.key() + " (plugin '" + entry.provider +
-          "') has a backward, and an operand's component " +
-          (recording ? "requires grad" : "carries a tangent") +
-          " that no rule of the operand's type leads to: a gradient of a subclass of Tensor "
-          "is that of its data alone, and one of integers does not exist; compute the "
-          "result by ops without a backward, or detach the component");
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "override {} (plugin '{}') has a backward, and an operand's component {} that no "
+              "rule of the operand's type leads to: a gradient of a subclass of Tensor is that of "
+              "its data alone, and one of integers does not exist; compute the result by ops "
+              "without a backward, or detach the component",
+              entry.key(), entry.provider, recording ? "requires grad" : "carries a tangent");
 }
 
 void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
@@ -223,7 +226,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     return found;
   };
   const auto put_refusal = [&](Tensor* tensor) {
-    const uint32_t detail = handler ? level.id : RefusedOverrides::process().number_of(*entry);
+    const uint32_t detail = handler ? level.id : refused_overrides().number_of(*entry);
     set_history(*tensor,
                 {ErrorNode::create(implementation, handler ? lost_by_handler : lost_by_override,
                                    detail, edges, {&tensor, 1}),
@@ -234,7 +237,8 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
     const uint32_t held = tensor->typed() ? refresh_components(*tensor) : 0;
     const uint32_t shown = tensor->flags() | held;
     if (dual && (shown & TENON_TENSOR_HAS_TANGENT) == 0) {
-      const std::string who = handler ? "handler of " + level.name : "override " + entry->key();
+      const std::string who = handler ? format_text("handler of {}", level.name)
+                                      : format_text("override {}", entry->key());
       throw Error(
           TENON_ERROR_NOT_IMPLEMENTED,
           lost_text(implementation, who, handler ? level.provider : entry->provider, "jvp"));

@@ -19,25 +19,25 @@ namespace tenon::core {
 namespace {
 
 // Shape, strides and offset of a view in its base's storage.
-struct Geometry {
+struct ViewLayout {
   Sizes shape, strides;
   int64_t offset = 0;  // elements from the base's first
 };
 
-Geometry geometry_of(const Tensor& view, const Tensor& base) {
-  Geometry geometry;
-  geometry.shape = sizes_of(view.shape());
-  geometry.strides = sizes_of(view.strides());
+ViewLayout layout_of(const Tensor& view, const Tensor& base) {
+  ViewLayout layout;
+  layout.shape = sizes_of(view.shape());
+  layout.strides = sizes_of(view.strides());
   const auto bytes =
       static_cast<const char*>(view.view.data) - static_cast<const char*>(base.view.data);
-  geometry.offset = view.view.data == nullptr ? 0 : bytes / dtype_bytes(base.view.dtype);
-  return geometry;
+  layout.offset = view.view.data == nullptr ? 0 : bytes / dtype_bytes(base.view.dtype);
+  return layout;
 }
 
 class ViewNode final : public Node {
  public:
   ViewNode(const NodeBlock& block, Edge base_edge, const Tensor& view, const Tensor& base)
-      : Node(block), geometry_(geometry_of(view, base)), base_shape_(sizes_of(base.shape())) {
+      : Node(block), layout_(layout_of(view, base)), base_shape_(sizes_of(base.shape())) {
     edges_[0] = std::move(base_edge);
     outputs_[0].type = 0;  // its gradient is that of plain data
   }
@@ -48,13 +48,13 @@ class ViewNode final : public Node {
       answer.emplace_back();
       return;
     }
-    if (may_overlap(geometry_.shape, geometry_.strides)) {
+    if (may_overlap(layout_.shape, layout_.strides)) {
       answer.push_back(add_in_place(*gradients[0]));
       return;
     }
     const TensorRef zeros = make_zeros(gradients[0]->view.dtype, base_shape_);
-    answer.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], geometry_.shape,
-                                                  geometry_.strides, geometry_.offset));
+    answer.push_back(core_ops::as_strided_scatter(*zeros, *gradients[0], layout_.shape,
+                                                  layout_.strides, layout_.offset));
   }
 
  private:
@@ -65,10 +65,10 @@ class ViewNode final : public Node {
     const int64_t count = gradient.view.count;
     const TensorRef positions = make_empty(TENON_I64, {&count, 1});
     for (int64_t i = 0; i < count; ++i) {
-      int64_t place = geometry_.offset;
-      for (int64_t d = geometry_.shape.rank - 1, rest = i; d >= 0; --d) {
-        place += rest % geometry_.shape.values[d] * geometry_.strides.values[d];
-        rest /= geometry_.shape.values[d];
+      int64_t place = layout_.offset;
+      for (int64_t d = layout_.shape.rank - 1, rest = i; d >= 0; --d) {
+        place += rest % layout_.shape.values[d] * layout_.strides.values[d];
+        rest /= layout_.shape.values[d];
       }
       static_cast<int64_t*>(positions->view.data)[i] = place;
     }
@@ -76,7 +76,7 @@ class ViewNode final : public Node {
     const TensorRef whole = core_ops::index_add(*zeros, 0, *positions, *row);
     return core_ops::reshape(*whole, base_shape_);
   }
-  Geometry geometry_;
+  ViewLayout layout_;
   Sizes base_shape_;
 };
 
@@ -84,7 +84,7 @@ class CopySlicesNode final : public Node {
  public:
   CopySlicesNode(const NodeBlock& block, Edge base_edge, ViewChange change, const Tensor& view,
                  const Tensor& base)
-      : Node(block), change_(std::move(change)), geometry_(geometry_of(view, base)) {
+      : Node(block), change_(std::move(change)), layout_(layout_of(view, base)) {
     edges_[0] = std::move(base_edge);
     const std::span<const Edge> inner = change_.node->edges();
     for (size_t i = 0; i < inner.size(); ++i) {
@@ -109,7 +109,7 @@ class CopySlicesNode final : public Node {
     }
     const TensorRef whole = core_ops::contiguous(*gradients[0]);
     const TensorRef slice =
-        core_ops::as_strided(*whole, geometry_.shape, geometry_.strides, geometry_.offset);
+        core_ops::as_strided(*whole, layout_.shape, layout_.strides, layout_.offset);
     std::vector<TensorRef> inner;
     std::vector<Tensor*> given(change_.node->outputs().size());
     given[change_.output] = slice.get();
@@ -123,15 +123,15 @@ class CopySlicesNode final : public Node {
     } else {
       own = make_zeros(slice->view.dtype, slice->shape());
     }
-    answer.push_back(core_ops::as_strided_scatter(*whole, *own, geometry_.shape, geometry_.strides,
-                                                  geometry_.offset));
+    answer.push_back(
+        core_ops::as_strided_scatter(*whole, *own, layout_.shape, layout_.strides, layout_.offset));
     for (size_t i = 1; i < edge_count_; ++i)
       answer.push_back(i - 1 < inner.size() && i - 1 != change_.slot ? inner[i - 1] : TensorRef());
   }
 
  private:
   const ViewChange change_;
-  const Geometry geometry_;
+  const ViewLayout layout_;
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ constexpr uint32_t class_limit(size_t index) {
 }
 
 [[noreturn]] void fail(int64_t bytes, const char* reason) {
-  throw Error(TENON_ERROR_MEMORY, "cannot allocate " + std::to_string(bytes) + " bytes: " + reason);
+  throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: {}", bytes, reason);
 }
 
 // ---- lists that all threads share ----
@@ -176,14 +176,14 @@ void free_chain(FreeBlock* head) noexcept {
 
 // ---- the thread's own lists ----
 
-enum class ThreadState : uint8_t { unused, open, closed };
-constinit thread_local ThreadState thread_state = ThreadState::unused;
+enum class CacheState : uint8_t { unused, open, closed };
+constinit thread_local CacheState cache_state = CacheState::unused;
 
 // Its destructor hands the lists over when the thread ends; what is released later goes to all at
 // once.
 struct ThreadEnd {
   ~ThreadEnd() {
-    thread_state = ThreadState::closed;
+    cache_state = CacheState::closed;
     ThreadCache* const own = std::exchange(thread_cache, &no_cache);
     if (own == &no_cache) return;
     for (size_t index = 0; index < kClassCount; ++index) give_shared(index, own->heads[index]);
@@ -195,15 +195,15 @@ thread_local const ThreadEnd thread_end;
 
 // False when the thread is past its end and must not keep blocks, or has no memory for its lists.
 bool open_thread() noexcept {
-  if (thread_state == ThreadState::unused) {
+  if (cache_state == CacheState::unused) {
     auto* own = new (std::nothrow) ThreadCache{};
     if (own == nullptr) return false;
     for (size_t index = 0; index < kClassCount; ++index) own->room[index] = class_limit(index);
     thread_end.touch();
     thread_cache = own;
-    thread_state = ThreadState::open;
+    cache_state = CacheState::open;
   }
-  return thread_state == ThreadState::open;
+  return cache_state == CacheState::open;
 }
 
 // ---- large blocks ----
@@ -424,7 +424,7 @@ void release_cached(int64_t keep_limit) noexcept {
   for (size_t index = kFirstMid; index < kClassCount; ++index) {
     uint32_t count = 0;
     free_chain(take_shared(index, UINT32_MAX, &count));
-    if (thread_state != ThreadState::open) continue;
+    if (cache_state != CacheState::open) continue;
     free_chain(std::exchange(thread_cache->heads[index], nullptr));
     thread_cache->room[index] = class_limit(index);
   }

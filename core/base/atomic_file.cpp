@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 
 namespace tenon::core {
 
@@ -36,7 +37,7 @@ std::string link_target(const std::string& path) {
   const ssize_t length = readlink(path.c_str(), target, sizeof(target));
   if (length <= 0 || length == static_cast<ssize_t>(sizeof(target))) return {};
   const std::string step(target, static_cast<size_t>(length));
-  return step.starts_with('/') ? step : folder_of(path) + "/" + step;
+  return step.starts_with('/') ? step : format_text("{}/{}", folder_of(path), step);
 }
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -66,7 +67,7 @@ std::string hexadecimal(uint64_t number) {
 
 // What the names of all temporaries of a target begin with.
 std::string temporary_prefix(const std::string& target) {
-  return ".tenon-" + hexadecimal(hash_of(name_of(target))) + "-";
+  return format_text(".tenon-{}-", hexadecimal(hash_of(name_of(target))));
 }
 
 uint64_t random_number() {
@@ -98,8 +99,8 @@ void remove_stale(const std::string& target) {
 // Creates and locks a temporary for the target. -1: errno says why not.
 int create_temporary(const std::string& target, mode_t mode, std::string* path) {
   for (;;) {
-    *path =
-        folder_of(target) + "/" + temporary_prefix(target) + hexadecimal(random_number()) + ".tmp";
+    *path = format_text("{}/{}{}.tmp", folder_of(target), temporary_prefix(target),
+                        hexadecimal(random_number()));
     const int file = open(path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (file < 0 && errno == EEXIST) continue;
     if (file < 0) return file;
@@ -190,8 +191,8 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(const char* what, int code) const {
-  std::string message = "cannot write '" + path_ + "': " + what;
-  if (code != 0) message += ": " + std::generic_category().message(code);
+  std::string message = format_text("cannot write '{}': {}", path_, what);
+  if (code != 0) message += format_text(": {}", std::generic_category().message(code));
   throw Error(TENON_ERROR_IO, std::move(message));
 }
 

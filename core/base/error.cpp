@@ -64,7 +64,7 @@ tenon_status report_current_exception(tenon_error** slot) noexcept {
 
 void throw_status(tenon_status status, tenon_error* error) {
   if (error == nullptr) {
-    throw Error(status, std::string(error_kind_text(status)) + " without details");
+    throw Error(status, "{} without details", error_kind_text(status));
   }
   Error copy = error->error;
   if (!error->preallocated) delete error;

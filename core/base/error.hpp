@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "tenon/abi/error.h"
 
 struct tenon_error;
@@ -16,6 +17,10 @@ namespace tenon::core {
 class Error : public std::exception {
  public:
   Error(tenon_status kind_of, std::string text) : kind(kind_of), message(std::move(text)) {}
+  // The message from a pattern, see format_text.
+  template <class First, class... Rest>
+  Error(tenon_status kind_of, FormatString<First, Rest...> pattern, First&& first, Rest&&... rest)
+      : Error(kind_of, format_arguments(pattern, fmt::make_format_args(first, rest...))) {}
   const char* what() const noexcept override { return message.c_str(); }
 
   tenon_status kind;

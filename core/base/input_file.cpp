@@ -59,7 +59,7 @@ void InputFile::read_at(void* to, int64_t bytes, int64_t offset) const {
 }
 
 void InputFile::fail(const std::string& reason) const {
-  throw Error(TENON_ERROR_IO, std::string("cannot read ") + what_ + quote(path_) + ": " + reason);
+  throw Error(TENON_ERROR_IO, "cannot read {}{}: {}", what_, quote(path_), reason);
 }
 
 }  // namespace tenon::core

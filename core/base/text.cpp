@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/base/format.hpp"
+
 namespace tenon::core {
 
 namespace {
@@ -166,7 +168,7 @@ std::string quoted_list(std::span<const std::string_view> words, std::string_vie
 }
 
 std::string counted(int64_t count, std::string_view noun) {
-  std::string text = std::to_string(count) + " " + std::string(noun);
+  std::string text = format_text("{} {}", count, noun);
   if (count != 1) text += 's';
   return text;
 }
@@ -242,7 +244,7 @@ std::optional<std::string_view> nearest_word(std::string_view word,
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const std::optional<std::string_view> nearest = nearest_word(word, candidates);
-  return nearest ? " (did you mean " + quote(*nearest) + "?)" : "";
+  return nearest ? format_text(" (did you mean {}?)", quote(*nearest)) : "";
 }
 
 bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -341,7 +343,7 @@ std::string caret_lines(std::string_view source, size_t offset) {
   if (end < source.size() && source[end] != '\n') after += "...";
   std::string line = before + after;
   while (!line.empty() && line.back() == ' ') line.pop_back();
-  return "\n  " + line + "\n  " + std::string(lead, ' ') + "^";
+  return format_text("\n  {}\n  {}^", line, std::string(lead, ' '));
 }
 
 Words comma_words(std::string_view text) {

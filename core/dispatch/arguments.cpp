@@ -6,8 +6,9 @@
 #include <bitset>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/tensor/dtype.hpp"
 #include "tenon/abi/tensor.h"
 
@@ -24,7 +25,7 @@ std::string tensor_text(const tenon_tensor* tensor) {
 }
 
 [[noreturn]] void refuse(const Schema& schema, const std::string& what) {
-  throw Error(TENON_ERROR_TYPE, std::string(schema.short_name()) + "()" + what);
+  throw Error(TENON_ERROR_TYPE, "{}(){}", schema.short_name(), what);
 }
 
 // "'a'", "'a' and 'b'", "'a', 'b', and 'c'": Python's list, with its comma.
@@ -56,8 +57,8 @@ std::string_view element_text(TypeKind kind) {
       return "str";
     case TypeKind::dtype:
       return "dtype";
-    case TypeKind::tree:
-      return "tree";
+    case TypeKind::json:
+      return "json";
     case TypeKind::any:
       return "any value";
   }
@@ -65,15 +66,16 @@ std::string_view element_text(TypeKind kind) {
 }
 
 std::string argument_text(const Schema& schema, int64_t parameter, int64_t position) {
-  std::string text = ": argument " + quote(schema.parameters[static_cast<size_t>(parameter)].name);
-  if (position >= 0) text += " (position " + std::to_string(position + 1) + ")";
+  std::string text =
+      format_text(": argument {}", quote(schema.parameters[static_cast<size_t>(parameter)].name));
+  if (position >= 0) text += format_text(" (position {})", position + 1);
   return text;
 }
 
 // "list of ints", or "list of 2 ints" when the count matters.
 std::string list_text(std::string_view element, int64_t count = -1) {
   std::string text = "list of ";
-  if (count >= 0) text += std::to_string(count) + " ";
+  if (count >= 0) text += format_text("{} ", count);
   text += element;
   if (count != 1 && element != "str") text += 's';
   return text;
@@ -140,10 +142,10 @@ class Conversion {
   tenon_value convert(const tenon_value& value) {
     if (accepts(parameter_, value)) return value;
     const SchemaType& type = parameter_.type;
-    if (value.tag == TENON_VALUE_TREE && !type.list && value.as.tree != nullptr &&
-        value.as.tree->children().empty() && !value.as.tree->is_array() &&
-        !value.as.tree->is_object()) {
-      return convert(value.as.tree->value());
+    if (value.tag == TENON_VALUE_JSON && !type.list && value.as.json != nullptr &&
+        value.as.json->children().empty() && !value.as.json->is_array() &&
+        !value.as.json->is_object()) {
+      return convert(value.as.json->value());
     }
     if (type.list) return convert_list(value);
     if (type.kind == TypeKind::floating && is_integral(value)) {
@@ -159,9 +161,9 @@ class Conversion {
     throw_argument_type(schema_, index_, position_, found);
   }
   [[noreturn]] void wrong_element(const tenon_value& element, int64_t at) const {
-    refuse(schema_, argument_text(schema_, index_, position_) + " must be " +
-                        expected_text(parameter_.type) + ", but found element of type " +
-                        value_type_text(element) + " at position " + std::to_string(at + 1));
+    refuse(schema_, format_text("{} must be {}, but found element of type {} at position {}",
+                                argument_text(schema_, index_, position_),
+                                expected_text(parameter_.type), value_type_text(element), at + 1));
   }
 
   tenon_value convert_dtype(const tenon_value& value) const {
@@ -172,10 +174,9 @@ class Conversion {
 #define TENON_NAME(name, code, bytes, type, text) names.push_back(text);
       TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
-      throw Error(TENON_ERROR_VALUE,
-                  std::string(schema_.short_name()) + "()" +
-                      argument_text(schema_, index_, position_) + ": unknown dtype " + quote(name) +
-                      suggestion(name, names) + "; the dtypes are " + word_list(names, "and"));
+      throw Error(TENON_ERROR_VALUE, "{}(){}: unknown dtype {}{}; the dtypes are {}",
+                  schema_.short_name(), argument_text(schema_, index_, position_), quote(name),
+                  suggestion(name, names), word_list(names, "and"));
     }
     tenon_value result{};
     result.tag = TENON_VALUE_DTYPE;
@@ -185,8 +186,8 @@ class Conversion {
 
   tenon_value convert_list(const tenon_value& value) {
     const TypeKind kind = parameter_.type.kind;
-    if (value.tag == TENON_VALUE_TREE && value.as.tree != nullptr && value.as.tree->is_array()) {
-      return convert_tree(*value.as.tree);
+    if (value.tag == TENON_VALUE_JSON && value.as.json != nullptr && value.as.json->is_array()) {
+      return convert_json(*value.as.json);
     }
     const auto wanted_length = static_cast<uint32_t>(parameter_.type.length);
     if (is_list(value.tag)) {
@@ -289,23 +290,23 @@ class Conversion {
   }
 
   // An array of a document, as configs have them.
-  tenon_value convert_tree(const tenon_tree& array) {
+  tenon_value convert_json(const tenon_json& array) {
     const TypeKind kind = parameter_.type.kind;
     const auto length = static_cast<uint32_t>(array.size());
     if (parameter_.type.length > 0 && array.size() != parameter_.type.length) {
-      wrong("list of length " + std::to_string(array.size()));
+      wrong(format_text("list of length {}", array.size()));
     }
     if (length == 0) return empty_list();
     const bool integral = std::all_of(array.children().begin(), array.children().end(),
-                                      [](const tenon_tree& node) { return node.is_int(); });
+                                      [](const tenon_json& node) { return node.is_int(); });
     const bool floats = kind == TypeKind::floating || (kind == TypeKind::scalar && !integral);
-    const auto check = [&](const tenon_tree& node, bool fits) {
+    const auto check = [&](const tenon_json& node, bool fits) {
       if (!fits) wrong_element(node.value(), &node - array.children().data());
     };
     if (floats) {
       double* next = room(bound_.scratch_numbers, bound_.numbers_used, length, bound_);
       double* const numbers = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_number());
         *next++ = node.as_double();
       }
@@ -314,7 +315,7 @@ class Conversion {
     if (kind == TypeKind::integer || kind == TypeKind::scalar) {
       int64_t* next = room(bound_.scratch_integers, bound_.integers_used, length, bound_);
       int64_t* const integers = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_int());
         *next++ = node.as_int();
       }
@@ -323,7 +324,7 @@ class Conversion {
     if (kind == TypeKind::boolean) {
       uint8_t* next = fresh<uint8_t>(length, bound_);
       uint8_t* const booleans = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_bool());
         *next++ = node.as_bool() ? 1 : 0;
       }
@@ -332,7 +333,7 @@ class Conversion {
     if (kind == TypeKind::string) {
       tenon_string* next = fresh<tenon_string>(length, bound_);
       tenon_string* const strings = next;
-      for (const tenon_tree& node : array.children()) {
+      for (const tenon_json& node : array.children()) {
         check(node, node.is_string());
         const std::string_view text = node.as_string();
         *next++ = {text.data(), static_cast<int64_t>(text.size())};
@@ -352,24 +353,26 @@ class Conversion {
 [[noreturn]] void refuse_keyword(const Schema& schema, std::string_view name) {
   Words names;
   for (const Parameter& parameter : schema.parameters) names.push_back(parameter.name);
-  refuse(schema, " got an unexpected keyword argument " + quote(name) + suggestion(name, names));
+  refuse(schema, format_text(" got an unexpected keyword argument {}{}", quote(name),
+                             suggestion(name, names)));
 }
 
 [[noreturn]] void refuse_count(const Schema& schema, size_t given, size_t keyword_only_given) {
   const int64_t most = schema.positional_count;
   const std::string range = schema.required_count < most
-                                ? "from " + std::to_string(schema.required_count) + " to " +
-                                      counted(most, "positional argument")
+                                ? format_text("from {} to {}", schema.required_count,
+                                              counted(most, "positional argument"))
                                 : counted(most, "positional argument");
   // Python counts "from 0 to 1 positional arguments".
-  const std::string takes = schema.required_count < most && most == 1 ? range + "s" : range;
-  std::string text = " takes " + takes + " but ";
+  const std::string takes =
+      schema.required_count < most && most == 1 ? format_text("{}s", range) : range;
+  std::string text = format_text(" takes {} but ", takes);
   if (keyword_only_given > 0) {
-    text += counted(static_cast<int64_t>(given), "positional argument") + " (and " +
-            counted(static_cast<int64_t>(keyword_only_given), "keyword-only argument") +
-            ") were given";
+    text += format_text("{} (and {}) were given",
+                        counted(static_cast<int64_t>(given), "positional argument"),
+                        counted(static_cast<int64_t>(keyword_only_given), "keyword-only argument"));
   } else {
-    text += std::to_string(given) + (given == 1 ? " was given" : " were given");
+    text += format_text("{} {} given", given, given == 1 ? "was" : "were");
   }
   refuse(schema, text);
 }
@@ -383,9 +386,9 @@ class Conversion {
       missing.push_back(parameter.name);
     }
     if (missing.empty()) continue;
-    refuse(schema, " missing " + std::to_string(missing.size()) + " required " +
-                       (keyword_only ? "keyword-only" : "positional") + " argument" +
-                       (missing.size() == 1 ? ": " : "s: ") + python_list(missing));
+    refuse(schema, format_text(" missing {} required {} argument{}{}", missing.size(),
+                               keyword_only ? "keyword-only" : "positional",
+                               missing.size() == 1 ? ": " : "s: ", python_list(missing)));
   }
   throw Error(TENON_ERROR_INTERNAL, "no argument is missing");
 }
@@ -396,10 +399,9 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
                     std::span<const tenon_string> keywords,
                     std::span<const tenon_value> keyword_values, BoundArguments& bound) {
   if (keywords.size() != keyword_values.size()) {
-    throw Error(TENON_ERROR_ARGUMENT,
-                std::string(schema.short_name()) +
-                    "(): " + counted(static_cast<int64_t>(keywords.size()), "keyword") + " for " +
-                    counted(static_cast<int64_t>(keyword_values.size()), "value"));
+    throw Error(TENON_ERROR_ARGUMENT, "{}(): {} for {}", schema.short_name(),
+                counted(static_cast<int64_t>(keywords.size()), "keyword"),
+                counted(static_cast<int64_t>(keyword_values.size()), "value"));
   }
   const size_t count = schema.parameters.size();
   const auto positional_count = static_cast<size_t>(schema.positional_count);
@@ -416,9 +418,9 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
     if (found < 0) refuse_keyword(schema, name);
     const auto index = static_cast<size_t>(found);
     if (filled[index]) {
-      refuse(schema, (source[index] == kNone ? " got multiple values for argument "
-                                             : " got multiple values for keyword argument ") +
-                         quote(name));
+      refuse(schema,
+             format_text(" got multiple values for {} {}",
+                         source[index] == kNone ? "argument" : "keyword argument", quote(name)));
     }
     filled.set(index);
     source[index] = static_cast<int8_t>(k);
@@ -448,9 +450,9 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
 
 void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                          const std::string& found) {
-  refuse(schema, argument_text(schema, parameter, position) + " must be " +
-                     expected_text(schema.parameters[static_cast<size_t>(parameter)].type) +
-                     ", not " + found);
+  refuse(schema,
+         format_text("{} must be {}, not {}", argument_text(schema, parameter, position),
+                     expected_text(schema.parameters[static_cast<size_t>(parameter)].type), found));
 }
 
 std::string expected_text(const SchemaType& type) {
@@ -481,14 +483,14 @@ std::string value_type_text(const tenon_value& value) {
     case TENON_VALUE_STRING_LIST:
     case TENON_VALUE_TENSOR_LIST:
       return value.length == 0 ? "empty list" : list_text(list_element(value.tag));
-    case TENON_VALUE_TREE:
-      return value.as.tree != nullptr && value.as.tree->is_array() ? "list" : "tree";
+    case TENON_VALUE_JSON:
+      return value.as.json != nullptr && value.as.json->is_array() ? "list" : "json";
     case TENON_VALUE_MODULE:
       return "Module";
     case TENON_VALUE_NOT_IMPLEMENTED:
       return "NotImplementedType";
     default:
-      return "value with unknown tag " + std::to_string(value.tag);
+      return format_text("value with unknown tag {}", value.tag);
   }
 }
 

@@ -43,7 +43,7 @@ struct AsWritten {
 
 // The slow path of a call: fills `bound.values` with one value for each parameter. Converts int to
 // float, bool to int where Python would, one int to an int list, an int list to a float list, a
-// tensor to a tensor list of one, the name of a dtype to the dtype, an array of a tree to a list;
+// tensor to a tensor list of one, the name of a dtype to the dtype, an array of a document to a list;
 // and throws TypeError otherwise:
 //   add(): argument 'input' (position 1) must be Tensor, not int
 //   conv2d(): argument 'stride' (position 4) must be list of 2 ints, not list of 3 ints

@@ -61,10 +61,10 @@ namespace {
 // ---- off the plain path ----
 
 [[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
-  throw Error(TENON_ERROR_NOT_IMPLEMENTED, "op '" + op->name +
-                                               "' has no active implementation: its plugin was "
-                                               "disabled or unloaded; `tenon show " +
-                                               op->name + "` says more");
+  throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+              "op '{}' has no active implementation: its plugin was disabled or unloaded; `tenon "
+              "show {}` says more",
+              op->name, op->name);
 }
 
 [[gnu::noinline, gnu::cold]] tenon_status fail_inactive(const tenon_op* op, tenon_error** error) {
@@ -161,6 +161,8 @@ template <bool kFilled>
       [[unlikely]]
     return call_completed(*implementation, written(), results, error);
   if ((flags & kSpecialFlags) != 0) [[unlikely]] {
+    if constexpr (kFilled)
+      return enter_layers({*implementation, arguments, results, error, flags, nullptr});
     const AsWritten as_written = written();
     return enter_layers({*implementation, arguments, results, error, flags, &as_written});
   }
@@ -216,8 +218,8 @@ TensorRef call_tensor(const tenon_op* op, std::span<const tenon_value> arguments
   if (status != TENON_OK) throw_status(status, error);
   if (results[0].tag != TENON_VALUE_TENSOR) {
     release_value(results[0]);
-    throw Error(TENON_ERROR_TYPE,
-                "op '" + op->name + "' did not return a tensor where the runtime needs one");
+    throw Error(TENON_ERROR_TYPE, "op '{}' did not return a tensor where the runtime needs one",
+                op->name);
   }
   return TensorRef::take(results[0].as.tensor);
 }
@@ -239,10 +241,10 @@ namespace {
     if (arguments[i].tag != TENON_VALUE_TENSOR_LIST) continue;
     for (uint32_t k = 0; k < arguments[i].length; ++k) {
       if (arguments[i].as.tensors[k] != nullptr) continue;
-      throw Error(TENON_ERROR_TYPE,
-                  std::string(implementation.schema.short_name()) + "(): argument '" +
-                      implementation.schema.parameters[i].name + "': element " + std::to_string(k) +
-                      " is undefined; every tensor of the list must be defined");
+      throw Error(
+          TENON_ERROR_TYPE,
+          "{}(): argument '{}': element {} is undefined; every tensor of the list must be defined",
+          implementation.schema.short_name(), implementation.schema.parameters[i].name, k);
     }
   }
   throw Error(TENON_ERROR_INTERNAL, "binding left an argument that the schema does not take");

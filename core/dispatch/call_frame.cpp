@@ -11,10 +11,7 @@
 
 namespace tenon::core {
 
-namespace {
-
-bool same_value(const tenon_value& a, const tenon_value& b) {
-  if (a.tag != b.tag || a.length != b.length) return false;
+bool same_content(const tenon_value& a, const tenon_value& b) {
   switch (a.tag) {
     case TENON_VALUE_NONE:
       return true;
@@ -27,12 +24,6 @@ bool same_value(const tenon_value& a, const tenon_value& b) {
     default:
       return a.as.integer == b.as.integer;
   }
-}
-
-}  // namespace
-
-bool is_default(const Parameter& parameter, const tenon_value& value) {
-  return parameter.has_default && same_value(parameter.default_value.value, value);
 }
 
 void fill_view(tenon_call& view, const Call& call, WrittenCall& room) {
@@ -121,7 +112,7 @@ bool made_of_values(const Implementation& implementation, const tenon_value* res
     // Pointers are not null, except those of empty lists and strings.
     if (value.tag < TENON_VALUE_STRING || value.as.pointer != nullptr) [[likely]]
       continue;
-    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_TREE ||
+    const bool object = value.tag == TENON_VALUE_TENSOR || value.tag == TENON_VALUE_JSON ||
                         value.tag == TENON_VALUE_MODULE;
     if (object || value.length > 0) return false;
   }
@@ -133,8 +124,8 @@ tenon_status check_results(const Implementation& implementation, tenon_value* re
   if (made_of_values(implementation, results)) return TENON_OK;
   discard_results(implementation, results);
   return guarded(error, [&] {
-    throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): the " +
-                                      who + " returned an invalid value");
+    throw Error(TENON_ERROR_TYPE, "{}(): the {} returned an invalid value",
+                implementation.schema.short_name(), who);
   });
 }
 

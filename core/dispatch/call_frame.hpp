@@ -61,8 +61,15 @@ class Rewritten {
   WrittenCall room_;
 };
 
+// Whether two values of one tag and length are equal.
+bool same_content(const tenon_value& a, const tenon_value& b);
 // Whether the value is the one that the parameter takes when it is not given.
-bool is_default(const Parameter& parameter, const tenon_value& value);
+inline bool is_default(const Parameter& parameter, const tenon_value& value) {
+  if (!parameter.has_default) return false;
+  const tenon_value& usual = parameter.default_value.value;
+  if (usual.tag != value.tag || usual.length != value.length) return false;
+  return usual.as.integer == value.as.integer || same_content(usual, value);
+}
 
 inline bool declined(const tenon_value* results) {
   return results[0].tag == TENON_VALUE_NOT_IMPLEMENTED;

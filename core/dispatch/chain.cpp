@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/conversion.hpp"
@@ -13,6 +14,7 @@
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/payload.hpp"
+#include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/specificity.hpp"
@@ -31,7 +33,8 @@ const Candidate& candidate_of(const CallFrame& frame) {
 std::string frame_text(const CallFrame& frame) {
   const Candidate& candidate = candidate_of(frame);
   const char* what = candidate.kind == Candidate::Kind::Override ? "override of " : "handler of ";
-  return what + candidate.level->name + " for " + frame.call.implementation.schema.name;
+  return format_text("{}{} for {}", what, candidate.level->name,
+                     frame.call.implementation.schema.name);
 }
 
 // Calling an op again from inside its own handler, with the operand that it was called for, can
@@ -55,30 +58,29 @@ void check_recursion(const CallFrame& frame) {
     if (!shared) continue;
     std::string chain;
     for (auto step = between.rbegin(); step != between.rend(); ++step)
-      chain += frame_text(**step) + " -> ";
+      chain += format_text("{} -> ", frame_text(**step));
     chain += frame_text(frame);
     throw Error(TENON_ERROR_RUNTIME,
-                std::string(frame.call.implementation.schema.short_name()) +
-                    "(): endless recursion: " + chain +
-                    "; call_parent runs the next handler up, calling the op comes back to the "
-                    "same one");
+                "{}(): endless recursion: {}; call_parent runs the next handler up, calling the op "
+                "comes back to the same one",
+                frame.call.implementation.schema.short_name(), chain);
   }
   if (frame.depth >= 4 * kMaxDepth) {
     constexpr size_t kChain = 8;  // enough to see what repeats
     std::string chain;
     for (size_t i = std::min(between.size(), kChain); i-- > 0;)
-      chain += frame_text(*between[i]) + " -> ";
+      chain += format_text("{} -> ", frame_text(*between[i]));
     throw Error(TENON_ERROR_RUNTIME,
-                std::string(frame.call.implementation.schema.short_name()) +
-                    "(): endless recursion: more than " + std::to_string(4 * kMaxDepth) +
-                    " handlers are running inside each other: ... -> " + chain + frame_text(frame) +
-                    "; call_parent runs the next handler up");
+                "{}(): endless recursion: more than {} handlers are running inside each other: ... "
+                "-> {}{}; call_parent runs the next handler up",
+                frame.call.implementation.schema.short_name(), 4 * kMaxDepth, chain,
+                frame_text(frame));
   }
 }
 
 [[noreturn, gnu::cold]] void throw_untaken(const Override& entry, const std::string& parameter) {
-  throw Error(TENON_ERROR_TYPE, std::string(entry.schema.short_name()) +
-                                    "() got an unexpected keyword argument '" + parameter + "'");
+  throw Error(TENON_ERROR_TYPE, "{}() got an unexpected keyword argument '{}'",
+              entry.schema.short_name(), parameter);
 }
 
 // What the override's own signature makes of the op's arguments.
@@ -167,7 +169,10 @@ tenon_status run_handler(CallFrame& frame) noexcept {
 // What an answer must not have lost.
 tenon_status check_answer(const CallFrame& frame) noexcept {
   const Call& call = frame.call;
-  if (!made_of_values(call.implementation, call.results)) [[unlikely]]
+  const bool one_tensor = call.implementation.result_count == 1 &&
+                          call.results[0].tag == TENON_VALUE_TENSOR &&
+                          call.results[0].as.tensor != nullptr;
+  if (!one_tensor && !made_of_values(call.implementation, call.results)) [[unlikely]]
     return check_results(call.implementation, call.results, frame_text(frame), call.error);
   constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]
@@ -265,12 +270,19 @@ void check_given(const Implementation& implementation, const tenon_value* argume
   }
 }
 
-// A copy of a call with the operands' flags as they are now.
-Call with_flags(const Call& call, uint32_t operand_flags) {
-  Call copy = call;
-  copy.flags = operand_flags | thread_state.call_flags | kKernelFlag;
-  return copy;
+// Another candidate of the chain that a frame runs.
+tenon_status run_candidate(const CallFrame& running, size_t index, Call& call,
+                           uint32_t hidden) noexcept {
+  CallFrame frame(call);
+  frame.plan = running.plan;
+  frame.chain = running.chain;
+  frame.index = index;
+  frame.hidden = hidden;
+  return invoke_traced(frame);
 }
+
+// The flags of a call whose operands carry these.
+uint32_t call_flags(uint32_t operands) { return operands | thread_state.call_flags | kKernelFlag; }
 
 }  // namespace
 
@@ -292,13 +304,16 @@ tenon_status run_typed(Call& call) noexcept {
   const Plan* plan = nullptr;
   Carried carried;
   const tenon_status status = guarded(call.error, [&] {
-    carried = gather_carried(implementation, call.arguments);
-    plan = &find_plan(implementation, gather_types(implementation, call.arguments));
+    plan = &PlanCache::process().find(implementation,
+                                      gather_types(implementation, call.arguments, carried));
   });
   if (status != TENON_OK) return status;
-  Call asked = with_flags(call, carried.flags);
-  tenon_value answer{};  // of an op without results: whether a candidate did
-  if (implementation.result_count == 0) asked.results = &answer;
+  call.flags = call_flags(carried.flags);
+  if (implementation.result_count > 0) [[likely]]
+    return run_plan(*plan, call, carried.hidden);
+  tenon_value answer{};  // whether a candidate did
+  Call asked = call;
+  asked.results = &answer;
   return run_plan(*plan, asked, carried.hidden);
 }
 
@@ -307,12 +322,14 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
                    std::span<const tenon_value> keyword_values, tenon_value* results) {
   const tenon_op* op = Registry::process().require(entry.schema.name);
   const Implementation& implementation = require_implementation(op);
-  if (entry.rules_only())
-    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
-                                      "' gives rules to the op, and answers no calls");
+  if (entry.is_gradient_override())
+    throw Error(TENON_ERROR_TYPE,
+                "override {} from '{}' gives rules to the op, and answers no calls", entry.key(),
+                entry.provider);
   BoundArguments bound;
   bind_arguments(implementation.schema, positional, keywords, keyword_values, bound);
-  const OperandTypes types = gather_types(implementation, bound.values);
+  Carried carried;
+  const OperandTypes types = gather_types(implementation, bound.values, carried);
 
   Plan plan;
   plan.implementation = &implementation;
@@ -321,8 +338,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   std::vector<int> steps;
   std::string why;
   if (!fits(entry, {plan.types, plan.plain}, steps, &why))
-    throw Error(TENON_ERROR_TYPE, "override " + entry.key() + " from '" + entry.provider +
-                                      "' is not for these operands: " + why);
+    throw Error(TENON_ERROR_TYPE, "override {} from '{}' is not for these operands: {}",
+                entry.key(), entry.provider, why);
   const TensorType* chain_of = nullptr;
   for (const TensorType* type : plan.types) {
     plan.dispatching.push_back(type->id);
@@ -330,9 +347,8 @@ void call_override(const Override& entry, std::span<const tenon_value> positiona
   }
   plan.chains.push_back(make_chain(implementation, {&entry}, *chain_of, types));
   const AsWritten written{positional, keywords, keyword_values};
-  const Carried carried = gather_carried(implementation, bound.values);
   tenon_error* error = nullptr;
-  Call call = with_flags({implementation, bound.values, results, &error}, carried.flags);
+  Call call{implementation, bound.values, results, &error, call_flags(carried.flags)};
   call.written = &written;
   call.layer = layer_after(LayerId::typed);
   CallFrame frame(call);
@@ -370,28 +386,22 @@ tenon_status call_parent(const tenon_call* view, const tenon_value* arguments, t
     results[0].tag = TENON_VALUE_NOT_IMPLEMENTED;
     return TENON_OK;
   }
-  Carried carried{running.call.flags, running.hidden};
-  if (arguments != nullptr) {
-    const tenon_status status = guarded(error, [&] {
-      check_given(implementation, arguments);
-      carried = gather_carried(implementation, arguments);
-    });
-    if (status != TENON_OK) return status;
-  }
-  Call call = with_flags(running.call, carried.flags);
+  Call call = running.call;
+  call.flags = call_flags(call.flags);
   call.results = results;
   call.error = error;
-  const Rewritten written(running.call, arguments == nullptr ? call.arguments : arguments);
-  if (arguments != nullptr) {
-    call.arguments = arguments;
-    call.written = &written.get();
-  }
-  CallFrame frame(call);
-  frame.plan = running.plan;
-  frame.chain = running.chain;
-  frame.index = index;
-  frame.hidden = carried.hidden;
-  return invoke_traced(frame);
+  if (arguments == nullptr) return run_candidate(running, index, call, running.hidden);
+  Carried carried;
+  const tenon_status status = guarded(error, [&] {
+    check_given(implementation, arguments);
+    gather_types(implementation, arguments, carried);
+  });
+  if (status != TENON_OK) return status;
+  const Rewritten written(running.call, arguments);
+  call.flags = call_flags(carried.flags);
+  call.arguments = arguments;
+  call.written = &written.get();
+  return run_candidate(running, index, call, carried.hidden);
 }
 
 }  // namespace tenon::core

@@ -39,8 +39,7 @@ const ForbiddenChange* forbidden_change(const Call& call) {
 
 void check_changes(const Call& call) {
   if (const ForbiddenChange* change = forbidden_change(call)) {
-    throw Error(change->kind,
-                std::string(call.implementation.schema.short_name()) + "(): " + change->why);
+    throw Error(change->kind, "{}(): {}", call.implementation.schema.short_name(), change->why);
   }
 }
 

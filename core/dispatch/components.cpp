@@ -2,11 +2,13 @@
 #include "core/dispatch/components.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/dispatch/payload.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
@@ -20,9 +22,10 @@ constexpr std::string_view kTypeKey = "tensor type of ";
 constexpr std::string_view kRestoreKey = "restore ";
 
 // Whether its components are all that there is in a payload, and it can be made from nothing.
-bool only_components(const tenon_type_descriptor& rule) {
-  return rule.payload_size == rule.component_count * static_cast<int64_t>(sizeof(Tensor*)) &&
-         rule.merge != nullptr;
+bool only_components(const tenon_type_descriptor& descriptor) {
+  return descriptor.payload_size ==
+             descriptor.component_count * static_cast<int64_t>(sizeof(Tensor*)) &&
+         descriptor.merge != nullptr;
 }
 
 std::string attributes_of(const TensorType& owner, Payload& payload) {
@@ -41,21 +44,21 @@ std::string attributes_of(const TensorType& owner, Payload& payload) {
 std::string restore_text(const TensorType& type, const Tensor& tensor) {
   const TensorType* owner = type.payload_owner;
   Payload* payload = tensor.payload();
-  TreeBuilder tree;
-  tree.begin_object().member("plugin", type.provider);
-  tree.member("dtype", dtype_text(tensor.view.dtype)).key("shape").begin_array();
-  for (const int64_t size : tensor.shape()) tree.value(size);
-  tree.end_array().key("components").begin_array();
+  JsonBuilder document;
+  document.begin_object().member("plugin", type.provider);
+  document.member("dtype", dtype_text(tensor.view.dtype)).key("shape").begin_array();
+  for (const int64_t size : tensor.shape()) document.value(size);
+  document.end_array().key("components").begin_array();
   if (owner != nullptr && payload != nullptr) {
     for (int64_t i = 0; i < owner->descriptor.component_count; ++i) {
-      if (owner->component(*payload, i) != nullptr) tree.value(owner->descriptor.components[i]);
+      if (owner->component(*payload, i) != nullptr) document.value(owner->descriptor.components[i]);
     }
   }
-  tree.end_array();
+  document.end_array();
   if (payload != nullptr && owner->descriptor.attributes != nullptr)
-    tree.member("attributes", attributes_of(*owner, *payload));
-  tree.end_object();
-  return json(*tree.finish());
+    document.member("attributes", attributes_of(*owner, *payload));
+  document.end_object();
+  return dump(*document.finish());
 }
 
 }  // namespace
@@ -72,15 +75,17 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
       owner == nullptr || payload == nullptr ? 0 : owner->descriptor.component_count;
   const bool described = payload != nullptr && owner->descriptor.attributes != nullptr;
   if (count == 0 && !type.is_tensor && !(whole && described)) {
-    throw Error(TENON_ERROR_TYPE, quote(name) + " is a " + type.name +
-                                      ", which has no component tensors to save; declare them in "
-                                      "its type, or convert it to Tensor first");
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a {}, which has no component tensors to save; declare them in its type, or "
+                "convert it to Tensor first",
+                quote(name), type.name);
   }
   if (whole && payload != nullptr && !described && !only_components(owner->descriptor)) {
-    throw Error(TENON_ERROR_TYPE,
-                quote(name) + " is a " + type.name + " (plugin '" + type.provider +
-                    "'), whose payload has members that a file does not keep; give the type "
-                    "attributes() and from_attributes(), or convert it with ensure_tensor first");
+    throw Error(
+        TENON_ERROR_TYPE,
+        "{} is a {} (plugin '{}'), whose payload has members that a file does not keep; give the "
+        "type attributes() and from_attributes(), or convert it with ensure_tensor first",
+        quote(name), type.name, type.provider);
   }
   metadata.emplace_back(std::string(kTypeKey) + name, type.name);
   if (whole) metadata.emplace_back(std::string(kRestoreKey) + name, restore_text(type, *tensor));
@@ -88,7 +93,7 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
   for (int64_t i = 0; i < count; ++i) {
     Tensor* component = owner->component(*payload, i);
     if (component != nullptr)
-      add(name + "." + owner->descriptor.components[i], TensorRef(component), whole);
+      add(format_text("{}.{}", name, owner->descriptor.components[i]), TensorRef(component), whole);
   }
 }
 
@@ -104,25 +109,26 @@ class Restoring {
   Restoring(TensorFile& file, std::string name, const std::string& text)
       : file_(file), name_(std::move(name)) {
     try {
-      said_ = parse_tree(text);
+      said_ = parse_json(text);
     } catch (const Error& error) {
-      fail("its \"restore\" metadata cannot be read: " + error.message);
+      fail(format_text("its \"restore\" metadata cannot be read: {}", error.message));
     }
     if (!said_->is_object()) fail("its \"restore\" metadata is not an object");
   }
 
   void run() {
     const std::string type_name = stored_type(file_, name_);
-    const tenon_tree* plugin = said_->find("plugin");
+    const tenon_json* plugin = said_->find("plugin");
     const TensorType* type = nullptr;
     try {
       type = &TypeTable::process().require(type_name);
     } catch (const Error& error) {
-      fail("it is of type " + quote(type_name) +
-           (plugin != nullptr && plugin->is_string() ? " of plugin " + quote(plugin->as_string())
-                                                     : "") +
-           ", which is not available: " + error.message + "; install that plugin, or " +
-           plugin_folder_advice());
+      fail(format_text("it is of type {}{}, which is not available: {}; install that plugin, or {}",
+                       quote(type_name),
+                       plugin != nullptr && plugin->is_string()
+                           ? format_text(" of plugin {}", quote(plugin->as_string()))
+                           : "",
+                       error.message, plugin_folder_advice()));
     }
     PayloadRef payload = make_payload_of(*type);
     TensorRef made = type->is_tensor ? take(name_) : make_dataless(dtype(), shape(), type->id);
@@ -132,14 +138,14 @@ class Restoring {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(TENON_ERROR_VALUE,
-                "cannot restore tensor " + quote(name_) + " of '" + file_.path + "': " + what);
+    throw Error(TENON_ERROR_VALUE, "cannot restore tensor {} of '{}': {}", quote(name_), file_.path,
+                what);
   }
 
   TensorRef take(const std::string& name) {
     const auto found = std::find_if(file_.tensors.begin(), file_.tensors.end(),
                                     [&](const NamedTensor& entry) { return entry.name == name; });
-    if (found == file_.tensors.end()) fail("the file holds no tensor " + quote(name));
+    if (found == file_.tensors.end()) fail(format_text("the file holds no tensor {}", quote(name)));
     TensorRef tensor = std::move(found->tensor);
     file_.tensors.erase(found);
     return tensor;
@@ -148,47 +154,50 @@ class Restoring {
   PayloadRef make_payload_of(const TensorType& type) {
     const TensorType* owner = type.payload_owner;
     std::vector<std::string> names;
-    if (const tenon_tree* components = said_->find("components")) {
-      for (const tenon_tree& component : components->children()) {
+    if (const tenon_json* components = said_->find("components")) {
+      for (const tenon_json& component : components->children()) {
         if (!component.is_string()) fail("a component's name is not a string");
         names.emplace_back(component.as_string());
       }
     }
-    const tenon_tree* attributes = said_->find("attributes");
+    const tenon_json* attributes = said_->find("attributes");
     if (owner == nullptr) {
       if (!names.empty() || attributes != nullptr)
-        fail("the file has a payload, but type " + type.name + " has none");
+        fail(format_text("the file has a payload, but type {} has none", type.name));
       return nullptr;
     }
-    const tenon_type_descriptor& rule = owner->descriptor;
+    const tenon_type_descriptor& descriptor = owner->descriptor;
     PayloadRef payload;
-    if (attributes != nullptr && attributes->is_string() && rule.restore != nullptr) {
-      payload.reset(make_payload(owner->id, rule.payload_size));
+    if (attributes != nullptr && attributes->is_string() && descriptor.restore != nullptr) {
+      payload.reset(make_payload(owner->id, descriptor.payload_size));
       const std::string_view text = attributes->as_string();
       tenon_error* error = nullptr;
-      const tenon_status status = rule.restore(
-          rule.self, text.data(), static_cast<int64_t>(text.size()), payload->data(), &error);
+      const tenon_status status = descriptor.restore(
+          descriptor.self, text.data(), static_cast<int64_t>(text.size()), payload->data(), &error);
       if (status != TENON_OK) throw_status(status, error);
-      payload->destroy = rule.destroy;
-    } else if (attributes == nullptr && rule.restore == nullptr && only_components(rule)) {
+      payload->destroy = descriptor.destroy;
+    } else if (attributes == nullptr && descriptor.restore == nullptr &&
+               only_components(descriptor)) {
       payload = new_payload(*owner, {});
     } else {
-      fail("the file and type " + type.name + " of plugin '" + owner->provider +
-           "' do not agree on the attributes of its payload");
+      fail(format_text(
+          "the file and type {} of plugin '{}' do not agree on the attributes of its payload",
+          type.name, owner->provider));
     }
     for (const std::string& name : names) {
       int64_t i = 0;
-      while (i < rule.component_count && name != rule.components[i]) ++i;
-      if (i == rule.component_count) fail("type " + type.name + " has no component " + quote(name));
+      while (i < descriptor.component_count && name != descriptor.components[i]) ++i;
+      if (i == descriptor.component_count)
+        fail(format_text("type {} has no component {}", type.name, quote(name)));
       Tensor*& place = owner->component(*payload, i);
       if (place != nullptr) place->release();
-      place = take(name_ + "." + name).give();
+      place = take(format_text("{}.{}", name_, name)).give();
     }
     return payload;
   }
 
   tenon_dtype dtype() const {
-    const tenon_tree* said = said_->find("dtype");
+    const tenon_json* said = said_->find("dtype");
     for (int32_t code = 0; said != nullptr && said->is_string() && code < 64; ++code) {
       const auto dtype = static_cast<tenon_dtype>(code);
       if (dtype_valid(dtype) && said->as_string() == dtype_text(dtype)) return dtype;
@@ -197,10 +206,10 @@ class Restoring {
   }
   Sizes shape() const {
     Sizes shape{};
-    const tenon_tree* said = said_->find("shape");
+    const tenon_json* said = said_->find("shape");
     if (said == nullptr || !said->is_array() || said->size() > TENON_MAX_RANK)
       fail("its shape is not a list of sizes");
-    for (const tenon_tree& size : said->children()) {
+    for (const tenon_json& size : said->children()) {
       if (!size.is_int() || size.as_int() < 0) fail("its shape is not a list of sizes");
       shape.values[shape.rank++] = size.as_int();
     }
@@ -209,7 +218,7 @@ class Restoring {
 
   TensorFile& file_;
   std::string name_;
-  Tree said_;
+  Json said_;
 };
 
 }  // namespace
@@ -221,8 +230,9 @@ void restore_types(TensorFile& file) {
       whole.emplace_back(key.substr(kRestoreKey.size()), std::move(text));
   });
   // Components before what they are of.
-  std::stable_sort(whole.begin(), whole.end(),
-                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  std::sort(whole.begin(), whole.end(), [](const auto& a, const auto& b) {
+    return std::pair(b.first.size(), a.first) < std::pair(a.first.size(), b.first);
+  });
   for (const auto& [name, text] : whole) Restoring(file, name, text).run();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -21,33 +22,32 @@ namespace tenon::core {
 TensorRef to_plain(Tensor& tensor) {
   if (!tensor.typed()) return TensorRef(&tensor);
   const TensorType& type = TypeTable::process().at(tensor.view.type);
-  if (const TensorType* rule = type.converter()) {
+  if (const TensorType* converter = type.converter()) {
     TensorRef result;
-    if (rule->descriptor.to_tensor != nullptr) {
+    if (converter->descriptor.to_tensor != nullptr) {
       Tensor* given = nullptr;
       tenon_error* error = nullptr;
       const tenon_status status =
-          rule->descriptor.to_tensor(rule->descriptor.self, &tensor, &given, &error);
+          converter->descriptor.to_tensor(converter->descriptor.self, &tensor, &given, &error);
       if (status != TENON_OK) throw_status(status, error);
       result = TensorRef::take(given);
     } else if (Payload* payload = tensor.payload()) {
-      result = TensorRef(rule->component(*payload, 0));
+      result = TensorRef(converter->component(*payload, 0));
     }
     if (!result || result->typed())
-      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave no plain Tensor");
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave no plain Tensor", converter->name);
     // A type that says nothing of its shape is of rank 0 to the host.
     if (tensor.view.rank > 0 && !std::equal(tensor.shape().begin(), tensor.shape().end(),
                                             result->shape().begin(), result->shape().end())) {
-      throw Error(TENON_ERROR_TYPE, "to_tensor of " + rule->name + " gave a tensor of shape " +
-                                        shape_text(result->shape()) + " for one of shape " +
-                                        shape_text(tensor.shape()));
+      throw Error(TENON_ERROR_TYPE, "to_tensor of {} gave a tensor of shape {} for one of shape {}",
+                  converter->name, shape_text(result->shape()), shape_text(tensor.shape()));
     }
-    if (rule->is_tensor)
-      return autograd_interface.connect_same_data(std::move(result), tensor, *rule);
+    if (converter->is_tensor)
+      return autograd_interface.connect_same_data(std::move(result), tensor, *converter);
     return autograd_interface.connect_tangent(
         autograd_interface.connect_conversion(std::move(result), tensor, kToTensorNode), tensor);
   }
-  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, type.name + " has no conversion to Tensor");
+  if (!type.is_tensor) throw Error(TENON_ERROR_TYPE, "{} has no conversion to Tensor", type.name);
   TensorRef plain = autograd_interface.share_with_history(tensor);
   set_type(*plain, 0, nullptr);
   return plain;
@@ -67,14 +67,12 @@ void check_changed_through(const Implementation& implementation, const Tensor& o
       (!operand.requires_grad() || !records() || autograd_interface.has_held_history(operand)))
     return;
   throw Error(copied ? TENON_ERROR_TYPE : TENON_ERROR_INPLACE,
-              std::string(implementation.schema.short_name()) + "(): it would change a " +
-                  type.name +
-                  " in place through its conversion to "
-                  "Tensor, " +
-                  (copied ? "which makes a copy, so that nothing of it would change"
-                          : "which the history of what requires grad does not see") +
-                  "; call the op that gives a new tensor, or register an override " +
-                  implementation.schema.name + "[" + type.name + "]");
+              "{}(): it would change a {} in place through its conversion to Tensor, {}; call the "
+              "op that gives a new tensor, or register an override {}[{}]",
+              implementation.schema.short_name(), type.name,
+              copied ? "which makes a copy, so that nothing of it would change"
+                     : "which the history of what requires grad does not see",
+              implementation.schema.name, type.name);
 }
 
 // The arguments of a call with those of one type converted.
@@ -117,7 +115,8 @@ class ConvertedArguments {
       return tensor;
     if (first_ == nullptr) first_ = tensor;
     if (tracing())
-      trace(trace_event::convert, call_.implementation, "convert " + type_.name + " to Tensor");
+      trace(trace_event::convert, call_.implementation,
+            format_text("convert {} to Tensor", type_.name));
     const TraceDepth converting(tracing());
     return owned_.emplace_back(to_plain(*tensor)).get();
   }
@@ -130,18 +129,18 @@ class ConvertedArguments {
   Tensor* first_ = nullptr;
 };
 
-// A plain result as an object of the type: `rule` is the type in whose line it is made.
-TensorRef wrap(const TensorType& type, const TensorType& rule, Tensor& plain, Tensor* like,
+// A plain result as an object of the type: `converter` is the ancestor that makes it.
+TensorRef wrap(const TensorType& type, const TensorType& converter, Tensor& plain, Tensor* like,
                const Call& call) {
   TensorRef wrapped;
-  if (rule.descriptor.from_tensor != nullptr) {
+  if (converter.descriptor.from_tensor != nullptr) {
     tenon_error* cause = nullptr;
     Tensor* given = nullptr;
     const tenon_status made =
-        rule.descriptor.from_tensor(rule.descriptor.self, &plain, like, &given, &cause);
+        converter.descriptor.from_tensor(converter.descriptor.self, &plain, like, &given, &cause);
     if (made != TENON_OK) throw_status(made, cause);
     wrapped = TensorRef::take(given);
-    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of " + rule.name + " gave nothing");
+    if (!wrapped) throw Error(TENON_ERROR_TYPE, "from_tensor of {} gave nothing", converter.name);
   } else {
     wrapped = replace_component(
         type, plain, payload_operands(*type.payload_owner, call.implementation, call.arguments));
@@ -151,10 +150,11 @@ TensorRef wrap(const TensorType& type, const TensorType& rule, Tensor& plain, Te
 
 void wrap_results(const TensorType& type, const Call& call, const ConvertedArguments& converted,
                   tenon_value* results) {
-  const TensorType* rule = &type;
-  while (rule != nullptr && rule->descriptor.from_tensor == nullptr && !rule->keeps_one_tensor())
-    rule = rule->parent;
-  if (rule == nullptr) return;
+  const TensorType* converter = &type;
+  while (converter != nullptr && converter->descriptor.from_tensor == nullptr &&
+         !converter->keeps_one_tensor())
+    converter = converter->parent;
+  if (converter == nullptr) return;
   for_each_result(call.implementation, results, [&](Tensor*& tensor) {
     if (tensor == nullptr || tensor->typed()) return;
     // What was changed in place comes back as the operand that holds it.
@@ -164,7 +164,7 @@ void wrap_results(const TensorType& type, const Call& call, const ConvertedArgum
       return;
     }
     const TensorRef plain = TensorRef::take(std::exchange(tensor, nullptr));
-    tensor = wrap(type, *rule, *plain, converted.first(), call).give();
+    tensor = wrap(type, *converter, *plain, converted.first(), call).give();
   });
 }
 
@@ -174,7 +174,7 @@ void run_fallback(const TensorType& type, const Call& call, tenon_value* results
   const Implementation& implementation = call.implementation;
   if (tracing()) {
     trace(trace_event::fallback, implementation,
-          std::string("fallback ") + fallback_text(type.fallback()) + " of " + type.name,
+          format_text("fallback {} of {}", fallback_text(type.fallback()), type.name),
           type.provider);
   }
   const TraceDepth inside(tracing());

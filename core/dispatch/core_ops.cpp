@@ -70,11 +70,10 @@ bool serves(const Schema& op, const Schema& contract) {
 [[noreturn, gnu::cold]] void fail_missing(const CoreOpEntry& entry, const std::string& name,
                                           Error cause) {
   Error error(TENON_ERROR_PLUGIN,
-              "autograd needs op " + quote(name) + " to " + entry.use +
-                  ", and no plugin provides it; put plugin 'math', which does, into a folder of "
-                  "TENON_PLUGIN_PATH and leave loading from there on (`tenon plugins` lists what "
-                  "is found), or register '" +
-                  entry.schema + "' in another plugin");
+              "autograd needs op {} to {}, and no plugin provides it; put plugin 'math', which "
+              "does, into a folder of TENON_PLUGIN_PATH and leave loading from there on (`tenon "
+              "plugins` lists what is found), or register '{}' in another plugin",
+              quote(name), entry.use, entry.schema);
   error.op = name;
   error.cause = std::make_shared<const tenon_error>(tenon_error{std::move(cause)});
   throw error;
@@ -109,10 +108,10 @@ const tenon_op* require_core_op(CoreOp op, const Registry& registry) {
   const Implementation* active = handle->implementation.load(std::memory_order_acquire);
   // A disabled op says so itself when it is called.
   if (active == nullptr || serves(active->schema, contract)) return handle;
-  Error error(TENON_ERROR_PLUGIN, "autograd calls op " + quote(contract.name) + " as '" +
-                                      entry.schema + "', to " + entry.use + ", but plugin '" +
-                                      active->provider + "' provides '" + active->schema.text +
-                                      "'; give that op another name");
+  Error error(TENON_ERROR_PLUGIN,
+              "autograd calls op {} as '{}', to {}, but plugin '{}' provides '{}'; give that op "
+              "another name",
+              quote(contract.name), entry.schema, entry.use, active->provider, active->schema.text);
   error.op = contract.name;
   error.provider = active->provider;
   throw error;

@@ -15,6 +15,7 @@
 #include "core/base/allocator.hpp"
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
@@ -46,16 +47,16 @@ uint32_t find_isa() {
     best = TENON_ISA_V4;
   }
 #endif
-  if (const char* wanted = environment("TENON_ISA")) {
-    if (std::strcmp(wanted, "baseline") == 0) best = TENON_ISA_BASELINE;
-    if (std::strcmp(wanted, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
+  if (const char* limit = environment("TENON_ISA")) {
+    if (std::strcmp(limit, "baseline") == 0) best = TENON_ISA_BASELINE;
+    if (std::strcmp(limit, "v3") == 0) best = std::min<uint32_t>(best, TENON_ISA_V3);
   }
   return best;
 }
 const uint32_t best_isa = find_isa();
 
 std::string name_of(const Implementation& implementation) {
-  return std::string(implementation.schema.short_name()) + "()";
+  return format_text("{}()", implementation.schema.short_name());
 }
 
 // The best instruction set that has a loop for the dtype.
@@ -65,8 +66,8 @@ uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) 
     if (loops[isa * TENON_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
   }
-  throw Error(TENON_ERROR_TYPE, name_of(implementation) + " is not implemented for " +
-                                    dtype_text(dtype) + " operands");
+  throw Error(TENON_ERROR_TYPE, "{} is not implemented for {} operands", name_of(implementation),
+              dtype_text(dtype));
 }
 tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
   return implementation.elementwise
@@ -285,7 +286,7 @@ void run_space(const Space& space, char* const* bases, tenon_loop loop,
       [&](int64_t begin, int64_t end) { run_rows(space, bases, loop, parameters, begin, end); });
 }
 
-struct Call {
+struct ElementwiseCall {
   const Implementation& implementation;
   const tenon_value* arguments;
   const tenon_value* operands[kMaxOperands - 1];
@@ -301,8 +302,8 @@ struct Call {
   }
 };
 
-Call make_call(const Implementation& implementation, const tenon_value* arguments) {
-  Call call{implementation, arguments, {}};
+ElementwiseCall make_call(const Implementation& implementation, const tenon_value* arguments) {
+  ElementwiseCall call{implementation, arguments, {}};
   call.count = implementation.operand_parameters.size();
   for (size_t i = 0; i < call.count; ++i)
     call.operands[i] = &arguments[implementation.operand_parameters[i]];
@@ -311,16 +312,16 @@ Call make_call(const Implementation& implementation, const tenon_value* argument
 }
 
 // A number is never cut to an integer dtype that cannot hold it.
-void check_number(const Call& call, const tenon_value& value, tenon_dtype dtype) {
+void check_number(const ElementwiseCall& call, const tenon_value& value, tenon_dtype dtype) {
   const bool number = value.tag >= TENON_VALUE_BOOL && value.tag <= TENON_VALUE_FLOAT;
   if (!number || number_fits(value, dtype)) return;
-  throw Error(TENON_ERROR_VALUE, name_of(call.implementation) + ": " + misfit_text(value, dtype) +
-                                     ": convert the tensor to a wider dtype with to()");
+  throw Error(TENON_ERROR_VALUE, "{}: {}: convert the tensor to a wider dtype with to()",
+              name_of(call.implementation), misfit_text(value, dtype));
 }
 
 // Integers are compared as they are: in a dtype that holds every operand, 0-dim ones and numbers
 // included.
-tenon_dtype widest_integer(const Call& call) {
+tenon_dtype widest_integer(const ElementwiseCall& call) {
   tenon_dtype widest = TENON_BOOL;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
@@ -335,7 +336,7 @@ tenon_dtype widest_integer(const Call& call) {
   return widest;
 }
 
-void choose_dtypes(Call& call) {
+void choose_dtypes(ElementwiseCall& call) {
   const Implementation& implementation = call.implementation;
   const uint32_t promotion = implementation.elementwise.promotion;
   const size_t first = call.condition ? 1 : 0;
@@ -349,10 +350,9 @@ void choose_dtypes(Call& call) {
     const tenon_value& value = call.arguments[index];
     if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) &&
         promotion != TENON_PROMOTE_COMPARE && value.as.number != std::trunc(value.as.number)) {
-      throw Error(TENON_ERROR_TYPE, name_of(implementation) + ": argument '" +
-                                        implementation.schema.parameters[index].name +
-                                        "' must be an integer for " + dtype_text(common) +
-                                        " operands");
+      throw Error(TENON_ERROR_TYPE, "{}: argument '{}' must be an integer for {} operands",
+                  name_of(implementation), implementation.schema.parameters[index].name,
+                  dtype_text(common));
     }
     check_number(call, value, common);
   }
@@ -361,124 +361,140 @@ void choose_dtypes(Call& call) {
 }
 
 // The parameters as the loop sees them, in schema order.
-void gather_parameters(const Call& call, tenon_value* parameters) {
+void gather_parameters(const ElementwiseCall& call, tenon_value* parameters) {
   size_t i = 0;
   for (const uint8_t index : call.implementation.scalar_parameters)
     parameters[i++] = call.arguments[index];
 }
 
-[[gnu::noinline]] Tensor* run_general(Call& call) {
-  const Implementation& implementation = call.implementation;
-  choose_dtypes(call);
-  const tenon_loop loop = find_loop(implementation, call.compute);
-
+// The operands of a call that needs more than the dense path: converted and broadcast.
+struct Operands {
   TensorRef converted[kMaxOperands - 1];
-  const Tensor* tensors[kMaxOperands - 1] = {};
+  const Tensor* tensors[kMaxOperands - 1] = {};  // null for numbers
   alignas(16) char numbers[kMaxOperands - 1][16];
-  Sizes shape{};
+  Sizes shape{};  // of the result
+};
+
+void read_operands(const ElementwiseCall& call, Operands& operands) {
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
-    const tenon_dtype wanted = call.dtype_of_input(i);
+    const tenon_dtype expected = call.dtype_of_input(i);
     if (value.tag != TENON_VALUE_TENSOR) {
-      store_number(value, wanted, numbers[i]);
+      store_number(value, expected, operands.numbers[i]);
       continue;
     }
-    tensors[i] = value.as.tensor;
-    if (tensors[i]->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
+    const Tensor*& tensor = operands.tensors[i];
+    tensor = value.as.tensor;
+    if (tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
       throw Error(TENON_ERROR_RUNTIME,
-                  name_of(implementation) +
-                      ": an operand has a shape but no data: it was saved as shape(...) alone");
+                  "{}: an operand has a shape but no data: it was saved as shape(...) alone",
+                  name_of(call.implementation));
     }
     try {
-      shape = broadcast_shapes(shape, tensors[i]->shape());
+      operands.shape = broadcast_shapes(operands.shape, tensor->shape());
     } catch (Error& error) {
-      error.message = name_of(implementation) + ": " + error.message;
+      error.message = format_text("{}: {}", name_of(call.implementation), error.message);
       throw;
     }
-    if (tensors[i]->view.dtype != wanted) {
-      converted[i] = contiguous_copy(*tensors[i], wanted);
-      tensors[i] = converted[i].get();
+    if (tensor->view.dtype != expected) {
+      operands.converted[i] = contiguous_copy(*tensor, expected);
+      tensor = operands.converted[i].get();
     }
   }
+}
 
-  TensorRef made;
-  Tensor* output = call.target;
-  if (call.target != nullptr) {
-    const Tensor& target = *call.target;
-    const Shape wanted = shape;
-    if (!std::equal(wanted.begin(), wanted.end(), target.shape().begin(), target.shape().end())) {
-      throw Error(TENON_ERROR_VALUE, name_of(implementation) + ": " +
-                                         (call.in_place ? "the tensor changed in place" : "'out'") +
-                                         " has shape " + shape_text(target.shape()) +
-                                         " but the result has shape " + shape_text(shape));
-    }
-    const bool loses = dtype_category(call.result) > dtype_category(target.view.dtype);
-    if (loses) {
-      throw Error(TENON_ERROR_TYPE,
-                  name_of(implementation) + ": the result has dtype " + dtype_text(call.result) +
-                      ", which cannot be written into " + dtype_text(target.view.dtype));
-    }
-    // Through a temporary when dtypes differ, when elements of the target coincide, or when an
-    // operand overlaps it other than exactly.
-    bool indirect = target.view.dtype != call.result;
-    for (size_t d = 0; d < target.view.rank; ++d)
-      indirect |= target.view.strides[d] == 0 && target.view.shape[d] > 1;
-    for (size_t i = 0; i < call.count && !indirect; ++i) {
-      if (tensors[i] == nullptr || tensors[i]->storage != target.storage || converted[i]) continue;
-      const bool same = tensors[i]->view.data == target.view.data &&
-                        std::equal(target.strides().begin(), target.strides().end(),
-                                   tensors[i]->strides().begin(), tensors[i]->strides().end()) &&
-                        tensors[i]->view.dtype == target.view.dtype &&
-                        std::equal(target.shape().begin(), target.shape().end(),
-                                   tensors[i]->shape().begin(), tensors[i]->shape().end());
-      indirect = !same;
-    }
-    if (indirect) output = nullptr;
+void check_target(const ElementwiseCall& call, const Sizes& shape) {
+  const Tensor& target = *call.target;
+  const Shape expected = shape;
+  if (!std::equal(expected.begin(), expected.end(), target.shape().begin(), target.shape().end())) {
+    throw Error(TENON_ERROR_VALUE, "{}: {} has shape {} but the result has shape {}",
+                name_of(call.implementation),
+                call.in_place ? "the tensor changed in place" : "'out'", shape_text(target.shape()),
+                shape_text(shape));
   }
-  if (output == nullptr) {
-    made = make_empty(call.result, shape);
-    output = made.get();
+  if (dtype_category(call.result) > dtype_category(target.view.dtype)) {
+    throw Error(TENON_ERROR_TYPE, "{}: the result has dtype {}, which cannot be written into {}",
+                name_of(call.implementation), dtype_text(call.result),
+                dtype_text(target.view.dtype));
   }
+}
 
-  Space space;
-  space.operands = static_cast<int64_t>(call.count) + 1;
+bool same_view(const Tensor& a, const Tensor& b) {
+  return a.view.data == b.view.data && a.view.dtype == b.view.dtype &&
+         std::equal(a.strides().begin(), a.strides().end(), b.strides().begin(),
+                    b.strides().end()) &&
+         std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end());
+}
+
+// The target is written through a temporary when dtypes differ, when elements of it coincide, or
+// when an operand overlaps it other than exactly.
+bool needs_temporary(const ElementwiseCall& call, const Operands& operands) {
+  const Tensor& target = *call.target;
+  if (target.view.dtype != call.result) return true;
+  for (size_t d = 0; d < target.view.rank; ++d) {
+    if (target.view.strides[d] == 0 && target.view.shape[d] > 1) return true;
+  }
+  for (size_t i = 0; i < call.count; ++i) {
+    const Tensor* const tensor = operands.tensors[i];
+    if (tensor == nullptr || operands.converted[i] || tensor->storage != target.storage) continue;
+    if (!same_view(*tensor, target)) return true;
+  }
+  return false;
+}
+
+void run_strided(const ElementwiseCall& call, tenon_loop loop, Operands& operands, Tensor& output) {
+  if (output.view.count == 0) return;
   int64_t sizes[kMaxOperands] = {};
   char* bases[kMaxOperands] = {};
-  bases[0] = static_cast<char*>(output->view.data);
-  sizes[0] = dtype_bytes(output->view.dtype);
   Sizes expanded[kMaxOperands - 1];
+  bases[0] = static_cast<char*>(output.view.data);
+  sizes[0] = dtype_bytes(output.view.dtype);
   for (size_t i = 0; i < call.count; ++i) {
     sizes[i + 1] = dtype_bytes(call.dtype_of_input(i));
-    if (tensors[i] == nullptr) {
-      bases[i + 1] = numbers[i];
+    const Tensor* const tensor = operands.tensors[i];
+    if (tensor == nullptr) {
+      bases[i + 1] = operands.numbers[i];
     } else {
-      bases[i + 1] = static_cast<char*>(tensors[i]->view.data);
-      expanded[i] = expanded_strides(tensors[i]->shape(), tensors[i]->strides(), shape);
+      bases[i + 1] = static_cast<char*>(tensor->view.data);
+      expanded[i] = expanded_strides(tensor->shape(), tensor->strides(), operands.shape);
     }
   }
-  if (output->view.count > 0) {
-    for (int64_t d = 0; d < shape.rank; ++d) {
-      int64_t strides[kMaxOperands];
-      strides[0] = output->view.strides[d] * sizes[0];
-      for (size_t i = 0; i < call.count; ++i)
-        strides[i + 1] = tensors[i] == nullptr ? 0 : expanded[i][d] * sizes[i + 1];
-      space.push(shape[d], strides);
+  Space space;
+  space.operands = static_cast<int64_t>(call.count) + 1;
+  for (int64_t d = 0; d < operands.shape.rank; ++d) {
+    int64_t strides[kMaxOperands];
+    strides[0] = output.view.strides[d] * sizes[0];
+    for (size_t i = 0; i < call.count; ++i)
+      strides[i + 1] = operands.tensors[i] == nullptr ? 0 : expanded[i][d] * sizes[i + 1];
+    space.push(operands.shape[d], strides);
+  }
+  tenon_value parameters[kMaxParameters];
+  gather_parameters(call, parameters);
+  run_space(space, bases, loop, parameters, sizes);
+}
+
+[[gnu::noinline]] Tensor* run_general(ElementwiseCall& call) {
+  choose_dtypes(call);
+  const tenon_loop loop = find_loop(call.implementation, call.compute);
+  Operands operands;
+  read_operands(call, operands);
+  Tensor* const target = call.target;
+  if (target != nullptr) {
+    check_target(call, operands.shape);
+    if (!needs_temporary(call, operands)) {
+      run_strided(call, loop, operands, *target);
+      target->retain();
+      return target;
     }
-    tenon_value parameters[kMaxParameters];
-    gather_parameters(call, parameters);
-    run_space(space, bases, loop, parameters, sizes);
   }
-  if (call.target != nullptr && output != call.target) {
-    const uint32_t version = call.target->version();
-    copy(*call.target, *output);  // raises the version; so does the dispatcher, once for each call
-    call.target->storage->version.store(version, std::memory_order_relaxed);
-    output = call.target;
-  }
-  if (output == call.target) {
-    output->retain();
-    return output;
-  }
-  return made.give();
+  TensorRef made = make_empty(call.result, operands.shape);
+  run_strided(call, loop, operands, *made);
+  if (target == nullptr) return made.give();
+  const uint32_t version = target->version();
+  copy(*target, *made);  // raises the version; so does the dispatcher, once for each call
+  target->storage->version.store(version, std::memory_order_relaxed);
+  target->retain();
+  return target;
 }
 
 // Runs a dense loop through a small buffer and writes that past the caches: an output that they
@@ -509,8 +525,9 @@ void run_streamed(tenon_loop loop, char* const* data, const int64_t* strides, in
 #endif
 }
 
-// Dense operands of one dtype and shape (or numbers), a new result: no strides to think of.
-inline Tensor* run_dense(const Call& call) {
+// The first tensor of operands that are all dense and of one floating dtype and shape, or numbers;
+// else null.
+inline const Tensor* dense_model(const ElementwiseCall& call) {
   const Tensor* model = nullptr;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
@@ -529,11 +546,86 @@ inline Tensor* run_dense(const Call& call) {
       if (tensor->view.shape[d] != model->view.shape[d]) return nullptr;
     }
   }
-  if (model == nullptr || !dtype_floating(model->view.dtype)) return nullptr;
+  return model != nullptr && dtype_floating(model->view.dtype) ? model : nullptr;
+}
+
+// Whether the result may be written into the target as it is computed.
+inline bool fits_dense(const ElementwiseCall& call, const Tensor& model) {
+  const Tensor& target = *call.target;
+  if (call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE ||
+      target.view.dtype != model.view.dtype || !target.contiguous() ||
+      target.view.rank != model.view.rank ||
+      !std::equal(target.shape().begin(), target.shape().end(), model.view.shape))
+    return false;
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == target.storage &&
+        value.as.tensor->view.data != target.view.data)
+      return false;
+  }
+  return true;
+}
+
+// What a dense loop runs over: the output, then the operands.
+struct DenseOperands {
+  alignas(16) char numbers[kMaxOperands - 1][16];
+  char* data[kMaxOperands];
+  int64_t strides[kMaxOperands];  // in bytes; 0 for numbers
+};
+
+inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, DenseOperands& dense) {
+  const int64_t size = dtype_bytes(dtype);
+  for (size_t i = 0; i < call.count; ++i) {
+    const tenon_value& value = *call.operands[i];
+    if (value.tag == TENON_VALUE_TENSOR) {
+      dense.data[i + 1] = static_cast<char*>(value.as.tensor->view.data);
+      dense.strides[i + 1] = size;
+      continue;
+    }
+    const double number =
+        value.tag == TENON_VALUE_FLOAT ? value.as.number : static_cast<double>(value.as.integer);
+    if (dtype == TENON_F32) {
+      const auto single = static_cast<float>(number);
+      std::memcpy(dense.numbers[i], &single, sizeof(single));
+    } else {
+      std::memcpy(dense.numbers[i], &number, sizeof(number));
+    }
+    dense.data[i + 1] = dense.numbers[i];
+    dense.strides[i + 1] = 0;
+  }
+}
+
+// More elements than one thread takes.
+[[gnu::noinline]] void run_dense_in_parallel(const ElementwiseCall& call, tenon_loop loop,
+                                             const DenseOperands& dense, int64_t count,
+                                             const tenon_value* parameters) {
+  const size_t operands = call.count + 1;
+  // Transcendental functions take longer than the reads that streaming saves.
+  bool streams = count * dense.strides[0] >= kStreamBytes &&
+                 reinterpret_cast<uintptr_t>(dense.data[0]) % 64 == 0 &&
+                 call.implementation.elementwise.promotion != TENON_PROMOTE_FLOAT;
+  for (size_t k = 1; k < operands; ++k) streams &= dense.data[k] != dense.data[0];
+  parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
+    char* part[kMaxOperands] = {};
+    for (size_t k = 0; k < operands; ++k) part[k] = dense.data[k] + begin * dense.strides[k];
+    if (streams)
+      run_streamed(loop, part, dense.strides, static_cast<int64_t>(operands), end - begin,
+                   parameters);
+    else
+      loop(part, dense.strides, end - begin, parameters);
+  });
+}
+
+// Dense operands of one dtype and shape (or numbers): no strides to think of. Null where the call
+// is not of that kind.
+inline Tensor* run_dense(const ElementwiseCall& call) {
+  const Tensor* const model = dense_model(call);
+  if (model == nullptr) return nullptr;
   const tenon_dtype dtype = model->view.dtype;
   const tenon_loop loop =
       call.implementation.elementwise.loops[best_isa * TENON_DTYPE_COUNT + dtype];
-  if (loop == nullptr) return nullptr;
+  if (loop == nullptr || call.implementation.scalar_parameters.size() > kMaxOperands)
+    return nullptr;
 
   const bool compares = call.implementation.elementwise.promotion == TENON_PROMOTE_COMPARE;
   Tensor* output = call.target;
@@ -541,64 +633,20 @@ inline Tensor* run_dense(const Call& call) {
   if (output == nullptr) {
     made = make_empty(compares ? tenon_dtype{TENON_BOOL} : dtype, model->shape());
     output = made.get();
-  } else {
-    if (compares || output->view.dtype != dtype || !output->contiguous() ||
-        output->view.rank != model->view.rank ||
-        !std::equal(output->shape().begin(), output->shape().end(), model->view.shape)) {
-      return nullptr;
-    }
-    for (size_t i = 0; i < call.count; ++i) {
-      const tenon_value& value = *call.operands[i];
-      if (value.tag == TENON_VALUE_TENSOR && value.as.tensor->storage == output->storage &&
-          value.as.tensor->view.data != output->view.data)
-        return nullptr;
-    }
+  } else if (!fits_dense(call, *model)) {
+    return nullptr;
   }
-  const int64_t size = dtype_bytes(dtype);
-  alignas(16) char numbers[kMaxOperands - 1][16];
-  char* data[kMaxOperands];
-  int64_t strides[kMaxOperands];
-  data[0] = static_cast<char*>(output->view.data);
-  strides[0] = compares ? 1 : size;
-  for (size_t i = 0; i < call.count; ++i) {
-    const tenon_value& value = *call.operands[i];
-    if (value.tag == TENON_VALUE_TENSOR) {
-      data[i + 1] = static_cast<char*>(value.as.tensor->view.data);
-      strides[i + 1] = size;
-      continue;
-    }
-    const double number =
-        value.tag == TENON_VALUE_FLOAT ? value.as.number : static_cast<double>(value.as.integer);
-    if (dtype == TENON_F32) {
-      const auto single = static_cast<float>(number);
-      std::memcpy(numbers[i], &single, sizeof(single));
-    } else {
-      std::memcpy(numbers[i], &number, sizeof(number));
-    }
-    data[i + 1] = numbers[i];
-    strides[i + 1] = 0;
-  }
+  DenseOperands dense;
+  dense.data[0] = static_cast<char*>(output->view.data);
+  dense.strides[0] = compares ? 1 : dtype_bytes(dtype);
+  place_operands(call, dtype, dense);
   tenon_value parameters[kMaxOperands];
-  if (call.implementation.scalar_parameters.size() > kMaxOperands) return nullptr;
   gather_parameters(call, parameters);
   const int64_t count = model->view.count;
   if (count <= kGrain) [[likely]] {
-    if (count > 0) loop(data, strides, count, parameters);
+    if (count > 0) loop(dense.data, dense.strides, count, parameters);
   } else {
-    // Transcendental functions take longer than the reads that streaming saves.
-    bool streams = count * strides[0] >= kStreamBytes &&
-                   reinterpret_cast<uintptr_t>(data[0]) % 64 == 0 &&
-                   call.implementation.elementwise.promotion != TENON_PROMOTE_FLOAT;
-    for (size_t k = 1; k <= call.count; ++k) streams &= data[k] != data[0];
-    parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
-      char* part[kMaxOperands] = {};
-      for (size_t k = 0; k <= call.count; ++k) part[k] = data[k] + begin * strides[k];
-      if (streams)
-        run_streamed(loop, part, strides, static_cast<int64_t>(call.count) + 1, end - begin,
-                     parameters);
-      else
-        loop(part, strides, end - begin, parameters);
-    });
+    run_dense_in_parallel(call, loop, dense, count, parameters);
   }
   if (output == call.target) {
     output->retain();
@@ -611,7 +659,7 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
                              tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
   return guarded(error, [&] {
-    Call call = make_call(implementation, arguments);
+    ElementwiseCall call = make_call(implementation, arguments);
     if (implementation.out_parameter >= 0 &&
         arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
       call.target = arguments[implementation.out_parameter].as.tensor;
@@ -620,8 +668,8 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
       call.in_place = true;
     }
     if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
-      throw Error(TENON_ERROR_RUNTIME,
-                  name_of(implementation) + ": the tensor to write has a shape but no data");
+      throw Error(TENON_ERROR_RUNTIME, "{}: the tensor to write has a shape but no data",
+                  name_of(implementation));
     }
     Tensor* output = call.condition ? nullptr : run_dense(call);
     if (output == nullptr) output = run_general(call);
@@ -634,7 +682,7 @@ tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* argu
 }  // namespace
 
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments) {
-  Call call = make_call(implementation, arguments);
+  ElementwiseCall call = make_call(implementation, arguments);
   choose_dtypes(call);
   return {call.compute, call.result, find_loop_isa(implementation, call.compute)};
 }
@@ -661,8 +709,8 @@ void prepare_elementwise(Implementation& implementation) {
   if (operands == 0 || operands >= static_cast<size_t>(kMaxOperands) ||
       schema.returns.size() != 1) {
     throw Error(TENON_ERROR_VALUE,
-                "op '" + schema.name +
-                    "': an elementwise op has one to three tensor operands and one result");
+                "op '{}': an elementwise op has one to three tensor operands and one result",
+                schema.name);
   }
   implementation.self = &implementation;
   implementation.run = run_elementwise;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -21,9 +22,10 @@ std::string recursion_text(const std::vector<std::string>& chain) {
   std::string text;
   for (const std::string& op : chain) text += (text.empty() ? "" : " -> ") + op;
   const std::string& innermost = chain.back();
-  return innermost.substr(innermost.rfind('.') + 1) +
-         "(): endless recursion: calls inside each other have used up the stack: ... -> " + text +
-         "; an op that leads back to itself needs a case in which it does not";
+  return format_text(
+      "{}(): endless recursion: calls inside each other have used up the stack: ... -> {}; an op "
+      "that leads back to itself needs a case in which it does not",
+      innermost.substr(innermost.rfind('.') + 1), text);
 }
 
 namespace {
@@ -34,10 +36,11 @@ std::string_view last_word(std::string_view name) { return name.substr(name.rfin
 // names the op.
 bool names_op(std::string_view message, std::string_view op) {
   for (const std::string_view name : {last_word(op), op}) {
-    const std::string called = std::string(name) + "(";
-    if (message.starts_with(called) || message.find("op " + quote(name)) != message.npos ||
-        message.find("by " + quote(name)) != message.npos ||
-        message.starts_with("[" + std::string(name) + "::"))
+    const std::string called = format_text("{}(", name);
+    if (message.starts_with(called) ||
+        message.find(format_text("op {}", quote(name))) != message.npos ||
+        message.find(format_text("by {}", quote(name))) != message.npos ||
+        message.starts_with(format_text("[{}::", name)))
       return true;
   }
   return false;
@@ -46,11 +49,11 @@ bool names_op(std::string_view message, std::string_view op) {
 // The failure of `inner`, an op that `op` called, reads "op(): inner(): ..."; between the two there
 // may be others, which the causes name.
 void name_called_op(std::string& message, std::string_view op, std::string_view inner) {
-  const std::string between = std::string(last_word(inner)) + "(): ";
+  const std::string between = format_text("{}(): ", last_word(inner));
   if (!inner.empty() && message.starts_with(between) &&
       message.find("(): ", between.size()) != message.npos)
     message.erase(0, between.size());
-  if (!names_op(message, op)) message = std::string(last_word(op)) + "(): " + message;
+  if (!names_op(message, op)) message = format_text("{}(): {}", last_word(op), message);
 }
 
 }  // namespace
@@ -61,9 +64,8 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
   try {
     const std::string& op = implementation.schema.name;
     if (*slot == nullptr) {
-      *slot =
-          new tenon_error{Error(status, op + "() failed with status " + std::to_string(status) +
-                                            " (" + error_kind_text(status) + ") and no message")};
+      *slot = new tenon_error{Error(status, "{}() failed with status {} ({}) and no message", op,
+                                    status, error_kind_text(status))};
     }
     tenon_error& error = **slot;
     if (error.preallocated) return;

@@ -34,7 +34,7 @@ struct Call {
   tenon_value* results;          // result_count slots
   tenon_error** error;           // null: not read
   uint32_t flags = 0;            // what thread and operands carry: kSpecialFlags are of layers
-  const AsWritten* written = nullptr;  // how the caller wrote it; null: not known
+  const AsWritten* written = nullptr;  // null: in order, defaults filled in
   tenon_context* context = nullptr;    // prepared for the kernel; null: it makes its own
   uint8_t layer = 0;                   // the next to look at
 };

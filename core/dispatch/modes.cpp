@@ -1,10 +1,12 @@
 // Entering, asking and leaving modes.
 #include "core/dispatch/modes.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/call_frame.hpp"
@@ -85,12 +87,14 @@ void sweep(bool below) {
 tenon_status ask_mode(ModeEntry& mode, CallFrame& frame) noexcept {
   const Call& call = frame.call;
   const Implementation& implementation = call.implementation;
-  for (uint32_t r = 0; r < implementation.result_count; ++r) call.results[r] = tenon_value{};
+  // Of an op without results the first place says whether the mode answered, see ask_modes.
+  const uint32_t places = std::max<uint32_t>(implementation.result_count, 1);
+  for (uint32_t r = 0; r < places; ++r) call.results[r] = tenon_value{};
   WrittenCall written;
   fill_view(frame.view, call, written);
   const ModeSuspension suspended(mode);
   const FrameScope scope(frame);
-  if (tracing()) trace(trace_event::mode, implementation, "mode " + mode.name);
+  if (tracing()) trace(trace_event::mode, implementation, format_text("mode {}", mode.name));
   const TraceDepth deeper(tracing());
   const tenon_status status = mode.handler(mode.self, &frame.view, call.results, call.error);
   if (status == TENON_OK && tracing() && declined(call.results))
@@ -141,9 +145,10 @@ void leave_mode(ModeEntry* mode) {
   mode->left.store(true);
   if (!here) {
     // Its own thread passes it over from now on, and may be looking at it: it stays.
-    throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) +
-                                         " is left on another thread than it was entered on; it is "
-                                         "inactive, but leave modes where they were entered");
+    throw Error(TENON_ERROR_RUNTIME,
+                "mode {} is left on another thread than it was entered on; it is inactive, but "
+                "leave modes where they were entered",
+                quote(name));
   }
   const bool below = mode->below;
   const ModeEntry* innermost = stack(below);
@@ -156,10 +161,10 @@ void leave_mode(ModeEntry* mode) {
   delete mode;
   sweep(below);
   if (in_order) return;
-  throw Error(TENON_ERROR_RUNTIME, "mode " + quote(name) + " is left before mode " +
-                                       quote(inner_name) +
-                                       ", which was entered inside of it; leave the innermost "
-                                       "first");
+  throw Error(
+      TENON_ERROR_RUNTIME,
+      "mode {} is left before mode {}, which was entered inside of it; leave the innermost first",
+      quote(name), quote(inner_name));
 }
 
 tenon_status run_modes(Call& call) noexcept {

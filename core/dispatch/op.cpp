@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/op_check.hpp"
@@ -14,7 +15,7 @@ namespace tenon::core {
 namespace {
 
 [[noreturn]] void fail(const Schema& schema, const std::string& what) {
-  throw Error(TENON_ERROR_VALUE, "op '" + schema.name + "': " + what);
+  throw Error(TENON_ERROR_VALUE, "op '{}': {}", schema.name, what);
 }
 
 std::string_view trim(std::string_view text) {
@@ -35,7 +36,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
       const std::string_view reader = trim(part.substr(separator + 5));
       const int64_t index = schema.find(reader);
       if (index < 0)
-        fail(schema, "saves names '" + std::string(reader) + "', which is not a parameter");
+        fail(schema, format_text("saves names '{}', which is not a parameter", reader));
       item.for_parameters = 1u << index;
       part = trim(part.substr(0, separator));
     }
@@ -46,17 +47,20 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
                    : number.size() == 1 && number[0] >= '0' ? static_cast<uint8_t>(number[0] - '0')
                                                             : UINT8_MAX;
       if (item.index >= schema.returns.size())
-        fail(schema, "saves names '" + std::string(part) + "', which is not a result");
+        fail(schema, format_text("saves names '{}', which is not a result", part));
       // Gradients arrive with a list as many as it has tensors: behind one the place varies.
       for (size_t r = 0; r <= item.index; ++r) {
         const SchemaType& type = schema.returns[r];
         if (r == item.index && type.kind != TypeKind::tensor && type.kind != TypeKind::any)
-          fail(schema, "saves names '" + std::string(part) + "', which is not a tensor but '" +
-                           type_text(type) + "': keep it with set() in forward");
+          fail(
+              schema,
+              format_text(
+                  "saves names '{}', which is not a tensor but '{}': keep it with set() in forward",
+                  part, type_text(type)));
         if (type.list && type.kind == TypeKind::tensor)
-          fail(schema, "saves names '" + std::string(part) + "', which is " +
-                           (r == item.index ? "" : "behind ") +
-                           "a list of tensors: keep it with save_for_backward in forward");
+          fail(schema, format_text("saves names '{}', which is {}a list of tensors: keep it with "
+                                   "save_for_backward in forward",
+                                   part, r == item.index ? "" : "behind "));
       }
     } else {
       if (part.starts_with("shape(") && part.ends_with(")")) {
@@ -64,8 +68,7 @@ std::vector<SavedItem> parse_saves(const Schema& schema, std::string_view text) 
         part = part.substr(6, part.size() - 7);
       }
       const int64_t index = schema.find(part);
-      if (index < 0)
-        fail(schema, "saves names '" + std::string(part) + "', which is not a parameter");
+      if (index < 0) fail(schema, format_text("saves names '{}', which is not a parameter", part));
       item.index = static_cast<uint8_t>(index);
     }
     items.push_back(item);
@@ -84,14 +87,15 @@ bool holds_tensors(const Parameter& parameter) {
 
 void check_descriptor(const Schema& schema, const tenon_op_descriptor& descriptor) {
   if (schema.parameters.size() > static_cast<size_t>(kMaxParameters)) {
-    fail(schema, "has " + std::to_string(schema.parameters.size()) + " parameters; at most " +
-                     std::to_string(kMaxParameters) + " are allowed");
+    fail(schema, format_text("has {} parameters; at most {} are allowed", schema.parameters.size(),
+                             kMaxParameters));
   }
   if (schema.returns.size() > kMaxResults) {
-    fail(schema, "has " + std::to_string(schema.returns.size()) + " results; at most " +
-                     std::to_string(kMaxResults) + " are allowed, of which one may be a list");
+    fail(schema, format_text("has {} results; at most {} are allowed, of which one may be a list",
+                             schema.returns.size(), kMaxResults));
   }
-  if (const auto fault = check_op(descriptor)) fail(schema, fault->what + "; " + fault->remedy);
+  if (const auto fault = check_op(descriptor))
+    fail(schema, format_text("{}; {}", fault->what, fault->remedy));
 }
 
 void prepare_parameters(Implementation& implementation) {
@@ -135,8 +139,7 @@ void prepare_results(Implementation& implementation) {
       if (parameters[i].type.alias == type.alias) source = static_cast<int32_t>(i);
     }
     if (type.alias != 0 && source < 0)
-      fail(schema,
-           std::string("a result aliases '") + type.alias + "', which no parameter carries");
+      fail(schema, format_text("a result aliases '{}', which no parameter carries", type.alias));
     implementation.result_alias.push_back(source);
     if (source >= 0 && !parameters[static_cast<size_t>(source)].type.mutates)
       implementation.aliases = true;
@@ -225,7 +228,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   implementation.descriptor = copy_growable(given);
   const tenon_op_descriptor& descriptor = implementation.descriptor;
   if (descriptor.schema == nullptr)
-    throw Error(TENON_ERROR_VALUE, "an op of '" + provider + "' has no schema");
+    throw Error(TENON_ERROR_VALUE, "an op of '{}' has no schema", provider);
   implementation.schema = parse_schema(descriptor.schema);
   const Schema& schema = implementation.schema;
   check_descriptor(schema, descriptor);

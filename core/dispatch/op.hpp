@@ -93,7 +93,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& d
 // save.
 tenon_op_descriptor with_rules(const tenon_op_descriptor& op, const tenon_op_descriptor& rules);
 // Has rules but nothing to run: it is for an op of another plugin.
-inline bool gives_rules_only(const tenon_op_descriptor& descriptor) {
+inline bool has_rules_alone(const tenon_op_descriptor& descriptor) {
   return descriptor.run == nullptr && descriptor.elementwise == nullptr;
 }
 

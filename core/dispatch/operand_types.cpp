@@ -2,13 +2,14 @@
 #include "core/dispatch/operand_types.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/operands.hpp"
 
 namespace tenon::core {
 
-void OperandTypes::add(const TensorType& type) {
+void OperandTypes::insert(const TensorType& type) {
   const std::span<const TensorType* const> present = list();
   uint32_t place = count_;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -25,19 +26,43 @@ void OperandTypes::add(const TensorType& type) {
   ++count_;
 }
 
-OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
+namespace {
+
+// Also calls visit(Tensor&, type) with every operand; type: null for a plain tensor.
+template <class Visit>
+OperandTypes walk_types(const Implementation& implementation, const tenon_value* arguments,
+                        Visit&& visit) {
   OperandTypes types;
-  uint32_t last = 0;
+  const TensorType* type = nullptr;
   const TypeTable& table = TypeTable::process();
-  for_each_operand(implementation, arguments, [&](const Tensor* tensor) {
+  for_each_operand(implementation, arguments, [&](Tensor* tensor) {
     if (!tensor->typed()) {
       types.plain = true;
-    } else if (tensor->view.type != last) {
-      last = tensor->view.type;
-      types.add(table.at(last));
+      visit(*tensor, nullptr);
+      return;
     }
+    if (type == nullptr || type->id != tensor->view.type) {
+      type = &table.at(tensor->view.type);
+      types.add(*type);
+    }
+    visit(*tensor, type);
   });
   return types;
+}
+
+}  // namespace
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments) {
+  return walk_types(implementation, arguments, [](Tensor&, const TensorType*) {});
+}
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments,
+                          Carried& carried) {
+  return walk_types(implementation, arguments, [&](Tensor& tensor, const TensorType* type) {
+    if (type != nullptr && type->has_components())
+      carried.hidden |= autograd_interface.refresh_components(tensor);
+    carried.flags |= tensor.flags();
+  });
 }
 
 std::vector<uint32_t> dispatching_types(const Call& call) {
@@ -47,20 +72,6 @@ std::vector<uint32_t> dispatching_types(const Call& call) {
     if (type->dispatches()) dispatching.push_back(type->id);
   }
   return dispatching;
-}
-
-Carried gather_carried(const Implementation& implementation, const tenon_value* arguments) {
-  Carried carried;
-  for_each_operand(implementation, arguments, [&](Tensor* tensor) {
-    if (tensor->payload() != nullptr)
-      carried.hidden |= autograd_interface.refresh_components(*tensor);
-    carried.flags |= tensor->flags();
-  });
-  return carried;
-}
-
-bool asks_types(const Implementation& implementation) {
-  return !thread_state.types_disabled && (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
 }
 
 bool has_foreign(const Implementation& implementation, const tenon_value* arguments) {
@@ -90,7 +101,7 @@ bool has_foreign(const Implementation& implementation, const tenon_value* argume
 std::string type_list(std::span<const uint32_t> types) {
   Words names;
   for (const uint32_t type : types) names.push_back(TypeTable::process().at(type).name);
-  return "[" + join(names, ", ") + "]";
+  return format_text("[{}]", join(names, ", "));
 }
 
 }  // namespace tenon::core

@@ -17,7 +17,13 @@ class OperandTypes {
  public:
   bool plain = false;
 
-  void add(const TensorType& type);
+  void add(const TensorType& type) {
+    if (count_ == 0) [[likely]] {
+      few_[count_++] = &type;
+    } else {
+      insert(type);
+    }
+  }
   std::span<const TensorType* const> list() const {
     return count_ <= kFew ? std::span(few_, count_) : std::span(many_);
   }
@@ -26,23 +32,30 @@ class OperandTypes {
   const TensorType* const* end() const { return begin() + count_; }
 
  private:
+  void insert(const TensorType& type);
+
   static constexpr uint32_t kFew = 16;  // without an allocation
   const TensorType* few_[kFew];
   uint32_t count_ = 0;
   std::vector<const TensorType*> many_;  // all of them, where they are more
 };
 
-OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments);
-// Those of them that dispatch, by id.
-std::vector<uint32_t> dispatching_types(const Call& call);
-// What the operands carry, once typed ones are up to date with their components. Throws.
+// What a call's operands carry.
 struct Carried {
   uint32_t flags = 0;
   uint32_t hidden = 0;  // by components only
 };
-Carried gather_carried(const Implementation& implementation, const tenon_value* arguments);
+
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments);
+// The same, and what they carry once typed ones are up to date with their components. Throws.
+OperandTypes gather_types(const Implementation& implementation, const tenon_value* arguments,
+                          Carried& carried);
+// Those of them that dispatch, by id.
+std::vector<uint32_t> dispatching_types(const Call& call);
 // Whether a call of the op asks types at all, now.
-bool asks_types(const Implementation& implementation);
+inline bool asks_types(const Implementation& implementation) {
+  return !thread_state.types_disabled && (implementation.flags & TENON_OP_NOT_OVERRIDABLE) == 0;
+}
 // Whether some operand is of a type that does not derive from Tensor.
 bool has_foreign(const Implementation& implementation, const tenon_value* arguments);
 // Throws the TypeError of such an operand, where a Tensor is needed.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/specificity.hpp"
 
@@ -28,15 +29,23 @@ int Override::distance(const TensorType& type) const {
   return nearest;
 }
 
+int Override::distance_of_plain() const {
+  for (const auto* list : {&types, &accepts}) {
+    for (const TensorType* accepted : *list) {
+      if (accepted->is_plain()) return 0;
+    }
+  }
+  return accepts_any ? kAnyDistance : -1;
+}
+
 bool Override::for_type(const TensorType& type) const {
   return std::find(types.begin(), types.end(), &type) != types.end();
 }
 
 OverrideBinding bind_override(const Schema& own, const Schema& op) {
   const auto fail = [&](const std::string& what) {
-    throw Error(TENON_ERROR_VALUE, "override of '" + op.name + "': " + what + "; the op is " +
-                                       op.name + signature_text(op) + ", the override " + own.name +
-                                       signature_text(own));
+    throw Error(TENON_ERROR_VALUE, "override of '{}': {}; the op is {}{}, the override {}{}",
+                op.name, what, op.name, signature_text(op), own.name, signature_text(own));
   };
   OverrideBinding binding;
   std::vector<bool> taken(op.parameters.size());
@@ -51,7 +60,8 @@ OverrideBinding bind_override(const Schema& own, const Schema& op) {
       if (source >= 0 && taken[static_cast<size_t>(source)]) source = -1;
     }
     if (source < 0 && !parameter.has_default) {
-      fail("its parameter '" + parameter.name + "' is not one of the op's and has no default");
+      fail(format_text("its parameter '{}' is not one of the op's and has no default",
+                       parameter.name));
     }
     if (source >= 0) taken[static_cast<size_t>(source)] = true;
     binding.source.push_back(static_cast<int8_t>(source));
@@ -59,7 +69,7 @@ OverrideBinding bind_override(const Schema& own, const Schema& op) {
   for (size_t i = 0; i < op.parameters.size(); ++i) {
     if (taken[i]) continue;
     if (!op.parameters[i].has_default)
-      fail("it does not take '" + op.parameters[i].name + "', which every call passes");
+      fail(format_text("it does not take '{}', which every call passes", op.parameters[i].name));
     binding.untaken.push_back(static_cast<uint8_t>(i));
   }
   return binding;
@@ -73,8 +83,8 @@ std::vector<std::string> signature_differences(const Schema& own, const Schema& 
   for (size_t i = 0; i < own.parameters.size(); ++i) {
     if (binding.source[i] < 0) added.push_back(own.parameters[i].name);
   }
-  if (!lacking.empty()) differences.push_back("lacks " + join(lacking, ", "));
-  if (!added.empty()) differences.push_back("adds " + join(added, ", "));
+  if (!lacking.empty()) differences.push_back(format_text("lacks {}", join(lacking, ", ")));
+  if (!added.empty()) differences.push_back(format_text("adds {}", join(added, ", ")));
   return differences;
 }
 

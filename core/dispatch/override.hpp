@@ -33,11 +33,13 @@ struct Override {
   std::string key() const;  // "add[ScalarTensor, Other]"
   bool enabled() const { return switched_off.load(std::memory_order_relaxed) == 0; }
   // Rules for plain tensors: it answers no calls.
-  bool rules_only() const {
-    return descriptor.rules != nullptr && gives_rules_only(*descriptor.rules);
+  bool is_gradient_override() const {
+    return descriptor.rules != nullptr && has_rules_alone(*descriptor.rules);
   }
   // Steps from the type to the nearest that is accepted; -1 when none is.
   int distance(const TensorType& type) const;
+  // The same of a plain Tensor.
+  int distance_of_plain() const;
   bool for_type(const TensorType& type) const;
 };
 

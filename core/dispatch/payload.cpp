@@ -17,18 +17,19 @@ std::vector<Tensor*> payload_operands(const TensorType& owner, const Implementat
 }
 
 PayloadRef new_payload(const TensorType& owner, std::span<Tensor* const> operands) {
-  const tenon_type_descriptor& rule = owner.descriptor;
-  const bool copies = rule.metadata == TENON_METADATA_KEEP && !operands.empty();
-  if (copies ? rule.copy == nullptr : rule.merge == nullptr) return nullptr;
-  PayloadRef made(make_payload(owner.id, rule.payload_size));
+  const tenon_type_descriptor& descriptor = owner.descriptor;
+  const bool copies = descriptor.metadata == TENON_METADATA_KEEP && !operands.empty();
+  if (copies ? descriptor.copy == nullptr : descriptor.merge == nullptr) return nullptr;
+  PayloadRef made(make_payload(owner.id, descriptor.payload_size));
   const auto count =
-      rule.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
+      descriptor.metadata == TENON_METADATA_MERGE ? static_cast<int64_t>(operands.size()) : 0;
   tenon_error* cause = nullptr;
   const tenon_status status =
-      copies ? rule.copy(rule.self, operands[0]->payload()->data(), made->data(), &cause)
-             : rule.merge(rule.self, operands.data(), count, made->data(), &cause);
+      copies
+          ? descriptor.copy(descriptor.self, operands[0]->payload()->data(), made->data(), &cause)
+          : descriptor.merge(descriptor.self, operands.data(), count, made->data(), &cause);
   if (status != TENON_OK) throw_status(status, cause);
-  made->destroy = rule.destroy;
+  made->destroy = descriptor.destroy;
   return made;
 }
 
@@ -37,12 +38,11 @@ namespace {
 // The payload that results of the default handler get; null: none.
 PayloadRef result_payload(const TensorType& type, const Implementation& implementation,
                           const tenon_value* arguments) {
-  const TensorType* owner = type.payload_owner;
-  if (owner == nullptr) return nullptr;
-  const std::vector<Tensor*> operands = payload_operands(*owner, implementation, arguments);
-  if (operands.empty() || owner->descriptor.metadata != TENON_METADATA_KEEP)
-    return new_payload(*owner, operands);
-  Payload* kept = operands[0]->payload();  // one for all of them
+  const TensorType& owner = *type.payload_owner;
+  const std::vector<Tensor*> operands = payload_operands(owner, implementation, arguments);
+  if (operands.empty() || owner.descriptor.metadata != TENON_METADATA_KEEP)
+    return new_payload(owner, operands);
+  Payload* kept = operands[0]->payload();
   kept->retain();
   return PayloadRef(kept);
 }
@@ -54,7 +54,7 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
   const TensorType& owner = *type.payload_owner;
   const PayloadRef payload = new_payload(owner, operands);
   if (payload == nullptr || !owner.keeps_one_tensor())
-    throw Error(TENON_ERROR_TYPE, "a payload of " + owner.name + " cannot be made from another");
+    throw Error(TENON_ERROR_TYPE, "a payload of {} cannot be made from another", owner.name);
   Tensor*& place = owner.component(*payload, 0);
   if (place != nullptr) place->release();
   place = TensorRef(&plain).give();
@@ -66,7 +66,7 @@ TensorRef replace_component(const TensorType& type, Tensor& plain,
 void retype_results(const TensorType& type, const Implementation& implementation,
                     const tenon_value* arguments, tenon_value* results) {
   PayloadRef payload;
-  bool looked = false;
+  bool looked = type.payload_owner == nullptr;
   const auto retype = [&](Tensor*& tensor) {
     if (tensor == nullptr || (tensor->typed() && tensor->view.type == type.id)) return;
     // What is held elsewhere is an operand: one that was changed in place stays what it is.
@@ -77,7 +77,7 @@ void retype_results(const TensorType& type, const Implementation& implementation
       tensor = shared.give();
     }
     if (!looked) payload = result_payload(type, implementation, arguments);
-    looked = true;
+    looked = true;  // one payload for all of them
     set_type(*tensor, type.id, payload.get());
   };
   for_each_result(implementation, results, retype);

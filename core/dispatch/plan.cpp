@@ -1,14 +1,8 @@
-// Making plans, and finding those that are made.
+// Making plans: the candidates of each operand type, in the order in which a call asks them.
 #include "core/dispatch/plan.hpp"
 
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <tuple>
-
 #include "core/base/error.hpp"
-#include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/specificity.hpp"
 
@@ -23,8 +17,8 @@ DispatchChain make_chain(const Implementation& implementation,
   const std::span<const TensorType* const> list = types.list();
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     const auto note = [&](const Override& entry, const std::string& why) {
-      rejections->push_back({level, "override " + entry.key() + " from '" + entry.provider +
-                                        "' does not apply: " + why});
+      rejections->push_back({level, format_text("override {} from '{}' does not apply: {}",
+                                                entry.key(), entry.provider, why)});
     };
     const std::vector<const Override*> best = most_specific(
         entries, *level, {list, types.plain}, rejections == nullptr ? PassOver() : note);
@@ -46,7 +40,7 @@ DispatchChain make_chain(const Implementation& implementation,
         chain.first_handler = static_cast<int32_t>(chain.candidates.size());
       chain.candidates.push_back({Candidate::Kind::Handler, level, nullptr, {}});
     }
-    if (level->id != 0) continue;
+    if (!level->is_plain()) continue;
     // The end of a child's line: it takes no type that is not in its own line of descent.
     const TensorType* stranger = nullptr;
     for (const TensorType* other : types) {
@@ -54,8 +48,9 @@ DispatchChain make_chain(const Implementation& implementation,
     }
     if (stranger != nullptr) {
       if (rejections != nullptr) {
-        rejections->push_back({nullptr, "its default handler declines: " + stranger->name +
-                                            " is not in its line of descent"});
+        rejections->push_back(
+            {nullptr, format_text("its default handler declines: {} is not in its line of descent",
+                                  stranger->name)});
       }
       continue;
     }
@@ -66,14 +61,13 @@ DispatchChain make_chain(const Implementation& implementation,
   return chain;
 }
 
-Plan make_plan(const Implementation& implementation, const OperandTypes& types,
-               std::vector<Rejection>* rejections) {
+Plan make_plan(const TypeTable& table, const Implementation& implementation,
+               const OperandTypes& types, std::vector<Rejection>* rejections) {
   Plan plan;
   plan.implementation = &implementation;
   plan.types.assign(types.begin(), types.end());
   plan.plain = types.plain;
-  const std::vector<const Override*> entries =
-      TypeTable::process().overrides(implementation.schema.name);
+  const std::vector<const Override*> entries = table.overrides(implementation.schema.name);
   for (const TensorType* type : plan.types) {
     if ((type->descriptor.flags & TENON_TYPE_NEVER_OPERAND) != 0) plan.refused = type;
     if (!type->dispatches()) continue;
@@ -96,107 +90,30 @@ Plan make_plan(const Implementation& implementation, const OperandTypes& types,
   return plan;
 }
 
-namespace {
-
-class PlanCache {
- public:
-  static PlanCache& process() {
-    static PlanCache* const cache = new PlanCache;
-    return *cache;
-  }
-
-  const Plan& find(const Implementation& implementation, const OperandTypes& types) {
-    const size_t slot = slot_of(implementation, types);
-    const Entry* entry = slots_[slot].load(std::memory_order_acquire);
-    if (entry != nullptr && entry->generation == TypeTable::process().generation() &&
-        matches(entry->plan, implementation, types)) [[likely]] {
-      return entry->plan;
-    }
-    return find_slow(implementation, types, slot);
-  }
-
- private:
-  struct Entry {
-    Plan plan;
-    uint64_t generation = 0;
-  };
-  using Key = std::tuple<const Implementation*, bool, std::vector<const TensorType*>>;
-  static constexpr size_t kSlots = 4096;
-
-  static size_t slot_of(const Implementation& implementation, const OperandTypes& types) {
-    uint64_t hash = reinterpret_cast<uintptr_t>(&implementation) >> 6;
-    for (const TensorType* type : types) hash = hash * 31 + type->id;
-    hash = (hash * 2 + (types.plain ? 1 : 0)) * 0x9e3779b97f4a7c15ull;
-    return hash >> 52;
-  }
-  static bool matches(const Plan& plan, const Implementation& implementation,
-                      const OperandTypes& types) {
-    return plan.implementation == &implementation && plan.plain == types.plain &&
-           std::equal(plan.types.begin(), plan.types.end(), types.begin(), types.end());
-  }
-
-  [[gnu::noinline]] const Plan& find_slow(const Implementation& implementation,
-                                          const OperandTypes& types, size_t slot) {
-    // Loads may call ops: without the lock.
-    for (const TensorType* type : types) TypeTable::process().complete(*type);
-    const std::lock_guard lock(mutex_);
-    const uint64_t generation = TypeTable::process().generation();
-    if (generation != generation_) {
-      for (auto& [key, entry] : entries_) retired_.push_back(std::move(entry));
-      entries_.clear();
-      generation_ = generation;
-    }
-    std::unique_ptr<Entry>& entry =
-        entries_[{&implementation, types.plain, {types.begin(), types.end()}}];
-    if (entry == nullptr) {
-      auto made = std::make_unique<Entry>();
-      made->plan = make_plan(implementation, types);
-      made->generation = generation;
-      entry = std::move(made);
-    }
-    slots_[slot].store(entry.get(), std::memory_order_release);
-    return entry->plan;
-  }
-
-  std::atomic<const Entry*> slots_[kSlots] = {};
-  std::mutex mutex_;
-  const HeldAcrossFork held_{mutex_};
-  uint64_t generation_ = 0;
-  std::map<Key, std::unique_ptr<Entry>> entries_;
-  std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them
-};
-
-}  // namespace
-
-const Plan& find_plan(const Implementation& implementation, const OperandTypes& types) {
-  return PlanCache::process().find(implementation, types);
-}
-
 void check_plan(const Plan& plan, const Implementation& implementation,
                 const tenon_value* arguments) {
   if (plan.refused == nullptr) {
     if (plan.chains.empty()) throw_foreign(implementation, arguments);
     return;
   }
-  throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) +
-                                    "(): " + plan.refused->name +
-                                    " is declared never to be an operand (by plugin '" +
-                                    plan.refused->provider + "')");
+  throw Error(TENON_ERROR_TYPE, "{}(): {} is declared never to be an operand (by plugin '{}')",
+              implementation.schema.short_name(), plan.refused->name, plan.refused->provider);
 }
 
 [[gnu::cold]] void throw_declined(const Implementation& implementation, const Plan& plan) {
-  throw Error(TENON_ERROR_TYPE,
-              "no implementation found for 'tenon." + implementation.schema.name +
-                  "' on types that implement tenon_function: " + type_list(plan.dispatching) +
-                  (thread_state.mode == nullptr ? "" : " nor in mode " + thread_state.mode->name));
+  throw Error(
+      TENON_ERROR_TYPE,
+      "no implementation found for 'tenon.{}' on types that implement tenon_function: {}{}",
+      implementation.schema.name, type_list(plan.dispatching),
+      thread_state.mode == nullptr ? "" : format_text(" nor in mode {}", thread_state.mode->name));
 }
 
 std::string candidate_text(const Candidate& candidate) {
   switch (candidate.kind) {
     case Candidate::Kind::Override:
-      return "override " + candidate.entry->key();
+      return format_text("override {}", candidate.entry->key());
     case Candidate::Kind::Handler:
-      return "handler of " + candidate.level->name;
+      return format_text("handler of {}", candidate.level->name);
     default:
       return "default handler";
   }

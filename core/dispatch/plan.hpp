@@ -49,16 +49,14 @@ struct Rejection {
   std::string text;
 };
 
-// With rejections: explains instead of only deciding. Throws TypeError where nothing decides
-// between two overrides.
-Plan make_plan(const Implementation& implementation, const OperandTypes& types,
-               std::vector<Rejection>* rejections = nullptr);
+// From the table's overrides; the types are of the same table. With rejections: explains instead of
+// only deciding. Throws TypeError where nothing decides between two overrides.
+Plan make_plan(const TypeTable& table, const Implementation& implementation,
+               const OperandTypes& types, std::vector<Rejection>* rejections = nullptr);
 // The chain of one type alone, of these overrides.
 DispatchChain make_chain(const Implementation& implementation,
                          const std::vector<const Override*>& entries, const TensorType& type,
                          const OperandTypes& types, std::vector<Rejection>* rejections = nullptr);
-// The same as make_plan, kept for the next call: found again without a lock.
-const Plan& find_plan(const Implementation& implementation, const OperandTypes& types);
 // Refuses, with a TypeError, operands that no candidate is asked about.
 void check_plan(const Plan& plan, const Implementation& implementation,
                 const tenon_value* arguments);

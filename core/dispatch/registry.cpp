@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 
 namespace tenon::core {
 
@@ -14,11 +15,6 @@ struct Registry::Snapshot {
 
 Registry::Registry() : snapshot_(new Snapshot) {}
 Registry::~Registry() { delete snapshot_.load(); }
-
-Registry& Registry::process() {
-  static Registry* const registry = new Registry;  // outlives every static destructor
-  return *registry;
-}
 
 const tenon_op* Registry::find(std::string_view name) const {
   // Readers announce themselves, so that a writer frees a snapshot only when no thread can be
@@ -35,7 +31,7 @@ const tenon_op* Registry::require(std::string_view name) const {
   if (const tenon_op* op = find(name)) return op;
   if (finder_) finder_(name);
   if (const tenon_op* op = find(name)) return op;
-  throw Error(TENON_ERROR_VALUE, "no op is named '" + std::string(name) + "'");
+  throw Error(TENON_ERROR_VALUE, "no op is named '{}'", name);
 }
 
 void Registry::set_finder(std::function<void(std::string_view)> finder) {
@@ -57,11 +53,11 @@ void check_provider(const tenon_op& op, const Schema& schema, const std::string&
   if (active == nullptr || active->provider == provider) return;
   const std::string difference =
       schema_difference(active->schema, active->provider, schema, provider);
-  throw Error(TENON_ERROR_PLUGIN, "op '" + schema.name + "' has two providers: '" +
-                                      active->provider + "' and '" + provider + "'" +
-                                      (difference.empty() ? "" : "; " + difference) +
-                                      "; rank them in the config, as in \"ops\": {\"prefer\": {\"" +
-                                      schema.name + "\": \"" + provider + "\"}}");
+  throw Error(TENON_ERROR_PLUGIN,
+              "op '{}' has two providers: '{}' and '{}'{}; rank them in the config, as in \"ops\": "
+              "{{\"prefer\": {{\"{}\": \"{}\"}}}}",
+              schema.name, active->provider, provider,
+              difference.empty() ? "" : format_text("; {}", difference), schema.name, provider);
 }
 
 }  // namespace
@@ -80,8 +76,7 @@ void Registry::commit(const std::string& provider,
     prepared.push_back(make_implementation(*descriptor, provider));
     const Schema& schema = prepared.back()->schema;
     if (!own_names.insert(schema.name).second) {
-      throw Error(TENON_ERROR_PLUGIN,
-                  "plugin '" + provider + "' registers op '" + schema.name + "' twice");
+      throw Error(TENON_ERROR_PLUGIN, "plugin '{}' registers op '{}' twice", provider, schema.name);
     }
     if (const auto found = present.ops.find(schema.name); found != present.ops.end())
       check_provider(*found->second, schema, provider);
@@ -128,9 +123,10 @@ void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* r
   for (Owned& owned : implementations_) {
     if (owned.implementation.get() == next) owned.inactive_reason.clear();
     if (owned.implementation.get() != active) continue;
-    owned.inactive_reason = rules == nullptr
-                                ? "its rules, of '" + active->rules_provider + "', are switched off"
-                                : "with rules of '" + provider + "' instead of the op's";
+    owned.inactive_reason =
+        rules == nullptr
+            ? format_text("its rules, of '{}', are switched off", active->rules_provider)
+            : format_text("with rules of '{}' instead of the op's", provider);
   }
   op->implementation.store(next, std::memory_order_release);
 }

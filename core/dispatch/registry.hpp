@@ -43,7 +43,7 @@ class Registry {
   };
   std::vector<Entry> list() const;
 
-  // The process's table.
+  // The process's table; defined by runtime/assembly.cpp.
   static Registry& process();
 
   // The handle, loading the plugin that declares the op when need be. Throws ValueError with

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/operands.hpp"
 #include "core/dispatch/value.hpp"
@@ -47,27 +48,27 @@ bool result_fits(const SchemaType& type, const tenon_value& value) {
       return tag == TENON_VALUE_STRING;
     case TypeKind::dtype:
       return tag == TENON_VALUE_DTYPE;
-    case TypeKind::tree:
-      return tag == TENON_VALUE_TREE;
+    case TypeKind::json:
+      return tag == TENON_VALUE_JSON;
     default:
       return true;
   }
 }
 
 bool is_object(uint32_t tag) {
-  return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_TREE || tag == TENON_VALUE_MODULE;
+  return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_JSON || tag == TENON_VALUE_MODULE;
 }
 
 // What is wrong with a result; empty when nothing is.
 std::string result_fault(const SchemaType& type, const tenon_value& value) {
   if (!result_fits(type, value))
-    return value.tag == TENON_VALUE_NONE ? "is none" : "is " + value_type_text(value);
+    return value.tag == TENON_VALUE_NONE ? "is none" : format_text("is {}", value_type_text(value));
   if (value.tag >= TENON_VALUE_STRING && value.as.pointer == nullptr &&
       (is_object(value.tag) || (value.tag != TENON_VALUE_DTYPE && value.length > 0)))
-    return "is " + value_type_text(value) + " without what it holds";
+    return format_text("is {} without what it holds", value_type_text(value));
   for (uint32_t k = 0; value.tag == TENON_VALUE_TENSOR_LIST && k < value.length; ++k) {
     if (value.as.tensors[k] == nullptr)
-      return "has an undefined tensor at position " + std::to_string(k);
+      return format_text("has an undefined tensor at position {}", k);
   }
   return {};
 }
@@ -92,10 +93,10 @@ bool aliases_as_declared(const Implementation& implementation, uint32_t r,
 
 [[noreturn, gnu::cold]] void throw_result(const Implementation& implementation, size_t r,
                                           const std::string& fault) {
-  throw Error(TENON_ERROR_TYPE, std::string(implementation.schema.short_name()) + "(): result " +
-                                    std::to_string(r) + " " + fault + ", but the schema declares " +
-                                    type_text(implementation.schema.returns[r]) +
-                                    "; fix the op in plugin '" + implementation.provider + "'");
+  throw Error(TENON_ERROR_TYPE,
+              "{}(): result {} {}, but the schema declares {}; fix the op in plugin '{}'",
+              implementation.schema.short_name(), r, fault,
+              type_text(implementation.schema.returns[r]), implementation.provider);
 }
 
 }  // namespace
@@ -111,9 +112,9 @@ void check_declared(const Implementation& implementation, const tenon_value* arg
     const Parameter& source =
         implementation.schema.parameters[static_cast<size_t>(implementation.result_alias[r])];
     throw_result(implementation, r,
-                 (source.type.mutates ? "is not the argument "
-                                      : "does not share the memory of the argument ") +
-                     quote(source.name));
+                 format_text("{} the argument {}",
+                             source.type.mutates ? "is not" : "does not share the memory of",
+                             quote(source.name)));
   }
 }
 

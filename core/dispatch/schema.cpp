@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -25,12 +26,12 @@ struct TypeName {
 constexpr TypeName kTypeNames[] = {
     {"Tensor", TypeKind::tensor},  {"Scalar", TypeKind::scalar}, {"int", TypeKind::integer},
     {"float", TypeKind::floating}, {"bool", TypeKind::boolean},  {"str", TypeKind::string},
-    {"dtype", TypeKind::dtype},    {"tree", TypeKind::tree},     {"any", TypeKind::any}};
+    {"dtype", TypeKind::dtype},    {"json", TypeKind::json},     {"any", TypeKind::any}};
 // What people write who come from elsewhere.
 constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
     {"string", "str"},    {"String", "str"},  {"double", "float"}, {"number", "Scalar"},
     {"Number", "Scalar"}, {"int64_t", "int"}, {"SymInt", "int"},   {"ScalarType", "dtype"},
-    {"boolean", "bool"},  {"at", "Tensor"},   {"dict", "tree"},    {"object", "any"}};
+    {"boolean", "bool"},  {"at", "Tensor"},   {"dict", "json"},    {"object", "any"}};
 
 std::string_view kind_name(TypeKind kind) {
   for (const TypeName& name : kTypeNames) {
@@ -80,8 +81,8 @@ uint32_t accepted_tags(const SchemaType& type) {
       return tags | bit(TENON_VALUE_STRING);
     case TypeKind::dtype:
       return tags | bit(TENON_VALUE_DTYPE);
-    case TypeKind::tree:
-      return tags | bit(TENON_VALUE_TREE);
+    case TypeKind::json:
+      return tags | bit(TENON_VALUE_JSON);
     case TypeKind::any:
       return bit(TENON_VALUE_TAG_COUNT) - 1;
   }
@@ -107,9 +108,8 @@ class Parser {
 
   Schema parse() {
     if (source_.size() > kLongestSchema) {
-      throw Error(TENON_ERROR_VALUE, "schema error: the text has " +
-                                         std::to_string(source_.size()) + " bytes; at most " +
-                                         std::to_string(kLongestSchema) + " are read");
+      throw Error(TENON_ERROR_VALUE, "schema error: the text has {} bytes; at most {} are read",
+                  source_.size(), kLongestSchema);
     }
     parse_name();
     parse_parameters();
@@ -117,8 +117,8 @@ class Parser {
     if (arrow) parse_returns();
     skip_space();
     if (at_ < source_.size()) {
-      fail(at_, arrow ? "unexpected " + here() + " after the end"
-                      : "unexpected " + here() + "; expected '->'");
+      fail(at_, arrow ? format_text("unexpected {} after the end", here())
+                      : format_text("unexpected {}; expected '->'", here()));
     }
     finish(arrow);
     return std::move(schema_);
@@ -126,10 +126,8 @@ class Parser {
 
  private:
   [[noreturn]] void fail(size_t offset, const std::string& what) const {
-    throw Error(TENON_ERROR_VALUE,
-                "schema error at column " +
-                    std::to_string(character_count(source_.substr(0, offset)) + 1) + ": " + what +
-                    caret_lines(source_, offset));
+    throw Error(TENON_ERROR_VALUE, "schema error at column {}: {}{}",
+                character_count(source_.substr(0, offset)) + 1, what, caret_lines(source_, offset));
   }
 
   void skip_space() {
@@ -166,7 +164,7 @@ class Parser {
     return quote(source_.substr(at_, end - at_));
   }
   void expect(char token, std::string_view why) {
-    if (!take(token)) fail(at_, "expected " + std::string(why) + ", found " + here());
+    if (!take(token)) fail(at_, format_text("expected {}, found {}", why, here()));
   }
   // A word without leading digit; empty when there is none.
   std::string_view take_word() {
@@ -187,9 +185,8 @@ class Parser {
       const size_t part = at_;
       const std::string_view word = take_word();
       if (word.empty()) {
-        fail(at_, (part == begin ? "expected the op's name, found "
-                                 : "expected a name after '.', found ") +
-                      here());
+        fail(at_, format_text("expected {}, found {}",
+                              part == begin ? "the op's name" : "a name after '.'", here()));
       }
       schema_.name += word;
       // Only one run of text: a space ends the name.
@@ -204,7 +201,7 @@ class Parser {
           schema_.name += '.';
           continue;
         }
-        fail(at_, "expected a name after '.', found " + here());
+        fail(at_, format_text("expected a name after '.', found {}", here()));
       }
       break;
     }
@@ -232,7 +229,7 @@ class Parser {
       if (take(',')) continue;
       if (take(')')) break;
       if (peek() == '\0') fail(open, "the '(' is never closed");
-      fail(at_, "expected ',' or ')', found " + here());
+      fail(at_, format_text("expected ',' or ')', found {}", here()));
     }
     if (keyword_only &&
         schema_.positional_count == static_cast<int64_t>(schema_.parameters.size())) {
@@ -248,25 +245,25 @@ class Parser {
     const size_t name_at = at_;
     parameter.name = take_word();
     if (parameter.name.empty())
-      fail(at_, "expected a name for the parameter of type " + quote(type_text(parameter.type)) +
-                    ", found " + here());
+      fail(at_, format_text("expected a name for the parameter of type {}, found {}",
+                            quote(type_text(parameter.type)), here()));
     const char first = parameter.name[0];
     if ((first == 'N' && parameter.name == "None") || (first == 'T' && parameter.name == "True") ||
         (first == 'F' && parameter.name == "False")) {
-      fail(name_at, quote(parameter.name) + " cannot name a parameter");
+      fail(name_at, format_text("{} cannot name a parameter", quote(parameter.name)));
     }
     if (schema_.find(parameter.name) >= 0)
-      fail(name_at, "a second parameter named " + quote(parameter.name));
+      fail(name_at, format_text("a second parameter named {}", quote(parameter.name)));
     if (schema_.parameters.size() == static_cast<size_t>(kMaxParameters)) {
-      fail(name_at, "more than " + std::to_string(kMaxParameters) + " parameters");
+      fail(name_at, format_text("more than {} parameters", kMaxParameters));
     }
     skip_space();
     if (take('=')) {
       parameter.has_default = true;
       parse_default(parameter);
     } else if (!keyword_only && schema_.required_count < schema_.positional_count) {
-      fail(name_at, "parameter " + quote(parameter.name) + " has no default but follows " +
-                        quote(schema_.parameters.back().name) + ", which has one");
+      fail(name_at, format_text("parameter {} has no default but follows {}, which has one",
+                                quote(parameter.name), quote(schema_.parameters.back().name)));
     }
     if (keyword_only && parameter.name == "out" && parameter.type.kind == TypeKind::tensor &&
         !(parameter.type.mutates && parameter.type.optional && parameter.has_default)) {
@@ -285,10 +282,11 @@ class Parser {
     const size_t begin = at_;
     SchemaType type;
     const std::string_view word = take_word();
-    if (word.empty()) fail(at_, "expected a type, found " + here());
+    if (word.empty()) fail(at_, format_text("expected a type, found {}", here()));
     const auto* const known = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                            [&](const TypeName& name) { return name.text == word; });
-    if (known == std::end(kTypeNames)) fail(begin, "unknown type " + quote(word) + type_hint(word));
+    if (known == std::end(kTypeNames))
+      fail(begin, format_text("unknown type {}{}", quote(word), type_hint(word)));
     type.kind = known->kind;
     if (take('|')) {
       skip_space();
@@ -309,19 +307,19 @@ class Parser {
         fail(at_, "an optional list is written 'Type[]?'; lists of optional values do not exist");
     }
     if (!is_parameter && (type.kind == TypeKind::tensor_or_scalar || type.length > 0)) {
-      fail(begin, quote(type_text(type)) + " cannot be the type of a result");
+      fail(begin, format_text("{} cannot be the type of a result", quote(type_text(type))));
     }
     return type;
   }
 
   static std::string type_hint(std::string_view word) {
     for (const auto& [foreign, ours] : kForeignNames) {
-      if (foreign == word) return " (did you mean " + quote(ours) + "?)";
+      if (foreign == word) return format_text(" (did you mean {}?)", quote(ours));
     }
     Words names;
     for (const TypeName& name : kTypeNames) names.push_back(name.text);
     const std::string hint = suggestion(word, names);
-    return hint.empty() ? "; the types are " + word_list(names, "and") : hint;
+    return hint.empty() ? format_text("; the types are {}", word_list(names, "and")) : hint;
   }
 
   void parse_alias(SchemaType& type, bool is_parameter) {
@@ -345,17 +343,18 @@ class Parser {
       mutated = mutated || parameter.type.mutates;
     }
     const std::string mark(1, type.alias);
-    if (!named) fail(begin, "no parameter carries the alias mark '(" + mark + ")'");
+    if (!named) fail(begin, format_text("no parameter carries the alias mark '({})'", mark));
     if (type.mutates && !mutated)
-      fail(begin, "no parameter carries the mutation mark '(" + mark + "!)'");
+      fail(begin, format_text("no parameter carries the mutation mark '({}!)'", mark));
   }
 
   void parse_list(SchemaType& type) {
     const size_t begin = at_;
     expect('[', "'['");
     const bool possible = type.kind != TypeKind::tensor_or_scalar && type.kind != TypeKind::dtype &&
-                          type.kind != TypeKind::tree && type.kind != TypeKind::any;
-    if (!possible) fail(begin, "there are no lists of " + quote(kind_name(type.kind)));
+                          type.kind != TypeKind::json && type.kind != TypeKind::any;
+    if (!possible)
+      fail(begin, format_text("there are no lists of {}", quote(kind_name(type.kind))));
     type.list = true;
     if (is_digit(peek())) {
       const size_t digits = at_;
@@ -363,7 +362,7 @@ class Parser {
           std::from_chars(source_.data() + at_, source_.data() + source_.size(), type.length);
       at_ = static_cast<size_t>(end - source_.data());
       if (error != std::errc() || type.length < 1 || type.length > kMaxParameters) {
-        fail(digits, "a fixed list length is from 1 to " + std::to_string(kMaxParameters));
+        fail(digits, format_text("a fixed list length is from 1 to {}", kMaxParameters));
       }
       if (type.kind == TypeKind::tensor) fail(digits, "lists of Tensors have no fixed length");
     }
@@ -384,7 +383,7 @@ class Parser {
     } else if (is_digit(first) || first == '-' || first == '+' || first == '.') {
       parse_number(literal);
     } else {
-      fail(at_, "expected a default, found " + here());
+      fail(at_, format_text("expected a default, found {}", here()));
     }
     return literal;
   }
@@ -437,7 +436,7 @@ class Parser {
            integral ? "the integer does not fit in 64 bits" : "the number is out of range");
     }
     if (error != std::errc() || stop != last)
-      fail(literal.offset, quote(text) + " is not a number");
+      fail(literal.offset, format_text("{} is not a number", quote(text)));
     if (integral) literal.number = static_cast<double>(literal.integer);
   }
 
@@ -491,9 +490,9 @@ class Parser {
       }
       result.text += "]";
       if (type.length > 0 && static_cast<int32_t>(items.size()) != type.length) {
-        fail(begin, "the default of " + quote(parameter.name) + " has " +
-                        counted(static_cast<int64_t>(items.size()), "element") +
-                        ", its type wants " + std::to_string(type.length));
+        fail(begin,
+             format_text("the default of {} has {}, its type wants {}", quote(parameter.name),
+                         counted(static_cast<int64_t>(items.size()), "element"), type.length));
       }
       result.value = list_value(element.kind, items);
       return;
@@ -501,8 +500,9 @@ class Parser {
     const Literal literal = parse_literal();
     if (literal.kind == Literal::Kind::None) {
       if (!type.optional && type.kind != TypeKind::any) {
-        fail(begin, "None does not fit " + quote(type_text(type)) + "; the optional type is " +
-                        quote(type_text(type) + "?"));
+        fail(begin,
+             format_text("None does not fit {}; the optional type is {}", quote(type_text(type)),
+                         quote(format_text("{}?", type_text(type)))));
       }
       result.text = "None";
       return;
@@ -526,8 +526,8 @@ class Parser {
 
   [[noreturn]] void unfit(size_t offset, const Parameter& parameter,
                           const std::string& what) const {
-    fail(offset, what + " does not fit parameter " + quote(parameter.name) + " of type " +
-                     quote(type_text(parameter.type)));
+    fail(offset, format_text("{} does not fit parameter {} of type {}", what, quote(parameter.name),
+                             quote(type_text(parameter.type))));
   }
 
   // The element type of a list default; for `any` and lists of numbers it follows from the
@@ -592,7 +592,8 @@ class Parser {
         break;
       case TypeKind::dtype:
         if (literal.kind == Kind::Word && dtype_find(literal.text) == TENON_DTYPE_NONE) {
-          fail(literal.offset, "unknown dtype " + quote(literal.text) + dtype_hint(literal.text));
+          fail(literal.offset,
+               format_text("unknown dtype {}{}", quote(literal.text), dtype_hint(literal.text)));
         }
         fits = literal.kind == Kind::Word;
         break;
@@ -600,17 +601,17 @@ class Parser {
         fits = number || boolean || literal.kind == Kind::String;
         break;
       case TypeKind::tensor:
-      case TypeKind::tree:
+      case TypeKind::json:
         break;
     }
     if (literal.kind == Kind::Word && type.kind != TypeKind::dtype) {
       const std::string word = literal.text;
       const std::string hint = word == "true" || word == "false" || word == "none" || word == "null"
-                                   ? "; write " + std::string(word == "true"    ? "True"
-                                                              : word == "false" ? "False"
-                                                                                : "None")
+                                   ? format_text("; write {}", word == "true"    ? "True"
+                                                               : word == "false" ? "False"
+                                                                                 : "None")
                                    : "";
-      fail(literal.offset, quote(word) + " is not a value" + hint);
+      fail(literal.offset, format_text("{} is not a value{}", quote(word), hint));
     }
     if (!fits) unfit(literal.offset, parameter, shown(literal));
     if (type.kind == TypeKind::floating && integer) return float_text(literal.number);
@@ -624,7 +625,7 @@ class Parser {
     TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
     const std::string hint = suggestion(word, names);
-    return hint.empty() ? "; the dtypes are " + word_list(names, "and") : hint;
+    return hint.empty() ? format_text("; the dtypes are {}", word_list(names, "and")) : hint;
   }
 
   static std::string shown(const Literal& literal) {
@@ -647,7 +648,7 @@ class Parser {
             text += letter;
           }
         }
-        return text + "'";
+        return format_text("{}'", text);
       }
       default:
         return literal.text;
@@ -735,7 +736,7 @@ class Parser {
       if (name.empty()) continue;
       const auto& names = schema_.return_names;
       if (std::find(names.begin(), names.end(), name) != names.end()) {
-        fail(name_at, "a second result named " + quote(name));
+        fail(name_at, format_text("a second result named {}", quote(name)));
       }
       schema_.return_names.back() = name;
     } while (take(','));
@@ -747,7 +748,7 @@ class Parser {
     skip_space();
     const size_t begin = at_;
     if (schema_.returns.size() == static_cast<size_t>(kMaxParameters)) {
-      fail(begin, "more than " + std::to_string(kMaxParameters) + " results");
+      fail(begin, format_text("more than {} results", kMaxParameters));
     }
     schema_.returns.push_back(parse_type(false));
     schema_.return_names.emplace_back();
@@ -777,7 +778,7 @@ class Parser {
       for (size_t i = 0; i < schema_.returns.size(); ++i) {
         if (i > 0) text += ", ";
         text += type_text(schema_.returns[i]);
-        if (!schema_.return_names[i].empty()) text += " " + schema_.return_names[i];
+        if (!schema_.return_names[i].empty()) text += format_text(" {}", schema_.return_names[i]);
       }
       if (!bare) text += ")";
     }
@@ -818,9 +819,9 @@ std::string signature_text(const Schema& schema) {
     if (parameter.keyword_only && !keyword_only) text += "*, ";
     keyword_only = parameter.keyword_only;
     text += parameter.name;
-    if (parameter.has_default) text += "=" + parameter.default_value.text;
+    if (parameter.has_default) text += format_text("={}", parameter.default_value.text);
   }
-  return text + ")";
+  return format_text("{})", text);
 }
 
 std::string schema_difference(const Schema& a, std::string_view a_owner, const Schema& b,
@@ -828,27 +829,30 @@ std::string schema_difference(const Schema& a, std::string_view a_owner, const S
   const auto parameter_text = [](const Schema& schema, size_t i) -> std::string {
     if (i >= schema.parameters.size()) return "nothing";
     const Parameter& parameter = schema.parameters[i];
-    return quote(type_text(parameter.type) + " " + parameter.name +
-                 (parameter.has_default ? "=" + parameter.default_value.text : "")) +
-           (parameter.keyword_only ? " by name only" : "");
+    const std::string fallback =
+        parameter.has_default ? format_text("={}", parameter.default_value.text) : "";
+    return format_text(
+        "{}{}", quote(format_text("{} {}{}", type_text(parameter.type), parameter.name, fallback)),
+        parameter.keyword_only ? " by name only" : "");
   };
   const auto returns_text = [](const Schema& schema) {
     std::vector<std::string> types;
     for (size_t i = 0; i < schema.returns.size(); ++i) {
-      types.push_back(type_text(schema.returns[i]) +
-                      (schema.return_names[i].empty() ? "" : " " + schema.return_names[i]));
+      const std::string& name = schema.return_names[i];
+      types.push_back(
+          format_text("{}{}{}", type_text(schema.returns[i]), name.empty() ? "" : " ", name));
     }
-    return (schema.returns_tuple ? "'(" : "'") + join(types, ", ") +
-           (schema.returns_tuple ? ")'" : "'");
+    const bool tuple = schema.returns_tuple;
+    return format_text("'{}{}{}'", tuple ? "(" : "", join(types, ", "), tuple ? ")" : "");
   };
   const auto differ = [&](const std::string& where, const std::string& of_a,
                           const std::string& of_b) {
-    return "their schemas differ in " + where + ": " + of_a + " of " + quote(a_owner) + ", " +
-           of_b + " of " + quote(b_owner);
+    return format_text("their schemas differ in {}: {} of {}, {} of {}", where, of_a,
+                       quote(a_owner), of_b, quote(b_owner));
   };
   for (size_t i = 0; i < std::max(a.parameters.size(), b.parameters.size()); ++i) {
     const std::string of_a = parameter_text(a, i), of_b = parameter_text(b, i);
-    if (of_a != of_b) return differ("parameter " + std::to_string(i + 1), of_a, of_b);
+    if (of_a != of_b) return differ(format_text("parameter {}", i + 1), of_a, of_b);
   }
   const std::string of_a = returns_text(a), of_b = returns_text(b);
   return of_a == of_b ? "" : differ("what they return", of_a, of_b);
@@ -861,7 +865,7 @@ std::string type_text(const SchemaType& type) {
     text += type.alias;
     text += type.mutates ? "!)" : ")";
   }
-  if (type.list) text += type.length > 0 ? "[" + std::to_string(type.length) + "]" : "[]";
+  if (type.list) text += type.length > 0 ? format_text("[{}]", type.length) : "[]";
   if (type.optional) text += "?";
   return text;
 }

@@ -23,7 +23,7 @@ enum class TypeKind : uint8_t {
   boolean,
   string,
   dtype,
-  tree,
+  json,
   any
 };
 
@@ -87,7 +87,7 @@ struct Schema {
 //   parameter = type word ["=" default] | "*", after which all are keyword-only
 //   type      = base ["[" [length] "]"] ["?"]
 //   base      = "Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
-//               "bool" | "str" | "dtype" | "tree" | "any"
+//               "bool" | "str" | "dtype" | "json" | "any"
 //   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype |
 //               "[" [default {"," default}] "]"
 //   returns   = type | "(" [type [word] {"," type [word]}] ")"

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -42,8 +43,7 @@ class PairSearch {
         for (const TensorType* type : *list) consider(*type);
       }
     }
-    const TensorType& tensor = TypeTable::process().tensor();
-    takes_plain_ = a.distance(tensor) >= 0 && b.distance(tensor) >= 0;
+    takes_plain_ = a.distance_of_plain() >= 0 && b.distance_of_plain() >= 0;
   }
 
   std::optional<Ambiguity> smallest(size_t operand_count) {
@@ -63,9 +63,8 @@ class PairSearch {
 
  private:
   void consider(const TensorType& type) {
-    const bool known =
-        &type == &TypeTable::process().tensor() ||
-        std::find(candidates_.begin(), candidates_.end(), &type) != candidates_.end();
+    const bool known = type.is_plain() || std::find(candidates_.begin(), candidates_.end(),
+                                                    &type) != candidates_.end();
     if (!known && a_.distance(type) >= 0 && b_.distance(type) >= 0) candidates_.push_back(&type);
   }
 
@@ -122,21 +121,20 @@ class PairSearch {
 bool fits(const Override& entry, const TypeSet& operands, std::vector<int>& steps,
           std::string* why) {
   steps.clear();
-  const auto check = [&](const TensorType& type) {
-    const int distance = entry.distance(type);
-    if (distance < 0 && why != nullptr) *why = "it does not accept " + type.name;
+  const auto check = [&](int distance, const std::string& name) {
+    if (distance < 0 && why != nullptr) *why = format_text("it does not accept {}", name);
     steps.push_back(distance);
     return distance >= 0;
   };
   for (const TensorType* type : operands.types) {
-    if (!check(*type)) return false;
+    if (!check(entry.distance(*type), type->name)) return false;
   }
-  if (operands.plain && !check(TypeTable::process().tensor())) return false;
-  for (const TensorType* wanted : entry.types) {
+  if (operands.plain && !check(entry.distance_of_plain(), "Tensor")) return false;
+  for (const TensorType* expected : entry.types) {
     const bool present = std::any_of(operands.types.begin(), operands.types.end(),
-                                     [&](const TensorType* type) { return type->is(*wanted); });
+                                     [&](const TensorType* type) { return type->is(*expected); });
     if (present) continue;
-    if (why != nullptr) *why = "no operand is a " + wanted->name;
+    if (why != nullptr) *why = format_text("no operand is a {}", expected->name);
     return false;
   }
   return true;
@@ -147,7 +145,7 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
                                            const PassOver& pass_over) {
   std::vector<std::pair<const Override*, std::vector<int>>> fitting;
   for (const Override* entry : entries) {
-    if (!entry->for_type(level) || entry->rules_only()) continue;
+    if (!entry->for_type(level) || entry->is_gradient_override()) continue;
     std::vector<int> steps;
     std::string why;
     if (fits(*entry, operands, steps, pass_over ? &why : nullptr)) {
@@ -157,11 +155,12 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
     }
   }
   std::vector<const Override*> best;
-  for (const auto& [entry, steps] : fitting) {
+  for (const auto& candidate : fitting) {
     const bool beaten = std::any_of(fitting.begin(), fitting.end(), [&](const auto& other) {
-      return other.first != entry && dominates(*other.first, other.second, *entry, steps);
+      return &other != &candidate &&
+             dominates(*other.first, other.second, *candidate.first, candidate.second);
     });
-    if (!beaten) best.push_back(entry);
+    if (!beaten) best.push_back(candidate.first);
   }
   return best;
 }
@@ -169,27 +168,29 @@ std::vector<const Override*> most_specific(std::span<const Override* const> entr
 std::string type_names_text(std::span<const TensorType* const> types) {
   Words names;
   for (const TensorType* type : types) names.push_back(type->name);
-  return "[" + join(names, ", ") + "]";
+  return format_text("[{}]", join(names, ", "));
 }
 
 std::string Ambiguity::fix() const { return first->schema.name + type_names_text(types); }
 
 std::string Ambiguity::text() const {
-  return "override of '" + first->schema.name + "' is ambiguous for " + type_names_text(types) +
-         ": " + first->key() + " from '" + first->provider + "' and " + second->key() + " from '" +
-         second->provider + "'; possible fix: register " + fix();
+  return format_text(
+      "override of '{}' is ambiguous for {}: {} from '{}' and {} from '{}'; possible fix: register "
+      "{}",
+      first->schema.name, type_names_text(types), first->key(), first->provider, second->key(),
+      second->provider, fix());
 }
 
 std::vector<Ambiguity> find_ambiguities(std::span<const Override* const> entries,
                                         std::span<const Override* const> added) {
-  const std::unordered_set<const Override*> wanted(added.begin(), added.end());
+  const std::unordered_set<const Override*> added_set(added.begin(), added.end());
   // Without a type in common two are never asked about the same turn.
   std::unordered_map<const TensorType*, std::vector<size_t>> places;
   std::set<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const TensorType* type : entries[i]->types) {
       for (const size_t other : places[type]) {
-        if ((wanted.contains(entries[i]) || wanted.contains(entries[other])) &&
+        if ((added_set.contains(entries[i]) || added_set.contains(entries[other])) &&
             entries[i]->types != entries[other]->types)
           pairs.emplace(other, i);
       }

@@ -57,9 +57,8 @@ bool TensorType::has_handler() const {
 Tensor*& TensorType::component(Payload& payload, int64_t index) const {
   Tensor** place = descriptor.component(payload.data(), index);
   if (place != nullptr) return *place;
-  throw Error(TENON_ERROR_TYPE, "type " + name + " of plugin '" + provider +
-                                    "' does not say where its component '" +
-                                    descriptor.components[index] + "' is");
+  throw Error(TENON_ERROR_TYPE, "type {} of plugin '{}' does not say where its component '{}' is",
+              name, provider, descriptor.components[index]);
 }
 
 const TensorType* TensorType::converter() const {

@@ -35,6 +35,8 @@ struct TensorType {
   std::atomic<bool> has_overrides{false};
   mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there
 
+  // Tensor itself, in whichever table.
+  bool is_plain() const { return is_tensor && parent == nullptr; }
   bool is(const TensorType& other) const {
     const TensorType* type = this;
     while (type != nullptr && type != &other) type = type->parent;
@@ -45,6 +47,10 @@ struct TensorType {
   uint32_t fallback() const;
   // Whether the config lets its fallback stand for this op.
   bool falls_back_for(std::string_view op) const;
+  // Whether the payload of such a tensor has component tensors.
+  bool has_components() const {
+    return payload_owner != nullptr && payload_owner->descriptor.component_count > 0;
+  }
   bool has_handler() const;  // its own or an inherited one, that of Tensor not counted
   // Whether its payload holds one tensor that it stands for, so that conversions need no code.
   bool keeps_one_tensor() const { return !is_tensor && descriptor.component_count == 1; }

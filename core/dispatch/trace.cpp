@@ -8,9 +8,10 @@
 #include "core/base/environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/dispatch/call_frame.hpp"
 #include "core/dispatch/value.hpp"
 
@@ -28,14 +29,14 @@ struct ProcessTrace {
 
   ProcessTrace() {
     const char* format = environment("TENON_TRACE");
-    const std::string_view wanted = format == nullptr ? "" : format;
-    if (wanted.empty()) return;
-    if (wanted != "text" && wanted != "json") {
-      log(LogLevel::warning, "", "TENON_TRACE is text or json, not " + quote(wanted));
+    const std::string_view chosen = format == nullptr ? "" : format;
+    if (chosen.empty()) return;
+    if (chosen != "text" && chosen != "json") {
+      log(LogLevel::warning, "", format_text("TENON_TRACE is text or json, not {}", quote(chosen)));
       return;
     }
     on = true;
-    entry.json = wanted == "json";
+    entry.json = chosen == "json";
     entry.self = this;
     entry.write = [](void* self, const char* line, int64_t length) {
       auto& trace = *static_cast<ProcessTrace*>(self);
@@ -50,7 +51,8 @@ struct ProcessTrace {
       file = opened;
     } else {
       log(LogLevel::warning, "",
-          "TENON_TRACE_FILE: cannot write " + quote(path) + "; the trace goes to standard error");
+          format_text("TENON_TRACE_FILE: cannot write {}; the trace goes to standard error",
+                      quote(path)));
     }
   }
 };
@@ -104,14 +106,14 @@ void publish(std::string_view event, const Implementation& implementation, Text&
           thread_state.trace_depth - std::min(listener.depth, thread_state.trace_depth);
       std::string line;
       if (listener.json) {
-        TreeBuilder tree;
-        tree.begin_object()
+        JsonBuilder document;
+        document.begin_object()
             .member("event", event)
             .member("depth", depth)
             .member("op", implementation.schema.name);
-        members(tree);
-        tree.end_object();
-        line = json(*tree.finish());
+        members(document);
+        document.end_object();
+        line = dump(*document.finish());
       } else {
         line = std::string(size_t{2} * depth, ' ') + text();
       }
@@ -163,10 +165,10 @@ void trace(std::string_view event, const Implementation& implementation, const s
            const std::string& provider) noexcept {
   publish(
       event, implementation,
-      [&] { return what + (provider.empty() ? "" : " (plugin " + provider + ")"); },
-      [&](TreeBuilder& tree) {
-        tree.member("what", what);
-        if (!provider.empty()) tree.member("provider", provider);
+      [&] { return what + (provider.empty() ? "" : format_text(" (plugin {})", provider)); },
+      [&](JsonBuilder& document) {
+        document.member("what", what);
+        if (!provider.empty()) document.member("provider", provider);
       });
 }
 
@@ -187,17 +189,17 @@ void trace_call(const Call& call) noexcept {
         for (int64_t i = 0; i < view.positional_count; ++i)
           parts.push_back(brief_text(view.positional[i]));
         for (int64_t k = 0; k < view.keyword_count; ++k)
-          parts.push_back(keyword(k) + "=" + brief_text(view.keyword_values[k]));
-        return "call " + call.implementation.schema.name + "(" + join(parts, ", ") + ")";
+          parts.push_back(format_text("{}={}", keyword(k), brief_text(view.keyword_values[k])));
+        return format_text("call {}({})", call.implementation.schema.name, join(parts, ", "));
       },
-      [&](TreeBuilder& tree) {
-        tree.key("arguments").begin_array();
+      [&](JsonBuilder& document) {
+        document.key("arguments").begin_array();
         for (int64_t i = 0; i < view.positional_count; ++i)
-          tree.value(brief_text(view.positional[i]));
-        tree.end_array().key("keywords").begin_object();
+          document.value(brief_text(view.positional[i]));
+        document.end_array().key("keywords").begin_object();
         for (int64_t k = 0; k < view.keyword_count; ++k)
-          tree.member(keyword(k), brief_text(view.keyword_values[k]));
-        tree.end_object();
+          document.member(keyword(k), brief_text(view.keyword_values[k]));
+        document.end_object();
       });
 }
 
@@ -209,9 +211,9 @@ void trace_error(const Implementation& implementation, tenon_status status,
       error == nullptr ? std::string_view() : std::string_view(error->error.message);
   publish(
       "error", implementation,
-      [&] { return "error " + std::string(error_kind_text(status)) + ": " + std::string(message); },
-      [&](TreeBuilder& tree) {
-        tree.member("kind", error_kind_text(status)).member("message", message);
+      [&] { return format_text("error {}: {}", error_kind_text(status), message); },
+      [&](JsonBuilder& document) {
+        document.member("kind", error_kind_text(status)).member("message", message);
       });
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/specificity.hpp"
 
@@ -61,7 +62,7 @@ void TypeRegistration::add_type(const tenon_type_descriptor& given,
   type->name = given.name == nullptr ? "" : given.name;
   type->provider = provider_;
   type->doc = type->descriptor.doc == nullptr ? "" : type->descriptor.doc;
-  const std::string what = "tensor type " + quote(type->name) + " of '" + provider_ + "'";
+  const std::string what = format_text("tensor type {} of '{}'", quote(type->name), provider_);
   check_name(*type, what);
   inherit(*type, what, all);
   check_parts(*type, what);
@@ -76,13 +77,11 @@ void TypeRegistration::add_type(const tenon_type_descriptor& given,
 
 void TypeRegistration::check_name(const TensorType& type, const std::string& what) const {
   if (!is_type_name(type.name))
-    throw Error(TENON_ERROR_VALUE, what + ": the name is not made of letters, digits and '_'");
+    throw Error(TENON_ERROR_VALUE, "{}: the name is not made of letters, digits and '_'", what);
   if (const TensorType* other = find_type(type.name)) {
-    throw Error(TENON_ERROR_VALUE,
-                what + " is registered already" +
-                    (other->provider == provider_ ? " by the same plugin"
-                                                  : ", by plugin '" + other->provider + "'") +
-                    "; rename one of them");
+    throw Error(TENON_ERROR_VALUE, "{} is registered already{}; rename one of them", what,
+                other->provider == provider_ ? " by the same plugin"
+                                             : format_text(", by plugin '{}'", other->provider));
   }
 }
 
@@ -94,13 +93,14 @@ void TypeRegistration::inherit(TensorType& type, const std::string& what,
     const std::string_view parent = type.descriptor.parent;
     for (const tenon_type_descriptor* other : all) {
       if (other->name != nullptr && other->name == parent) {
-        throw Error(TENON_ERROR_VALUE, what + ": its parent " + quote(parent) +
-                                           " descends from it; declare parents without cycles");
+        throw Error(TENON_ERROR_VALUE,
+                    "{}: its parent {} descends from it; declare parents without cycles", what,
+                    quote(parent));
       }
     }
-    throw Error(TENON_ERROR_VALUE, what + ": no type is named " + quote(parent) +
-                                       suggestion(parent, known_types()) +
-                                       "; load the plugin that provides its parent first");
+    throw Error(TENON_ERROR_VALUE,
+                "{}: no type is named {}{}; load the plugin that provides its parent first", what,
+                quote(parent), suggestion(parent, known_types()));
   }
   type.is_tensor = type.parent->is_tensor;
   type.payload_owner = type.parent->payload_owner;
@@ -110,35 +110,34 @@ void TypeRegistration::check_parts(const TensorType& type, const std::string& wh
   if (type.descriptor.payload_size < 0 || type.descriptor.payload_size > (int64_t{1} << 20) ||
       type.descriptor.fallback > TENON_FALLBACK_UNWRAP_REWRAP ||
       type.descriptor.metadata > TENON_METADATA_MERGE) {
-    throw Error(TENON_ERROR_VALUE, what +
-                                       ": its payload size, fallback or metadata rule is "
-                                       "outside of what there is");
+    throw Error(TENON_ERROR_VALUE,
+                "{}: its payload size, fallback or metadata is outside of what there is", what);
   }
   if (type.descriptor.metadata == TENON_METADATA_MERGE && type.descriptor.merge == nullptr)
-    throw Error(TENON_ERROR_VALUE, what + ": its metadata rule is merge, but it has no merge");
+    throw Error(TENON_ERROR_VALUE, "{}: its metadata is merge, but it has no merge", what);
   if (type.descriptor.component_count < 0 ||
       (type.descriptor.component_count > 0 &&
        (type.descriptor.components == nullptr || type.descriptor.component == nullptr ||
         type.descriptor.payload_size == 0))) {
     throw Error(TENON_ERROR_VALUE,
-                what + ": it has component tensors, but no payload, names or way to reach them");
+                "{}: it has component tensors, but no payload, names or way to reach them", what);
   }
   if ((type.descriptor.attributes == nullptr) != (type.descriptor.restore == nullptr)) {
     throw Error(TENON_ERROR_VALUE,
-                what + ": it has only one of attributes and restore; set both or neither");
+                "{}: it has only one of attributes and restore; set both or neither", what);
   }
   for (int64_t i = 0; i < type.descriptor.component_count; ++i) {
     if (type.descriptor.components[i] == nullptr)
-      throw Error(TENON_ERROR_VALUE, what + ": component " + std::to_string(i) + " has no name");
+      throw Error(TENON_ERROR_VALUE, "{}: component {} has no name", what, i);
   }
   const TensorType* const inherited = type.payload_owner;
   if (inherited != nullptr && type.descriptor.payload_size > 0 &&
       type.descriptor.payload_size < inherited->descriptor.payload_size) {
     throw Error(TENON_ERROR_VALUE,
-                what + ": its payload of " + std::to_string(type.descriptor.payload_size) +
-                    " bytes does not begin with that of " + inherited->name + ", which has " +
-                    std::to_string(inherited->descriptor.payload_size) +
-                    "; derive its struct from the parent's, or give it no members");
+                "{}: its payload of {} bytes does not begin with that of {}, which has {}; derive "
+                "its struct from the parent's, or give it no members",
+                what, type.descriptor.payload_size, inherited->name,
+                inherited->descriptor.payload_size);
   }
 }
 
@@ -151,17 +150,16 @@ void TypeRegistration::check_fallback(const TensorType& type, const std::string&
       fallback == TENON_FALLBACK_TO_TENSOR || fallback == TENON_FALLBACK_UNWRAP_REWRAP;
   const bool keeps_one = type.keeps_one_tensor();
   if (converts && !type.is_tensor && !keeps_one && type.descriptor.to_tensor == nullptr) {
-    throw Error(TENON_ERROR_VALUE,
-                what + ": its fallback converts to Tensor, but it has no to_tensor");
+    throw Error(TENON_ERROR_VALUE, "{}: its fallback converts to Tensor, but it has no to_tensor",
+                what);
   }
   const bool remakes = keeps_one && (type.descriptor.metadata == TENON_METADATA_KEEP
                                          ? type.descriptor.copy != nullptr
                                          : type.descriptor.merge != nullptr);
   if (fallback == TENON_FALLBACK_UNWRAP_REWRAP && !type.is_tensor && !remakes &&
       type.descriptor.from_tensor == nullptr) {
-    throw Error(TENON_ERROR_VALUE, what +
-                                       ": its fallback rewraps results, but it has no from_tensor" +
-                                       (keeps_one ? " and its payload cannot be copied" : ""));
+    throw Error(TENON_ERROR_VALUE, "{}: its fallback rewraps results, but it has no from_tensor{}",
+                what, keeps_one ? " and its payload cannot be copied" : "");
   }
 }
 
@@ -174,10 +172,10 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
   entry->doc = entry->descriptor.doc == nullptr ? "" : entry->descriptor.doc;
   if ((entry->descriptor.run == nullptr) == (entry->descriptor.rules == nullptr) ||
       entry->descriptor.schema == nullptr)
-    throw Error(TENON_ERROR_VALUE,
-                "an override of '" + provider_ + "' has no schema, or not one of run and rules");
+    throw Error(TENON_ERROR_VALUE, "an override of '{}' has no schema, or not one of run and rules",
+                provider_);
   entry->schema = parse_schema(entry->descriptor.schema);
-  const std::string what = "override of '" + entry->schema.name + "' by '" + provider_ + "'";
+  const std::string what = format_text("override of '{}' by '{}'", entry->schema.name, provider_);
   read_rules(*entry, what);
   read_types(*entry, what);
   compare_with_op(*entry, what);
@@ -189,20 +187,20 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
     for (const auto& other : found->second) check_conflict(*entry, *other, what);
   }
   if (!entry->differences.empty()) {
-    prepared_.notes.push_back("override " + entry->key() +
-                              ": signature differs: " + join(entry->differences, "; "));
+    prepared_.notes.push_back(format_text("override {}: signature differs: {}", entry->key(),
+                                          join(entry->differences, "; ")));
   }
   prepared_.overrides.push_back(std::move(entry));
 }
 
 void TypeRegistration::read_rules(Override& entry, const std::string& what) const {
-  if (entry.descriptor.rules != nullptr && !entry.rules_only()) {
+  if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
     entry.rules = make_implementation(*entry.descriptor.rules, provider_);
     entry.rules->may_decline = true;
     entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing
     if (entry.rules->schema.text != entry.schema.text)
-      throw Error(TENON_ERROR_VALUE,
-                  what + ": its rules are of another schema, " + entry.rules->schema.text);
+      throw Error(TENON_ERROR_VALUE, "{}: its rules are of another schema, {}", what,
+                  entry.rules->schema.text);
     entry.handle = std::make_unique<tenon_op>(entry.schema.name);
     entry.handle->implementation.store(entry.rules.get());
     entry.rules->op = entry.handle.get();
@@ -218,8 +216,8 @@ void TypeRegistration::add_types(const char* names, std::vector<const TensorType
     }
     const TensorType* type = find_type(name);
     if (type == nullptr) {
-      throw Error(TENON_ERROR_VALUE, what + ": no tensor type is named " + quote(name) +
-                                         suggestion(name, known_types()));
+      throw Error(TENON_ERROR_VALUE, "{}: no tensor type is named {}{}", what, quote(name),
+                  suggestion(name, known_types()));
     }
     list.push_back(type);
   }
@@ -234,9 +232,10 @@ void TypeRegistration::read_types(Override& entry, const std::string& what) cons
             [](const TensorType* a, const TensorType* b) { return a->name < b->name; });
   entry.types.erase(std::unique(entry.types.begin(), entry.types.end()), entry.types.end());
   const bool plain = entry.types.size() == 1 && entry.types.front() == &table_.tensor();
-  if (entry.rules_only() ? !plain : entry.types.empty() || entry.types.front() == &table_.tensor())
+  if (entry.is_gradient_override() ? !plain
+                                   : entry.types.empty() || entry.types.front() == &table_.tensor())
     throw Error(TENON_ERROR_VALUE,
-                what + (entry.rules_only()
+                what + (entry.is_gradient_override()
                             ? ": it has no forward, so it gives rules to an op of Tensor, and "
                               "must be for type Tensor alone"
                             : ": it names no tensor type other than Tensor"));
@@ -245,18 +244,19 @@ void TypeRegistration::read_types(Override& entry, const std::string& what) cons
 void TypeRegistration::compare_with_op(Override& entry, const std::string& what) const {
   const TypeTable::OpSource source = op_of_(entry.schema.name);
   if (source.schema.empty()) {
-    throw Error(TENON_ERROR_VALUE,
-                what + ": no op is named " + quote(entry.schema.name) + source.suggestion);
+    throw Error(TENON_ERROR_VALUE, "{}: no op is named {}{}", what, quote(entry.schema.name),
+                source.suggestion);
   }
   const Schema op = parse_schema(source.schema);
-  if (!entry.rules_only() && (!source.overridable || operand_count(op) == 0)) {
-    throw Error(TENON_ERROR_VALUE, what +
-                                       ": the op cannot be overridden; `tenon ignored` says "
-                                       "why, and names the others that cannot");
+  if (!entry.is_gradient_override() && (!source.overridable || operand_count(op) == 0)) {
+    throw Error(TENON_ERROR_VALUE,
+                "{}: the op cannot be overridden; `tenon ignored` says why, and names the others "
+                "that cannot",
+                what);
   }
-  if (entry.rules_only()) {
+  if (entry.is_gradient_override()) {
     if (entry.schema.text != op.text)
-      throw Error(TENON_ERROR_VALUE, what + ": rules are for the op's own signature, " + op.text);
+      throw Error(TENON_ERROR_VALUE, "{}: rules are for the op's own signature, {}", what, op.text);
     // Tried on something with the op's signature that can be run, so that what does not fit is
     // refused now.
     tenon_op_descriptor tried{};
@@ -268,8 +268,8 @@ void TypeRegistration::compare_with_op(Override& entry, const std::string& what)
     make_implementation(with_rules(tried, *entry.descriptor.rules), provider_);
   }
   if (entry.rules != nullptr && entry.schema.returns.size() != op.returns.size()) {
-    throw Error(TENON_ERROR_VALUE, what + ": with a backward it gives as many results as the op, " +
-                                       std::to_string(op.returns.size()));
+    throw Error(TENON_ERROR_VALUE, "{}: with a backward it gives as many results as the op, {}",
+                what, op.returns.size());
   }
   entry.differences = signature_differences(entry.schema, op, bind_override(entry.schema, op));
   entry.operand_count = operand_count(op);
@@ -279,13 +279,13 @@ void TypeRegistration::check_conflict(const Override& entry, const Override& oth
                                       const std::string& what) const {
   if (other.types != entry.types) return;
   if (other.provider == provider_)
-    throw Error(TENON_ERROR_PLUGIN, what + ": it registers " + entry.key() + " twice");
+    throw Error(TENON_ERROR_PLUGIN, "{}: it registers {} twice", what, entry.key());
   const TypeTable::Preference& preference = table_.preference_;
   if (preference && !preference(entry, other.provider, provider_).empty()) return;
   throw Error(TENON_ERROR_PLUGIN,
-              "override " + entry.key() + " has two providers: '" + other.provider + "' and '" +
-                  provider_ + "'; rank them in the config, as in \"ops\": {\"prefer\": {\"" +
-                  entry.key() + "\": \"" + provider_ + "\"}}");
+              "override {} has two providers: '{}' and '{}'; rank them in the config, as in "
+              "\"ops\": {{\"prefer\": {{\"{}\": \"{}\"}}}}",
+              entry.key(), other.provider, provider_, entry.key(), provider_);
 }
 
 // ---- the plugin as a whole ----
@@ -294,8 +294,8 @@ TypeTable::Prepared TypeRegistration::finish(const TypeTable::RegistrationPolicy
   if (!policy.glue) warn_of_foreign();
   warn_of_ambiguities(policy);
   if (policy.strict && !prepared_.warnings.empty()) {
-    throw Error(TENON_ERROR_PLUGIN, join(prepared_.warnings, "\n") +
-                                        "\nthe config is strict: without it these are warnings");
+    throw Error(TENON_ERROR_PLUGIN, "{}\nthe config is strict: without it these are warnings",
+                join(prepared_.warnings, "\n"));
   }
   return std::move(prepared_);
 }
@@ -310,12 +310,11 @@ void TypeRegistration::warn_of_foreign() {
     if (owner == provider_) continue;
     std::vector<std::string> types;
     for (const TensorType* type : entry->types)
-      types.push_back("type " + type->name + " of '" + type->provider + "'");
-    prepared_.warnings.push_back(
-        "override " + entry->key() + ": plugin '" + provider_ +
-        "' owns neither the op, which is of '" + owner +
-        "', nor any of the types: " + join(types, ", ") +
-        "; if this is intended, set \"glue\": true for the plugin in the config");
+      types.push_back(format_text("type {} of '{}'", type->name, type->provider));
+    prepared_.warnings.push_back(format_text(
+        "override {}: plugin '{}' owns neither the op, which is of '{}', nor any of the types: {}; "
+        "if this is intended, set \"glue\": true for the plugin in the config",
+        entry->key(), provider_, owner, join(types, ", ")));
   }
 }
 

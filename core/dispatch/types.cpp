@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/specificity.hpp"
 #include "core/dispatch/type_registration.hpp"
@@ -17,15 +18,6 @@ TypeTable::TypeTable() {
   tensor->provider = "tenon";
   tensor->is_tensor = true;
   publish(std::move(tensor));
-}
-
-TypeTable& TypeTable::process() {
-  static TypeTable* const table = [] {
-    auto* made = new TypeTable;  // outlives every static destructor
-    set_tensor_type_name([](uint32_t type) { return process().at(type).name; });
-    return made;
-  }();
-  return *table;
 }
 
 void TypeTable::publish(std::unique_ptr<TensorType> type) {
@@ -49,7 +41,7 @@ const TensorType* TypeTable::find(std::string_view name) const {
 }
 
 const TensorType& TypeTable::checked(uint32_t id) const {
-  if (!known(id)) throw Error(TENON_ERROR_VALUE, "no tensor type has the id " + std::to_string(id));
+  if (!known(id)) throw Error(TENON_ERROR_VALUE, "no tensor type has the id {}", id);
   return at(id);
 }
 
@@ -57,7 +49,7 @@ const TensorType& TypeTable::require(std::string_view name) const {
   if (const TensorType* type = find(name)) return *type;
   if (finder_) finder_(name);
   if (const TensorType* type = find(name)) return *type;
-  throw Error(TENON_ERROR_VALUE, "no tensor type is named " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "no tensor type is named {}", quote(name));
 }
 
 namespace {
@@ -69,13 +61,13 @@ struct ComponentPlace {
 };
 std::string layout_text(int64_t bytes, int64_t alignment, uint32_t fingerprint,
                         const std::vector<ComponentPlace>& components) {
-  std::string text = std::to_string(bytes) + " bytes";
-  if (alignment != 0) text += " aligned to " + std::to_string(alignment);
-  if (fingerprint != 0) text += ", members of fingerprint " + std::to_string(fingerprint);
+  std::string text = format_text("{} bytes", bytes);
+  if (alignment != 0) text += format_text(" aligned to {}", alignment);
+  if (fingerprint != 0) text += format_text(", members of fingerprint {}", fingerprint);
   std::vector<std::string> places;
   for (const ComponentPlace& place : components)
-    places.push_back(place.name + " at " + std::to_string(place.offset));
-  return text + (places.empty() ? "" : ", components " + join(places, ", "));
+    places.push_back(format_text("{} at {}", place.name, place.offset));
+  return text + (places.empty() ? "" : format_text(", components {}", join(places, ", ")));
 }
 
 }  // namespace
@@ -100,14 +92,14 @@ void TypeTable::check_layout(const TensorType& type, const tenon_payload_layout&
       !differ(own.payload_fingerprint, layout.fingerprint) && ours == theirs)
     return;
   const std::string user =
-      layout.user == nullptr ? "the application" : "plugin '" + std::string(layout.user) + "'";
+      layout.user == nullptr ? "the application" : format_text("plugin '{}'", layout.user);
   throw Error(
       TENON_ERROR_TYPE,
-      "type " + type.name + " has two layouts: in plugin '" + type.provider + "' " +
-          layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours) +
-          "; in " + user + " " +
-          layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs) +
-          "; build both with the same definition of its struct");
+      "type {} has two layouts: in plugin '{}' {}; in {} {}; build both with the same definition "
+      "of its struct",
+      type.name, type.provider,
+      layout_text(own.payload_size, own.payload_alignment, own.payload_fingerprint, ours), user,
+      layout_text(layout.payload_size, layout.payload_alignment, layout.fingerprint, theirs));
 }
 
 void TypeTable::set_finder(std::function<void(std::string_view)> finder) {
@@ -191,8 +183,10 @@ void TypeTable::commit(Prepared prepared) {
       const_cast<TensorType*>(type)->has_overrides.store(true, std::memory_order_relaxed);
     // The key is the schema's name, which lives as long as the override.
     const std::string_view op = entry->schema.name;
-    if (entry->rules_only() && std::find(ruled_.begin(), ruled_.end(), op) == ruled_.end())
-      ruled_.emplace_back(op);
+    if (entry->is_gradient_override() &&
+        std::find(gradient_override_ops_.begin(), gradient_override_ops_.end(), op) ==
+            gradient_override_ops_.end())
+      gradient_override_ops_.emplace_back(op);
     auto& list = overrides_[op];
     list.push_back(std::move(entry));
   }
@@ -232,14 +226,14 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
   return list;
 }
 
-std::vector<std::string> TypeTable::ruled_ops() const {
+std::vector<std::string> TypeTable::ops_with_gradient_overrides() const {
   const std::lock_guard lock(mutex_);
-  return ruled_;
+  return gradient_override_ops_;
 }
 
-const Override* TypeTable::rules_of(std::string_view op) const {
+const Override* TypeTable::gradient_override(std::string_view op) const {
   for (const Override* entry : overrides(op)) {
-    if (entry->rules_only()) return entry;
+    if (entry->is_gradient_override()) return entry;
   }
   return nullptr;
 }

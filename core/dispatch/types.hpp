@@ -30,6 +30,7 @@ class TypeTable {
   TypeTable(const TypeTable&) = delete;
   TypeTable& operator=(const TypeTable&) = delete;
 
+  // The process's table, which tensors' type ids refer to; defined by runtime/assembly.cpp.
   static TypeTable& process();
 
   // Lock-free; the id is of a published type.
@@ -89,8 +90,8 @@ class TypeTable {
   std::vector<const Override*> overrides(std::string_view op = {}) const;
   // Ops for which some plugin has rules, active or not; and those that are to take the place of
   // an op's own, null: none.
-  std::vector<std::string> ruled_ops() const;
-  const Override* rules_of(std::string_view op) const;
+  std::vector<std::string> ops_with_gradient_overrides() const;
+  const Override* gradient_override(std::string_view op) const;
   // The one of the key from the provider, or that ranks first; switched off or not. Null when there
   // is none.
   const Override* find_override(std::string_view key, std::string_view provider) const;
@@ -125,7 +126,7 @@ class TypeTable {
   std::vector<std::unique_ptr<TensorType>> types_;
   std::unordered_map<std::string_view, const TensorType*> names_;
   std::unordered_map<std::string_view, std::vector<std::unique_ptr<Override>>> overrides_;  // by op
-  std::vector<std::string> ruled_;  // ops for which there are rules
+  std::vector<std::string> gradient_override_ops_;  // ops for which there are rules
   std::map<std::string, std::unique_ptr<const TypeSettings>, std::less<>> settings_;
   std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them
   std::atomic<uint64_t> generation_{1};

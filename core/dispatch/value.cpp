@@ -6,8 +6,9 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/tensor/dtype.hpp"
@@ -58,8 +59,8 @@ void release_value(tenon_value& value) noexcept {
       }
       free_bytes(value.as.pointer, length * 8);
       break;
-    case TENON_VALUE_TREE:
-      if (value.as.tree != nullptr) value.as.tree->release();
+    case TENON_VALUE_JSON:
+      if (value.as.json != nullptr) value.as.json->release();
       break;
     case TENON_VALUE_MODULE:
       if (value.as.module != nullptr) release_module(value.as.module);
@@ -110,7 +111,7 @@ tenon_value copy_value(const tenon_value& value) {
       return make_tensor_list(std::move(tensors));
     }
     default:
-      throw Error(TENON_ERROR_TYPE, "a module or tree cannot be kept as a value");
+      throw Error(TENON_ERROR_TYPE, "a module or document cannot be kept as a value");
   }
   return copy;
 }
@@ -160,7 +161,7 @@ std::string list_text(uint32_t length, Element&& element) {
     if (i > 0) text += ", ";
     text += element(i);
   }
-  return text + "]";
+  return format_text("{}]", text);
 }
 
 }  // namespace
@@ -197,8 +198,8 @@ std::string value_text(const tenon_value& value, std::string (*tensor_text)(cons
       });
     case TENON_VALUE_TENSOR_LIST:
       return list_text(value.length, [&](uint32_t i) { return tensor_text(value.as.tensors[i]); });
-    case TENON_VALUE_TREE:
-      return value.as.tree == nullptr ? "None" : json(*value.as.tree);
+    case TENON_VALUE_JSON:
+      return value.as.json == nullptr ? "None" : dump(*value.as.json);
     case TENON_VALUE_NOT_IMPLEMENTED:
       return "NotImplemented";
     default:
@@ -209,8 +210,8 @@ std::string value_text(const tenon_value& value, std::string (*tensor_text)(cons
 std::string brief_text(const tenon_value& value) {
   return value_text(value, [](const Tensor* tensor) {
     if (tensor == nullptr) return std::string("None");
-    return TypeTable::process().at(tensor->view.type).name + " " + dtype_text(tensor->view.dtype) +
-           shape_text(tensor->shape());
+    return format_text("{} {}{}", TypeTable::process().at(tensor->view.type).name,
+                       dtype_text(tensor->view.dtype), shape_text(tensor->shape()));
   });
 }
 

@@ -16,7 +16,7 @@ void release_value(tenon_value& value) noexcept;
 // Modules are above dispatch: runtime/assembly.cpp says how one is released.
 extern void (*const release_module)(tenon_module* module) noexcept;
 
-// An owned copy of a borrowed value. Throws TypeError for modules and trees.
+// An owned copy of a borrowed value. Throws TypeError for modules and JSON documents.
 tenon_value copy_value(const tenon_value& value);
 tenon_value make_string(std::string_view text);
 tenon_value make_string_list(const std::vector<std::string>& texts);

@@ -5,10 +5,11 @@
 #include <functional>
 #include <unordered_set>
 
-#include "core/autograd/fresh_stack.hpp"
 #include "core/autograd/grad.hpp"
+#include "core/autograd/grow_stack.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/arguments.hpp"
@@ -26,22 +27,22 @@ namespace {
 
 // Modules whose last reference went while another was being destroyed on this thread: trees of any
 // depth are destroyed one module after another.
-struct Graveyard {
+struct DeferredDeletes {
   tenon_module* waiting = nullptr;
   bool draining = false;
 };
-constinit thread_local Graveyard graveyard;
+constinit thread_local DeferredDeletes deferred_deletes;
 
 }  // namespace
 
 void tenon_module::destroy(tenon_module* module) noexcept {
-  Graveyard& yard = graveyard;
-  if (yard.draining) {
-    module->next_waiting_ = yard.waiting;
-    yard.waiting = module;
+  DeferredDeletes& deletes = deferred_deletes;
+  if (deletes.draining) {
+    module->next_waiting_ = deletes.waiting;
+    deletes.waiting = module;
     return;
   }
-  yard.draining = true;
+  deletes.draining = true;
   while (module != nullptr) {
     const tenon_module_descriptor& descriptor = module->type->descriptor;
     if (module->state != nullptr && descriptor.destroy != nullptr)
@@ -52,10 +53,10 @@ void tenon_module::destroy(tenon_module* module) noexcept {
       child.module->release();
     }
     delete module;
-    module = std::exchange(yard.waiting,
-                           yard.waiting == nullptr ? nullptr : yard.waiting->next_waiting_);
+    module = std::exchange(deletes.waiting,
+                           deletes.waiting == nullptr ? nullptr : deletes.waiting->next_waiting_);
   }
-  yard.draining = false;
+  deletes.draining = false;
 }
 
 namespace tenon::core {
@@ -68,21 +69,19 @@ std::string type_name(const tenon_module& module) {
 
 void add_name(tenon_module& module, const char* kind, const std::string& name,
               tenon_module::Place place) {
-  if (name.empty())
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " name can't be empty string \"\"");
+  if (name.empty()) throw Error(TENON_ERROR_VALUE, "{} name can't be empty string \"\"", kind);
   if (name.find('.') != std::string::npos) {
-    throw Error(TENON_ERROR_VALUE,
-                std::string(kind) + " name can't contain \".\", got: " + quote(name));
+    throw Error(TENON_ERROR_VALUE, "{} name can't contain \".\", got: {}", kind, quote(name));
   }
   if (!module.names.emplace(name, place).second) {
-    throw Error(TENON_ERROR_VALUE, std::string(kind) + " " + quote(name) +
-                                       " is already defined in " + type_name(module));
+    throw Error(TENON_ERROR_VALUE, "{} {} is already defined in {}", kind, quote(name),
+                type_name(module));
   }
 }
 
 std::string attribute_text(const tenon_value& value) {
   // What is long stays out of a line.
-  if (value.tag == TENON_VALUE_TREE || value.tag == TENON_VALUE_MODULE) return "...";
+  if (value.tag == TENON_VALUE_JSON || value.tag == TENON_VALUE_MODULE) return "...";
   return value_text(value, [](const Tensor*) { return std::string("..."); });
 }
 
@@ -96,11 +95,6 @@ struct Step {
 }  // namespace
 
 // ---- the table ----
-
-ModuleTable& ModuleTable::process() {
-  static ModuleTable* const table = new ModuleTable;
-  return *table;
-}
 
 std::optional<DescriptorFault> check_module(const tenon_module_descriptor& module) {
   const bool computes = module.forward != nullptr || module.tenon_function != nullptr;
@@ -119,12 +113,12 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
     if (const auto fault = check_module(type->descriptor)) {
-      throw Error(TENON_ERROR_VALUE, "module '" + type->schema.name + "' of plugin '" + provider +
-                                         "' " + fault->what + "; " + fault->remedy);
+      throw Error(TENON_ERROR_VALUE, "module '{}' of plugin '{}' {}; {}", type->schema.name,
+                  provider, fault->what, fault->remedy);
     }
     if (const auto present = types_.find(type->schema.name); present != types_.end()) {
-      throw Error(TENON_ERROR_PLUGIN, "module '" + type->schema.name + "' has two providers: '" +
-                                          present->second->provider + "' and '" + provider + "'");
+      throw Error(TENON_ERROR_PLUGIN, "module '{}' has two providers: '{}' and '{}'",
+                  type->schema.name, present->second->provider, provider);
     }
     types.push_back(std::move(type));
   }
@@ -149,7 +143,7 @@ const ModuleType& ModuleTable::require(std::string_view name) const {
   if (const ModuleType* type = find(name)) return *type;
   if (finder_) finder_(name);
   if (const ModuleType* type = find(name)) return *type;
-  throw Error(TENON_ERROR_VALUE, "no module type is named '" + std::string(name) + "'");
+  throw Error(TENON_ERROR_VALUE, "no module type is named '{}'", name);
 }
 
 // ---- attributes ----
@@ -162,8 +156,8 @@ void OwnedValues::add(const tenon_value& given) {
   values_.reserve(values_.size() + 1);
   tenon_value value = given;
   switch (given.tag) {
-    case TENON_VALUE_TREE:
-      value.as.tree = Tree(given.as.tree).give();
+    case TENON_VALUE_JSON:
+      value.as.json = Json(given.as.json).give();
       break;
     case TENON_VALUE_MODULE:
       value.as.module->retain();
@@ -197,9 +191,9 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 
 namespace {
 
-std::string located(const tenon_tree& node, const std::string& message) {
+std::string located(const tenon_json& node, const std::string& message) {
   const std::string place = place_of(node);
-  return (place.empty() ? "" : place + ": ") + message;
+  return (place.empty() ? "" : format_text("{}: ", place)) + message;
 }
 
 // Attribute values as arrays of numbers need memory for the time of the call.
@@ -207,23 +201,23 @@ struct AttributeScratch {
   std::vector<std::unique_ptr<std::vector<int64_t>>> integers;
   std::vector<std::unique_ptr<std::vector<double>>> numbers;
 
-  tenon_value convert(const tenon_tree& node) {
+  tenon_value convert(const tenon_json& node) {
     if (!node.is_array()) return node.value();
     const bool whole = std::all_of(node.children().begin(), node.children().end(),
-                                   [](const tenon_tree& child) { return child.is_int(); });
+                                   [](const tenon_json& child) { return child.is_int(); });
     const bool numeric = std::all_of(node.children().begin(), node.children().end(),
-                                     [](const tenon_tree& child) { return child.is_number(); });
+                                     [](const tenon_json& child) { return child.is_number(); });
     if (!numeric) return node.value();
     tenon_value value{};
     value.length = static_cast<uint32_t>(node.size());
     if (whole) {
       integers.push_back(std::make_unique<std::vector<int64_t>>());
-      for (const tenon_tree& child : node.children()) integers.back()->push_back(child.as_int());
+      for (const tenon_json& child : node.children()) integers.back()->push_back(child.as_int());
       value.tag = TENON_VALUE_INT_LIST;
       value.as.integers = integers.back()->data();
     } else {
       numbers.push_back(std::make_unique<std::vector<double>>());
-      for (const tenon_tree& child : node.children()) numbers.back()->push_back(child.as_double());
+      for (const tenon_json& child : node.children()) numbers.back()->push_back(child.as_double());
       value.tag = TENON_VALUE_FLOAT_LIST;
       value.as.numbers = numbers.back()->data();
     }
@@ -238,20 +232,20 @@ namespace {
 // One module of a description, without its layers.
 struct Described {
   ModuleRef module;
-  const tenon_tree* layers = nullptr;
+  const tenon_json* layers = nullptr;
   size_t next_layer = 0;
 };
 
-Described create_described(const tenon_tree& tree) {
-  if (tree.is_string()) {
-    return {create_module(ModuleTable::process().require(tree.as_string()), {}, {}, {})};
+Described create_described(const tenon_json& document) {
+  if (document.is_string()) {
+    return {create_module(ModuleTable::process().require(document.as_string()), {}, {}, {})};
   }
-  if (!tree.is_object())
+  if (!document.is_object())
     throw Error(TENON_ERROR_CONFIG,
-                located(tree, "a module is an object with a \"type\", or a type's name"));
-  const tenon_tree* type_node = tree.find("type");
+                located(document, "a module is an object with a \"type\", or a type's name"));
+  const tenon_json* type_node = document.find("type");
   if (type_node == nullptr || !type_node->is_string())
-    throw Error(TENON_ERROR_CONFIG, located(tree, "a module needs a \"type\""));
+    throw Error(TENON_ERROR_CONFIG, located(document, "a module needs a \"type\""));
   Described described;
   try {
     const ModuleType& type = ModuleTable::process().require(type_node->as_string());
@@ -259,7 +253,7 @@ Described create_described(const tenon_tree& tree) {
     std::vector<tenon_string> keywords;
     std::vector<tenon_value> values;
     const bool own_layers = type.schema.find("layers") >= 0;
-    for (const tenon_tree& child : tree.children()) {
+    for (const tenon_json& child : document.children()) {
       if (child.key() == "type") continue;
       if (child.key() == "layers" && !own_layers) {
         described.layers = &child;
@@ -270,7 +264,7 @@ Described create_described(const tenon_tree& tree) {
     }
     described.module = create_module(type, {}, keywords, values);
   } catch (Error& error) {
-    error.message = located(tree, error.message);
+    error.message = located(document, error.message);
     throw;
   }
   if (described.layers != nullptr && !described.layers->is_array())
@@ -281,9 +275,9 @@ Described create_described(const tenon_tree& tree) {
 
 }  // namespace
 
-ModuleRef create_module(const tenon_tree& tree) {
+ModuleRef create_module(const tenon_json& document) {
   std::vector<Described> open;
-  open.push_back(create_described(tree));
+  open.push_back(create_described(document));
   for (;;) {
     Described& last = open.back();
     if (last.layers != nullptr && last.next_layer < last.layers->children().size()) {
@@ -304,14 +298,16 @@ void register_parameter(tenon_module& module, const std::string& name, Tensor* t
   TensorRef parameter(tensor);
   if (tensor != nullptr) {
     if (!is_leaf(*tensor)) {
-      throw Error(TENON_ERROR_VALUE, "cannot assign a computed tensor as parameter " + quote(name) +
-                                         ": parameters are leaves; use detach()");
+      throw Error(
+          TENON_ERROR_VALUE,
+          "cannot assign a computed tensor as parameter {}: parameters are leaves; use detach()",
+          quote(name));
     }
     if (!dtype_floating(tensor->view.dtype)) {
-      throw Error(TENON_ERROR_TYPE, "parameter " + quote(name) + " of " + type_name(module) +
-                                        " is " + dtype_text(tensor->view.dtype) +
-                                        ": parameters require grad and must be floating point; "
-                                        "register it as a buffer");
+      throw Error(TENON_ERROR_TYPE,
+                  "parameter {} of {} is {}: parameters require grad and must be floating point; "
+                  "register it as a buffer",
+                  quote(name), type_name(module), dtype_text(tensor->view.dtype));
     }
     if (!tensor->requires_grad()) {
       parameter = make_detached(*tensor);
@@ -346,8 +342,8 @@ bool contains(tenon_module& module, tenon_module& part) {
 
 void register_child(tenon_module& module, const std::string& name, tenon_module* child) {
   if (child != nullptr && contains(*child, module)) {
-    throw Error(TENON_ERROR_VALUE,
-                "module " + quote(name) + " contains the module that it is registered in");
+    throw Error(TENON_ERROR_VALUE, "module {} contains the module that it is registered in",
+                quote(name));
   }
   add_name(module, "module", name, {tenon_module::Kind::Child, module.children.size()});
   module.children.push_back({name, child});
@@ -368,7 +364,7 @@ const tenon_module::Child* own_child(const tenon_module& module, std::string_vie
 
 const tenon_module::Child& require_child(const tenon_module& module, std::string_view name) {
   if (const tenon_module::Child* child = own_child(module, name)) return *child;
-  throw Error(TENON_ERROR_VALUE, type_name(module) + " has no child module " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "{} has no child module {}", type_name(module), quote(name));
 }
 
 }  // namespace
@@ -386,7 +382,8 @@ Tensor* find_tensor(tenon_module& module, std::string_view name) {
     const bool parameter = found->second.kind == tenon_module::Kind::Parameter;
     return (parameter ? owner->parameters : owner->buffers)[found->second.index].tensor.get();
   }
-  throw Error(TENON_ERROR_VALUE, type_name(*owner) + " has no parameter or buffer " + quote(name));
+  throw Error(TENON_ERROR_VALUE, "{} has no parameter or buffer {}", type_name(*owner),
+              quote(name));
 }
 
 tenon_module* find_child(tenon_module& module, std::string_view name) {
@@ -408,9 +405,9 @@ void set_training(tenon_module& module, bool training) {
 void call_module(tenon_module& module, std::span<const tenon_value> inputs, tenon_value& result) {
   const tenon_module_descriptor& descriptor = module.type->descriptor;
   if (descriptor.forward == nullptr) {
-    throw Error(TENON_ERROR_TYPE, module.type->schema.name +
-                                      " is a mode: enter it by a ModeScope; it has no forward to "
-                                      "be called");
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a mode: enter it by a ModeScope; it has no forward to be called",
+                module.type->schema.name);
   }
   const auto forward = [&] {
     tenon_error* error = nullptr;
@@ -421,7 +418,7 @@ void call_module(tenon_module& module, std::span<const tenon_value> inputs, teno
   };
   // Modules call those inside of them, to any depth.
   if (stack_is_low()) [[unlikely]] {
-    run_on_fresh_stack(forward);
+    grow_stack(forward);
   } else {
     forward();
   }
@@ -441,8 +438,8 @@ tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results
 ModeEntry* enter_module(tenon_module& module, bool below) {
   if (module.type->descriptor.tenon_function == nullptr) {
     throw Error(TENON_ERROR_TYPE,
-                module.type->schema.name +
-                    " cannot be entered as a mode: its type defines no tenon_function");
+                "{} cannot be entered as a mode: its type defines no tenon_function",
+                module.type->schema.name);
   }
   ModeEntry* mode = enter_mode(module.type->schema.name, ask_module, &module, below);
   module.retain();
@@ -520,9 +517,8 @@ TensorRef converted(Tensor& tensor, tenon_dtype dtype) {
 void convert(tenon_module& module, tenon_dtype dtype) {
   dtype_check(dtype);
   if (!dtype_floating(dtype)) {
-    throw Error(TENON_ERROR_TYPE,
-                std::string("modules are converted to floating point dtypes only, not ") +
-                    dtype_text(dtype));
+    throw Error(TENON_ERROR_TYPE, "modules are converted to floating point dtypes only, not {}",
+                dtype_text(dtype));
   }
   struct Change {
     Tensor* tensor;
@@ -559,8 +555,8 @@ std::string extra_text(tenon_module& module) {
   }
   for (size_t i = 0; i < module.attributes.size(); ++i) {
     if (!extra.empty()) extra += ", ";
-    extra +=
-        module.type->schema.parameters[i].name + "=" + attribute_text(module.attributes.data()[i]);
+    extra += format_text("{}={}", module.type->schema.parameters[i].name,
+                         attribute_text(module.attributes.data()[i]));
   }
   return extra;
 }
@@ -573,7 +569,7 @@ std::string module_text(tenon_module& module) {
   const auto new_line = [&](size_t depth) { (text += '\n').append(2 * depth, ' '); };
   const auto open = [&](tenon_module& opened) {
     const size_t depth = steps.size();
-    text += type_name(opened) + "(";
+    text += format_text("{}(", type_name(opened));
     const std::string extra = extra_text(opened);
     if (!opened.children.empty() && !extra.empty()) new_line(depth + 1);
     for (const char c : extra) {
@@ -598,7 +594,7 @@ std::string module_text(tenon_module& module) {
     }
     const tenon_module::Child& child = step.module->children[step.next_child++];
     new_line(steps.size());
-    text += "(" + child.name + "): ";
+    text += format_text("({}): ", child.name);
     if (child.module == nullptr)
       text += "None";
     else

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/fork.hpp"
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 #include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
@@ -47,6 +47,7 @@ class ModuleTable {
     finder_ = std::move(finder);
   }
 
+  // The process's table; defined by runtime/assembly.cpp.
   static ModuleTable& process();
 
  private:
@@ -132,7 +133,7 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
                         std::span<const tenon_value> keyword_values);
 // From {"type": "Linear", attribute: value, ...}; "layers" of a container become children "0", "1",
 // ... Errors name the place in the document.
-ModuleRef create_module(const tenon_tree& tree);
+ModuleRef create_module(const tenon_json& document);
 
 // Names must be non-empty, without dots, and new among parameters, buffers and children.
 // A tensor that does not require grad is left as it is: the parameter is another tensor on its

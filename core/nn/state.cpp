@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/nn/module.hpp"
@@ -37,8 +38,8 @@ std::string key_list(const std::vector<std::string>& keys) {
   constexpr size_t kMost = 100;
   std::string text;
   for (size_t i = 0; i < std::min(keys.size(), kMost); ++i)
-    text += (text.empty() ? "\"" : ", \"") + keys[i] + "\"";
-  if (keys.size() > kMost) text += " and " + std::to_string(keys.size() - kMost) + " more";
+    text += format_text("{}{}\"", text.empty() ? "\"" : ", \"", keys[i]);
+  if (keys.size() > kMost) text += format_text(" and {} more", keys.size() - kMost);
   return text;
 }
 
@@ -66,10 +67,10 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
       report.missing.push_back(own.name);
     } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(),
                            saved->tensor->shape().begin(), saved->tensor->shape().end())) {
-      report.mismatched.push_back(
-          "size mismatch for " + own.name + ": copying a param with shape " +
-          shape_text(saved->tensor->shape()) + " from checkpoint, the shape in current model is " +
-          shape_text(own.tensor->shape()) + ".");
+      report.mismatched.push_back(format_text(
+          "size mismatch for {}: copying a param with shape {} from checkpoint, the shape in "
+          "current model is {}.",
+          own.name, shape_text(saved->tensor->shape()), shape_text(own.tensor->shape())));
     }
   }
   std::unordered_set<std::string_view> known;
@@ -79,8 +80,9 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
     const std::string name = key.substr(key.find(" of ") + 4);
     const std::string saved = stored_type(file, name);
     if (!saved.empty() && saved != type) {
-      report.mismatched.push_back("type mismatch for " + name + ": it is a " + saved +
-                                  " in checkpoint, the type in current model is " + type + ".");
+      report.mismatched.push_back(format_text(
+          "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.", name,
+          saved, type));
     }
   }
   for (const NamedTensor& saved : file.tensors) {
@@ -88,14 +90,13 @@ void load_module(tenon_module& module, const std::string& path, bool strict) {
   }
   std::string faults;
   if (strict && !report.missing.empty())
-    faults += "\n\tMissing key(s) in state_dict: " + key_list(report.missing) + ".";
+    faults += format_text("\n\tMissing key(s) in state_dict: {}.", key_list(report.missing));
   if (strict && !report.unexpected.empty())
-    faults += "\n\tUnexpected key(s) in state_dict: " + key_list(report.unexpected) + ".";
-  for (const std::string& mismatch : report.mismatched) faults += "\n\t" + mismatch;
+    faults += format_text("\n\tUnexpected key(s) in state_dict: {}.", key_list(report.unexpected));
+  for (const std::string& mismatch : report.mismatched) faults += format_text("\n\t{}", mismatch);
   if (!faults.empty()) {
-    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for " +
-                                         std::string(module.type->schema.short_name()) + ":" +
-                                         faults);
+    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for {}:{}",
+                module.type->schema.short_name(), faults);
   }
   for (const NamedTensor& own : state) {
     if (const NamedTensor* saved = find(own)) copy(*own.tensor, *saved->tensor);

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "core/base/format.hpp"
 #include "core/plugin/failure.hpp"
 
 namespace tenon::core {
@@ -54,13 +55,13 @@ FileSource::FileSource(const std::string& path) {
     const int reason = errno;
     const bool missing = reason == ENOENT || reason == ENOTDIR;
     refuse(missing ? PluginStage::Find : PluginStage::Read, path,
-           missing ? "there is no such file" : std::string("cannot open it: ") + strerror(reason),
+           missing ? "there is no such file" : format_text("cannot open it: {}", strerror(reason)),
            missing ? "check the path" : "check the file's rights");
   }
   struct stat status {};
   if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file_);
-    refuse(PluginStage::Read, path, std::string("it is ") + kind_text(status.st_mode),
+    refuse(PluginStage::Read, path, format_text("it is {}", kind_text(status.st_mode)),
            "name a shared library");
   }
   stamp_ = {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),

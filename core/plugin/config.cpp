@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/config_table.hpp"
@@ -25,27 +26,27 @@ namespace files = std::filesystem;
 constexpr size_t kFaultsShown = 50;
 
 struct Fault {
-  TreePlace place;
+  JsonPlace place;
   std::string pointer;
   std::string what;
 };
 
 // What a value is, for messages; short strings and numbers are shown.
-std::string found_text(const tenon_tree& node) {
+std::string found_text(const tenon_json& node) {
   switch (node.kind()) {
-    case TreeKind::String:
-      return "the string " + quote(node.as_string());
-    case TreeKind::Array:
-      return "an array of " + std::to_string(node.size());
-    case TreeKind::Object:
+    case JsonKind::String:
+      return format_text("the string {}", quote(node.as_string()));
+    case JsonKind::Array:
+      return format_text("an array of {}", node.size());
+    case JsonKind::Object:
       return "an object";
     default:
-      return json(node);
+      return dump(node);
   }
 }
 
-bool fits_kind(const ConfigForm& form, const tenon_tree& node) {
-  switch (form.type) {
+bool fits_kind(const ConfigSchema& schema, const tenon_json& node) {
+  switch (schema.type) {
     case ConfigType::Bool:
       return node.is_bool();
     case ConfigType::Int:
@@ -55,7 +56,7 @@ bool fits_kind(const ConfigForm& form, const tenon_tree& node) {
     case ConfigType::Text:
       return node.is_string();
     case ConfigType::Object:
-      return node.is_object() || (form.object->shorthand != nullptr && node.is_string());
+      return node.is_object() || (schema.object->shorthand != nullptr && node.is_string());
     case ConfigType::Map:
     case ConfigType::Free:
       return node.is_object();
@@ -70,21 +71,21 @@ class Reader {
   Reader(const std::string& file, const std::string& folder, const ConfigOptions& options)
       : file_(file), folder_(folder), options_(options), out_(file) {}
 
-  Tree read(std::string_view text) {
-    TreeOptions options;
+  Json read(std::string_view text) {
+    JsonOptions options;
     options.source = file_;
     options.kind = TENON_ERROR_CONFIG;
     options.max_bytes = options_.max_bytes;
     std::vector<DuplicateKey> duplicates;
     options.duplicates = &duplicates;
-    const Tree source = parse_tree(text, options);
+    const Json source = parse_json(text, options);
     for (const DuplicateKey& duplicate : duplicates) {
       add(duplicate.place, duplicate.pointer,
-          "duplicate key " + quote(duplicate.key) + ", expected once (first at " +
-              place_text("", duplicate.first) + ")");
+          format_text("duplicate key {}, expected once (first at {})", quote(duplicate.key),
+                      place_text("", duplicate.first)));
     }
     if (!source->is_object()) {
-      add(source->place(), "", "found " + found_text(*source) + ", expected an object");
+      add(source->place(), "", format_text("found {}, expected an object", found_text(*source)));
     } else {
       object(*source, config_table());
       check_plugins(*source);
@@ -95,90 +96,94 @@ class Reader {
   }
 
  private:
-  void add(TreePlace place, std::string pointer, std::string what) {
+  void add(JsonPlace place, std::string pointer, std::string what) {
     faults_.push_back({place, std::move(pointer), std::move(what)});
   }
-  void add(const tenon_tree& node, std::string what) {
+  void add(const tenon_json& node, std::string what) {
     add(node.place(), pointer_of(node), std::move(what));
   }
 
   [[noreturn]] void refuse() {
-    std::stable_sort(faults_.begin(), faults_.end(), [](const Fault& a, const Fault& b) {
-      return a.place.offset < b.place.offset;
+    std::vector<const Fault*> order;
+    for (const Fault& fault : faults_) order.push_back(&fault);
+    // At one place as they were found.
+    std::sort(order.begin(), order.end(), [](const Fault* a, const Fault* b) {
+      return std::pair(a->place.offset, a) < std::pair(b->place.offset, b);
     });
     std::string text;
     if (faults_.size() > 1) {
-      text = "config " + quote(file_) + " has " + std::to_string(faults_.size()) + " faults:\n";
+      text = format_text("config {} has {} faults:\n", quote(file_), faults_.size());
     }
     for (size_t i = 0; i < std::min(faults_.size(), kFaultsShown); ++i) {
-      const Fault& fault = faults_[i];
+      const Fault& fault = *order[i];
       if (i > 0) text += "\n";
-      text += place_text(file_, fault.place) + ": " +
-              (fault.pointer.empty() ? "the config" : escaped(fault.pointer)) + ": " + fault.what;
+      text +=
+          format_text("{}: {}: {}", place_text(file_, fault.place),
+                      fault.pointer.empty() ? "the config" : escaped(fault.pointer), fault.what);
     }
     if (faults_.size() > kFaultsShown) {
-      text += "\n... and " + std::to_string(faults_.size() - kFaultsShown) + " more";
+      text += format_text("\n... and {} more", faults_.size() - kFaultsShown);
     }
     throw Error(TENON_ERROR_CONFIG, text);
   }
 
   // Defaults have no place in the file.
-  void place(const tenon_tree& node) {
+  void place(const tenon_json& node) {
     if (!in_default_) out_.at(node.place());
   }
-  void key(std::string_view name, const tenon_tree& node) {
-    out_.key(name, in_default_ ? TreePlace{} : node.key_place());
+  void key(std::string_view name, const tenon_json& node) {
+    out_.key(name, in_default_ ? JsonPlace{} : node.key_place());
   }
 
-  void value(const tenon_tree& node, std::span<const ConfigForm> forms) {
-    for (const ConfigForm& form : forms) {
-      if (fits_kind(form, node)) return value(node, form);
+  void value(const tenon_json& node, std::span<const ConfigSchema> schemas) {
+    for (const ConfigSchema& schema : schemas) {
+      if (fits_kind(schema, node)) return value(node, schema);
     }
-    add(node, "found " + found_text(node) + ", expected " + expected_text(forms));
+    add(node, format_text("found {}, expected {}", found_text(node), expected_text(schemas)));
     out_.value(nullptr);
   }
 
-  void value(const tenon_tree& node, const ConfigForm& form) {
-    switch (form.type) {
+  void value(const tenon_json& node, const ConfigSchema& schema) {
+    switch (schema.type) {
       case ConfigType::Bool:
         place(node);
         out_.value(node.as_bool());
         break;
       case ConfigType::Int:
-        check_range(node, form);
+        check_range(node, schema);
         place(node);
         out_.value(node.as_int());
         break;
       case ConfigType::Number:
-        check_range(node, form);
+        check_range(node, schema);
         place(node);
         out_.value(node.as_double());
         break;
       case ConfigType::Text:
-        text(node, form);
+        text(node, schema);
         break;
       case ConfigType::Object:
-        object(node, *form.object);
+        object(node, *schema.object);
         break;
       case ConfigType::Map: {
-        const ConfigForm keys = {.type = ConfigType::Text, .text = form.text};
+        const ConfigSchema keys = {.type = ConfigType::Text, .text = schema.text};
         place(node);
         out_.begin_object();
-        for (const tenon_tree& member : node.children()) {
+        for (const tenon_json& member : node.children()) {
           check_text(member.key(), member.key_place(), pointer_of(member), keys);
           key(member.key(), member);
-          value(member, form.elements);
+          value(member, schema.elements);
         }
         out_.end_object();
         break;
       }
       case ConfigType::Array:
-        if (node.size() < form.fewest || node.size() > form.most) {
-          add(node, "found " + found_text(node) + ", expected " + expected_text(form));
+        if (node.size() < schema.fewest || node.size() > schema.most) {
+          add(node, format_text("found {}, expected {}", found_text(node), expected_text(schema)));
         }
         place(node);
         out_.begin_array();
-        for (const tenon_tree& element : node.children()) value(element, form.elements);
+        for (const tenon_json& element : node.children()) value(element, schema.elements);
         out_.end_array();
         break;
       case ConfigType::Free:
@@ -187,18 +192,19 @@ class Reader {
     }
   }
 
-  void check_range(const tenon_tree& node, const ConfigForm& form) {
+  void check_range(const tenon_json& node, const ConfigSchema& schema) {
     const double number = node.as_double();
-    const bool low = form.above_low ? number > form.low : number >= form.low;
-    const bool high = form.below_high ? number < form.high : number <= form.high;
-    if (!low || !high) add(node, "found " + found_text(node) + ", expected " + expected_text(form));
+    const bool low = schema.above_low ? number > schema.low : number >= schema.low;
+    const bool high = schema.below_high ? number < schema.high : number <= schema.high;
+    if (!low || !high)
+      add(node, format_text("found {}, expected {}", found_text(node), expected_text(schema)));
   }
 
-  void text(const tenon_tree& node, const ConfigForm& form) {
+  void text(const tenon_json& node, const ConfigSchema& schema) {
     const std::string_view given = node.as_string();
-    check_text(given, node.place(), pointer_of(node), form);
+    check_text(given, node.place(), pointer_of(node), schema);
     place(node);
-    switch (form.text) {
+    switch (schema.text) {
       case ConfigText::InputPath:
       case ConfigText::OutputPath:
       case ConfigText::PluginPath:
@@ -217,25 +223,26 @@ class Reader {
     }
   }
 
-  void check_text(std::string_view text, TreePlace place, const std::string& pointer,
-                  const ConfigForm& form) {
-    const bool choice = form.text == ConfigText::Choice;
-    const bool fits =
-        choice ? std::find(form.choices.begin(), form.choices.end(), text) != form.choices.end()
-               : fits_text(form.text, text);
-    const std::string hint = choice ? suggestion(text, form.choices) : "";
+  void check_text(std::string_view text, JsonPlace place, const std::string& pointer,
+                  const ConfigSchema& schema) {
+    const bool choice = schema.text == ConfigText::Choice;
+    const bool fits = choice ? std::find(schema.choices.begin(), schema.choices.end(), text) !=
+                                   schema.choices.end()
+                             : fits_text(schema.text, text);
+    const std::string hint = choice ? suggestion(text, schema.choices) : "";
     if (!fits)
       add(place, pointer,
-          "found the string " + quote(text) + ", expected " + expected_text(form) + hint);
+          format_text("found the string {}, expected {}{}", quote(text), expected_text(schema),
+                      hint));
   }
 
   std::string absolute(std::string_view path) const {
     return (files::path(folder_) / files::path(path)).lexically_normal().string();
   }
 
-  void object(const tenon_tree& node, const ConfigObject& table) {
+  void object(const tenon_json& node, const ConfigObject& table) {
     const std::string_view stands_for = node.is_string() ? table.shorthand(node.as_string()) : "";
-    const auto given = [&](std::string_view name) -> const tenon_tree* {
+    const auto given = [&](std::string_view name) -> const tenon_json* {
       if (node.is_object()) return node.find(name);
       return name == stands_for ? &node : nullptr;
     };
@@ -248,20 +255,20 @@ class Reader {
     out_.begin_object();
     for (const ConfigKey& key_of : table.keys) {
       if (!belongs(key_of)) continue;
-      if (const tenon_tree* found = given(key_of.name); found != nullptr) {
+      if (const tenon_json* found = given(key_of.name); found != nullptr) {
         check_needs(node, *found, key_of);
         if (key_of.name == "$schema") {
           if (!found->is_string())
-            add(*found, "found " + found_text(*found) + ", expected a string");
+            add(*found, format_text("found {}, expected a string", found_text(*found)));
           continue;
         }
         key(key_of.name, *found);
-        value(*found, key_of.forms);
+        value(*found, key_of.schemas);
       } else {
         fill_in(node, key_of, variant);
       }
     }
-    for (const tenon_tree& member : node.children()) {
+    for (const tenon_json& member : node.children()) {
       const auto known =
           std::find_if(table.keys.begin(), table.keys.end(),
                        [&](const ConfigKey& key_of) { return key_of.name == member.key(); });
@@ -274,71 +281,72 @@ class Reader {
         }
       } else if (!belongs(*known)) {
         add(member.key_place(), pointer_of(member),
-            "key " + quote(member.key()) + " goes with " + std::string(table.variant_key) + " " +
-                quote(known->variant) + ", not " + quote(variant));
+            format_text("key {} goes with {} {}, not {}", quote(member.key()), table.variant_key,
+                        quote(known->variant), quote(variant)));
       }
     }
     out_.end_object();
   }
 
-  std::string variant_of(const tenon_tree& node, const ConfigObject& table) const {
+  std::string variant_of(const tenon_json& node, const ConfigObject& table) const {
     if (table.variant_key.empty() || !node.is_object()) return "";
     for (const ConfigKey& key_of : table.keys) {
       if (key_of.name != table.variant_key) continue;
-      const tenon_tree* given = node.find(key_of.name);
+      const tenon_json* given = node.find(key_of.name);
       if (given == nullptr) return key_of.derive == nullptr ? "" : key_of.derive(node);
       if (!given->is_string()) return "";
-      const auto& choices = key_of.forms.front().choices;
+      const auto& choices = key_of.schemas.front().choices;
       const auto found = std::find(choices.begin(), choices.end(), given->as_string());
       return found == choices.end() ? "" : std::string(*found);
     }
     return "";
   }
 
-  void check_needs(const tenon_tree& node, const tenon_tree& found, const ConfigKey& key_of) {
+  void check_needs(const tenon_json& node, const tenon_json& found, const ConfigKey& key_of) {
     Words missing;
     for (const std::string_view need : key_of.needs) {
       if (node.find(need) == nullptr) missing.push_back(need);
     }
     if (missing.empty()) return;
     add(found.key_place(), pointer_of(found),
-        "found without " + quoted_list(missing) + ", expected " +
-            (missing.size() > 1 ? "these" : "this") + " beside it");
+        format_text("found without {}, expected {} beside it", quoted_list(missing),
+                    missing.size() > 1 ? "these" : "this"));
   }
 
   // A key that is not given: its default, or a fault.
-  void fill_in(const tenon_tree& node, const ConfigKey& key_of, const std::string& variant) {
+  void fill_in(const tenon_json& node, const ConfigKey& key_of, const std::string& variant) {
     for (const std::string_view need : key_of.needs) {
       if (node.find(need) == nullptr) return;
     }
     // Of a variant that is not known nothing is missing.
     if (!key_of.variant.empty() && variant.empty()) return;
     if (key_of.derive != nullptr) {
-      const tenon_tree* path = node.find("path");
+      const tenon_json* path = node.find("path");
       const std::string derived = key_of.derive(node);
       if (!derived.empty()) {
         out_.member(key_of.name, derived);
       } else if (path != nullptr && path->is_string()) {
-        missing(node, key_of,
-                "missing, and the ending of " + quote(path->as_string()) + " does not say it");
+        missing(
+            node, key_of,
+            format_text("missing, and the ending of {} does not say it", quote(path->as_string())));
       }
     } else if (key_of.required) {
       missing(node, key_of, "missing");
     } else if (!key_of.fallback.empty()) {
       const bool outer = std::exchange(in_default_, true);
-      const Tree fallback = parse_tree(key_of.fallback);
+      const Json fallback = parse_json(key_of.fallback);
       out_.key(key_of.name);
-      value(*fallback, key_of.forms);
+      value(*fallback, key_of.schemas);
       in_default_ = outer;
     }
   }
 
-  void missing(const tenon_tree& node, const ConfigKey& key_of, const std::string& how) {
+  void missing(const tenon_json& node, const ConfigKey& key_of, const std::string& how) {
     add(node.place(), pointer_step(pointer_of(node), key_of.name),
-        how + ", expected " + expected_text(key_of.forms) + ": " + std::string(key_of.meaning));
+        format_text("{}, expected {}: {}", how, expected_text(key_of.schemas), key_of.meaning));
   }
 
-  void unknown_key(const tenon_tree& member, const ConfigObject& table,
+  void unknown_key(const tenon_json& member, const ConfigObject& table,
                    const std::string& variant) {
     Words names;
     for (const ConfigKey& key_of : table.keys) {
@@ -349,31 +357,33 @@ class Reader {
     std::string hint = suggestion(member.key(), names);
     if (hint.empty()) hint = home_of(member.key());
     add(member.key_place(), pointer_of(member),
-        "unknown key " + quote(member.key()) + ", expected " + quoted_list(names, "or") + hint);
+        format_text("unknown key {}, expected {}{}", quote(member.key()), quoted_list(names, "or"),
+                    hint));
   }
 
   // Where a key that is in the wrong object belongs.
   static std::string home_of(std::string_view name) {
     for (const ConfigKey& group : config_table().keys) {
-      if (group.name == name) return " (" + quote(name) + " belongs at the top of the config)";
-      const ConfigObject* object = group.forms.front().object;
+      if (group.name == name)
+        return format_text(" ({} belongs at the top of the config)", quote(name));
+      const ConfigObject* object = group.schemas.front().object;
       if (object == nullptr || object->open) continue;
       for (const ConfigKey& key_of : object->keys) {
         if (key_of.name == name)
-          return " (" + quote(name) + " belongs in " + quote(group.name) + ")";
+          return format_text(" ({} belongs in {})", quote(name), quote(group.name));
       }
     }
     return "";
   }
 
   // What the table cannot say of plugins: one of name and path, no plugin twice, files that exist.
-  void check_plugins(const tenon_tree& root) {
-    const tenon_tree* plugins = root.find("plugins");
+  void check_plugins(const tenon_json& root) {
+    const tenon_json* plugins = root.find("plugins");
     if (plugins == nullptr || !plugins->is_array()) return;
-    std::vector<std::pair<std::string, const tenon_tree*>> seen;
-    for (const tenon_tree& entry : plugins->children()) {
+    std::vector<std::pair<std::string, const tenon_json*>> seen;
+    for (const tenon_json& entry : plugins->children()) {
       std::string name, path;
-      const tenon_tree* path_node = &entry;
+      const tenon_json* path_node = &entry;
       bool required = true;
       if (entry.is_string()) {
         const std::string_view text = entry.as_string();
@@ -382,7 +392,7 @@ class Reader {
         name = text_of(entry, "name");
         path = text_of(entry, "path");
         path_node = entry.find("path");
-        const tenon_tree* given = entry.find("require");
+        const tenon_json* given = entry.find("require");
         required = given == nullptr || !given->is_bool() || given->as_bool();
         required = required && text_of(entry, "load") != "never";
         if (entry.find("name") == nullptr && path_node == nullptr) {
@@ -396,36 +406,38 @@ class Reader {
       const auto twin = std::find_if(seen.begin(), seen.end(),
                                      [&](const auto& other) { return other.first == identity; });
       if (twin != seen.end()) {
-        add(entry, "plugin " + quote(identity) + " a second time, expected once (first at " +
-                       place_text("", twin->second->place()) + ")");
+        add(entry, format_text("plugin {} a second time, expected once (first at {})",
+                               quote(identity), place_text("", twin->second->place())));
         continue;
       }
       seen.emplace_back(identity, &entry);
       std::error_code code;
       if (!path.empty() && required && !files::exists(path, code))
-        add(*path_node, "there is no file " + quote(path) + ", expected a plugin there");
+        add(*path_node, format_text("there is no file {}, expected a plugin there", quote(path)));
     }
   }
 
-  static std::string text_of(const tenon_tree& object, std::string_view name) {
-    const tenon_tree* member = object.find(name);
+  static std::string text_of(const tenon_json& object, std::string_view name) {
+    const tenon_json* member = object.find(name);
     return member != nullptr && member->is_string() ? std::string(member->as_string())
                                                     : std::string();
   }
 
-  void check_columns(const tenon_tree& root) {
-    const tenon_tree* column = tree_at_pointer(root, "/data/label_column");
+  void check_columns(const tenon_json& root) {
+    const tenon_json* column = json_at_pointer(root, "/data/label_column");
     if (column == nullptr || !column->is_string()) return;
-    const tenon_tree* header = tree_at_pointer(root, "/data/header");
+    const tenon_json* header = json_at_pointer(root, "/data/header");
     if (header != nullptr && (!header->is_bool() || header->as_bool())) return;
-    add(*column, "found the name " + quote(column->as_string()) +
-                     " without \"header\": true, expected a header or the column's number");
+    add(*column,
+        format_text(
+            "found the name {} without \"header\": true, expected a header or the column's number",
+            quote(column->as_string())));
   }
 
   const std::string& file_;
   const std::string& folder_;
   const ConfigOptions& options_;
-  TreeBuilder out_;
+  JsonBuilder out_;
   std::vector<Fault> faults_;
   bool in_default_ = false;
 };
@@ -445,8 +457,8 @@ std::string read_standard_input(size_t limit) {
     const ssize_t count = ::read(STDIN_FILENO, block, sizeof block);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
-      throw Error(TENON_ERROR_IO, std::string("cannot read the config from standard input: ") +
-                                      std::strerror(errno));
+      throw Error(TENON_ERROR_IO, "cannot read the config from standard input: {}",
+                  std::strerror(errno));
     if (count == 0) break;
     text.append(block, static_cast<size_t>(count));
   }
@@ -455,20 +467,20 @@ std::string read_standard_input(size_t limit) {
 
 }  // namespace
 
-Tree read_config(const std::string& path, const ConfigOptions& options) {
+Json read_config(const std::string& path, const ConfigOptions& options) {
   const bool standard_input = path == "-";
   const std::string text =
       standard_input ? read_standard_input(options.max_bytes) : read_file(path, options.max_bytes);
   std::error_code code;
   const files::path whole = files::absolute(path, code);
   if (code)
-    throw Error(TENON_ERROR_IO,
-                "cannot find the folder of the config " + quote(path) + ": " + code.message());
+    throw Error(TENON_ERROR_IO, "cannot find the folder of the config {}: {}", quote(path),
+                code.message());
   return parse_config(text, standard_input ? "standard input" : path, whole.parent_path().string(),
                       options);
 }
 
-Tree parse_config(std::string_view text, const std::string& file, const std::string& folder,
+Json parse_config(std::string_view text, const std::string& file, const std::string& folder,
                   const ConfigOptions& options) {
   return Reader(file, folder, options).read(text);
 }

@@ -35,7 +35,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 
 namespace tenon::core {
 
@@ -43,7 +43,7 @@ struct ConfigOptions {
   size_t max_bytes = size_t{4} << 20;
 };
 
-// Reads, checks and normalizes: defaults filled in, short forms written out, paths absolute
+// Reads, checks and normalizes: defaults filled in, short schemas written out, paths absolute
 // (relative ones start at the config's folder). Nodes keep their places for later messages. Runs no
 // plugin code.
 //
@@ -52,9 +52,9 @@ struct ConfigOptions {
 //   FILE:LINE:COLUMN: /json/pointer: what was found, expected what (did you mean 'x'?)
 // for one fault, and "config 'FILE' has 3 faults:" with one such line for each, in the file's
 // order, for several. Text that is not JSON is a single fault.
-Tree read_config(const std::string& path, const ConfigOptions& options = {});
+Json read_config(const std::string& path, const ConfigOptions& options = {});
 // The same for text at hand. `file` is for messages, `folder` is where relative paths start.
-Tree parse_config(std::string_view text, const std::string& file, const std::string& folder,
+Json parse_config(std::string_view text, const std::string& file, const std::string& folder,
                   const ConfigOptions& options = {});
 
 }  // namespace tenon::core

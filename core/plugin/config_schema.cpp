@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "core/plugin/config_table.hpp"
 #include "core/plugin/config_text.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 using Type = ConfigType;
 using Text = ConfigText;
 
-void put_number(TreeBuilder& out, std::string_view name, double number) {
+void put_number(JsonBuilder& out, std::string_view name, double number) {
   if (number == std::floor(number)) {
     out.member(name, static_cast<int64_t>(number));
   } else {
@@ -20,54 +21,54 @@ void put_number(TreeBuilder& out, std::string_view name, double number) {
   }
 }
 
-void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms);
+void put_schemas(JsonBuilder& out, std::span<const ConfigSchema> schemas);
 
-// The members that describe one form, into an object that is open.
-void put_form(TreeBuilder& out, const ConfigForm& form) {
-  switch (form.type) {
+// The members that describe one schema, into an object that is open.
+void put_schema(JsonBuilder& out, const ConfigSchema& schema) {
+  switch (schema.type) {
     case Type::Bool:
       out.member("type", "boolean");
       break;
     case Type::Int:
     case Type::Number:
-      out.member("type", form.type == Type::Int ? "integer" : "number");
-      if (form.low > -kMaxConfigInt)
-        put_number(out, form.above_low ? "exclusiveMinimum" : "minimum", form.low);
-      if (form.high < kMaxConfigInt)
-        put_number(out, form.below_high ? "exclusiveMaximum" : "maximum", form.high);
+      out.member("type", schema.type == Type::Int ? "integer" : "number");
+      if (schema.low > -kMaxConfigInt)
+        put_number(out, schema.above_low ? "exclusiveMinimum" : "minimum", schema.low);
+      if (schema.high < kMaxConfigInt)
+        put_number(out, schema.below_high ? "exclusiveMaximum" : "maximum", schema.high);
       break;
     case Type::Text:
       out.member("type", "string");
-      if (form.text == Text::Choice) {
+      if (schema.text == Text::Choice) {
         out.key("enum").begin_array();
-        for (const std::string_view choice : form.choices) out.value(choice);
+        for (const std::string_view choice : schema.choices) out.value(choice);
         out.end_array();
-      } else if (!text_pattern(form.text).empty()) {
-        out.member("pattern", text_pattern(form.text));
-      } else if (form.text != Text::Any) {
+      } else if (!text_pattern(schema.text).empty()) {
+        out.member("pattern", text_pattern(schema.text));
+      } else if (schema.text != Text::Any) {
         out.member("minLength", 1);
       }
       break;
     case Type::Object:
-      out.member("$ref", "#/definitions/" + std::string(form.object->name));
+      out.member("$ref", format_text("#/definitions/{}", schema.object->name));
       break;
     case Type::Map:
       out.member("type", "object");
       out.key("propertyNames")
           .begin_object()
-          .member("pattern", text_pattern(form.text))
+          .member("pattern", text_pattern(schema.text))
           .end_object();
       out.key("additionalProperties").begin_object();
-      put_forms(out, form.elements);
+      put_schemas(out, schema.elements);
       out.end_object();
       break;
     case Type::Array:
       out.member("type", "array");
       out.key("items").begin_object();
-      put_forms(out, form.elements);
+      put_schemas(out, schema.elements);
       out.end_object();
-      if (form.fewest > 0) out.member("minItems", form.fewest);
-      if (form.most < std::numeric_limits<int64_t>::max()) out.member("maxItems", form.most);
+      if (schema.fewest > 0) out.member("minItems", schema.fewest);
+      if (schema.most < std::numeric_limits<int64_t>::max()) out.member("maxItems", schema.most);
       break;
     case Type::Free:
       out.member("type", "object");
@@ -75,19 +76,19 @@ void put_form(TreeBuilder& out, const ConfigForm& form) {
   }
 }
 
-void put_forms(TreeBuilder& out, std::span<const ConfigForm> forms) {
-  if (forms.size() == 1) return put_form(out, forms.front());
+void put_schemas(JsonBuilder& out, std::span<const ConfigSchema> schemas) {
+  if (schemas.size() == 1) return put_schema(out, schemas.front());
   out.key("anyOf").begin_array();
-  for (const ConfigForm& form : forms) {
+  for (const ConfigSchema& schema : schemas) {
     out.begin_object();
-    put_form(out, form);
+    put_schema(out, schema);
     out.end_object();
   }
   out.end_array();
 }
 
 // The object with the keys of one variant.
-void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view variant) {
+void put_object(JsonBuilder& out, const ConfigObject& object, std::string_view variant) {
   const auto belongs = [&](const ConfigKey& key) {
     return key.variant.empty() || key.variant == variant;
   };
@@ -98,18 +99,18 @@ void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view v
     out.key(key.name).begin_object();
     const bool chooser = !variant.empty() && key.name == object.variant_key;
     // Draft 7 ignores what is beside $ref.
-    const bool reference = key.forms.size() == 1 && key.forms.front().type == Type::Object;
+    const bool reference = key.schemas.size() == 1 && key.schemas.front().type == Type::Object;
     if (chooser) {
       out.member("const", variant);
     } else if (reference) {
       out.key("allOf").begin_array().begin_object();
-      put_forms(out, key.forms);
+      put_schemas(out, key.schemas);
       out.end_object().end_array();
     } else {
-      put_forms(out, key.forms);
+      put_schemas(out, key.schemas);
     }
     out.member("description", key.meaning);
-    if (!key.fallback.empty()) out.key("default").copy(*parse_tree(key.fallback), false);
+    if (!key.fallback.empty()) out.key("default").copy(*parse_json(key.fallback), false);
     out.end_object();
   }
   out.end_object();
@@ -141,12 +142,12 @@ void put_object(TreeBuilder& out, const ConfigObject& object, std::string_view v
 
 std::span<const std::string_view> variants_of(const ConfigObject& object) {
   for (const ConfigKey& key : object.keys) {
-    if (key.name == object.variant_key) return key.forms.front().choices;
+    if (key.name == object.variant_key) return key.schemas.front().choices;
   }
   return {};
 }
 
-void put_definition(TreeBuilder& out, const ConfigObject& object) {
+void put_definition(JsonBuilder& out, const ConfigObject& object) {
   const auto variants = variants_of(object);
   if (object.shorthand == nullptr && variants.empty()) return put_object(out, object, "");
   out.key(variants.empty() ? "anyOf" : "oneOf").begin_array();
@@ -166,15 +167,16 @@ void put_definition(TreeBuilder& out, const ConfigObject& object) {
   out.end_array();
 }
 
-void collect_objects(std::span<const ConfigForm> forms, std::vector<const ConfigObject*>& objects) {
-  for (const ConfigForm& form : forms) {
-    collect_objects(form.elements, objects);
-    if (form.object == nullptr) continue;
+void collect_objects(std::span<const ConfigSchema> schemas,
+                     std::vector<const ConfigObject*>& objects) {
+  for (const ConfigSchema& schema : schemas) {
+    collect_objects(schema.elements, objects);
+    if (schema.object == nullptr) continue;
     bool known = false;
-    for (const ConfigObject* object : objects) known = known || object == form.object;
+    for (const ConfigObject* object : objects) known = known || object == schema.object;
     if (known) continue;
-    objects.push_back(form.object);
-    for (const ConfigKey& key : form.object->keys) collect_objects(key.forms, objects);
+    objects.push_back(schema.object);
+    for (const ConfigKey& key : schema.object->keys) collect_objects(key.schemas, objects);
   }
 }
 
@@ -182,8 +184,8 @@ void collect_objects(std::span<const ConfigForm> forms, std::vector<const Config
 
 std::string config_schema_json() {
   std::vector<const ConfigObject*> objects;
-  for (const ConfigKey& key : config_table().keys) collect_objects(key.forms, objects);
-  TreeBuilder out;
+  for (const ConfigKey& key : config_table().keys) collect_objects(key.schemas, objects);
+  JsonBuilder out;
   out.begin_object().member("$schema", "http://json-schema.org/draft-07/schema#");
   out.member("title", "Tenon config");
   put_object(out, config_table(), "");
@@ -194,7 +196,7 @@ std::string config_schema_json() {
     out.end_object();
   }
   out.end_object().end_object();
-  return json(*out.finish(), 2) + "\n";
+  return format_text("{}\n", dump(*out.finish(), 2));
 }
 
 }  // namespace tenon::core

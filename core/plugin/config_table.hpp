@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 
 namespace tenon::core {
 
@@ -43,7 +43,7 @@ inline constexpr double kMaxConfigInt = 9007199254740992.0;
 struct ConfigObject;
 
 // One way in which a value may be written.
-struct ConfigForm {
+struct ConfigSchema {
   ConfigType type = ConfigType::Free;
   ConfigText text = ConfigText::Any;
   double low = -std::numeric_limits<double>::infinity();
@@ -52,7 +52,7 @@ struct ConfigForm {
   bool below_high = false;  // high itself is out
   std::span<const std::string_view> choices{};
   const ConfigObject* object = nullptr;
-  std::span<const ConfigForm> elements{};
+  std::span<const ConfigSchema> elements{};
   int64_t fewest = 0;  // of arrays
   int64_t most = std::numeric_limits<int64_t>::max();
 };
@@ -60,13 +60,13 @@ struct ConfigForm {
 struct ConfigKey {
   std::string_view name;
   std::string_view meaning;
-  std::span<const ConfigForm> forms;
+  std::span<const ConfigSchema> schemas;
   bool required = false;
   std::string_view fallback{};                // JSON of the default; empty: none
   std::string_view variant{};                 // belongs to this variant of the object only
   std::span<const std::string_view> needs{};  // keys beside it without which it makes no sense
   // Finds the value when it is not given; empty: it cannot.
-  std::string (*derive)(const tenon_tree& object) = nullptr;
+  std::string (*derive)(const tenon_json& object) = nullptr;
 };
 
 struct ConfigObject {

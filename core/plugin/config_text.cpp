@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/version_range.hpp"
 
@@ -95,9 +96,9 @@ const Grammar* grammar_of(Text kind) {
   return nullptr;
 }
 
-std::string wanted_word(const ConfigForm& form) {
-  if (form.text == Text::Choice) return quoted_list(form.choices, "or");
-  const Grammar* grammar = grammar_of(form.text);
+std::string wanted_word(const ConfigSchema& schema) {
+  if (schema.text == Text::Choice) return quoted_list(schema.choices, "or");
+  const Grammar* grammar = grammar_of(schema.text);
   return std::string(grammar == nullptr ? "a string" : grammar->expected);
 }
 
@@ -110,17 +111,18 @@ std::string number_text(double number) {
 
 // " from 1 to 1024", " above 0", " of at least 0 and below 1"; bounds of kMaxConfigInt are not
 // worth a word.
-std::string range_text(const ConfigForm& form) {
-  const bool low = form.low > -kMaxConfigInt;
-  const bool high = form.high < kMaxConfigInt;
-  if (low && high && form.low == form.high) return " equal to " + number_text(form.low);
-  if (low && high && !form.above_low && !form.below_high) {
-    return " from " + number_text(form.low) + " to " + number_text(form.high);
+std::string range_text(const ConfigSchema& schema) {
+  const bool low = schema.low > -kMaxConfigInt;
+  const bool high = schema.high < kMaxConfigInt;
+  if (low && high && schema.low == schema.high)
+    return format_text(" equal to {}", number_text(schema.low));
+  if (low && high && !schema.above_low && !schema.below_high) {
+    return format_text(" from {} to {}", number_text(schema.low), number_text(schema.high));
   }
   std::string text;
-  if (low) text += (form.above_low ? " above " : " of at least ") + number_text(form.low);
+  if (low) text += (schema.above_low ? " above " : " of at least ") + number_text(schema.low);
   if (low && high) text += " and";
-  if (high) text += (form.below_high ? " below " : " of at most ") + number_text(form.high);
+  if (high) text += (schema.below_high ? " below " : " of at most ") + number_text(schema.high);
   return text;
 }
 
@@ -136,23 +138,23 @@ std::string_view text_pattern(ConfigText kind) {
   return grammar == nullptr ? std::string_view() : grammar->pattern;
 }
 
-std::string expected_text(const ConfigForm& form) {
-  switch (form.type) {
+std::string expected_text(const ConfigSchema& schema) {
+  switch (schema.type) {
     case Type::Bool:
       return "true or false";
     case Type::Int:
-      return "an integer" + range_text(form);
+      return format_text("an integer{}", range_text(schema));
     case Type::Number:
-      return "a number" + range_text(form);
+      return format_text("a number{}", range_text(schema));
     case Type::Text:
-      return wanted_word(form);
+      return wanted_word(schema);
     case Type::Object:
-      return form.object->shorthand == nullptr ? "an object" : "a string or an object";
+      return schema.object->shorthand == nullptr ? "an object" : "a string or an object";
     case Type::Array: {
       std::string text = "an array";
-      if (form.fewest == form.most) text += " of " + std::to_string(form.most);
-      if (form.fewest != form.most && form.fewest > 0) {
-        text += " of " + std::to_string(form.fewest) + " to " + std::to_string(form.most);
+      if (schema.fewest == schema.most) text += format_text(" of {}", schema.most);
+      if (schema.fewest != schema.most && schema.fewest > 0) {
+        text += format_text(" of {} to {}", schema.fewest, schema.most);
       }
       return text;
     }
@@ -163,9 +165,9 @@ std::string expected_text(const ConfigForm& form) {
   return "";
 }
 
-std::string expected_text(std::span<const ConfigForm> forms) {
+std::string expected_text(std::span<const ConfigSchema> schemas) {
   std::vector<std::string> texts;
-  for (const ConfigForm& form : forms) texts.push_back(expected_text(form));
+  for (const ConfigSchema& schema : schemas) texts.push_back(expected_text(schema));
   const Words words(texts.begin(), texts.end());
   return word_list(words, "or");
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/environment.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 
 namespace tenon::core {
@@ -111,12 +112,12 @@ SearchEnvironment SearchEnvironment::of_process() {
 std::string searched_text(std::span<const SearchFolder> folders) {
   std::vector<std::string> words;
   for (const SearchFolder& folder : folders) {
-    words.push_back(
-        quote(folder.path) + " (" +
-        (folder.skipped.empty() ? counted(folder.files, "plugin file") : folder.skipped) + ")");
+    words.push_back(format_text(
+        "{} ({})", quote(folder.path),
+        folder.skipped.empty() ? counted(folder.files, "plugin file") : folder.skipped));
   }
   if (words.empty()) return "no folder was searched";
-  return "looked in: " + join(words, ", ");
+  return format_text("looked in: {}", join(words, ", "));
 }
 
 std::string absolute_path(const std::string& path) {
@@ -154,9 +155,9 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
     return path && path->starts_with('/');
   };
   if (is_absolute(environment.data_home)) {
-    add(*environment.data_home + "/tenon/plugins", PluginOrigin::User);
+    add(format_text("{}/tenon/plugins", *environment.data_home), PluginOrigin::User);
   } else if (is_absolute(environment.home)) {
-    add(*environment.home + "/.local/share/tenon/plugins", PluginOrigin::User);
+    add(format_text("{}/.local/share/tenon/plugins", *environment.home), PluginOrigin::User);
   }
   if (!environment.install_folder.empty()) {
     add(environment.install_folder, PluginOrigin::Install);
@@ -184,9 +185,10 @@ Discovery discover_plugins(std::span<const std::string> files, std::vector<Searc
     if (!plugin.facts) continue;
     const auto [winner, first] = winners.emplace(plugin.facts->id, &plugin);
     if (first) continue;
-    plugin.shadowed = plugin.stamp.same_file(winner->second->stamp)
-                          ? "the same file as " + quote(winner->second->path)
-                          : quote(winner->second->path) + " comes first in the search order";
+    plugin.shadowed =
+        plugin.stamp.same_file(winner->second->stamp)
+            ? format_text("the same file as {}", quote(winner->second->path))
+            : format_text("{} comes first in the search order", quote(winner->second->path));
   }
   return discovery;
 }

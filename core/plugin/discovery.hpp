@@ -24,7 +24,7 @@ struct SearchEnvironment {
   std::optional<std::string> data_home;    // XDG_DATA_HOME
   std::optional<std::string> home;         // HOME
   std::string install_folder;
-  std::optional<std::string> prefer;  // TENON_PREFER: rules that go before those of configs
+  std::optional<std::string> prefer;  // TENON_PREFER: preferences that go before those of configs
   bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
 
   // Of a program with elevated rights only the install folder: its user is not trusted.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "core/plugin/failure.hpp"
 #include "tenon/abi/facts.h"
 
@@ -58,7 +59,7 @@ std::string machine_text(uint16_t machine) {
     case EM_MIPS:
       return "mips";
     default:
-      return "machine code " + std::to_string(machine);
+      return format_text("machine code {}", machine);
   }
 }
 
@@ -86,9 +87,10 @@ class ElfFile {
     throw PluginError(failure);
   }
   [[noreturn]] void truncated(const std::string& what, uint64_t end) const {
-    refuse(what + " would end at byte " + std::to_string(end) + ", the file ends at byte " +
-               std::to_string(source_.size()) + ": it is truncated or damaged",
-           "copy or build it again");
+    refuse(
+        format_text("{} would end at byte {}, the file ends at byte {}: it is truncated or damaged",
+                    what, end, source_.size()),
+        "copy or build it again");
   }
 
   void check_header();
@@ -113,7 +115,7 @@ class ElfFile {
     if (offset + count <= head_size_) {
       std::memcpy(destination, head_.data() + offset, count);
     } else if (!source_.read(offset, destination, count)) {
-      refuse(what + " cannot be read", "copy it again");
+      refuse(format_text("{} cannot be read", what), "copy it again");
     }
   }
   void walk_notes(std::string_view segment, uint64_t alignment,
@@ -146,20 +148,21 @@ void ElfFile::check_header() {
   if (header_.e_ident[EI_CLASS] != ELFCLASS64) {
     if (header_.e_ident[EI_CLASS] != ELFCLASS32)
       refuse("its ELF header is damaged", "build it again");
-    refuse("it is a 32-bit library, this machine is " + machine_text(kThisMachine),
+    refuse(format_text("it is a 32-bit library, this machine is {}", machine_text(kThisMachine)),
            "build it for this machine");
   }
   if (header_.e_ident[EI_DATA] != ELFDATA2LSB) {
     if (header_.e_ident[EI_DATA] != ELFDATA2MSB)
       refuse("its ELF header is damaged", "build it again");
-    refuse("it is built for a big-endian machine, this machine is " + machine_text(kThisMachine),
+    refuse(format_text("it is built for a big-endian machine, this machine is {}",
+                       machine_text(kThisMachine)),
            "build it for this machine");
   }
   if (head_size_ < sizeof header_) truncated("the ELF header", sizeof header_);
   std::memcpy(&header_, head_.data(), sizeof header_);
   if (header_.e_machine != kThisMachine) {
-    refuse("built for " + machine_text(header_.e_machine) + ", this machine is " +
-               machine_text(kThisMachine),
+    refuse(format_text("built for {}, this machine is {}", machine_text(header_.e_machine),
+                       machine_text(kThisMachine)),
            "build it for this machine");
   }
   if (header_.e_ident[EI_VERSION] != EV_CURRENT || header_.e_version != EV_CURRENT) {
@@ -183,9 +186,8 @@ void ElfFile::read_program_headers() {
   if (header_.e_phnum == 0) refuse("it has no program headers", "build it again");
   if (header_.e_phnum > kMaxProgramHeaders || header_.e_phentsize != sizeof(Elf64_Phdr)) {
     refuse("its program headers are damaged", "copy or build it again",
-           "at most " + std::to_string(kMaxProgramHeaders) + " of " +
-               std::to_string(sizeof(Elf64_Phdr)) + " bytes",
-           std::to_string(header_.e_phnum) + " of " + std::to_string(header_.e_phentsize));
+           format_text("at most {} of {} bytes", kMaxProgramHeaders, sizeof(Elf64_Phdr)),
+           format_text("{} of {}", header_.e_phnum, header_.e_phentsize));
   }
   segments_.resize(header_.e_phnum);
   read("the program header table", header_.e_phoff, segments_.data(),
@@ -223,7 +225,7 @@ void ElfFile::read_program_headers() {
 // anyway.
 void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
   const auto damaged = [&](const char* what) {
-    refuse(std::string("its dynamic section is damaged: ") + what, "copy or build it again");
+    refuse(format_text("its dynamic section is damaged: {}", what), "copy or build it again");
   };
   if (segment.p_filesz > kMaxDynamic) damaged("it is too large");
   std::vector<Elf64_Dyn> entries(segment.p_filesz / sizeof(Elf64_Dyn));
@@ -271,7 +273,7 @@ void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take
     total += segment.p_filesz;
     if (segment.p_filesz > TENON_FACTS_MAX_BYTES || total > TENON_FACTS_MAX_BYTES) {
       refuse("its notes are too large", "declare less, or split the plugin",
-             "at most " + std::to_string(TENON_FACTS_MAX_BYTES) + " bytes", std::to_string(total));
+             format_text("at most {} bytes", TENON_FACTS_MAX_BYTES), std::to_string(total));
     }
     buffer.resize(segment.p_filesz);
     read("a note segment", segment.p_offset, buffer.data(), buffer.size());
@@ -279,12 +281,14 @@ void ElfFile::for_each_payload(const std::function<void(std::string_view)>& take
   }
   if (note_count_ > 0) return;
   if (section_table_has_facts()) {
-    refuse(std::string("it has a section ") + TENON_FACTS_SECTION +
-               " that no program header covers; a tool such as patchelf moved it",
-           "build it again, or patch it with a tool that keeps note segments");
+    refuse(
+        format_text(
+            "it has a section {} that no program header covers; a tool such as patchelf moved it",
+            TENON_FACTS_SECTION),
+        "build it again, or patch it with a tool that keeps note segments");
   }
-  refuse(std::string("it declares nothing: it has no ") + TENON_FACTS_SECTION +
-             " note, so it is not a Tenon plugin",
+  refuse(format_text("it declares nothing: it has no {} note, so it is not a Tenon plugin",
+                     TENON_FACTS_SECTION),
          "build it with tenon_add_plugin, or state its facts with TENON_FACT");
 }
 
@@ -314,7 +318,7 @@ void ElfFile::walk_notes(std::string_view segment, uint64_t alignment,
     if (note.n_type == TENON_FACTS_TYPE && segment.substr(name, note.n_namesz) == owner) {
       if (++note_count_ > TENON_FACTS_MAX_COUNT) {
         refuse("it declares too much", "split the plugin",
-               "at most " + std::to_string(TENON_FACTS_MAX_COUNT) + " facts", "more");
+               format_text("at most {} facts", TENON_FACTS_MAX_COUNT), "more");
       }
       take(check_note(segment.substr(descriptor, note.n_descsz)));
     }
@@ -333,13 +337,12 @@ std::string_view ElfFile::check_note(std::string_view descriptor) const {
   descriptor.remove_prefix(sizeof head);
   if (head.format != TENON_FACTS_FORMAT) {
     refuse("its facts are in another format", "build it with the SDK of this runtime",
-           "format " + std::to_string(TENON_FACTS_FORMAT), std::to_string(head.format));
+           format_text("format {}", TENON_FACTS_FORMAT), std::to_string(head.format));
   }
   if (head.length > TENON_FACTS_MAX_PAYLOAD || head.length > descriptor.size()) {
     refuse("one of its facts has a wrong length: it is damaged", "copy or build it again",
-           "at most " +
-               std::to_string(std::min<size_t>(TENON_FACTS_MAX_PAYLOAD, descriptor.size())) +
-               " bytes",
+           format_text("at most {} bytes",
+                       std::min<size_t>(TENON_FACTS_MAX_PAYLOAD, descriptor.size())),
            std::to_string(head.length));
   }
   const std::string_view payload = descriptor.substr(0, head.length);

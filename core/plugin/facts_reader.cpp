@@ -6,8 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/base/tree.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/failure.hpp"
 #include "core/plugin/version_range.hpp"
@@ -74,15 +75,15 @@ class FactsCollector {
     failure.remedy = remedy;
     throw PluginError(failure);
   }
-  void add_plugin(const tenon_tree& object);
-  void add_op(const tenon_tree& object);
-  void add_module(const tenon_tree& object);
-  void add_type(const tenon_tree& object);
-  void add_override(const tenon_tree& object);
-  int64_t number(const tenon_tree& object, const char* what, const char* key) const;
-  std::string text(const tenon_tree& object, const char* what, const char* key, bool required,
+  void add_plugin(const tenon_json& object);
+  void add_op(const tenon_json& object);
+  void add_module(const tenon_json& object);
+  void add_type(const tenon_json& object);
+  void add_override(const tenon_json& object);
+  int64_t number(const tenon_json& object, const char* what, const char* key) const;
+  std::string text(const tenon_json& object, const char* what, const char* key, bool required,
                    size_t limit, bool lines = false) const;
-  std::string schema(const tenon_tree& object, const char* what) const;
+  std::string schema(const tenon_json& object, const char* what) const;
 
   const std::string& path_;
   PluginFacts facts_;
@@ -90,61 +91,63 @@ class FactsCollector {
 };
 
 void FactsCollector::add(std::string_view payload) {
-  Tree tree;
+  Json document;
   try {
-    TreeOptions options;
+    JsonOptions options;
     options.max_bytes = TENON_FACTS_MAX_PAYLOAD;
     options.max_depth = 8;
-    tree = parse_tree(payload, options);
+    document = parse_json(payload, options);
   } catch (const Error& error) {
-    refuse("one of its facts is not JSON: " + error.message, "fix the text of the fact");
+    refuse(format_text("one of its facts is not JSON: {}", error.message),
+           "fix the text of the fact");
   }
-  if (!tree->is_object()) {
+  if (!document->is_object()) {
     refuse("one of its facts is not a JSON object", "write {\"op\": {...}} or the like");
   }
   // Kinds and keys that a later SDK adds are passed over.
-  const auto child = [&](const char* kind) -> const tenon_tree* {
-    const tenon_tree* object = tree->find(kind);
+  const auto child = [&](const char* kind) -> const tenon_json* {
+    const tenon_json* object = document->find(kind);
     if (object != nullptr && !object->is_object()) {
-      refuse(std::string("its fact \"") + kind + "\" is not a JSON object", "make it one");
+      refuse(format_text("its fact \"{}\" is not a JSON object", kind), "make it one");
     }
     return object;
   };
-  if (const tenon_tree* op = child("op")) add_op(*op);
-  if (const tenon_tree* module = child("module")) add_module(*module);
-  if (const tenon_tree* type = child("type")) add_type(*type);
-  if (const tenon_tree* entry = child("override")) add_override(*entry);
-  if (const tenon_tree* plugin = child("plugin")) add_plugin(*plugin);
+  if (const tenon_json* op = child("op")) add_op(*op);
+  if (const tenon_json* module = child("module")) add_module(*module);
+  if (const tenon_json* type = child("type")) add_type(*type);
+  if (const tenon_json* entry = child("override")) add_override(*entry);
+  if (const tenon_json* plugin = child("plugin")) add_plugin(*plugin);
 }
 
-std::string FactsCollector::text(const tenon_tree& object, const char* what, const char* key,
+std::string FactsCollector::text(const tenon_json& object, const char* what, const char* key,
                                  bool required, size_t limit, bool lines) const {
-  const tenon_tree* value = object.find(key);
-  const std::string name = std::string("\"") + key + "\" of its fact \"" + what + "\"";
+  const tenon_json* value = object.find(key);
+  const std::string name = format_text("\"{}\" of its fact \"{}\"", key, what);
   if (value == nullptr) {
-    if (required) refuse(name + " is missing", "add it");
+    if (required) refuse(format_text("{} is missing", name), "add it");
     return {};
   }
-  if (!value->is_string()) refuse(name + " is not a string", "make it one");
+  if (!value->is_string()) refuse(format_text("{} is not a string", name), "make it one");
   const std::string_view content = value->as_string();
   if (content.size() > limit) {
-    refuse(name + " is longer than " + std::to_string(limit) + " bytes", "shorten it");
+    refuse(format_text("{} is longer than {} bytes", name, limit), "shorten it");
   }
-  if (!is_printable(content, lines)) refuse(name + " has control characters", "remove them");
+  if (!is_printable(content, lines))
+    refuse(format_text("{} has control characters", name), "remove them");
   return std::string(content);
 }
 
-std::string FactsCollector::schema(const tenon_tree& object, const char* what) const {
+std::string FactsCollector::schema(const tenon_json& object, const char* what) const {
   std::string schema = text(object, what, "schema", true, kMaxSchema);
   if (schema.find('(') == schema.npos || !is_item_name(schema_name(schema))) {
-    refuse(std::string("a \"schema\" of its facts does not begin with a name and '(': ") +
-               quote(schema),
+    refuse(format_text("a \"schema\" of its facts does not begin with a name and '(': {}",
+                       quote(schema)),
            "write it like 'name(Tensor input) -> Tensor'");
   }
   return schema;
 }
 
-void FactsCollector::add_op(const tenon_tree& object) {
+void FactsCollector::add_op(const tenon_json& object) {
   OpFacts op;
   op.schema = schema(object, "op");
   op.doc = text(object, "op", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
@@ -158,47 +161,47 @@ void FactsCollector::add_op(const tenon_tree& object) {
   facts_.ops.push_back(std::move(op));
 }
 
-void FactsCollector::add_module(const tenon_tree& object) {
+void FactsCollector::add_module(const tenon_json& object) {
   ModuleFacts module;
   module.schema = schema(object, "module");
   module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
-  const tenon_tree* mode = object.find("mode");
+  const tenon_json* mode = object.find("mode");
   module.mode = mode != nullptr && mode->is_bool() && mode->as_bool();
   facts_.modules.push_back(std::move(module));
 }
 
-int64_t FactsCollector::number(const tenon_tree& object, const char* what, const char* key) const {
-  const tenon_tree* value = object.find(key);
+int64_t FactsCollector::number(const tenon_json& object, const char* what, const char* key) const {
+  const tenon_json* value = object.find(key);
   if (value == nullptr) return 0;
   if (!value->is_int()) {
-    refuse(std::string("\"") + key + "\" of its fact \"" + what + "\" is not an integer",
-           "make it one");
+    refuse(format_text("\"{}\" of its fact \"{}\" is not an integer", key, what), "make it one");
   }
   return value->as_int();
 }
 
-void FactsCollector::add_type(const tenon_tree& object) {
+void FactsCollector::add_type(const tenon_json& object) {
   TypeFacts type;
   type.type = text(object, "type", "name", true, kMaxName);
   type.parent = text(object, "type", "parent", false, kMaxName);
   for (const std::string* name : {&type.type, &type.parent}) {
     if (is_item_name(*name) || (name->empty() && name == &type.parent)) continue;
-    refuse("the type name " + quote(*name) + " is not made of letters, digits, '_' and '.'",
-           "rename it");
+    refuse(
+        format_text("the type name {} is not made of letters, digits, '_' and '.'", quote(*name)),
+        "rename it");
   }
   type.doc = text(object, "type", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   type.flags = number(object, "type", "flags");
   type.fallback = number(object, "type", "fallback");
   type.metadata = number(object, "type", "metadata");
-  if (const tenon_tree* handler = object.find("handler")) {
+  if (const tenon_json* handler = object.find("handler")) {
     if (!handler->is_bool())
       refuse("\"handler\" of its fact \"type\" is not true or false", "make it one");
     type.handler = handler->as_bool();
   }
-  if (const tenon_tree* payload = object.find("payload")) {
+  if (const tenon_json* payload = object.find("payload")) {
     const auto part = [&](int64_t index) {
-      const tenon_tree* number = payload->at(index);
+      const tenon_json* number = payload->at(index);
       return number->is_int() && number->as_int() >= 0 ? number->as_int() : int64_t{-1};
     };
     if (payload->is_array() && payload->size() == 3) type.payload = {part(0), part(1), part(2)};
@@ -211,7 +214,7 @@ void FactsCollector::add_type(const tenon_tree& object) {
   facts_.types.push_back(std::move(type));
 }
 
-void FactsCollector::add_override(const tenon_tree& object) {
+void FactsCollector::add_override(const tenon_json& object) {
   OverrideFacts entry;
   entry.schema = schema(object, "override");
   entry.doc = text(object, "override", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
@@ -221,28 +224,29 @@ void FactsCollector::add_override(const tenon_tree& object) {
   facts_.overrides.push_back(std::move(entry));
 }
 
-void FactsCollector::add_plugin(const tenon_tree& object) {
+void FactsCollector::add_plugin(const tenon_json& object) {
   if (has_plugin_) refuse("it has two facts \"plugin\"", "state the plugin once");
   has_plugin_ = true;
   const std::string id = text(object, "plugin", "id", true, kMaxName);
   if (!is_plugin_id(id)) {
-    refuse("the plugin id " + quote(id) + " is not made of letters, digits, '_', '-' and '.'",
-           "rename it");
+    refuse(
+        format_text("the plugin id {} is not made of letters, digits, '_', '-' and '.'", quote(id)),
+        "rename it");
   }
   facts_.id = id;
   facts_.version = text(object, "plugin", "version", true, kMaxName);
   try {
     parse_version(facts_.version);
   } catch (const Error& error) {
-    refuse("its version cannot be read: " + error.message, "fix its version");
+    refuse(format_text("its version cannot be read: {}", error.message), "fix its version");
   }
   facts_.sdk = text(object, "plugin", "sdk", false, kMaxName);
   facts_.license = text(object, "plugin", "license", false, kMaxName);
   facts_.compiler = text(object, "plugin", "compiler", false, kMaxName);
 
-  const tenon_tree* abi = object.find("abi");
+  const tenon_json* abi = object.find("abi");
   const auto number = [&](int64_t index, uint32_t& result) {
-    const tenon_tree* part = abi->at(index);
+    const tenon_json* part = abi->at(index);
     if (!part->is_int() || part->as_int() < 0 ||
         part->as_int() > std::numeric_limits<uint32_t>::max()) {
       return false;
@@ -259,14 +263,14 @@ void FactsCollector::add_plugin(const tenon_tree& object) {
 PluginFacts FactsCollector::finish() {
   if (!has_plugin_) {
     refuse("it declares ops or modules but no plugin",
-           "add the fact \"plugin\" with id, version, abi");
+           "write TENON_PLUGIN(id, \"version\") in one file of the plugin");
   }
   const auto require_unique = [&](const auto& items, const char* kind) {
     std::unordered_set<std::string_view> names;
     names.reserve(items.size());
     for (const auto& item : items) {
       if (names.insert(item.name()).second) continue;
-      refuse(std::string("it declares the ") + kind + " " + quote(item.name()) + " twice",
+      refuse(format_text("it declares the {} {} twice", kind, quote(item.name())),
              "remove or rename one of them");
     }
   };
@@ -298,7 +302,7 @@ std::vector<std::string> type_names(std::string_view types) {
 }
 
 std::string override_key(std::string_view schema, std::string_view types) {
-  return std::string(schema_name(schema)) + "[" + join(type_names(types), ", ") + "]";
+  return format_text("{}[{}]", schema_name(schema), join(type_names(types), ", "));
 }
 
 std::string_view OpFacts::name() const { return schema_name(schema); }

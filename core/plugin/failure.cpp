@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "core/base/format.hpp"
+
 namespace tenon::core {
 
 const char* plugin_stage_text(PluginStage stage) noexcept {
@@ -26,17 +28,18 @@ const char* plugin_stage_text(PluginStage stage) noexcept {
 }
 
 std::string PluginFailure::text() const {
-  std::string text = place.empty() ? "" : place + ": ";
-  if (!plugin.empty() || !path.empty()) {  // a rule of a config is about no plugin in particular
-    text += "cannot load plugin '" + (plugin.empty() ? path : plugin) + "'";
-    text += std::string(" at stage ") + plugin_stage_text(stage) + ": ";
+  std::string text = place.empty() ? "" : format_text("{}: ", place);
+  if (!plugin.empty() ||
+      !path.empty()) {  // a preference of a config is about no plugin in particular
+    text += format_text("cannot load plugin '{}'", plugin.empty() ? path : plugin);
+    text += format_text(" at stage {}: ", plugin_stage_text(stage));
   }
   text += problem;
-  if (!expected.empty()) text += "; expected " + expected;
+  if (!expected.empty()) text += format_text("; expected {}", expected);
   if (!found.empty()) text += (expected.empty() ? "; found " : ", found ") + found;
-  if (!path.empty() && !plugin.empty()) text += "; file '" + path + "'";
-  if (!asked_by.empty()) text += "; asked for by " + asked_by;
-  if (!remedy.empty()) text += "; " + remedy;
+  if (!path.empty() && !plugin.empty()) text += format_text("; file '{}'", path);
+  if (!asked_by.empty()) text += format_text("; asked for by {}", asked_by);
+  if (!remedy.empty()) text += format_text("; {}", remedy);
   return text;
 }
 

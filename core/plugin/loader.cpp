@@ -17,6 +17,7 @@
 #include <boost/dll/shared_library.hpp>
 
 #include "core/base/fork.hpp"
+#include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/op_check.hpp"
@@ -28,9 +29,7 @@ namespace {
 
 using boost::dll::shared_library;
 
-std::string abi_text(uint32_t major, uint32_t minor) {
-  return std::to_string(major) + "." + std::to_string(minor);
-}
+std::string abi_text(uint32_t major, uint32_t minor) { return format_text("{}.{}", major, minor); }
 
 // Libraries that stay open: closing them while the process ends would run code of plugins after
 // what it uses is gone.
@@ -53,7 +52,7 @@ class Load {
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
   void compare_items(const tenon_plugin& plugin) const;
-  void initialize(const tenon_plugin& plugin, const tenon_tree* options) const;
+  void initialize(const tenon_plugin& plugin, const tenon_json* options) const;
 
  private:
   PluginFailure failure(PluginStage stage, std::string problem, std::string remedy) const {
@@ -111,12 +110,12 @@ shared_library& Load::open() const {
     } else if (text.find("cannot open shared object file") != text.npos) {
       remedy = "install the library that it needs, or put its folder in the plugin's run path";
     }
-    fail(PluginStage::Open, "the system's loader says: " + text, std::move(remedy));
+    fail(PluginStage::Open, format_text("the system's loader says: {}", text), std::move(remedy));
   }
 }
 
 const tenon_plugin* Load::enter(shared_library& library) const {
-  const std::string no_entry = std::string("it has no symbol ") + TENON_PLUGIN_ENTRY;
+  const std::string no_entry = format_text("it has no symbol {}", TENON_PLUGIN_ENTRY);
   const char* remedy = "define the entry, with default visibility, in this plugin";
   if (!library.has(TENON_PLUGIN_ENTRY)) fail(PluginStage::Symbol, no_entry, remedy);
   auto* entry =
@@ -128,8 +127,8 @@ const tenon_plugin* Load::enter(shared_library& library) const {
   link_map* own = nullptr;
   if (::dladdr1(reinterpret_cast<void*>(entry), &place, &owner, RTLD_DL_LINKMAP) != 0 &&
       ::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 && owner != own) {
-    fail(PluginStage::Symbol, no_entry + ", only that of a library that it links", remedy, "",
-         quote(place.dli_fname));
+    fail(PluginStage::Symbol, format_text("{}, only that of a library that it links", no_entry),
+         remedy, "", quote(place.dli_fname));
   }
 
   const tenon_plugin* plugin = nullptr;
@@ -148,7 +147,7 @@ void Load::call(const char* what, Call&& body) const {
   try {
     status = body(&error);
   } catch (const std::exception& exception) {
-    thrown = std::string(": ") + exception.what();
+    thrown = format_text(": {}", exception.what());
     status = TENON_ERROR_INTERNAL;
   } catch (...) {
     // Also reached by exceptions of another C++ runtime.
@@ -161,21 +160,21 @@ void Load::call(const char* what, Call&& body) const {
     if (given != nullptr && !given->preallocated) delete given;
   });
   if (status == TENON_OK) {
-    fail(PluginStage::Init, std::string(what) + " filled an error but returned success",
+    fail(PluginStage::Init, format_text("{} filled an error but returned success", what),
          "return the error's kind");
   }
   if (!thrown.empty()) {
-    fail(PluginStage::Init, std::string(what) + " threw an exception" + thrown,
+    fail(PluginStage::Init, format_text("{} threw an exception{}", what, thrown),
          "catch exceptions in the plugin and return a status: none may cross the boundary");
   }
   if (error == nullptr) {
     fail(PluginStage::Init,
-         std::string(what) + " failed with status " + std::to_string(status) + " (" +
-             error_kind_text(status) + ") and no message",
+         format_text("{} failed with status {} ({}) and no message", what, status,
+                     error_kind_text(status)),
          "fill the error before returning a status");
   }
   PluginError reason(failure(PluginStage::Init,
-                             std::string(what) + " failed: " + error->error.message,
+                             format_text("{} failed: {}", what, error->error.message),
                              "see the plugin's own message"));
   reason.cause = std::make_shared<const tenon_error>(tenon_error{error->error});
   throw reason;
@@ -187,7 +186,7 @@ const tenon_plugin* Load::complete_table(const tenon_plugin& given) const {
   if (given.size < kOldest) {
     fail(PluginStage::Version, "the table that its entry returned is too small",
          "set `size` to sizeof(tenon_plugin), and build it with a supported SDK",
-         "at least " + std::to_string(kOldest) + " bytes", std::to_string(given.size));
+         format_text("at least {} bytes", kOldest), std::to_string(given.size));
   }
   if (given.size >= sizeof(tenon_plugin)) return &given;
   static std::mutex mutex;
@@ -210,8 +209,8 @@ void Load::check_table(const tenon_plugin& plugin) const {
   }
   const auto same = [&](const char* what, const std::string& declared, const char* returned) {
     if (returned != nullptr && declared == returned) return;
-    fail(PluginStage::Init, std::string("its table names another ") + what + " than its facts",
-         rebuild, quote(declared), returned == nullptr ? "none" : quote(returned));
+    fail(PluginStage::Init, format_text("its table names another {} than its facts", what), rebuild,
+         quote(declared), returned == nullptr ? "none" : quote(returned));
   };
   same("id", facts_.id, plugin.id);
   same("version", facts_.version, plugin.version);
@@ -230,16 +229,16 @@ void Load::check_op(const tenon_op_descriptor* op) const {
     fail(PluginStage::Register, "it registers an op without a descriptor or schema",
          "fill every entry of `ops`");
   }
-  const std::string name = "op " + quote(schema_name(op->schema));
+  const std::string name = format_text("op {}", quote(schema_name(op->schema)));
   // Descriptors grow at their end: what plugins of the first SDK have is enough.
   constexpr size_t kOldest = offsetof(tenon_op_descriptor, vjp);
   if (op->size < kOldest) {
-    fail(PluginStage::Register, "the descriptor of " + name + " is too small",
-         "set `size` to sizeof(tenon_op_descriptor)",
-         "at least " + std::to_string(kOldest) + " bytes", std::to_string(op->size));
+    fail(PluginStage::Register, format_text("the descriptor of {} is too small", name),
+         "set `size` to sizeof(tenon_op_descriptor)", format_text("at least {} bytes", kOldest),
+         std::to_string(op->size));
   }
   if (const auto fault = core::check_op(copy_growable(*op)))
-    fail(PluginStage::Register, name + " " + fault->what, fault->remedy);
+    fail(PluginStage::Register, format_text("{} {}", name, fault->what), fault->remedy);
 }
 
 void Load::check_module(const tenon_module_descriptor* module) const {
@@ -247,15 +246,15 @@ void Load::check_module(const tenon_module_descriptor* module) const {
     fail(PluginStage::Register, "it registers a module without a descriptor or schema",
          "fill every entry of `modules`");
   }
-  const std::string name = "module " + quote(schema_name(module->schema));
+  const std::string name = format_text("module {}", quote(schema_name(module->schema)));
   constexpr size_t kOldest = offsetof(tenon_module_descriptor, tenon_function);
   if (module->size < kOldest) {
-    fail(PluginStage::Register, "the descriptor of " + name + " is too small",
-         "set `size` to sizeof(tenon_module_descriptor)",
-         "at least " + std::to_string(kOldest) + " bytes", std::to_string(module->size));
+    fail(PluginStage::Register, format_text("the descriptor of {} is too small", name),
+         "set `size` to sizeof(tenon_module_descriptor)", format_text("at least {} bytes", kOldest),
+         std::to_string(module->size));
   }
   if (const auto fault = core::check_module(copy_growable(*module)))
-    fail(PluginStage::Register, name + " " + fault->what, fault->remedy);
+    fail(PluginStage::Register, format_text("{} {}", name, fault->what), fault->remedy);
 }
 
 void Load::check_type(const tenon_type_descriptor* type) const {
@@ -265,9 +264,10 @@ void Load::check_type(const tenon_type_descriptor* type) const {
   }
   constexpr size_t kOldest = offsetof(tenon_type_descriptor, project_gradient);
   if (type->size < kOldest) {
-    fail(PluginStage::Register, "the descriptor of type " + quote(type->name) + " is too small",
-         "set `size` to sizeof(tenon_type_descriptor)",
-         "at least " + std::to_string(kOldest) + " bytes", std::to_string(type->size));
+    fail(PluginStage::Register,
+         format_text("the descriptor of type {} is too small", quote(type->name)),
+         "set `size` to sizeof(tenon_type_descriptor)", format_text("at least {} bytes", kOldest),
+         std::to_string(type->size));
   }
 }
 
@@ -278,11 +278,11 @@ void Load::check_override(const tenon_override_descriptor* entry) const {
   }
   constexpr size_t kOldest = offsetof(tenon_override_descriptor, rules);
   if (entry->size < kOldest) {
-    fail(
-        PluginStage::Register,
-        "the descriptor of override " + override_key(entry->schema, entry->types) + " is too small",
-        "set `size` to sizeof(tenon_override_descriptor)",
-        "at least " + std::to_string(kOldest) + " bytes", std::to_string(entry->size));
+    fail(PluginStage::Register,
+         format_text("the descriptor of override {} is too small",
+                     override_key(entry->schema, entry->types)),
+         "set `size` to sizeof(tenon_override_descriptor)",
+         format_text("at least {} bytes", kOldest), std::to_string(entry->size));
   }
 }
 
@@ -304,7 +304,7 @@ std::string differentiable_text(uint32_t code) {
     case TENON_DIFFERENTIABLE_COMPOSITE:
       return "composite";
     default:
-      return "code " + std::to_string(code);
+      return format_text("code {}", code);
   }
 }
 
@@ -321,7 +321,7 @@ std::string jvp_text(uint32_t code) {
     case TENON_JVP_MULTILINEAR:
       return "multilinear";
     default:
-      return "code " + std::to_string(code);
+      return format_text("code {}", code);
   }
 }
 
@@ -334,8 +334,8 @@ struct Differences {
   void compare(const std::string& item, const char* part, const std::string& declared,
                const std::string& registered) {
     if (declared == registered) return;
-    changed.push_back(item + " (" + part + " " + quote(declared) + " declared, " +
-                      quote(registered) + " registered)");
+    changed.push_back(format_text("{} ({} {} declared, {} registered)", item, part, quote(declared),
+                                  quote(registered)));
   }
   std::string text() const {
     std::vector<std::string> parts;
@@ -344,7 +344,7 @@ struct Differences {
       if (items.empty()) return;
       std::string part = title;
       part += join(std::span(items).first(std::min(items.size(), kShown)), ", ");
-      if (items.size() > kShown) part += " and " + std::to_string(items.size() - kShown) + " more";
+      if (items.size() > kShown) part += format_text(" and {} more", items.size() - kShown);
       parts.push_back(std::move(part));
     };
     add("declared but not registered: ", only_declared);
@@ -364,7 +364,7 @@ void match(const char* kind, const std::vector<Facts>& declared,
   for (const Descriptor* descriptor : registered) {
     const std::string name = item_name(*descriptor);
     if (!by_name.emplace(name, descriptor).second)
-      differences.only_registered.push_back(kind + name + " for a second time");
+      differences.only_registered.push_back(format_text("{}{} for a second time", kind, name));
   }
   for (const Facts& facts : declared) {
     const auto found = by_name.find(std::string(facts.name()));
@@ -407,13 +407,13 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   });
   match("module ", facts_.modules, modules, differences,
         [&](const ModuleFacts& facts, const tenon_module_descriptor& module) {
-          differences.compare("module " + std::string(facts.name()), "schema", facts.schema,
+          differences.compare(format_text("module {}", facts.name()), "schema", facts.schema,
                               module.schema);
         });
   const auto or_empty = [](const char* text) { return std::string(text == nullptr ? "" : text); };
   match("type ", facts_.types, types, differences,
         [&](const TypeFacts& facts, const tenon_type_descriptor& type) {
-          const std::string name = "type " + facts.type;
+          const std::string name = format_text("type {}", facts.type);
           differences.compare(name, "parent", facts.parent, or_empty(type.parent));
           differences.compare(name, "flags", std::to_string(facts.flags),
                               std::to_string(type.flags));
@@ -425,29 +425,29 @@ void Load::compare_items(const tenon_plugin& plugin) const {
                               type.handler != nullptr ? "yes" : "no");
           if (facts.payload == std::array<int64_t, 3>{}) return;  // plain C
           const auto layout = [](int64_t bytes, int64_t alignment, int64_t fingerprint) {
-            return std::to_string(bytes) + " bytes aligned to " + std::to_string(alignment) +
-                   ", fingerprint " + std::to_string(fingerprint);
+            return format_text("{} bytes aligned to {}, fingerprint {}", bytes, alignment,
+                               fingerprint);
           };
-          const bool told = type.size >= sizeof(tenon_type_descriptor);
+          const bool has_layout = type.size >= sizeof(tenon_type_descriptor);
           differences.compare(name, "payload",
                               layout(facts.payload[0], facts.payload[1], facts.payload[2]),
-                              layout(type.payload_size, told ? type.payload_alignment : 0,
-                                     told ? int64_t{type.payload_fingerprint} : 0));
+                              layout(type.payload_size, has_layout ? type.payload_alignment : 0,
+                                     has_layout ? int64_t{type.payload_fingerprint} : 0));
         });
   match("override ", facts_.overrides, overrides, differences,
         [&](const OverrideFacts& facts, const tenon_override_descriptor& entry) {
-          const std::string name = "override " + facts.key;
+          const std::string name = format_text("override {}", facts.key);
           differences.compare(name, "schema", facts.schema, entry.schema);
           differences.compare(name, "accepts", facts.accepts, or_empty(entry.accepts));
         });
   const std::string text = differences.text();
   if (text.empty()) return;
-  fail(PluginStage::Register, "it registers other than it declares: " + text,
+  fail(PluginStage::Register, format_text("it registers other than it declares: {}", text),
        "make its facts and its table agree; TENON_OP, TENON_MODULE, TENON_TYPE and TENON_OVERRIDE "
        "write both");
 }
 
-void Load::initialize(const tenon_plugin& plugin, const tenon_tree* options) const {
+void Load::initialize(const tenon_plugin& plugin, const tenon_json* options) const {
   if (plugin.init == nullptr) {
     if (options == nullptr) return;
     fail(PluginStage::Init, "it takes no options, but the config gives some",
@@ -466,17 +466,17 @@ std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string
   failure.stage = PluginStage::Version;
   failure.plugin = id;
   failure.path = path;
-  failure.expected = "ABI " + abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR);
+  failure.expected = format_text("ABI {}", abi_text(host.abi_major, TENON_ABI_OLDEST_MINOR));
   if (host.abi_minor > TENON_ABI_OLDEST_MINOR) {
-    failure.expected += " to " + abi_text(host.abi_major, host.abi_minor);
+    failure.expected += format_text(" to {}", abi_text(host.abi_major, host.abi_minor));
   }
-  failure.found = "ABI " + abi_text(major, minor);
+  failure.found = format_text("ABI {}", abi_text(major, minor));
   const bool newer = major > host.abi_major || (major == host.abi_major && minor > host.abi_minor);
-  failure.problem = std::string("it is built for a ") + (newer ? "newer" : "older") +
-                    " Tenon than this one serves";
+  failure.problem =
+      format_text("it is built for a {} Tenon than this one serves", newer ? "newer" : "older");
   if (newer && major == host.abi_major) {
-    failure.remedy = "update Tenon, or build the plugin with TENON_TARGET_MINOR=" +
-                     std::to_string(host.abi_minor);
+    failure.remedy =
+        format_text("update Tenon, or build the plugin with TENON_TARGET_MINOR={}", host.abi_minor);
   } else if (newer) {
     failure.remedy = "update Tenon, or build the plugin with the SDK of this one";
   } else {
@@ -495,7 +495,7 @@ void LoadedPlugin::shutdown() const noexcept {
 }
 
 LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
-                         const tenon_tree* options, bool& opened) {
+                         const tenon_json* options, bool& opened) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }

@@ -27,6 +27,6 @@ struct LoadedPlugin {
 // opened a library stays mapped until the process ends, because it is not known what of it is in
 // use. `opened` is set as soon as code of the plugin may have run.
 LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
-                         const tenon_tree* options, bool& opened);
+                         const tenon_json* options, bool& opened);
 
 }  // namespace tenon::core

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/fork.hpp"
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/policy.hpp"
@@ -24,7 +24,7 @@ namespace tenon::core {
 
 // What of a plugin is to be registered. The descriptors were checked and live as long as the
 // process.
-struct Registration {
+struct RegistrationRequest {
   std::string provider;  // the plugin's id
   std::vector<const tenon_op_descriptor*> ops;
   std::vector<const tenon_module_descriptor*> modules;
@@ -44,7 +44,7 @@ class Registrar {
   virtual ~Registrar() = default;
   // All or nothing: throws without having changed anything. Called from one thread at a time for
   // each plugin, never with a lock of the manager held.
-  virtual void commit(const Registration& registration) = 0;
+  virtual void commit(const RegistrationRequest& registration) = 0;
   // What a policy says of a type that is registered, or will be. Under the same terms.
   virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
 };
@@ -112,8 +112,8 @@ class PluginManager {
 
   // What would be refused, without running plugin code: all faults, not just the first.
   std::vector<PluginFailure> check(const PluginPolicy& policy);
-  // Adds to what earlier policies said; its rules go before theirs. Throws the first of check()'s
-  // failures, then nothing has changed. Loads the eager ones.
+  // Adds to what earlier policies said; its preferences go before theirs. Throws the first of
+  // check()'s failures, then nothing has changed. Loads the eager ones.
   void apply(const PluginPolicy& policy);
 
   // By id, or by path when the text has a '/' or ends in ".so". No-op when it is active.
@@ -128,7 +128,7 @@ class PluginManager {
   // Waits until the overrides that other plugins declare for a registered type are there. False:
   // they may not be yet, since this thread is loading a plugin, which others may wait for.
   bool complete_type(std::string_view name);
-  // Which of two plugins the rules prefer for an override; "" when they do not say.
+  // Which of two plugins the preferences prefer for an override; "" when they do not say.
   std::string preferred(std::string_view op, std::string_view key, const std::string& a,
                         const std::string& b);
   // The schema of an op and the plugin that would provide it; empty when none declares it.
@@ -159,6 +159,8 @@ class PluginManager {
  private:
   struct Record;
   struct Policies;
+  class Load;
+  class PolicyCheck;
   using Lock = std::unique_lock<std::mutex>;
   using Index = std::unordered_map<std::string_view, std::vector<Record*>>;
 
@@ -166,8 +168,7 @@ class PluginManager {
   void ensure_loaded(Lock& lock, Record& record, const std::string& asked_by);
   void load_companions(Lock& lock, const Record& record);
   bool is_loading() const;
-  void load_now(Lock& lock, Record& record, const std::string& asked_by);
-  // In the child of a fork: what threads of the parent were loading has failed.
+  // In the child of a fork: what threads of the parent were loading for the first time has failed.
   void forget_loaders();
   void wait_for(Lock& lock, Record& record, const std::string& asked_by);
   Record* find_path(const std::string& path) const;
@@ -184,6 +185,7 @@ class PluginManager {
   void retry(Record& record) const;
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
   void scan();
+  void renew_records(std::vector<FoundPlugin> discovered);
   void judge(Record& record) const;
   void build_index();
   const Index& index(ItemKind kind) const { return indexes_[static_cast<size_t>(kind)]; }
@@ -194,7 +196,8 @@ class PluginManager {
   // `reason` says what ranks a single one above the others, if something does.
   std::vector<const Record*> best_providers(ItemKind kind, std::string_view name,
                                             std::string* reason = nullptr) const;
-  const Record* ranked(const RuleTarget& target, const std::vector<Record*>& candidates) const;
+  const Record* ranked(const PreferenceTarget& target,
+                       const std::vector<Record*>& candidates) const;
   std::optional<PluginFailure> conflict(const Record& record) const;
   Error contested(ItemKind kind, std::string_view name,
                   const std::vector<const Record*>& rivals) const;

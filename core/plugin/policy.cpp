@@ -1,13 +1,15 @@
-// Patterns of rules, and rules from the environment.
+// Patterns of preferences, and preferences from the environment.
 #include "core/plugin/policy.hpp"
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/facts_reader.hpp"
 
 namespace tenon::core {
 
-bool matches(const PluginPolicy::Rule& rule, const RuleTarget& target) {
-  return matches_pattern(rule.pattern, rule.about_overrides() ? target.key : target.name);
+bool matches(const PluginPolicy::Preference& preference, const PreferenceTarget& target) {
+  return matches_pattern(preference.pattern,
+                         preference.about_overrides() ? target.key : target.name);
 }
 
 std::string canonical_pattern(const std::string& pattern) {
@@ -17,9 +19,9 @@ std::string canonical_pattern(const std::string& pattern) {
                       pattern.substr(bracket + 1, pattern.size() - bracket - 2));
 }
 
-std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
-                                                  std::vector<std::string>& faults) {
-  std::vector<PluginPolicy::Rule> rules;
+std::vector<PluginPolicy::Preference> parse_preferences(std::string_view text,
+                                                        std::vector<std::string>& faults) {
+  std::vector<PluginPolicy::Preference> preferences;
   while (!text.empty()) {
     bool within = false;
     size_t end = 0;
@@ -33,17 +35,18 @@ std::vector<PluginPolicy::Rule> parse_preferences(std::string_view text,
     const std::string_view plugin =
         equals == entry.npos ? "" : schema_name(entry.substr(equals + 1));
     if (!pattern.empty() && !plugin.empty()) {
-      rules.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
+      preferences.push_back({canonical_pattern(std::string(pattern)), std::string(plugin)});
     } else if (!schema_name(entry).empty()) {
-      faults.push_back(quote(entry) + " is not a rule, expected PATTERN=PLUGIN");
+      faults.push_back(
+          format_text("{} is not a preference, expected PATTERN=PLUGIN", quote(entry)));
     }
   }
-  return rules;
+  return preferences;
 }
 
-std::string place_in(const Tree& written, std::string_view pointer) {
+std::string place_in(const Json& written, std::string_view pointer) {
   if (!written) return {};
-  const tenon_tree* member = tree_at_pointer(*written, pointer);
+  const tenon_json* member = json_at_pointer(*written, pointer);
   return place_of(member == nullptr ? *written : *member);
 }
 

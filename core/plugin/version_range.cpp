@@ -11,8 +11,7 @@ namespace tenon::core {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, const char* what, const char* example) {
-  throw Error(TENON_ERROR_VALUE,
-              "'" + std::string(text) + "' is not a " + what + "; write it like " + example);
+  throw Error(TENON_ERROR_VALUE, "'{}' is not a {}; write it like {}", text, what, example);
 }
 
 // Takes one number off the front of `rest`.

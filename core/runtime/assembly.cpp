@@ -1,12 +1,16 @@
-// The parts that dispatch is put together from: the layers of a call, in order, and what is above
-// dispatch and asked by it.
+// What the process's runtime is put together from: the layers of a call, in order; what is above
+// dispatch and asked by it; the tables, and the plugins that fill them. Each of these can be
+// constructed apart from the process's, as tests do.
 #include "core/autograd/component_history.hpp"
 #include "core/autograd/record.hpp"
 #include "core/autograd/typed.hpp"
 #include "core/dispatch/autograd_interface.hpp"
 #include "core/dispatch/layer.hpp"
+#include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/module.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/table_registrar.hpp"
 
 namespace tenon::core {
 
@@ -28,5 +32,45 @@ constinit const AutogradInterface autograd_interface{
 void (*const release_module)(tenon_module*) noexcept = [](tenon_module* module) noexcept {
   module->release();
 };
+
+// ---- the process's instances: they outlive every static destructor ----
+
+Registry& Registry::process() {
+  static Registry* const registry = new Registry;
+  return *registry;
+}
+
+TypeTable& TypeTable::process() {
+  static TypeTable* const table = [] {
+    auto* made = new TypeTable;
+    set_tensor_type_name([](uint32_t type) { return process().at(type).name; });
+    return made;
+  }();
+  return *table;
+}
+
+PlanCache& PlanCache::process() {
+  static PlanCache* const cache = new PlanCache(TypeTable::process());
+  return *cache;
+}
+
+ModuleTable& ModuleTable::process() {
+  static ModuleTable* const table = new ModuleTable;
+  return *table;
+}
+
+Tables process_tables() {
+  return {Registry::process(), TypeTable::process(), ModuleTable::process()};
+}
+
+PluginManager& plugin_manager() {
+  static PluginManager* const manager = [] {
+    auto* registrar = new TableRegistrar(process_tables());
+    auto* made = new PluginManager(host_table(), *registrar);
+    registrar->connect(*made);
+    return made;
+  }();
+  return *manager;
+}
 
 }  // namespace tenon::core

@@ -1,31 +1,26 @@
 // The host's slots on contexts: what may be asked in which phase, and what each refusal says.
-#include "core/runtime/context_slots.hpp"
-
+#include <algorithm>
 #include <memory>
 #include <string>
 
-#include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
+#include "core/runtime/slots.hpp"
 
 namespace tenon::core {
 
 namespace {
 
 std::string op_of(const tenon_context* context) {
-  return "'" + context->implementation->schema.name + "'";
-}
-
-std::span<Tensor* const> listed(tenon_tensor* const* tensors, int64_t count) {
-  if (count < 0) throw Error(TENON_ERROR_ARGUMENT, "a list has a negative length");
-  return {tensors, static_cast<size_t>(count)};
+  return format_text("'{}'", context->implementation->schema.name);
 }
 
 [[noreturn, gnu::cold]] void fail_phase(const tenon_context* context, const char* method,
                                         const char* where) {
   const char* phase = context->rule == nullptr ? "forward" : context->rule->phase();
-  throw Error(TENON_ERROR_RUNTIME, std::string(method) + " can be called only in " + where +
-                                       ", not in " + phase + " of " + op_of(context));
+  throw Error(TENON_ERROR_RUNTIME, "{} can be called only in {}, not in {} of {}", method, where,
+              phase, op_of(context));
 }
 void require_forward(const tenon_context* context, const char* method) {
   if (context->rule != nullptr) fail_phase(context, method, "forward");
@@ -46,26 +41,32 @@ FunctionContext* context_for_backward(const tenon_context* context) {
 }
 
 std::string attribute_text(std::string_view name) {
-  return name.empty() ? std::string("stash") : "attribute " + quote(name);
+  return name.empty() ? std::string("stash") : format_text("attribute {}", quote(name));
 }
 
 // An index beyond the call's parameters, or a tensor that the call had but that was not kept.
 [[noreturn, gnu::cold]] void fail_argument(const tenon_context* context, int64_t index) {
   const std::vector<Parameter>& parameters = context->implementation->schema.parameters;
   if (index < 0 || index >= static_cast<int64_t>(parameters.size())) {
-    throw Error(TENON_ERROR_INDEX, "argument " + std::to_string(index) + " of " + op_of(context) +
-                                       " is asked for, which has " +
-                                       std::to_string(parameters.size()) + " parameters");
+    throw Error(TENON_ERROR_INDEX, "argument {} of {} is asked for, which has {} parameters", index,
+                op_of(context), parameters.size());
   }
   const std::string& name = parameters[static_cast<size_t>(index)].name;
   throw Error(TENON_ERROR_RUNTIME,
-              std::string(context->rule->phase()) + " of " + op_of(context) + " reads tensor '" +
-                  name + "', which was not kept: name it in the op's `saves`, or keep it with " +
-                  (context->rule->phase() == std::string_view("backward") ? "save_for_backward"
-                                                                          : "save_for_forward"));
+              "{} of {} reads tensor '{}', which was not kept: name it in the op's `saves`, or "
+              "keep it with {}",
+              context->rule->phase(), op_of(context), name,
+              context->rule->phase() == std::string_view("backward") ? "save_for_backward"
+                                                                     : "save_for_forward");
 }
 
-}  // namespace
+// Whether the op's `saves` names the result, for whichever input.
+bool keeps_result(const Implementation& implementation, int64_t index) {
+  return std::any_of(implementation.saves.begin(), implementation.saves.end(),
+                     [&](const SavedItem& item) {
+                       return item.kind == SavedItem::Kind::Result && item.index == index;
+                     });
+}
 
 const tenon_value* context_arguments(const tenon_context* context) { return context->arguments; }
 
@@ -94,11 +95,18 @@ tenon_status context_kept_result(const tenon_context* context, int64_t index, te
     if (context->rule == nullptr) fail_phase(context, "reading a result", "backward and jvp");
     const auto count = static_cast<int64_t>(context->implementation->schema.returns.size());
     if (index < 0 || index >= count) {
-      throw Error(TENON_ERROR_INDEX, "result " + std::to_string(index) + " of " + op_of(context) +
-                                         " is asked for, which has " + std::to_string(count) +
-                                         (count == 1 ? " result" : " results"));
+      throw Error(TENON_ERROR_INDEX, "result {} of {} is asked for, which has {}{}", index,
+                  op_of(context), count, count == 1 ? " result" : " results");
     }
     *result = context->rule->result(index);
+    // A jvp sees all results.
+    if (*result == nullptr && context->rule->phase() == std::string_view("backward") &&
+        !keeps_result(*context->implementation, index)) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "backward of {} reads result {}, which was not kept: name it in the op's "
+                  "`saves`, or keep it with save_for_backward",
+                  op_of(context), index);
+    }
   });
 }
 
@@ -126,7 +134,7 @@ tenon_status context_save(tenon_context* context, tenon_tensor* const* tensors, 
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved.clear();
-    for (Tensor* tensor : listed(tensors, count)) function->saved.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count)) function->saved.emplace_back(tensor);
   });
 }
 
@@ -137,7 +145,8 @@ tenon_status context_save_for_forward(tenon_context* context, tenon_tensor* cons
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
     function->saved_for_forward.clear();
-    for (Tensor* tensor : listed(tensors, count)) function->saved_for_forward.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count))
+      function->saved_for_forward.emplace_back(tensor);
   });
 }
 
@@ -158,11 +167,12 @@ tenon_status context_mark_dirty(tenon_context* context, tenon_tensor* const* ten
   return guarded(error, [&] {
     require_forward(context, "mark_dirty");
     FunctionContext* function = context_for_backward(context);
-    for (Tensor* tensor : listed(tensors, count)) {
+    for (Tensor* tensor : tensors_of(tensors, count)) {
       if (tensor == nullptr)
-        throw Error(TENON_ERROR_ARGUMENT, "mark_dirty of " + op_of(context) +
-                                              " was given an undefined tensor: it takes inputs "
-                                              "that forward changes in place");
+        throw Error(TENON_ERROR_ARGUMENT,
+                    "mark_dirty of {} was given an undefined tensor: it takes inputs that forward "
+                    "changes in place",
+                    op_of(context));
       if (function != nullptr)
         function->dirty.emplace_back(tensor);
       else
@@ -177,7 +187,8 @@ tenon_status context_mark_non_differentiable(tenon_context* context, tenon_tenso
     require_forward(context, "mark_non_differentiable");
     FunctionContext* function = context_for_backward(context);
     if (function == nullptr) return;
-    for (Tensor* tensor : listed(tensors, count)) function->non_differentiable.emplace_back(tensor);
+    for (Tensor* tensor : tensors_of(tensors, count))
+      function->non_differentiable.emplace_back(tensor);
   });
 }
 
@@ -196,7 +207,7 @@ tenon_status context_set_attribute(tenon_context* context, tenon_attribute* attr
     if (context->rule == nullptr && context->function == nullptr) {
       // A plain run: until it ends, it may read what it sets.
       if ((context->implementation->flags & TENON_OP_FUNCTION) == 0)
-        throw Error(TENON_ERROR_RUNTIME, op_of(context) + " is not a Function: it has no context");
+        throw Error(TENON_ERROR_RUNTIME, "{} is not a Function: it has no context", op_of(context));
       context->function = new FunctionContext;
       context->function->transient = true;
     }
@@ -221,13 +232,12 @@ tenon_status context_attribute(const tenon_context* context, const tenon_string*
     return TENON_OK;
   return guarded(error, [&] {
     if (*attribute == nullptr) {
-      throw Error(TENON_ERROR_RUNTIME, "the context of " + op_of(context) + " has no " +
-                                           attribute_text(asked) + ": set it in forward");
+      throw Error(TENON_ERROR_RUNTIME, "the context of {} has no {}: set it in forward",
+                  op_of(context), attribute_text(asked));
     }
-    throw Error(TENON_ERROR_TYPE, "the " + attribute_text(asked) + " on the context of " +
-                                      op_of(context) + " is " +
-                                      std::string(Attributes::text((*attribute)->type)) + ", not " +
-                                      std::string(Attributes::text(*type)));
+    throw Error(TENON_ERROR_TYPE, "the {} on the context of {} is {}, not {}",
+                attribute_text(asked), op_of(context), Attributes::text((*attribute)->type),
+                Attributes::text(*type));
   });
 }
 
@@ -238,8 +248,8 @@ tenon_status context_erase_attribute(tenon_context* context, const tenon_string*
       fail_phase(context, "erasing an attribute", "forward and jvp");
     FunctionContext* function = function_context_of(context);
     if (function == nullptr || !function->attributes.erase(Attributes::text(*name))) {
-      throw Error(TENON_ERROR_RUNTIME, "the context of " + op_of(context) + " has no " +
-                                           attribute_text(Attributes::text(*name)) + " to erase");
+      throw Error(TENON_ERROR_RUNTIME, "the context of {} has no {} to erase", op_of(context),
+                  attribute_text(Attributes::text(*name)));
     }
   });
 }
@@ -249,8 +259,7 @@ tenon_status context_attribute_tensor(const tenon_context* context,
                                       tenon_tensor** result, tenon_error** error) {
   return guarded(error, [&] {
     if (index < 0 || index >= attribute->tensor_count)
-      throw Error(TENON_ERROR_INDEX,
-                  "the attribute holds " + std::to_string(attribute->tensor_count) + " tensors");
+      throw Error(TENON_ERROR_INDEX, "the attribute holds {} tensors", attribute->tensor_count);
     Tensor* tensor = attribute->tensors[index];
     *result = tensor == nullptr          ? nullptr
               : context->rule == nullptr ? TensorRef(tensor).give()
@@ -271,8 +280,9 @@ tenon_status context_take_gradients(tenon_context* context, int64_t count, tenon
   return guarded(error, [&] {
     require_backward(context, "taking the gradients");
     if (!context->rule->take_gradients({gradients, static_cast<size_t>(count)}))
-      throw Error(TENON_ERROR_RUNTIME, "the backward of " + op_of(context) +
-                                           " takes its gradients twice, or another number");
+      throw Error(TENON_ERROR_RUNTIME,
+                  "the backward of {} takes its gradients twice, or another number",
+                  op_of(context));
   });
 }
 
@@ -294,6 +304,31 @@ tenon_status context_give(tenon_context* context, tenon_tensor* const* tensors, 
     for (int64_t i = 0; i < count; ++i)
       context->rule->answer->push_back(TensorRef::take(tensors[i]));
   });
+}
+
+}  // namespace
+
+void add_context_slots(tenon_host& host) {
+  host.context_arguments = context_arguments;
+  host.context_result = context_result;
+  host.context_slot_count = context_slot_count;
+  host.context_needs_gradient = context_needs_gradient;
+  host.context_save = context_save;
+  host.context_saved_count = context_saved_count;
+  host.context_saved = context_saved;
+  host.context_mark_dirty = context_mark_dirty;
+  host.context_mark_non_differentiable = context_mark_non_differentiable;
+  host.context_set_materialize_grads = context_set_materialize_grads;
+  host.context_set_attribute = context_set_attribute;
+  host.context_attribute = context_attribute;
+  host.context_give = context_give;
+  host.context_argument = context_argument;
+  host.context_save_for_forward = context_save_for_forward;
+  host.context_erase_attribute = context_erase_attribute;
+  host.context_attribute_tensor = context_attribute_tensor;
+  host.context_backward_options = context_backward_options;
+  host.context_take_gradients = context_take_gradients;
+  host.context_kept_result = context_kept_result;
 }
 
 }  // namespace tenon::core

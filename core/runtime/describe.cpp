@@ -1,11 +1,12 @@
-// Listings as trees. All but an app's own state comes from plugin facts: nothing is loaded to be
+// Listings as JSON documents. All but an app's own state comes from plugin facts: nothing is loaded to be
 // listed.
 #include <algorithm>
 #include <map>
 #include <string>
 
-#include "core/autograd/live.hpp"
+#include "core/autograd/leak_tracking.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
@@ -46,38 +47,40 @@ struct DeclaredModule {
   const PluginListing* plugin;
 };
 
-bool counts(const PluginListing& plugin) {
+bool is_visible(const PluginListing& plugin) {
   return plugin.facts != nullptr && plugin.state != PluginState::Shadowed &&
          plugin.state != PluginState::Failed;
 }
 
-std::string standing_of(ItemKind kind, std::string_view name, const std::string& plugin) {
-  for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
+std::string standing_of(PluginManager& manager, ItemKind kind, std::string_view name,
+                        const std::string& plugin) {
+  for (const ProviderListing& provider : manager.providers(kind, name)) {
     if (provider.plugin == plugin) return provider_standing_text(provider.standing);
   }
   return provider_standing_text(ProviderStanding::Failed);
 }
 
-void put_providers(TreeBuilder& tree, ItemKind kind, std::string_view name) {
-  tree.key("providers").begin_array();
+void put_providers(JsonBuilder& document, ItemKind kind, std::string_view name) {
+  document.key("providers").begin_array();
   for (const ProviderListing& provider : plugin_manager().providers(kind, name)) {
-    tree.begin_object()
+    document.begin_object()
         .member("plugin", provider.plugin)
         .member("standing", provider_standing_text(provider.standing));
-    if (!provider.reason.empty()) tree.member("reason", provider.reason);
-    tree.end_object();
+    if (!provider.reason.empty()) document.member("reason", provider.reason);
+    document.end_object();
   }
-  tree.end_array();
+  document.end_array();
 }
 
 // Everything that usable plugins declare, sorted by name, then plugin.
 struct Inventory {
-  std::vector<PluginListing> plugins = plugin_manager().list();
+  PluginManager& manager = plugin_manager();
+  std::vector<PluginListing> plugins = manager.list();
 
   std::vector<DeclaredOp> ops() const {
     std::vector<DeclaredOp> list;
     for (const PluginListing& plugin : plugins) {
-      if (!counts(plugin)) continue;
+      if (!is_visible(plugin)) continue;
       for (const OpFacts& op : plugin.facts->ops) {
         if (std::shared_ptr<const Schema> schema = schema_of(op))
           list.push_back({&op, &plugin, std::move(schema)});
@@ -95,7 +98,7 @@ struct Inventory {
     for (DeclaredOp& op : ops()) {
       if (list.empty() || list.back().schema->name != op.schema->name) {
         list.push_back(std::move(op));
-      } else if (standing_of(ItemKind::Op, op.schema->name, op.plugin->id) ==
+      } else if (standing_of(manager, ItemKind::Op, op.schema->name, op.plugin->id) ==
                  provider_standing_text(ProviderStanding::Chosen)) {
         list.back() = std::move(op);
       }
@@ -105,7 +108,7 @@ struct Inventory {
   std::vector<DeclaredModule> modules() const {
     std::vector<DeclaredModule> list;
     for (const PluginListing& plugin : plugins) {
-      if (!counts(plugin)) continue;
+      if (!is_visible(plugin)) continue;
       for (const ModuleFacts& module : plugin.facts->modules) list.push_back({&module, &plugin});
     }
     std::sort(list.begin(), list.end(), [](const DeclaredModule& a, const DeclaredModule& b) {
@@ -170,8 +173,8 @@ bool is_method(const Schema& schema) {
          (first.type.kind == TypeKind::tensor || first.type.kind == TypeKind::tensor_or_scalar);
 }
 
-void put_op(TreeBuilder& tree, const DeclaredOp& op) {
-  tree.member("name", op.schema->name)
+void put_op(JsonBuilder& document, const DeclaredOp& op) {
+  document.member("name", op.schema->name)
       .member("namespace", op.schema->namespace_name())
       .member("signature", signature_text(*op.schema))
       .member("schema", op.schema->text)
@@ -182,84 +185,93 @@ void put_op(TreeBuilder& tree, const DeclaredOp& op) {
       .member("form", form_text(op.facts->flags))
       .member("method", is_method(*op.schema))
       .member("doc", op.facts->doc);
-  tree.key("rules").begin_array();
-  for (const char* rule : rules_of(*op.facts)) tree.value(rule);
-  tree.end_array();
+  document.key("rules").begin_array();
+  for (const char* rule : rules_of(*op.facts)) document.value(rule);
+  document.end_array();
 }
 
-void put_type(TreeBuilder& tree, const SchemaType& type) {
-  tree.member("type", type_text(type));
+void put_type(JsonBuilder& document, const SchemaType& type) {
+  document.member("type", type_text(type));
   if (type.alias != 0)
-    tree.member("alias", std::string(1, type.alias)).member("mutates", type.mutates);
+    document.member("alias", std::string(1, type.alias)).member("mutates", type.mutates);
 }
 
 // The parsed schema, for callers that build calls at run time.
-void put_parts(TreeBuilder& tree, const Schema& schema) {
-  tree.key("parameters").begin_array();
+void put_parts(JsonBuilder& document, const Schema& schema) {
+  document.key("parameters").begin_array();
   for (const Parameter& parameter : schema.parameters) {
-    tree.begin_object().member("name", parameter.name);
-    put_type(tree, parameter.type);
-    tree.member("keyword_only", parameter.keyword_only);
-    if (parameter.has_default) tree.member("default", parameter.default_value.text);
-    tree.end_object();
+    document.begin_object().member("name", parameter.name);
+    put_type(document, parameter.type);
+    document.member("keyword_only", parameter.keyword_only);
+    if (parameter.has_default) document.member("default", parameter.default_value.text);
+    document.end_object();
   }
-  tree.end_array().member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
+  document.end_array().member("returns_tuple", schema.returns_tuple).key("returns").begin_array();
   for (const SchemaType& type : schema.returns) {
-    tree.begin_object();
-    put_type(tree, type);
-    tree.end_object();
+    document.begin_object();
+    put_type(document, type);
+    document.end_object();
   }
-  tree.end_array();
+  document.end_array();
 }
 
 // Parts of a schema that cannot be parsed are missing; `fault` says why.
-void put_parsed(TreeBuilder& tree, const std::string& schema) {
+void put_parsed(JsonBuilder& document, const std::string& schema) {
   try {
     const Schema parsed = parse_schema(schema);
-    put_parts(tree, parsed);
-    tree.member("method", is_method(parsed));
+    put_parts(document, parsed);
+    document.member("method", is_method(parsed));
   } catch (const Error& error) {
-    tree.member("fault", error.message);
+    document.member("fault", error.message);
   }
 }
 
 template <class Facts>
-void put_parts_of(TreeBuilder& tree, const Facts& facts) {
-  tree.member("name", facts.name()).member("schema", facts.schema);
-  if (!facts.samples.empty()) tree.member("samples", facts.samples);
-  put_parsed(tree, facts.schema);
+void put_parts_of(JsonBuilder& document, const Facts& facts) {
+  document.member("name", facts.name()).member("schema", facts.schema);
+  if (!facts.samples.empty()) document.member("samples", facts.samples);
+  put_parsed(document, facts.schema);
 }
 
-void put_declarations(TreeBuilder& tree, const PluginFacts& facts, const std::string& path) {
-  tree.member("id", facts.id).member("version", facts.version).member("path", path);
-  tree.key("ops").begin_array();
+void put_type_names(JsonBuilder& document, const PluginFacts& facts) {
+  document.key("types").begin_array();
+  for (const TypeFacts& type : facts.types) document.value(type.type);
+  document.end_array().key("overrides").begin_array();
+  for (const OverrideFacts& entry : facts.overrides) document.value(entry.key);
+  document.end_array();
+}
+
+void put_declarations(JsonBuilder& document, const PluginFacts& facts, const std::string& path) {
+  document.member("id", facts.id).member("version", facts.version).member("path", path);
+  document.key("ops").begin_array();
   for (const OpFacts& op : facts.ops) {
-    tree.begin_object();
-    put_parts_of(tree, op);
-    tree.member("differentiable", op.differentiable)
+    document.begin_object();
+    put_parts_of(document, op);
+    document.member("differentiable", op.differentiable)
         .member("jvp", op.jvp)
         .member("function", (op.flags & TENON_OP_FUNCTION) != 0)
         .member("double_backward", double_backward(op))
         .member("zero_gradient", (op.flags & TENON_OP_ZERO_GRADIENT) != 0)
         .end_object();
   }
-  tree.end_array().key("modules").begin_array();
+  document.end_array().key("modules").begin_array();
   for (const ModuleFacts& module : facts.modules) {
-    tree.begin_object();
-    put_parts_of(tree, module);
-    tree.member("mode", module.mode).end_object();
+    document.begin_object();
+    put_parts_of(document, module);
+    document.member("mode", module.mode).end_object();
   }
-  tree.end_array();
+  document.end_array();
+  put_type_names(document, facts);
 }
 
-void put_module(TreeBuilder& tree, const DeclaredModule& module) {
+void put_module(JsonBuilder& document, const DeclaredModule& module) {
   std::string signature;
   try {
     signature = signature_text(parse_schema(module.facts->schema));
   } catch (const Error& error) {
-    signature = "(" + error.message + ")";
+    signature = format_text("({})", error.message);
   }
-  tree.member("name", module.facts->name())
+  document.member("name", module.facts->name())
       .member("signature", signature)
       .member("schema", module.facts->schema)
       .member("provider", module.plugin->id)
@@ -267,36 +279,33 @@ void put_module(TreeBuilder& tree, const DeclaredModule& module) {
       .member("doc", module.facts->doc);
 }
 
-void put_plugin(TreeBuilder& tree, const PluginListing& plugin, bool in_full) {
-  tree.member("id", plugin.id)
+void put_plugin(JsonBuilder& document, const PluginListing& plugin, bool in_full) {
+  document.member("id", plugin.id)
       .member("version", plugin.version)
       .member("state", plugin_state_text(plugin.state))
       .member("path", plugin.path)
       .member("origin", plugin_origin_text(plugin.origin));
   if (plugin.facts != nullptr) {
     const PluginFacts& facts = *plugin.facts;
-    tree.key("abi").begin_array().value(facts.abi_major).value(facts.abi_minor).end_array();
+    document.key("abi").begin_array().value(facts.abi_major).value(facts.abi_minor).end_array();
     if (in_full) {
-      tree.key("ops").begin_array();
-      for (const OpFacts& op : facts.ops) tree.value(op.schema);
-      tree.end_array().key("modules").begin_array();
-      for (const ModuleFacts& module : facts.modules) tree.value(module.schema);
-      tree.end_array().key("types").begin_array();
-      for (const TypeFacts& type : facts.types) tree.value(type.type);
-      tree.end_array().key("overrides").begin_array();
-      for (const OverrideFacts& entry : facts.overrides) tree.value(entry.key);
-      tree.end_array();
-      tree.member("sdk", facts.sdk).member("license", facts.license);
+      document.key("ops").begin_array();
+      for (const OpFacts& op : facts.ops) document.value(op.schema);
+      document.end_array().key("modules").begin_array();
+      for (const ModuleFacts& module : facts.modules) document.value(module.schema);
+      document.end_array();
+      put_type_names(document, facts);
+      document.member("sdk", facts.sdk).member("license", facts.license);
     } else {
-      tree.member("ops", facts.ops.size()).member("modules", facts.modules.size());
+      document.member("ops", facts.ops.size()).member("modules", facts.modules.size());
     }
-    tree.member("compiler", facts.compiler);
+    document.member("compiler", facts.compiler);
   }
-  if (!plugin.reason.empty()) tree.member("reason", plugin.reason);
+  if (!plugin.reason.empty()) document.member("reason", plugin.reason);
 }
 
 // The names that `name` can mean: itself, or those that end in it after a dot.
-bool names(std::string_view full, std::string_view name) {
+bool matches_name(std::string_view full, std::string_view name) {
   return full == name || (full.size() > name.size() && full.ends_with(name) &&
                           full[full.size() - name.size() - 1] == '.');
 }
@@ -309,16 +318,15 @@ size_t find_one(const List& list, std::string_view name, const char* what, NameO
     const std::string_view full = name_of(list[i]);
     all.push_back(full);
     if (full == name) return i;
-    if (!names(full, name)) continue;
+    if (!matches_name(full, name)) continue;
     if (matches.empty() || matches.back() != full) matches.push_back(full);
     if (found == list.size()) found = i;
   }
   if (matches.size() > 1)
-    throw Error(TENON_ERROR_VALUE, std::string(what) + " " + quote(name) +
-                                       " is ambiguous: it may be " + quoted_list(matches, "or"));
+    throw Error(TENON_ERROR_VALUE, "{} {} is ambiguous: it may be {}", what, quote(name),
+                quoted_list(matches, "or"));
   if (matches.empty())
-    throw Error(TENON_ERROR_VALUE,
-                std::string("no ") + what + " is named " + quote(name) + suggestion(name, all));
+    throw Error(TENON_ERROR_VALUE, "no {} is named {}{}", what, quote(name), suggestion(name, all));
   return found;
 }
 
@@ -327,125 +335,124 @@ size_t find_plugin(const Inventory& inventory, std::string_view id) {
                   [](const PluginListing& plugin) { return std::string_view(plugin.id); });
 }
 
-Tree describe_runtime() {
-  TreeBuilder tree;
-  tree.begin_object();
-  tree.member("version", std::to_string(TENON_VERSION_MAJOR) + "." +
-                             std::to_string(TENON_VERSION_MINOR) + "." +
-                             std::to_string(TENON_VERSION_PATCH));
-  tree.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
-  tree.member("isa", isa_text(machine_isa())).member("threads", thread_count());
-  tree.key("folders").begin_array();
+Json describe_runtime() {
+  JsonBuilder document;
+  document.begin_object();
+  document.member("version", format_text("{}.{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
+                                         TENON_VERSION_PATCH));
+  document.key("abi").begin_array().value(TENON_ABI_MAJOR).value(TENON_ABI_MINOR).end_array();
+  document.member("isa", isa_text(machine_isa())).member("threads", thread_count());
+  document.key("folders").begin_array();
   for (const SearchFolder& folder : plugin_manager().folders()) {
-    tree.begin_object()
+    document.begin_object()
         .member("path", folder.path)
         .member("origin", plugin_origin_text(folder.origin))
         .end_object();
   }
-  tree.end_array().end_object();
-  return tree.finish();
+  document.end_array().end_object();
+  return document.finish();
 }
 
-Tree describe_overridable(std::string_view wanted) {
+Json describe_overridable(std::string_view name_space) {
   const Inventory inventory;
   std::map<std::string, std::vector<std::string>> namespaces;
   for (const DeclaredOp& op : inventory.standing_ops()) {
     if (!ignored_reason(op).empty()) continue;
     namespaces[std::string(op.schema->namespace_name())].emplace_back(op.schema->short_name());
   }
-  if (!wanted.empty() && !namespaces.contains(std::string(wanted))) {
+  if (!name_space.empty() && !namespaces.contains(std::string(name_space))) {
     std::vector<std::string_view> known;
     for (const auto& [name, ops] : namespaces) {
       if (!name.empty()) known.push_back(name);
     }
-    throw Error(TENON_ERROR_VALUE, "no namespace is named " + quote(wanted) +
-                                       suggestion(wanted, known) + "; there are " +
-                                       join(known, ", ") + " and the root");
+    throw Error(TENON_ERROR_VALUE, "no namespace is named {}{}; there are {} and the root",
+                quote(name_space), suggestion(name_space, known), join(known, ", "));
   }
-  TreeBuilder tree;
-  tree.begin_array();
+  JsonBuilder document;
+  document.begin_array();
   for (const auto& [name, ops] : namespaces) {
-    if (!wanted.empty() && name != wanted) continue;
-    tree.begin_object().member("namespace", name).key("ops").begin_array();
-    for (const std::string& op : ops) tree.value(op);
-    tree.end_array().end_object();
+    if (!name_space.empty() && name != name_space) continue;
+    document.begin_object().member("namespace", name).key("ops").begin_array();
+    for (const std::string& op : ops) document.value(op);
+    document.end_array().end_object();
   }
-  tree.end_array();
-  return tree.finish();
+  document.end_array();
+  return document.finish();
 }
 
 template <class List, class Put>
-Tree array_of(const List& list, Put&& put) {
-  TreeBuilder tree;
-  tree.begin_array();
-  for (const auto& item : list) put(tree, item);
-  return tree.end_array().finish();
+Json array_of(const List& list, Put&& put) {
+  JsonBuilder document;
+  document.begin_array();
+  for (const auto& item : list) put(document, item);
+  return document.end_array().finish();
 }
 
-Tree describe_plugins() {
-  return array_of(Inventory().plugins, [](TreeBuilder& tree, const PluginListing& plugin) {
-    tree.begin_object();
-    put_plugin(tree, plugin, false);
-    tree.end_object();
+Json describe_plugins() {
+  return array_of(Inventory().plugins, [](JsonBuilder& document, const PluginListing& plugin) {
+    document.begin_object();
+    put_plugin(document, plugin, false);
+    document.end_object();
   });
 }
 
-Tree describe_plugin(std::string_view name) {
+Json describe_plugin(std::string_view name) {
   const Inventory inventory;
-  TreeBuilder tree;
-  tree.begin_object();
-  put_plugin(tree, inventory.plugins[find_plugin(inventory, name)], true);
-  return tree.end_object().finish();
+  JsonBuilder document;
+  document.begin_object();
+  put_plugin(document, inventory.plugins[find_plugin(inventory, name)], true);
+  return document.end_object().finish();
 }
 
-Tree describe_declarations(std::string_view name) {
-  TreeBuilder tree;
-  tree.begin_object();
+Json describe_declarations(std::string_view name) {
+  JsonBuilder document;
+  document.begin_object();
   if (is_plugin_path(name)) {
     const std::string path(name);
-    put_declarations(tree, *read_facts_file(path).facts, path);
+    put_declarations(document, *read_facts_file(path).facts, path);
   } else {
     const Inventory inventory;
     const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
     if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
-    put_declarations(tree, *plugin.facts, plugin.path);
+    put_declarations(document, *plugin.facts, plugin.path);
   }
-  return tree.end_object().finish();
+  return document.end_object().finish();
 }
 
-Tree describe_ops(std::string_view name) {
-  return array_of(Inventory().ops(), [&](TreeBuilder& tree, const DeclaredOp& op) {
+Json describe_ops(std::string_view name) {
+  return array_of(Inventory().ops(), [&](JsonBuilder& document, const DeclaredOp& op) {
     if (!name.empty() && op.schema->namespace_name() != name) return;
-    tree.begin_object();
-    put_op(tree, op);
-    tree.end_object();
+    document.begin_object();
+    put_op(document, op);
+    document.end_object();
   });
 }
 
-Tree describe_op(std::string_view name) {
+Json describe_op(std::string_view name) {
   const Inventory inventory;
   const std::vector<DeclaredOp> ops = inventory.ops();
   const DeclaredOp& op = ops[find_one(ops, name, "op", [](const DeclaredOp& declared) {
     return std::string_view(declared.schema->name);
   })];
-  TreeBuilder tree;
-  tree.begin_object();
-  put_op(tree, op);
-  tree.member("standing", standing_of(ItemKind::Op, op.schema->name, op.plugin->id));
+  JsonBuilder document;
+  document.begin_object();
+  put_op(document, op);
+  document.member("standing",
+                  standing_of(inventory.manager, ItemKind::Op, op.schema->name, op.plugin->id));
   const std::string reason = ignored_reason(op);
-  tree.member("overridable", reason.empty());
-  if (!reason.empty()) tree.member("reason", reason);
-  put_providers(tree, ItemKind::Op, op.schema->name);
-  put_parts(tree, *op.schema);
-  return tree.end_object().finish();
+  document.member("overridable", reason.empty());
+  if (!reason.empty()) document.member("reason", reason);
+  put_providers(document, ItemKind::Op, op.schema->name);
+  put_parts(document, *op.schema);
+  return document.end_object().finish();
 }
 
-Tree describe_ignored() {
+Json describe_ignored() {
   const Inventory inventory;
-  return array_of(inventory.standing_ops(), [](TreeBuilder& tree, const DeclaredOp& op) {
+  return array_of(inventory.standing_ops(), [](JsonBuilder& document, const DeclaredOp& op) {
     const std::string reason = ignored_reason(op);
     if (reason.empty()) return;
-    tree.begin_object()
+    document.begin_object()
         .member("name", op.schema->name)
         .member("provider", op.plugin->id)
         .member("reason", reason)
@@ -453,30 +460,30 @@ Tree describe_ignored() {
   });
 }
 
-Tree describe_modules() {
+Json describe_modules() {
   const Inventory inventory;
-  return array_of(inventory.modules(), [](TreeBuilder& tree, const DeclaredModule& module) {
-    tree.begin_object();
-    put_module(tree, module);
-    tree.end_object();
+  return array_of(inventory.modules(), [](JsonBuilder& document, const DeclaredModule& module) {
+    document.begin_object();
+    put_module(document, module);
+    document.end_object();
   });
 }
 
-Tree describe_module(std::string_view name) {
+Json describe_module(std::string_view name) {
   const Inventory inventory;
   const std::vector<DeclaredModule> modules = inventory.modules();
   const DeclaredModule& module =
       modules[find_one(modules, name, "module",
                        [](const DeclaredModule& declared) { return declared.facts->name(); })];
-  TreeBuilder tree;
-  tree.begin_object();
-  put_module(tree, module);
-  put_providers(tree, ItemKind::Module, module.facts->name());
-  put_parsed(tree, module.facts->schema);
-  return tree.end_object().finish();
+  JsonBuilder document;
+  document.begin_object();
+  put_module(document, module);
+  put_providers(document, ItemKind::Module, module.facts->name());
+  put_parsed(document, module.facts->schema);
+  return document.end_object().finish();
 }
 
-Tree describe_coverage_of(std::string_view type) {
+Json describe_coverage_of(std::string_view type) {
   const Inventory inventory;
   std::vector<std::string> ops;
   for (const DeclaredOp& op : inventory.standing_ops()) {
@@ -488,7 +495,7 @@ Tree describe_coverage_of(std::string_view type) {
 // sdk/share/tenon/documents.md has the shape of each.
 struct Listing {
   std::string_view kind;
-  Tree (*make)(std::string_view name);
+  Json (*make)(std::string_view name);
 };
 constexpr Listing kListings[] = {
     {"runtime", [](std::string_view) { return describe_runtime(); }},
@@ -511,14 +518,23 @@ constexpr Listing kListings[] = {
 
 }  // namespace
 
-Tree describe(std::string_view what, std::string_view name) {
+Json describe(std::string_view what, std::string_view name) {
   Words kinds;
   for (const Listing& listing : kListings) {
     if (listing.kind == what) return listing.make(name);
     kinds.push_back(listing.kind);
   }
-  throw Error(TENON_ERROR_ARGUMENT,
-              "there is no listing " + quote(what) + "; there are " + word_list(kinds, "and"));
+  throw Error(TENON_ERROR_ARGUMENT, "there is no listing {}; there are {}", quote(what),
+              word_list(kinds, "and"));
+}
+
+std::vector<std::string> overridable_ops(PluginManager& manager) {
+  const Inventory inventory{manager};
+  std::vector<std::string> names;
+  for (const DeclaredOp& op : inventory.standing_ops()) {
+    if (ignored_reason(op).empty()) names.push_back(op.schema->name);
+  }
+  return names;
 }
 
 std::string describe_signature(std::string_view name) {

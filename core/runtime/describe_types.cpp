@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/specificity.hpp"
@@ -47,10 +48,10 @@ std::vector<DeclaredType> declared_types() {
   return types;
 }
 
-void put_type(TreeBuilder& tree, const DeclaredType& type) {
-  tree.member("name", type.facts.type);
-  if (!type.facts.parent.empty()) tree.member("parent", type.facts.parent);
-  tree.member("provider", type.provider)
+void put_type(JsonBuilder& document, const DeclaredType& type) {
+  document.member("name", type.facts.type);
+  if (!type.facts.parent.empty()) document.member("parent", type.facts.parent);
+  document.member("provider", type.provider)
       .member("doc", type.facts.doc)
       .member("handler", type.facts.handler)
       .member("fallback", type.facts.fallback == TENON_FALLBACK_INHERIT && type.facts.parent.empty()
@@ -61,47 +62,47 @@ void put_type(TreeBuilder& tree, const DeclaredType& type) {
 
 }  // namespace
 
-Tree describe_types() {
-  TreeBuilder tree;
-  tree.begin_array();
+Json describe_types() {
+  JsonBuilder document;
+  document.begin_array();
   for (const DeclaredType& type : declared_types()) {
-    tree.begin_object();
-    put_type(tree, type);
-    tree.end_object();
+    document.begin_object();
+    put_type(document, type);
+    document.end_object();
   }
-  tree.end_array();
-  return tree.finish();
+  document.end_array();
+  return document.finish();
 }
 
-Tree describe_type(std::string_view name) {
+Json describe_type(std::string_view name) {
   const std::vector<DeclaredType> types = declared_types();
   Words names;
   for (const DeclaredType& type : types) names.push_back(type.facts.type);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw Error(TENON_ERROR_VALUE,
-                "no tensor type is named " + quote(name) + suggestion(name, names));
+    throw Error(TENON_ERROR_VALUE, "no tensor type is named {}{}", quote(name),
+                suggestion(name, names));
   }
   const TensorType& loaded = TypeTable::process().require(name);
   // Of several plugins that declare it, the one that provides it.
   const auto found = std::find_if(types.begin(), types.end(), [&](const DeclaredType& type) {
     return type.facts.type == name && type.provider == loaded.provider;
   });
-  TreeBuilder tree;
-  tree.begin_object();
-  if (found != types.end()) put_type(tree, *found);
-  tree.key("overrides_in_force").begin_array();
+  JsonBuilder document;
+  document.begin_object();
+  if (found != types.end()) put_type(document, *found);
+  document.key("overrides_in_force").begin_array();
   for (const Override* entry : TypeTable::process().overrides()) {
     if (!entry->for_type(loaded)) continue;
-    tree.begin_object()
+    document.begin_object()
         .member("op", entry->schema.name)
         .member("signature", signature_text(entry->schema))
         .member("provider", entry->provider);
     if (!entry->differences.empty())
-      tree.member("signature_differs", join(entry->differences, "; "));
-    tree.end_object();
+      document.member("signature_differs", join(entry->differences, "; "));
+    document.end_object();
   }
-  tree.end_array().end_object();
-  return tree.finish();
+  document.end_array().end_object();
+  return document.finish();
 }
 
 namespace {
@@ -119,52 +120,52 @@ Covered cover(const TensorType& type, std::string_view op,
   for (const TensorType* level = &type; level != nullptr; level = level->parent) {
     const bool own = level == &type;
     if (const auto found = overrides.find(level); found != overrides.end())
-      return {own ? "handled" : "inherited", "override " + found->second};
+      return {own ? "handled" : "inherited", format_text("override {}", found->second)};
     if (level->descriptor.handler != nullptr)
-      return {own ? "handler" : "inherited", "handler of " + level->name};
+      return {own ? "handler" : "inherited", format_text("handler of {}", level->name)};
     if (level->id == 0) return {"inherited", "default handler"};
   }
   const uint32_t fallback = type.fallback();
   if (fallback == TENON_FALLBACK_DECLINE || !type.falls_back_for(op)) return {"missing", ""};
-  return {"fallback", std::string("fallback ") + fallback_text(fallback) + " of " + type.name};
+  return {"fallback", format_text("fallback {} of {}", fallback_text(fallback), type.name)};
 }
 
 }  // namespace
 
-Tree describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
+Json describe_coverage(std::string_view name, const std::vector<std::string>& ops) {
   const TensorType& type = TypeTable::process().require(name);
   // By op, the overrides for one type alone: all operands are of the type.
   std::map<std::string_view, std::map<const TensorType*, std::string>> overrides;
   for (const Override* entry : TypeTable::process().overrides()) {
-    if (entry->types.size() == 1 && !entry->rules_only())
+    if (entry->types.size() == 1 && !entry->is_gradient_override())
       overrides[entry->schema.name].emplace(entry->types.front(), entry->key());
   }
   std::map<std::string_view, int64_t> counts;
-  TreeBuilder tree;
-  tree.begin_object().member("type", type.name).member("provider", type.provider);
+  JsonBuilder document;
+  document.begin_object().member("type", type.name).member("provider", type.provider);
   const TypeSettings* settings = TypeTable::process().settings(type.name);
   const bool narrowed = settings != nullptr && !settings->covers.empty();
   if (narrowed) {
-    tree.key("covers").begin_array();
-    for (const std::string& pattern : settings->covers) tree.value(pattern);
-    tree.end_array();
+    document.key("covers").begin_array();
+    for (const std::string& pattern : settings->covers) document.value(pattern);
+    document.end_array();
   }
-  tree.key("ops").begin_array();
+  document.key("ops").begin_array();
   for (const std::string& op : ops) {
     if (narrowed && !settings->covers_op(op)) continue;
     const Covered covered = cover(type, op, overrides[op]);
     ++counts[covered.how];
-    tree.begin_object().member("name", op).member("how", covered.how);
-    if (!covered.by.empty()) tree.member("by", covered.by);
-    tree.end_object();
+    document.begin_object().member("name", op).member("how", covered.how);
+    if (!covered.by.empty()) document.member("by", covered.by);
+    document.end_object();
   }
-  tree.end_array().key("counts").begin_object();
-  for (const char* how : kWays) tree.member(how, counts[how]);
-  tree.end_object().end_object();
-  return tree.finish();
+  document.end_array().key("counts").begin_object();
+  for (const char* how : kWays) document.member(how, counts[how]);
+  document.end_object().end_object();
+  return document.finish();
 }
 
-Tree describe_ambiguities() {
+Json describe_ambiguities() {
   // Overrides are known with the types that they are for. One plugin that is refused does not hide
   // what is wrong with others; where it may be refused for its ambiguities, it is listed instead.
   for (const DeclaredType& type : declared_types()) {
@@ -175,22 +176,22 @@ Tree describe_ambiguities() {
       log(LogLevel::warning, type.provider, error.message);
     }
   }
-  TreeBuilder tree;
-  tree.begin_array();
+  JsonBuilder document;
+  document.begin_array();
   for (const Ambiguity& ambiguity : TypeTable::process().ambiguities()) {
-    tree.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
-    for (const TensorType* type : ambiguity.types) tree.value(type->name);
-    tree.end_array().key("overrides").begin_array();
+    document.begin_object().member("op", ambiguity.first->schema.name).key("types").begin_array();
+    for (const TensorType* type : ambiguity.types) document.value(type->name);
+    document.end_array().key("overrides").begin_array();
     for (const Override* entry : {ambiguity.first, ambiguity.second}) {
-      tree.begin_object()
+      document.begin_object()
           .member("key", entry->key())
           .member("provider", entry->provider)
           .end_object();
     }
-    tree.end_array().member("fix", ambiguity.fix()).end_object();
+    document.end_array().member("fix", ambiguity.fix()).end_object();
   }
-  tree.end_array();
-  return tree.finish();
+  document.end_array();
+  return document.finish();
 }
 
 }  // namespace tenon::core

@@ -9,6 +9,7 @@
 
 #include "core/autograd/record.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/chain.hpp"
@@ -73,29 +74,32 @@ class Explanation {
   Explanation(const Implementation& implementation, const Written& call)
       : implementation_(implementation), schema_(implementation.schema), call_(call) {}
 
-  Tree make() {
-    tree_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
+  Json make() {
+    json_.begin_object().member("op", schema_.name).member("signature", signature_text(schema_));
     put_provider(implementation_.provider);
     for (const ProviderListing& one : plugin_manager().providers(ItemKind::Op, schema_.name)) {
       if (one.plugin == implementation_.provider && !one.reason.empty())
-        tree_.member("ranked", one.reason);
+        json_.member("ranked", one.reason);
     }
     const bool bound = attempt([&] {
       flags_ = bind_call(implementation_, call_.positional, call_.keywords, call_.keyword_values,
                          bound_);
-      if ((flags_ & TENON_TENSOR_TYPED) != 0)
-        flags_ |= gather_carried(implementation_, bound_.values).flags;
+      if ((flags_ & TENON_TENSOR_TYPED) != 0) {
+        Carried carried;
+        gather_types(implementation_, bound_.values, carried);
+        flags_ |= carried.flags;
+      }
     });
     if (bound) {
       put_arguments();
       explain_bound();
     } else {
       put_unbound();
-      suggestion_ = "call it as " + std::string(schema_.short_name()) + signature_text(schema_);
+      suggestion_ = format_text("call it as {}{}", schema_.short_name(), signature_text(schema_));
     }
     if (refusal_.kind != TENON_OK) put_refusal(refusal_);
-    tree_.end_object();
-    return tree_.finish();
+    json_.end_object();
+    return json_.finish();
   }
 
  private:
@@ -108,7 +112,7 @@ class Explanation {
   };
 
   void put_provider(const std::string& provider) {
-    tree_.member("provider", provider).member("version", providers_.version(provider));
+    json_.member("provider", provider).member("version", providers_.version(provider));
   }
 
   // ---- arguments ----
@@ -135,31 +139,31 @@ class Explanation {
   }
 
   void put_arguments() {
-    tree_.key("arguments").begin_array();
+    json_.key("arguments").begin_array();
     for (size_t i = 0; i < schema_.parameters.size(); ++i) {
       const Parameter& parameter = schema_.parameters[i];
       const Source source = source_of(i);
-      tree_.begin_object().member("name", parameter.name).member("position", i + 1);
-      tree_.member("given", source.given);
-      tree_.member("value", source.value == nullptr  ? parameter.default_value.text
+      json_.begin_object().member("name", parameter.name).member("position", i + 1);
+      json_.member("given", source.given);
+      json_.member("value", source.value == nullptr  ? parameter.default_value.text
                             : source.word != nullptr ? *source.word
                                                      : brief_text(*source.value));
       if (source.value != nullptr && source.value->tag != bound_.values[i].tag) {
-        tree_.member("converted",
-                     value_type_text(*source.value) + " to " + value_type_text(bound_.values[i]));
+        json_.member("converted", format_text("{} to {}", value_type_text(*source.value),
+                                              value_type_text(bound_.values[i])));
       }
-      tree_.end_object();
+      json_.end_object();
     }
-    tree_.end_array();
+    json_.end_array();
   }
 
   void put_unbound() {
-    tree_.key("arguments").begin_array();
+    json_.key("arguments").begin_array();
     const auto put = [&](std::string_view name, size_t i, const char* given,
                          const tenon_value& value, const std::vector<std::string>& words) {
-      tree_.begin_object();
-      if (!name.empty()) tree_.member("name", name);
-      tree_.member("given", given)
+      json_.begin_object();
+      if (!name.empty()) json_.member("name", name);
+      json_.member("given", given)
           .member("value", i < words.size() ? words[i] : brief_text(value))
           .end_object();
     };
@@ -170,7 +174,7 @@ class Explanation {
       put({name.data, static_cast<size_t>(name.length)}, k, "keyword", call_.keyword_values[k],
           call_.keyword_words);
     }
-    tree_.end_array();
+    json_.end_array();
   }
 
   // ---- who is asked ----
@@ -181,17 +185,19 @@ class Explanation {
     put_modes("modes", thread_state.mode, true);
     put_modes("modes_below", thread_state.mode_below, false);
     const bool asks = types_.count() > 0 && asks_types(implementation_);
-    if (asks && !attempt([&] { plan_ = make_plan(implementation_, types_, &rejections_); })) {
-      tree_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
+    if (asks && !attempt([&] {
+          plan_ = make_plan(TypeTable::process(), implementation_, types_, &rejections_);
+        })) {
+      json_.key("order").begin_array().end_array().key("steps").begin_array().end_array();
       suggestion_ = "register an override for exactly these types";
       return;
     }
-    tree_.key("order").begin_array();
+    json_.key("order").begin_array();
     if (plan_) {
       for (const uint32_t type : plan_->dispatching)
-        tree_.value(TypeTable::process().at(type).name);
+        json_.value(TypeTable::process().at(type).name);
     }
-    tree_.end_array();
+    json_.end_array();
     for (const Layer& layer : layers) {
       if (refusal_.kind == TENON_OK) explain_layer(layer.id);
     }
@@ -200,10 +206,11 @@ class Explanation {
       return;
     }
     put_outranked();
-    if (!modes_.empty()) put_answer("answer", {"mode " + modes_.front(), "", false, nullptr});
+    if (!modes_.empty())
+      put_answer("answer", {format_text("mode {}", modes_.front()), "", false, nullptr});
     put_answer(modes_.empty() ? "answer" : "then", *answer_);
     if (answer_->own) put_kernel(kernel_);
-    tree_.member("gradient", gradient_text(*answer_, recorded_));
+    json_.member("gradient", gradient_text(*answer_, recorded_));
   }
 
   // What a layer would do with the call.
@@ -235,32 +242,32 @@ class Explanation {
   }
 
   void put_types() {
-    tree_.key("types").begin_array();
-    for (const TensorType* type : types_) tree_.value(type->name);
-    if (types_.plain) tree_.value(TypeTable::process().tensor().name);
-    tree_.end_array();
+    json_.key("types").begin_array();
+    for (const TensorType* type : types_) json_.value(type->name);
+    if (types_.plain) json_.value(TypeTable::process().tensor().name);
+    json_.end_array();
   }
 
   void put_modes(const char* key, const ModeEntry* mode, bool above) {
-    tree_.key(key).begin_array();
+    json_.key(key).begin_array();
     for (; mode != nullptr; mode = mode->outer) {
       if (mode->left.load()) continue;
       if (above && thread_state.modes_disabled) {
         disabled_modes_.push_back(mode->name);
         continue;
       }
-      tree_.value(mode->name);
+      json_.value(mode->name);
       if (above && overridable()) modes_.push_back(mode->name);
     }
-    tree_.end_array();
+    json_.end_array();
   }
 
   // The steps begin with modes and end with types.
   void explain_modes() {
-    tree_.key("steps").begin_array();
+    json_.key("steps").begin_array();
     for (const std::string& mode : disabled_modes_)
-      put_step("", "mode " + mode, "", "mode " + mode + " is disabled here");
-    for (const std::string& mode : modes_) put_step("", "mode " + mode, "", "");
+      put_step("", format_text("mode {}", mode), "", format_text("mode {} is disabled here", mode));
+    for (const std::string& mode : modes_) put_step("", format_text("mode {}", mode), "", "");
   }
 
   void explain_types() {
@@ -271,7 +278,7 @@ class Explanation {
       for (const TensorType* type : types_) put_step(type->name, "nothing", "", why);
       answer_ = Answer{"kernel", implementation_.provider, true, nullptr};
     }
-    tree_.end_array();
+    json_.end_array();
     attempt([&] {
       if (!plan_) {
         if (has_foreign(implementation_, bound_.values))
@@ -282,8 +289,9 @@ class Explanation {
       if (!answer_) throw_declined(implementation_, *plan_);
       if (answer_->entry == nullptr) return;
       const Override& entry = *answer_->entry->entry;
-      suggestion_ = "call it as override " + entry.key() + " takes it, " + entry.schema.text +
-                    "; or give that a wider signature";
+      suggestion_ =
+          format_text("call it as override {} takes it, {}; or give that a wider signature",
+                      entry.key(), entry.schema.text);
       check_signature(*answer_->entry, implementation_, bound_.values);
       suggestion_.clear();
     });
@@ -293,7 +301,7 @@ class Explanation {
   template <class Check>
   void explain_own(Check&& check) {
     if (answer_->own && !attempt(check))
-      suggestion_ = "see `tenon show " + schema_.name + "` for what it takes";
+      suggestion_ = format_text("see `tenon show {}` for what it takes", schema_.name);
   }
 
   template <class Check>
@@ -305,13 +313,13 @@ class Explanation {
 
   void put_step(const std::string& type, const std::string& what, const std::string& provider,
                 const std::string& reason) {
-    tree_.begin_object();
-    if (!type.empty()) tree_.member("type", type);
-    tree_.member("what", what);
+    json_.begin_object();
+    if (!type.empty()) json_.member("type", type);
+    json_.member("what", what);
     if (!provider.empty()) put_provider(provider);
-    tree_.member("asked", reason.empty());
-    if (!reason.empty()) tree_.member("reason", reason);
-    tree_.end_object();
+    json_.member("asked", reason.empty());
+    if (!reason.empty()) json_.member("reason", reason);
+    json_.end_object();
   }
 
   static Answer answer_of(const Candidate& candidate) {
@@ -339,7 +347,7 @@ class Explanation {
         if (chain.type != type) continue;
         if (chain.candidates.empty() && !rejected) {
           put_step(type->name, "nothing", "",
-                   "no override for " + schema_.name + " and no handler");
+                   format_text("no override for {} and no handler", schema_.name));
         }
         for (const int32_t index : {chain.first_override, chain.first_handler}) {
           if (index < 0) continue;
@@ -350,9 +358,10 @@ class Explanation {
       }
     }
     for (const TensorType* type : plan.fallbacks) {
-      const std::string what = std::string("fallback ") + fallback_text(type->fallback());
+      const std::string what = format_text("fallback {}", fallback_text(type->fallback()));
       put_step(type->name, what, type->provider, "");
-      if (!first) first = Answer{what + " of " + type->name, type->provider, false, nullptr};
+      if (!first)
+        first = Answer{format_text("{} of {}", what, type->name), type->provider, false, nullptr};
       break;  // it is the first that has one, and what it calls again is asked again
     }
     return first;
@@ -361,19 +370,19 @@ class Explanation {
   // ---- what comes of it ----
 
   void put_answer(const char* key, const Answer& answer) {
-    tree_.key(key).begin_object().member("what", answer.what);
+    json_.key(key).begin_object().member("what", answer.what);
     if (!answer.provider.empty()) put_provider(answer.provider);
-    tree_.end_object();
+    json_.end_object();
   }
 
   void put_kernel(const std::optional<KernelChoice>& kernel) {
-    tree_.key("kernel").begin_object().member("device", "cpu");
+    json_.key("kernel").begin_object().member("device", "cpu");
     if (kernel && (!call_.by_types || call_.with_dtypes)) {
-      tree_.member("compute", dtype_text(kernel->compute))
+      json_.member("compute", dtype_text(kernel->compute))
           .member("result", dtype_text(kernel->result));
     }
-    if (kernel) tree_.member("isa", isa_text(kernel->isa));
-    tree_.end_object();
+    if (kernel) json_.member("isa", isa_text(kernel->isa));
+    json_.end_object();
   }
 
   // The parameters whose operands carry the flag: "input, other".
@@ -394,13 +403,13 @@ class Explanation {
     const bool constant = (recorded_as->flags & TENON_OP_ZERO_GRADIENT) != 0;
     const bool formula = recorded_as->descriptor.differentiable == TENON_DIFFERENTIABLE_FORMULA;
     const bool function = (recorded_as->flags & TENON_OP_FUNCTION) != 0;
-    std::string node = formula    ? "records " + recorded_as->node_name
+    std::string node = formula    ? format_text("records {}", recorded_as->node_name)
                        : function ? "records a refusal: it has no backward"
                                   : "fails for floating results: it has no backward";
     if (!recorded_as->rules_provider.empty())
-      node += " by the rules of plugin " + recorded_as->rules_provider;
+      node += format_text(" by the rules of plugin {}", recorded_as->rules_provider);
     if (constant) return "records nothing: its gradient is zero wherever there is one";
-    if (call_.by_types) return node + ", where an operand requires grad";
+    if (call_.by_types) return format_text("{}, where an operand requires grad", node);
     const std::vector<std::string> needing = carrying(TENON_TENSOR_REQUIRES_GRAD);
     const std::vector<std::string> tangents = carrying(TENON_TENSOR_HAS_TANGENT);
     const bool needs = !needing.empty() || (flags_ & TENON_TENSOR_REQUIRES_GRAD) != 0;
@@ -408,35 +417,35 @@ class Explanation {
     if (recorded && needs && records()) {
       text = node;
       if (!needing.empty()) {
-        text += " (" + join(needing, ", ") +
-                (needing.size() == 1 ? " needs a gradient)" : " need gradients)");
+        text += format_text(" ({}{}", join(needing, ", "),
+                            needing.size() == 1 ? " needs a gradient)" : " need gradients)");
       } else {
         text += " (the base of a view needs a gradient)";
       }
     } else {
-      text = "records nothing: " + std::string(!needs                   ? "no operand requires grad"
-                                               : thread_state.inference ? "inference mode is on"
-                                                                        : "grad mode is off");
+      text = format_text("records nothing: {}", !needs ? "no operand requires grad"
+                                                : thread_state.inference ? "inference mode is on"
+                                                                         : "grad mode is off");
     }
-    if (!tangents.empty()) text += "; computes a tangent from that of " + join(tangents, ", ");
+    if (!tangents.empty())
+      text += format_text("; computes a tangent from that of {}", join(tangents, ", "));
     return text;
   }
 
   // ---- refusals ----
 
   void put_refusal(const Refusal& refusal) {
-    tree_.member("error", refusal.message).member("kind", error_kind_text(refusal.kind));
-    tree_.key("nearest").begin_array();
-    for (const std::string& text : nearest_overrides()) tree_.value(text);
-    tree_.end_array();
+    json_.member("error", refusal.message).member("kind", error_kind_text(refusal.kind));
+    json_.key("nearest").begin_array();
+    for (const std::string& text : nearest_overrides()) json_.value(text);
+    json_.end_array();
     put_possible();
-    tree_.member("suggestion", suggestion_);
+    json_.member("suggestion", suggestion_);
   }
 
-  bool relates(const TensorType& wanted) const {
-    return std::any_of(types_.begin(), types_.end(), [&](const TensorType* type) {
-      return type->is(wanted) || wanted.is(*type);
-    });
+  bool relates(const TensorType& other) const {
+    return std::any_of(types_.begin(), types_.end(),
+                       [&](const TensorType* type) { return type->is(other) || other.is(*type); });
   }
 
   // Active overrides for one of the types or a relative; else for any types.
@@ -445,9 +454,10 @@ class Explanation {
     if (types_.count() == 0) return related;
     for (const Override* entry : TypeTable::process().overrides(schema_.name)) {
       const bool near = std::any_of(entry->types.begin(), entry->types.end(),
-                                    [&](const TensorType* wanted) { return relates(*wanted); });
+                                    [&](const TensorType* other) { return relates(*other); });
       std::vector<std::string>& texts = near ? related : others;
-      if (texts.size() < 3) texts.push_back(entry->key() + " from '" + entry->provider + "'");
+      if (texts.size() < 3)
+        texts.push_back(format_text("{} from '{}'", entry->key(), entry->provider));
     }
     return related.empty() ? others : related;
   }
@@ -483,7 +493,7 @@ class Explanation {
                         : plugin.state == PluginState::Indexed ? "not loaded"
                                                                : plugin_state_text(plugin.state),
                         off ? "switched off by `ops.disable` in a config, or by an OverrideDisabled"
-                        : loaded ? "plugin " + quote(stands) + " is preferred"
+                        : loaded ? format_text("plugin {} is preferred", quote(stands))
                                  : plugin.reason});
       }
     }
@@ -492,67 +502,71 @@ class Explanation {
 
   // Who else declares what is asked, and is not.
   void put_outranked() {
-    tree_.key("outranked").begin_array();
+    json_.key("outranked").begin_array();
     const auto put = [&](const std::string& plugin, const std::string& what,
                          const std::string& standing, const std::string& reason) {
-      tree_.begin_object().member("plugin", plugin).member("what", what);
-      tree_.member("standing", standing);
-      if (!reason.empty()) tree_.member("reason", reason);
-      tree_.end_object();
+      json_.begin_object().member("plugin", plugin).member("what", what);
+      json_.member("standing", standing);
+      if (!reason.empty()) json_.member("reason", reason);
+      json_.end_object();
     };
     for (const ProviderListing& provider : plugin_manager().providers(ItemKind::Op, schema_.name)) {
       if (provider.standing == ProviderStanding::Chosen) continue;
-      put(provider.plugin, "op " + schema_.name, provider_standing_text(provider.standing),
-          provider.reason);
+      put(provider.plugin, format_text("op {}", schema_.name),
+          provider_standing_text(provider.standing), provider.reason);
     }
     for (const Possible& one : possible())
-      put(one.plugin->id, "override " + one.entry->key, one.state, one.reason);
-    tree_.end_array();
+      put(one.plugin->id, format_text("override {}", one.entry->key), one.state, one.reason);
+    json_.end_array();
   }
 
   void put_possible() {
-    tree_.key("plugins").begin_array();
+    json_.key("plugins").begin_array();
     for (const Possible& one : possible()) {
-      tree_.begin_object()
+      json_.begin_object()
           .member("plugin", one.plugin->id)
           .member("override", one.entry->key)
           .member("state", one.state)
           .member("reason", one.reason)
           .end_object();
     }
-    tree_.end_array();
+    json_.end_array();
   }
 
   std::string suggest(const Plan* plan) const {
     for (const Possible& one : possible()) {
-      const std::string plugin = "plugin '" + one.plugin->id + "'";
+      const std::string plugin = format_text("plugin '{}'", one.plugin->id);
       if (one.state == "outranked") continue;
-      if (one.state == "switched off") return "switch override " + one.entry->key + " on again";
-      if (one.plugin->state == PluginState::Indexed) return "load " + plugin;
+      if (one.state == "switched off")
+        return format_text("switch override {} on again", one.entry->key);
+      if (one.plugin->state == PluginState::Indexed) return format_text("load {}", plugin);
       if (one.plugin->state == PluginState::Failed)
-        return "repair " + plugin + ": `tenon show " + one.plugin->id + "` says what is wrong";
-      return "enable " + plugin + " in the config";
+        return format_text("repair {}: `tenon show {}` says what is wrong", plugin, one.plugin->id);
+      return format_text("enable {} in the config", plugin);
     }
     std::string names;
     for (const TensorType* type : types_) names += (names.empty() ? "" : ", ") + type->name;
-    const std::string key = schema_.name + "[" + names + "]";
+    const std::string key = format_text("{}[{}]", schema_.name, names);
     if (plan == nullptr) return "pass a plain Tensor: the op is not overridable";
-    if (plan->refused != nullptr) return "pass another operand: no op takes " + plan->refused->name;
+    if (plan->refused != nullptr)
+      return format_text("pass another operand: no op takes {}", plan->refused->name);
     for (const TensorType* type : types_) {
-      const TensorType* rule = type;
-      while (rule != nullptr && rule->descriptor.to_tensor == nullptr) rule = rule->parent;
-      if (rule == nullptr) continue;
-      return "register an override " + key + ", or convert by ensure_tensor(" + type->name +
-             ") or by the type's fallback";
+      const TensorType* converter = type;
+      while (converter != nullptr && converter->descriptor.to_tensor == nullptr)
+        converter = converter->parent;
+      if (converter == nullptr) continue;
+      return format_text(
+          "register an override {}, or convert by ensure_tensor({}) or by the type's fallback", key,
+          type->name);
     }
-    return "register an override " + key + ", or give the type a tenon_function";
+    return format_text("register an override {}, or give the type a tenon_function", key);
   }
 
   const Implementation& implementation_;
   const Schema& schema_;
   const Written& call_;
   const Providers providers_;
-  TreeBuilder tree_;
+  JsonBuilder json_;
   BoundArguments bound_;
   uint32_t flags_ = 0;
   OperandTypes types_;
@@ -748,7 +762,7 @@ class ByTypes {
     if (colon != std::string::npos) {
       dtype = dtype_find(std::string_view(word).substr(colon + 1));
       if (dtype == TENON_DTYPE_NONE)
-        throw Error(TENON_ERROR_VALUE, "unknown dtype in " + quote(word) + ", as in Tensor:f32");
+        throw Error(TENON_ERROR_VALUE, "unknown dtype in {}, as in Tensor:f32", quote(word));
       written_.with_dtypes = true;
     }
     const int64_t shape[] = {1};
@@ -767,7 +781,7 @@ class ByTypes {
 
 }  // namespace
 
-Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
+Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_string> keywords,
                   std::span<const tenon_value> keyword_values) {
   const Implementation& implementation = require_implementation(op);
@@ -787,7 +801,7 @@ Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
   return Explanation(implementation, written).make();
 }
 
-Tree explain_call(std::string_view call) {
+Json explain_call(std::string_view call) {
   plugin_manager();
   ByTypes types(call);
   const Implementation& implementation =

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 #include "core/dispatch/op.hpp"
 #include "tenon/abi/value.h"
 
@@ -12,13 +12,13 @@ namespace tenon::core {
 
 // Of a call with these arguments, as it would be made now on this thread. Runs nothing.
 // sdk/share/tenon/documents.md has the shape.
-Tree explain_call(const tenon_op* op, std::span<const tenon_value> positional,
+Json explain_call(const tenon_op* op, std::span<const tenon_value> positional,
                   std::span<const tenon_string> keywords,
                   std::span<const tenon_value> keyword_values);
 
 // Of a call that is written down by types: "add ScalarTensor Tensor:f64 alpha=Scalar". A type for
 // each operand in order, then by name; lists as A,B, Scalar for a number, other values as they
 // are: dim=0, reduction='sum'. What is required and left out is assumed.
-Tree explain_call(std::string_view call);
+Json explain_call(std::string_view call);
 
 }  // namespace tenon::core

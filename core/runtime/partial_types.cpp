@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/runtime/runtime.hpp"
@@ -19,21 +20,8 @@ bool answers_for_some(const TensorType& type) {
          !type.has_handler() && type.fallback() == TENON_FALLBACK_DECLINE;
 }
 
-std::vector<std::string> overridable_ops() {
-  std::vector<std::string> names;
-  const Tree namespaces = describe("overridable", "");
-  for (const tenon_tree& one : namespaces->children()) {
-    const std::string_view space = one.find("namespace")->as_string();
-    for (const tenon_tree& op : one.find("ops")->children()) {
-      names.push_back((space.empty() ? "" : std::string(space) + ".") +
-                      std::string(op.as_string()));
-    }
-  }
-  return names;
-}
-
 // The ops with an override for operands of this type alone, by whatever plugin.
-std::set<std::string, std::less<>> handled_ops(const TensorType& type,
+std::set<std::string, std::less<>> handled_ops(const TensorType& type, const TypeTable& table,
                                                const std::vector<PluginListing>& plugins) {
   std::set<std::string, std::less<>> ops;
   for (const PluginListing& plugin : plugins) {
@@ -42,8 +30,7 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type,
       continue;
     for (const OverrideFacts& entry : plugin.facts->overrides) {
       const std::vector<std::string> names = type_names(entry.types);
-      const TensorType* owner =
-          names.size() == 1 ? TypeTable::process().find(names.front()) : nullptr;
+      const TensorType* owner = names.size() == 1 ? table.find(names.front()) : nullptr;
       if (owner != nullptr && type.is(*owner)) ops.emplace(schema_name(entry.schema));
     }
   }
@@ -52,30 +39,31 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type,
 
 }  // namespace
 
-std::vector<std::string> partial_type_warnings(const Registration& items) {
+std::vector<std::string> partial_type_warnings(const RegistrationRequest& items,
+                                               const TypeTable& table, PluginManager& manager) {
   std::vector<const TensorType*> types;
   for (const tenon_type_descriptor* descriptor : items.types) {
-    const TensorType* type = TypeTable::process().find(descriptor->name);
+    const TensorType* type = table.find(descriptor->name);
     if (type != nullptr && answers_for_some(*type)) types.push_back(type);
   }
   std::vector<std::string> warnings;
   if (types.empty()) return warnings;
-  const std::vector<std::string> ops = overridable_ops();
-  const std::vector<PluginListing> plugins = plugin_manager().list();
+  const std::vector<std::string> ops = overridable_ops(manager);
+  const std::vector<PluginListing> plugins = manager.list();
   for (const TensorType* type : types) {
-    const auto handled = handled_ops(*type, plugins);
-    const TypeSettings* settings = TypeTable::process().settings(type->name);
-    int64_t wanted = 0, found = 0;
+    const auto handled = handled_ops(*type, table, plugins);
+    const TypeSettings* settings = table.settings(type->name);
+    int64_t expected = 0, found = 0;
     for (const std::string& op : ops) {
       if (settings != nullptr && !settings->covers_op(op)) continue;
-      ++wanted;
+      ++expected;
       found += handled.contains(op) ? 1 : 0;
     }
-    if (found == wanted) continue;
-    warnings.push_back("type " + type->name + " handles " + std::to_string(found) + " of " +
-                       std::to_string(wanted) +
-                       " overridable ops; calls of the others fail: give it a handler or a "
-                       "fallback, mark it partial, or name the ops that it covers in the config");
+    if (found == expected) continue;
+    warnings.push_back(format_text(
+        "type {} handles {} of {} overridable ops; calls of the others fail: give it a handler or "
+        "a fallback, mark it partial, or name the ops that it covers in the config",
+        type->name, found, expected));
   }
   return warnings;
 }

@@ -1,315 +1,48 @@
-// Connecting tables and plugins.
+// Configs applied to the process's plugins, and overrides by key.
 #include "core/runtime/runtime.hpp"
 
-#include <mutex>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
+#include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/fork.hpp"
-#include "core/base/log.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
-#include "core/dispatch/registry.hpp"
 #include "core/dispatch/types.hpp"
-#include "core/nn/module.hpp"
 #include "core/plugin/config.hpp"
-#include "core/runtime/partial_types.hpp"
+#include "core/plugin/config_policy.hpp"
 
 namespace tenon::core {
 
-namespace {
-
-// Registers everything of a plugin in all tables, or nothing.
-class TableRegistrar final : public Registrar {
- public:
-  void commit(const Registration& items) override {
-    require_types(items);
-    const std::lock_guard lock(mutex_);
-    auto modules = ModuleTable::process().prepare(items.provider, items.modules);
-    OwnSchemas own;
-    if (!items.overrides.empty()) {
-      for (const auto* op : items.ops) own.emplace(schema_name(op->schema), op->schema);
-    }
-    auto types = TypeTable::process().prepare(
-        items.provider, items.types, items.overrides,
-        [&](std::string_view op) { return source_of(own, items.provider, op); },
-        {plugin_manager().strict(), plugin_manager().is_glue(items.provider),
-         [](const std::string& key) { return plugin_manager().declares_override(key); }});
-    Registry::process().commit(items.provider, items.ops);
-    ModuleTable::process().commit(std::move(modules));
-    const std::vector<std::string> notes = std::move(types.notes);
-    const std::vector<std::string> warnings = std::move(types.warnings);
-    TypeTable::process().commit(std::move(types));
-    // Rules meet the op that they are for, whichever of the two comes later.
-    for (const std::string& op : TypeTable::process().ruled_ops()) settle_rules(op);
-    for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
-    for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
-    if (!log_enabled(LogLevel::warning)) return;
-    for (const std::string& warning : partial_type_warnings(items))
-      log(LogLevel::warning, items.provider, warning);
-  }
-  void configure(const std::string& type, const TypeSettings& settings) override {
-    TypeTable::process().configure(type, settings);
-  }
-
- private:
-  // Types of other plugins that it builds on come first; what is not known is refused later.
-  static void require_types(const Registration& items) {
-    std::unordered_set<std::string_view> own;
-    for (const auto* type : items.types) own.emplace(type->name);
-    const auto require = [&](std::string_view name) {
-      if (name == "*" || own.contains(name) || TypeTable::process().find(name) != nullptr) return;
-      plugin_manager().ensure_type(name);
-    };
-    for (const auto* type : items.types) {
-      if (type->parent != nullptr) require(type->parent);
-    }
-    for (const auto* entry : items.overrides) {
-      for (const char* names : {entry->types, entry->accepts}) {
-        for (const std::string& name : type_names(names == nullptr ? "" : names)) require(name);
-      }
-    }
-  }
-  using OwnSchemas = std::unordered_map<std::string_view, const char*>;  // by op
-  static TypeTable::OpSource source_of(const OwnSchemas& own, const std::string& provider,
-                                       std::string_view op) {
-    if (const auto found = own.find(op); found != own.end()) return {found->second, provider};
-    if (const tenon_op* registered = Registry::process().find(op)) {
-      if (const Implementation* active = registered->implementation.load())
-        return {active->schema.text, active->provider, "",
-                (active->flags & TENON_OP_NOT_OVERRIDABLE) == 0};
-    }
-    const PluginManager::DeclaredOp declared = plugin_manager().declared_op(op);
-    if (!declared.schema.empty())
-      return {declared.schema, declared.provider, "", declared.overridable};
-    const std::vector<std::string> names = plugin_manager().declared_names(ItemKind::Op);
-    return {"", "", suggestion(op, Words(names.begin(), names.end()))};
-  }
-
-  std::mutex mutex_;
-  const HeldAcrossFork held_{mutex_};
-};
-
-// The name among `names` that it is, or ends: "nn.Linear" for Linear. Empty when there is none.
-std::string full_name(const std::vector<std::string>& names, std::string_view name) {
-  std::string found;
-  for (const std::string& known : names) {
-    if (known == name) return known;
-    if (found.empty() && known.size() > name.size() && known.ends_with(name) &&
-        known[known.size() - name.size() - 1] == '.')
-      found = known;
-  }
-  return found;
-}
-
-// What else carries the name, and how it is used.
-std::string other_use(PluginManager& manager, ItemKind kind, std::string_view name) {
-  struct Use {
-    ItemKind kind;
-    const char *what, *before, *after;
-  };
-  static constexpr Use uses[] = {
-      {ItemKind::Op, "an op", "call it by tenon::Op(\"", "\")"},
-      {ItemKind::Module, "a module type", "create it by tenon::Module::create(\"", "\")"},
-      {ItemKind::Type, "a tensor type", "pass operands of it to ops, as in `tenon why add ", "`"}};
-  for (const Use& use : uses) {
-    if (use.kind == kind) continue;
-    const std::string found = full_name(manager.declared_names(use.kind), name);
-    if (found.empty()) continue;
-    return "; " + quote(found) + " is " + use.what + ": " + use.before + found + use.after +
-           ", see `tenon show " + found + "`";
-  }
-  return {};
-}
-
-[[noreturn]] void throw_unknown(PluginManager& manager, ItemKind kind, std::string_view name) {
-  const char* what = kind == ItemKind::Op       ? "op"
-                     : kind == ItemKind::Module ? "module type"
-                                                : "tensor type";
-  const std::vector<std::string> names = manager.declared_names(kind);
-  const std::string full = full_name(names, name);
-  const std::string use = full.empty() ? other_use(manager, kind, name) : std::string();
-  if (!use.empty())
-    throw Error(TENON_ERROR_VALUE, std::string("no ") + what + " is named " + quote(name) + use);
-  std::vector<std::string_view> candidates(names.begin(), names.end());
-  // The last part alone is what people type.
-  std::string message =
-      std::string("no ") + what + " is named " + quote(name) +
-      (full.empty() ? suggestion(name, candidates) : "; its full name is " + quote(full));
-  std::string folders;
-  for (const SearchFolder& folder : manager.folders())
-    folders += (folders.empty() ? "" : ", ") + folder.path;
-  message += ". Plugins were looked for in: " + (folders.empty() ? "(no folder)" : folders);
-  // It may be in one that has a fault.
-  std::vector<std::string> refused;
-  for (const PluginListing& plugin : manager.list()) {
-    if (plugin.state == PluginState::Failed) refused.push_back(plugin.path);
-  }
-  if (!refused.empty()) {
-    message += "; refused, see `tenon plugins`: " +
-               (refused.size() < 3 ? join(refused, ", ")
-                                   : counted(static_cast<int64_t>(refused.size()), "plugin"));
-  }
-  throw Error(TENON_ERROR_VALUE, message);
-}
-
-PluginManager& start() {
-  static TableRegistrar registrar;
-  auto* manager = new PluginManager(
-      host_table(), registrar);  // never torn down: plugins outlive static destructors
-  Registry::process().set_finder([manager](std::string_view name) {
-    if (!manager->ensure_op(name)) throw_unknown(*manager, ItemKind::Op, name);
-  });
-  ModuleTable::process().set_finder([manager](std::string_view name) {
-    if (!manager->ensure_module(name)) throw_unknown(*manager, ItemKind::Module, name);
-  });
-  TypeTable::process().set_finder([manager](std::string_view name) {
-    if (!manager->ensure_type(name)) throw_unknown(*manager, ItemKind::Type, name);
-  });
-  TypeTable::process().set_completer(
-      [manager](std::string_view name) { return manager->complete_type(name); });
-  TypeTable::process().set_preference(
-      [manager](const Override& entry, const std::string& a, const std::string& b) {
-        return manager->preferred(entry.schema.name, entry.key(), a, b);
-      });
-  return *manager;
-}
-
-uint32_t fallback_named(std::string_view name) {
-  return name == "decline"         ? TENON_FALLBACK_DECLINE
-         : name == "to_tensor"     ? TENON_FALLBACK_TO_TENSOR
-         : name == "unwrap_rewrap" ? TENON_FALLBACK_UNWRAP_REWRAP
-                                   : TENON_FALLBACK_INHERIT;
-}
-
-PluginPolicy policy_of(const tenon_tree& config) {
-  PluginPolicy policy;
-  policy.source =
-      config.source().empty() ? "the config" : "config '" + std::string(config.source()) + "'";
-  const auto text = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
-    return found != nullptr && found->is_string() ? std::string(found->as_string()) : std::string();
-  };
-  const auto truth = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
-    return found != nullptr && found->is_bool() && found->as_bool();
-  };
-  const auto is_false = [](const tenon_tree& node, std::string_view key) {
-    const tenon_tree* found = node.find(key);
-    return found != nullptr && found->is_bool() && !found->as_bool();
-  };
-  policy.strict = truth(config, "strict");
-  policy.autoload = !is_false(config, "autoload");
-  if (const tenon_tree* paths = config.find("search_paths")) {
-    for (const tenon_tree& path : paths->children())
-      policy.search_paths.emplace_back(path.as_string());
-  }
-  if (const tenon_tree* plugins = config.find("plugins")) {
-    for (const tenon_tree& entry : plugins->children()) {
-      PluginPolicy::Plugin plugin;
-      plugin.name = text(entry, "path").empty() ? text(entry, "name") : text(entry, "path");
-      if (plugin.name != text(entry, "name")) plugin.id = text(entry, "name");
-      const std::string mode = text(entry, "load");
-      plugin.mode = mode == "eager"   ? LoadMode::Eager
-                    : mode == "never" ? LoadMode::Never
-                                      : LoadMode::Lazy;
-      plugin.version = text(entry, "version");
-      plugin.sha256 = text(entry, "sha256");
-      if (const tenon_tree* options = entry.find("options")) plugin.options = Tree(options);
-      plugin.required = !is_false(entry, "require");
-      plugin.glue = truth(entry, "glue");
-      plugin.written = Tree(&entry);
-      policy.plugins.push_back(std::move(plugin));
-    }
-  }
-  if (const tenon_tree* ops = config.find("ops")) {
-    if (const tenon_tree* prefer = ops->find("prefer")) {
-      for (const tenon_tree& rule : prefer->children())
-        policy.prefer.push_back(
-            {std::string(rule.key()), std::string(rule.as_string()), Tree(&rule)});
-    }
-    if (const tenon_tree* disable = ops->find("disable")) {
-      for (const tenon_tree& rule : disable->children())
-        policy.disable.push_back({text(rule, "op"), text(rule, "plugin"), Tree(&rule)});
-    }
-    const std::string duplicates = text(*ops, "duplicates");
-    policy.duplicates = duplicates == "first"  ? DuplicateRule::First
-                        : duplicates == "last" ? DuplicateRule::Last
-                                               : DuplicateRule::Error;
-  }
-  const auto texts = [](const tenon_tree& node, std::string_view key) {
-    std::vector<std::string> list;
-    if (const tenon_tree* found = node.find(key)) {
-      for (const tenon_tree& one : found->children()) list.emplace_back(one.as_string());
-    }
-    return list;
-  };
-  if (const tenon_tree* types = config.find("types")) {
-    for (const tenon_tree& entry : types->children()) {
-      PluginPolicy::Type type;
-      type.name = entry.key();
-      type.settings.fallback = fallback_named(text(entry, "fallback"));
-      if (const tenon_tree* ops = entry.find("fallback_ops")) {
-        type.settings.fallback_allow = texts(*ops, "allow");
-        type.settings.fallback_deny = texts(*ops, "deny");
-        // Allowing none is not the same as saying nothing.
-        if (ops->find("allow") != nullptr && type.settings.fallback_allow.empty())
-          type.settings.fallback_deny = {"*"};
-      }
-      type.settings.covers = texts(entry, "covers");
-      type.written = Tree(&entry);
-      policy.types.push_back(std::move(type));
-    }
-  }
-  return policy;
-}
-
-}  // namespace
-
-PluginManager& plugin_manager() {
-  static PluginManager& manager = start();
-  return manager;
-}
-
 const Override& find_override(std::string_view key, std::string_view provider) {
-  const std::string wanted = canonical_pattern(std::string(key));
-  const size_t bracket = wanted.find('[');
+  const std::string pattern = canonical_pattern(std::string(key));
+  const size_t bracket = pattern.find('[');
   plugin_manager();
-  if (bracket != wanted.npos) {
+  if (bracket != pattern.npos) {
     for (const std::string& type :
-         type_names(std::string_view(wanted).substr(bracket + 1, wanted.size() - bracket - 2)))
+         type_names(std::string_view(pattern).substr(bracket + 1, pattern.size() - bracket - 2)))
       static_cast<void>(TypeTable::process().require(type));
   }
-  if (const Override* entry = TypeTable::process().find_override(wanted, provider)) return *entry;
-  if (const Override* other = TypeTable::process().find_override(wanted, "")) {
-    throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered by plugin " +
-                                       quote(provider) + "; there is one by " +
-                                       quote(other->provider));
+  if (const Override* entry = TypeTable::process().find_override(pattern, provider)) return *entry;
+  if (const Override* other = TypeTable::process().find_override(pattern, "")) {
+    throw Error(TENON_ERROR_VALUE, "no override {} is registered by plugin {}; there is one by {}",
+                quote(pattern), quote(provider), quote(other->provider));
   }
   std::vector<std::string> keys;
   for (const Override* entry : TypeTable::process().overrides()) keys.push_back(entry->key());
   const Words candidates(keys.begin(), keys.end());
-  throw Error(TENON_ERROR_VALUE, "no override " + quote(wanted) + " is registered" +
-                                     (provider.empty() ? "" : " by plugin " + quote(provider)) +
-                                     (bracket == wanted.npos ? ": types belong to its name, as in "
-                                                               "'add[A, B]'"
-                                                             : suggestion(wanted, candidates)) +
-                                     "; `tenon types` and `tenon show TYPE` list them");
+  throw Error(TENON_ERROR_VALUE,
+              "no override {} is registered{}{}; `tenon types` and `tenon show TYPE` list them",
+              quote(pattern), provider.empty() ? "" : format_text(" by plugin {}", quote(provider)),
+              bracket == pattern.npos ? ": types belong to its name, as in "
+                                        "'add[A, B]'"
+                                      : suggestion(pattern, candidates));
 }
 
-void settle_rules(std::string_view op) {
-  static std::mutex settling;  // the last caller has read last
-  static const HeldAcrossFork held(settling);
-  const std::lock_guard lock(settling);
-  const Override* rules = TypeTable::process().rules_of(op);
-  Registry::process().replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
-                                    rules == nullptr ? "" : rules->provider);
-}
+void refresh_active_rules(std::string_view op) { refresh_active_rules(process_tables(), op); }
 
-void apply_config(const tenon_tree& config) { plugin_manager().apply(policy_of(config)); }
+void apply_config(const tenon_json& config) { plugin_manager().apply(policy_of(config)); }
 
-void apply_config_lazily(const tenon_tree& config) {
+void apply_config_lazily(const tenon_json& config) {
   PluginPolicy policy = policy_of(config);
   for (PluginPolicy::Plugin& plugin : policy.plugins) {
     if (plugin.mode == LoadMode::Eager) plugin.mode = LoadMode::Lazy;

@@ -1,9 +1,10 @@
 // The process's runtime: the op table, the module table and the plugins that fill them.
 #pragma once
 
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/plugin/plugin_manager.hpp"
+#include "core/runtime/table_registrar.hpp"
 
 struct tenon_host;
 
@@ -12,23 +13,27 @@ namespace tenon::core {
 // The one table of host functions. Never changes.
 const tenon_host& host_table() noexcept;
 
-// Starts at first use; lives until the process ends.
+// The process's tables and the manager of its plugins: made by runtime/assembly.cpp at their first
+// use, alive until the process ends.
+Tables process_tables();
 PluginManager& plugin_manager();
 
 // The override "add[A, B]", types in any order, of that plugin, or the one that ranks first when
 // `provider` is empty. Loads the plugins of the types. Throws ValueError when there is none.
 const Override& find_override(std::string_view key, std::string_view provider);
 
-// Has the op go by the rules that rank first and are not switched off, or else by its own.
-void settle_rules(std::string_view op);
+// refresh_active_rules of the process's tables.
+void refresh_active_rules(std::string_view op);
 
-// Applies the plugins, search paths and op rules of a config that was read.
-void apply_config(const tenon_tree& config);
+// Applies the plugins, search paths and op preferences of a config that was read.
+void apply_config(const tenon_json& config);
 // The same, but eager plugins wait for their first use: runs no plugin code.
-void apply_config_lazily(const tenon_tree& config);
+void apply_config_lazily(const tenon_json& config);
 
 // Listings from facts: sdk/share/tenon/documents.md has the shapes.
-Tree describe(std::string_view what, std::string_view name);
+Json describe(std::string_view what, std::string_view name);
+// Full names of the ops that a tensor type may override, of those that the manager's plugins declare.
+std::vector<std::string> overridable_ops(PluginManager& manager);
 // "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is
 // unique.
 std::string describe_signature(std::string_view name);

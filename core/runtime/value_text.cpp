@@ -3,6 +3,7 @@
 
 #include "core/autograd/node.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
@@ -17,24 +18,24 @@ std::string typed_text(const Tensor* tensor) {
   const std::string_view node_name = node == nullptr ? "" : node->name();
   if (tensor == nullptr || !tensor->typed()) return tensor_text(tensor, node_name);
   const TensorType& type = TypeTable::process().at(tensor->view.type);
-  const TensorType* rule = &type;
-  while (rule != nullptr && rule->descriptor.text == nullptr) rule = rule->parent;
-  if (rule == nullptr) {
+  const TensorType* owner = &type;
+  while (owner != nullptr && owner->descriptor.text == nullptr) owner = owner->parent;
+  if (owner == nullptr) {
     if (type.is_tensor) return tensor_text(tensor, node_name, type.name);
-    return type.name + "(size=" + shape_text(tensor->shape()) + ")";
+    return format_text("{}(size={})", type.name, shape_text(tensor->shape()));
   }
   const TypesDisabledGuard types(true);
   const GradModeGuard grad(false);
   tenon_value text{};
   tenon_error* error = nullptr;
   const tenon_status status =
-      rule->descriptor.text(rule->descriptor.self, const_cast<Tensor*>(tensor), &text, &error);
+      owner->descriptor.text(owner->descriptor.self, const_cast<Tensor*>(tensor), &text, &error);
   if (status != TENON_OK) throw_status(status, error);
   std::string result;
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   const bool good = text.tag == TENON_VALUE_STRING;
   release_value(text);
-  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of " + rule->name + " is not a string");
+  if (!good) throw Error(TENON_ERROR_TYPE, "the text form of {} is not a string", owner->name);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #endif
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/convert.hpp"
@@ -419,21 +420,22 @@ void run(Plan plan, Loops loops) {
 
 void check_writable(const Tensor& destination, const char* verb) {
   if (destination.has_flag(TENON_TENSOR_READ_ONLY)) {
-    fail(std::string("cannot ") + verb + " a read-only tensor of shape " +
-         shape_text(destination.shape()) + ": copy it first");
+    fail(format_text("cannot {} a read-only tensor of shape {}: copy it first", verb,
+                     shape_text(destination.shape())));
   }
   if (destination.storage == nullptr) {
-    fail(std::string("cannot ") + verb +
-         " a tensor that has a shape but no data: " + shape_text(destination.shape()));
+    fail(format_text("cannot {} a tensor that has a shape but no data: {}", verb,
+                     shape_text(destination.shape())));
   }
 }
 void check_distinct(const Tensor& destination) {
   for (size_t i = 0; i < destination.view.rank; ++i) {
     if (destination.view.strides[i] == 0 && destination.view.shape[i] > 1 &&
         destination.view.count != 0) {
-      fail("cannot copy into an expanded tensor of shape " + shape_text(destination.shape()) +
-           ": dimension " + std::to_string(i) +
-           " holds one element in several places; copy it first");
+      fail(
+          format_text("cannot copy into an expanded tensor of shape {}: dimension {} holds one "
+                      "element in several places; copy it first",
+                      shape_text(destination.shape()), i));
     }
   }
 }
@@ -464,7 +466,7 @@ Sizes source_strides(const Tensor& destination, const Tensor& source) {
   try {
     return expanded_strides(source.shape(), source.strides(), destination.shape());
   } catch (const Error& error) {
-    throw Error(error.kind, "cannot copy: the source's " + error.message);
+    throw Error(error.kind, "cannot copy: the source's {}", error.message);
   }
 }
 
@@ -491,7 +493,8 @@ void copy(Tensor& destination, const Tensor& source) {
   check_writable(destination, "copy into");
   check_distinct(destination);
   if (source.storage == nullptr) {
-    fail("cannot copy from a tensor that has a shape but no data: " + shape_text(source.shape()));
+    fail(format_text("cannot copy from a tensor that has a shape but no data: {}",
+                     shape_text(source.shape())));
   }
   copy_elements(destination, source);
   destination.storage->version.fetch_add(1, std::memory_order_relaxed);
@@ -509,8 +512,8 @@ std::string misfit_text(const tenon_value& number, tenon_dtype dtype) {
                                                            : std::to_string(number.as.integer);
   return visit_dtype(dtype, [&](auto type) {
     using Limits = std::numeric_limits<typename decltype(type)::type>;
-    return "the number " + text + " does not fit " + dtype_text(dtype) + ", which holds " +
-           std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
+    return format_text("the number {} does not fit {}, which holds {} to {}", text,
+                       dtype_text(dtype), Limits::min(), Limits::max());
   });
 }
 
@@ -526,8 +529,8 @@ void fill(Tensor& destination, const tenon_value& number) {
       dtype = TENON_F64;
       break;
     default:
-      throw Error(TENON_ERROR_TYPE, "a tensor is filled with a number, not with a value of tag " +
-                                        std::to_string(number.tag));
+      throw Error(TENON_ERROR_TYPE, "a tensor is filled with a number, not with a value of tag {}",
+                  number.tag);
   }
   if (destination.view.count != 0) {
     if (!number_fits(number, destination.view.dtype))
@@ -553,7 +556,8 @@ TensorRef make_zeros(tenon_dtype dtype, Shape shape) {
 
 tenon_value item(const Tensor& tensor) {
   if (tensor.view.count != 1) {
-    fail("item() needs a tensor of one element, this one has shape " + shape_text(tensor.shape()));
+    fail(format_text("item() needs a tensor of one element, this one has shape {}",
+                     shape_text(tensor.shape())));
   }
   if (tensor.view.data == nullptr) fail("item() needs data, this tensor has only a shape");
   tenon_value value{};
@@ -575,7 +579,8 @@ TensorRef contiguous_copy(const Tensor& source, tenon_dtype dtype) {
   TensorRef result =
       make_empty(dtype == TENON_DTYPE_NONE ? source.view.dtype : dtype, source.shape());
   if (source.storage == nullptr) {
-    fail("cannot copy from a tensor that has a shape but no data: " + shape_text(source.shape()));
+    fail(format_text("cannot copy from a tensor that has a shape but no data: {}",
+                     shape_text(source.shape())));
   }
   copy_elements(*result, source);
   return result;

@@ -55,14 +55,12 @@ tenon_dtype dtype_find(std::string_view text) noexcept {
 tenon_dtype dtype_parse(std::string_view text) {
   const tenon_dtype dtype = dtype_find(text);
   if (dtype != TENON_DTYPE_NONE) return dtype;
-  throw Error(TENON_ERROR_VALUE,
-              "unknown dtype '" + std::string(text) + "': the dtypes are " + all_dtypes());
+  throw Error(TENON_ERROR_VALUE, "unknown dtype '{}': the dtypes are {}", text, all_dtypes());
 }
 
 void dtype_check(tenon_dtype dtype) {
   if (dtype_valid(dtype)) return;
-  throw Error(TENON_ERROR_VALUE,
-              "unknown dtype code " + std::to_string(dtype) + ": the dtypes are " + all_dtypes());
+  throw Error(TENON_ERROR_VALUE, "unknown dtype code {}: the dtypes are {}", dtype, all_dtypes());
 }
 
 }  // namespace tenon::core

@@ -89,7 +89,7 @@ decltype(auto) visit_dtype(tenon_dtype dtype, Body&& body) {
     case TENON_F64:
       return body(std::type_identity<double>{});
     default:
-      throw Error(TENON_ERROR_INTERNAL, "dtype " + std::to_string(dtype) + " has no C++ type");
+      throw Error(TENON_ERROR_INTERNAL, "dtype {} has no C++ type", dtype);
   }
 }
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
+#include <utility>
 
 #include "core/base/atomic_file.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/copy.hpp"
@@ -24,7 +26,7 @@ constexpr int64_t kMostHeader = 100'000'000;  // the reference reader's own boun
 // ---- writing ----
 
 [[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-  throw Error(TENON_ERROR_VALUE, "cannot save '" + path + "': " + reason);
+  throw Error(TENON_ERROR_VALUE, "cannot save '{}': {}", path, reason);
 }
 
 void append_string(std::string& json, std::string_view text) {
@@ -55,22 +57,22 @@ void check_entries(const std::string& path, std::span<const NamedTensor> tensors
   std::unordered_set<std::string_view> seen;
   for (const NamedTensor& entry : tensors) {
     if (!is_utf8(entry.name))
-      refuse(path, "a tensor's name is not valid UTF-8: " + quote(entry.name));
+      refuse(path, format_text("a tensor's name is not valid UTF-8: {}", quote(entry.name)));
     if (entry.name == kMetadataKey)
       refuse(path, "the name '__metadata__' is reserved by the format");
     if (!seen.insert(entry.name).second)
-      refuse(path, "two tensors have the name " + quote(entry.name));
-    if (!entry.tensor) refuse(path, "the tensor " + quote(entry.name) + " is undefined");
+      refuse(path, format_text("two tensors have the name {}", quote(entry.name)));
+    if (!entry.tensor) refuse(path, format_text("the tensor {} is undefined", quote(entry.name)));
     if (entry.tensor->view.count != 0 && entry.tensor->view.data == nullptr) {
-      refuse(path, "the tensor " + quote(entry.name) + " has a shape but no data");
+      refuse(path, format_text("the tensor {} has a shape but no data", quote(entry.name)));
     }
   }
   seen.clear();
   for (const auto& [key, value] : metadata) {
     if (!is_utf8(key) || !is_utf8(value))
-      refuse(path, "metadata is not valid UTF-8: " + quote(key));
+      refuse(path, format_text("metadata is not valid UTF-8: {}", quote(key)));
     if (!seen.insert(key).second)
-      refuse(path, "the metadata key " + quote(key) + " is there twice");
+      refuse(path, format_text("the metadata key {} is there twice", quote(key)));
   }
 }
 
@@ -100,9 +102,9 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
       if (i != 0) json += ',';
       json += std::to_string(entry->tensor->view.shape[i]);
     }
-    json += "],\"data_offsets\":[" + std::to_string(offset) + ',';
+    json += format_text("],\"data_offsets\":[{}{}", offset, ',');
     offset += data_bytes(*entry->tensor);
-    json += std::to_string(offset) + "]}";
+    json += format_text("{}]}}", offset);
   }
   json += '}';
   json.resize((json.size() + 7) / 8 * 8, ' ');
@@ -112,25 +114,26 @@ std::string header_text(std::span<const NamedTensor* const> entries, const FileM
 // ---- reading ----
 
 [[noreturn]] void fail(const std::string& path, const std::string& fault) {
-  throw Error(TENON_ERROR_VALUE, quote(path) + " is not a valid tensor file: " + fault);
+  throw Error(TENON_ERROR_VALUE, "{} is not a valid tensor file: {}", quote(path), fault);
 }
 
 std::shared_ptr<const std::string> read_header(const InputFile& file, const std::string& path) {
   if (file.size() < kLengthBytes) {
-    fail(path, "header too small: the file has " + std::to_string(file.size()) +
-                   " bytes, its length field alone takes 8");
+    fail(path,
+         format_text("header too small: the file has {} bytes, its length field alone takes 8",
+                     file.size()));
   }
   uint64_t length = 0;
   file.read_at(&length, kLengthBytes, 0);
   if (length > static_cast<uint64_t>(kMostHeader)) {
-    fail(path, "header too large: " + std::to_string(length) + " bytes, at most " +
-                   std::to_string(kMostHeader) + " are read");
+    fail(path, format_text("header too large: {} bytes, at most {} are read", length, kMostHeader));
   }
   const auto bytes = static_cast<int64_t>(length);
   if (bytes > file.size() - kLengthBytes) {
-    fail(path, "invalid header length: " + std::to_string(length) +
-                   " bytes, but the file has only " + std::to_string(file.size() - kLengthBytes) +
-                   " after the length field");
+    fail(path,
+         format_text(
+             "invalid header length: {} bytes, but the file has only {} after the length field",
+             length, file.size() - kLengthBytes));
   }
   auto text = std::make_shared<std::string>(length, '\0');
   file.read_at(text->data(), bytes, kLengthBytes);
@@ -161,8 +164,8 @@ const TensorRef& TensorFile::at(std::string_view name) const {
   if (const NamedTensor* found = find(name); found != nullptr) return found->tensor;
   std::vector<std::string_view> names;
   for (const NamedTensor& entry : tensors) names.push_back(entry.name);
-  throw Error(TENON_ERROR_VALUE,
-              "'" + path + "' holds no tensor " + quote(name) + suggestion(name, names));
+  throw Error(TENON_ERROR_VALUE, "'{}' holds no tensor {}{}", path, quote(name),
+              suggestion(name, names));
 }
 
 void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
@@ -170,13 +173,14 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
   check_entries(path, tensors, metadata);
   std::vector<const NamedTensor*> entries;
   for (const NamedTensor& entry : tensors) entries.push_back(&entry);
-  std::stable_sort(entries.begin(), entries.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return dtype_bytes(a->tensor->view.dtype) > dtype_bytes(b->tensor->view.dtype);
+  std::sort(entries.begin(), entries.end(), [](const NamedTensor* a, const NamedTensor* b) {
+    return std::pair(dtype_bytes(b->tensor->view.dtype), a) <
+           std::pair(dtype_bytes(a->tensor->view.dtype), b);
   });
   const std::string header = header_text(entries, metadata);
   if (header.size() > static_cast<size_t>(kMostHeader)) {
-    refuse(path, "its header would be too large: " + std::to_string(header.size()) +
-                     " bytes, at most " + std::to_string(kMostHeader) + " are read back");
+    refuse(path, format_text("its header would be too large: {} bytes, at most {} are read back",
+                             header.size(), kMostHeader));
   }
   AtomicFile file(path);
   const uint64_t length = header.size();

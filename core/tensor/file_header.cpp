@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -16,7 +17,7 @@ constexpr int kDeepest = 8;  // of fields that the reader skips
 
 [[noreturn]] void fail(const std::string& fault) { throw Error(TENON_ERROR_VALUE, fault); }
 [[noreturn]] void fail(const char* what, const std::string& name, const std::string& fault) {
-  fail(std::string(what) + " of tensor " + quote(name) + ": " + fault);
+  fail(format_text("{} of tensor {}: {}", what, quote(name), fault));
 }
 
 int hexadecimal(char digit) {
@@ -200,11 +201,12 @@ class HeaderCursor {
     }
   }
   [[noreturn]] void invalid(const std::string& fault) const {
-    fail("invalid header: invalid JSON: byte " + std::to_string(at_) + ": " + fault);
+    fail(format_text("invalid header: invalid JSON: byte {}: {}", at_, fault));
   }
   [[noreturn]] void unexpected(const std::string& expected) const {
-    invalid("found " + (at_ < text_.size() ? quote(text_.substr(at_, 1)) : std::string("the end")) +
-            ", expected " + expected);
+    invalid(format_text("found {}, expected {}",
+                        at_ < text_.size() ? quote(text_.substr(at_, 1)) : std::string("the end"),
+                        expected));
   }
 
  private:
@@ -267,13 +269,13 @@ FileHeader::Tensor read_tensor(HeaderCursor& cursor, std::string name) {
     return number;
   };
   if (cursor.peek() != '{')
-    fail(kWhat, tensor.name, std::string("found ") + cursor.next_kind() + ", expected an object");
+    fail(kWhat, tensor.name, format_text("found {}, expected an object", cursor.next_kind()));
   bool has_shape = false;
   bool has_range = false;
   cursor.object([&](const std::string& field, size_t) {
     const bool again = (field == "dtype" && tensor.dtype != TENON_DTYPE_NONE) ||
                        (field == "shape" && has_shape) || (field == "data_offsets" && has_range);
-    if (again) fail(kWhat, tensor.name, "the field '" + field + "' is there twice");
+    if (again) fail(kWhat, tensor.name, format_text("the field '{}' is there twice", field));
     if (field == "dtype") {
       if (cursor.peek() != '"') fail(kWhat, tensor.name, "the dtype must be a string");
       const std::string text = cursor.string();
@@ -282,16 +284,15 @@ FileHeader::Tensor read_tensor(HeaderCursor& cursor, std::string name) {
       }
       if (tensor.dtype == TENON_DTYPE_NONE) {
         fail(kWhat, tensor.name,
-             "dtype " + quote(text) +
-                 " cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64");
+             format_text("dtype {} cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64",
+                         quote(text)));
       }
     } else if (field == "shape") {
       has_shape = true;
       if (cursor.peek() != '[') fail(kWhat, tensor.name, "the shape must be an array");
       cursor.array([&] {
         if (tensor.shape.rank == TENON_MAX_RANK) {
-          fail("invalid info", tensor.name,
-               "more than " + std::to_string(TENON_MAX_RANK) + " dimensions");
+          fail("invalid info", tensor.name, format_text("more than {} dimensions", TENON_MAX_RANK));
         }
         tensor.shape.values[tensor.shape.rank++] = natural();
       });
@@ -315,7 +316,7 @@ FileHeader::Tensor read_tensor(HeaderCursor& cursor, std::string name) {
   for (const auto& [there, field] :
        {std::pair{tensor.dtype != TENON_DTYPE_NONE, "dtype"}, std::pair{has_shape, "shape"},
         std::pair{has_range, "data_offsets"}}) {
-    if (!there) fail(kWhat, tensor.name, std::string("the field '") + field + "' is missing");
+    if (!there) fail(kWhat, tensor.name, format_text("the field '{}' is missing", field));
   }
   return tensor;
 }
@@ -351,7 +352,7 @@ void FileHeader::read_metadata(HeaderCursor& cursor) {
   metadata_ = cursor.position();
   cursor.object([&](const std::string& name, size_t key) {
     if (cursor.peek() != '"')
-      fail("invalid header: the metadata " + quote(name) + " must be a string");
+      fail(format_text("invalid header: the metadata {} must be a string", quote(name)));
     cursor.string();
     metadata_keys_.push_back({hash_of(name), static_cast<uint32_t>(key)});
   });
@@ -369,7 +370,7 @@ void FileHeader::check_twice(std::deque<HeaderKey>& keys, const char* what) cons
         return a.hash == b.hash && name(a) == name(b);
       });
   if (twin != keys.end())
-    fail("invalid header: " + std::string(what) + quote(name(*twin)) + " is there twice");
+    fail(format_text("invalid header: {}{} is there twice", what, quote(name(*twin))));
 }
 
 FileHeader::Tensor FileHeader::tensor(size_t index) const {
@@ -405,8 +406,8 @@ void FileHeader::check_ranges(int64_t bytes) const {
     const Tensor tensor = this->tensor(i);
     if (tensor.begin != next || tensor.end < tensor.begin) {
       fail("invalid offset", tensor.name,
-           "its data is at [" + std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) +
-               "], the data before it ends at " + std::to_string(next));
+           format_text("its data is at [{}, {}], the data before it ends at {}", tensor.begin,
+                       tensor.end, next));
     }
     int64_t needed = 0;
     try {
@@ -417,15 +418,15 @@ void FileHeader::check_ranges(int64_t bytes) const {
     if (__builtin_mul_overflow(needed, dtype_bytes(tensor.dtype), &needed) ||
         needed != tensor.end - tensor.begin) {
       fail("invalid info", tensor.name,
-           std::string(dtype_file_text(tensor.dtype)) + " of shape " + shape_text(tensor.shape) +
-               " does not take the " + std::to_string(tensor.end - tensor.begin) +
-               " bytes of its range");
+           format_text("{} of shape {} does not take the {} bytes of its range",
+                       dtype_file_text(tensor.dtype), shape_text(tensor.shape),
+                       tensor.end - tensor.begin));
     }
     next = tensor.end;
   }
   if (next != bytes) {
-    fail("incomplete buffer: the header describes " + std::to_string(next) +
-         " bytes of data, the file has " + std::to_string(bytes));
+    fail(format_text("incomplete buffer: the header describes {} bytes of data, the file has {}",
+                     next, bytes));
   }
 }
 

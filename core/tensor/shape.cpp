@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 
 namespace tenon::core {
 
@@ -26,24 +27,25 @@ std::string shape_text(Shape shape) {
     if (i != 0) text += ", ";
     text += std::to_string(shape[i]);
   }
-  return text + "]";
+  return format_text("{}]", text);
 }
 
 int64_t element_count(Shape shape) {
   if (shape.size() > TENON_MAX_RANK) {
-    fail("a shape has at most " + std::to_string(TENON_MAX_RANK) + " dimensions, this one has " +
-         std::to_string(shape.size()));
+    fail(format_text("a shape has at most {} dimensions, this one has {}", TENON_MAX_RANK,
+                     shape.size()));
   }
   int64_t count = 1;
   bool overflow = false;
   bool empty = false;
   for (const int64_t size : shape) {
-    if (size < 0) fail("negative size " + std::to_string(size) + " in shape " + shape_text(shape));
+    if (size < 0) fail(format_text("negative size {} in shape {}", size, shape_text(shape)));
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(count, size, &count);
   }
   if (empty) return 0;
-  if (overflow) fail("shape " + shape_text(shape) + " has more elements than can be addressed");
+  if (overflow)
+    fail(format_text("shape {} has more elements than can be addressed", shape_text(shape)));
   return count;
 }
 
@@ -71,8 +73,7 @@ bool is_contiguous(Shape shape, Shape strides) noexcept {
 Sizes broadcast_shapes(Shape a, Shape b) {
   const size_t rank = std::max(a.size(), b.size());
   if (rank > TENON_MAX_RANK) {
-    fail("a shape has at most " + std::to_string(TENON_MAX_RANK) + " dimensions, this one has " +
-         std::to_string(rank));
+    fail(format_text("a shape has at most {} dimensions, this one has {}", TENON_MAX_RANK, rank));
   }
   Sizes result;
   result.rank = static_cast<int64_t>(rank);
@@ -80,9 +81,9 @@ Sizes broadcast_shapes(Shape a, Shape b) {
     const int64_t size_a = aligned_size(a, rank, i);
     const int64_t size_b = aligned_size(b, rank, i);
     if (size_a != size_b && size_a != 1 && size_b != 1) {
-      fail("shapes " + shape_text(a) + " and " + shape_text(b) +
-           " cannot be broadcast together: sizes " + std::to_string(size_a) + " and " +
-           std::to_string(size_b) + " differ at dimension " + std::to_string(i));
+      fail(format_text(
+          "shapes {} and {} cannot be broadcast together: sizes {} and {} differ at dimension {}",
+          shape_text(a), shape_text(b), size_a, size_b, i));
     }
     result.values[i] = size_a == 1 ? size_b : size_a;
   }
@@ -91,9 +92,8 @@ Sizes broadcast_shapes(Shape a, Shape b) {
 
 Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
   if (shape.size() > target.size()) {
-    fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) +
-         ": it has " + std::to_string(shape.size()) + " dimensions, the target " +
-         std::to_string(target.size()));
+    fail(format_text("shape {} cannot be expanded to {}: it has {} dimensions, the target {}",
+                     shape_text(shape), shape_text(target), shape.size(), target.size()));
   }
   Sizes result;
   result.rank = static_cast<int64_t>(target.size());
@@ -106,9 +106,8 @@ Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
     } else if (shape[i - missing] == 1) {
       result.values[i] = 0;
     } else {
-      fail("shape " + shape_text(shape) + " cannot be expanded to " + shape_text(target) +
-           ": sizes " + std::to_string(shape[i - missing]) + " and " + std::to_string(target[i]) +
-           " differ at dimension " + std::to_string(i));
+      fail(format_text("shape {} cannot be expanded to {}: sizes {} and {} differ at dimension {}",
+                       shape_text(shape), shape_text(target), shape[i - missing], target[i], i));
     }
   }
   return result;

@@ -23,8 +23,7 @@ char* following_data(Storage* storage) { return reinterpret_cast<char*>(storage)
 
 Storage* Storage::create(int64_t bytes) {
   if (bytes < 0) {
-    throw Error(TENON_ERROR_MEMORY,
-                "cannot allocate " + std::to_string(bytes) + " bytes: the size is negative");
+    throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: the size is negative", bytes);
   }
   if (bytes < kSeparateBytes) [[likely]] {
     auto* storage = new (allocate(kHeaderBytes + bytes)) Storage;

@@ -8,6 +8,7 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/format.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
@@ -59,8 +60,8 @@ int64_t* mutable_shape(Tensor* tensor) { return const_cast<int64_t*>(tensor->vie
 int64_t* mutable_strides(Tensor* tensor) { return const_cast<int64_t*>(tensor->view.strides); }
 
 [[noreturn, gnu::cold]] void fail_too_large(tenon_dtype dtype, Shape shape) {
-  fail("a " + std::string(dtype_text(dtype)) + " tensor of shape " + shape_text(shape) +
-       " has more bytes than can be addressed");
+  fail(format_text("a {} tensor of shape {} has more bytes than can be addressed",
+                   dtype_text(dtype), shape_text(shape)));
 }
 
 // Bytes of `count` elements. Throws ValueError when they cannot be addressed.
@@ -74,8 +75,8 @@ inline int64_t checked_bytes(tenon_dtype dtype, int64_t count, Shape shape) {
 
 void check_strides(Shape shape, Shape strides) {
   if (shape.size() == strides.size()) return;
-  fail("shape " + shape_text(shape) + " and strides " + shape_text(strides) +
-       " differ in their number of dimensions");
+  fail(format_text("shape {} and strides {} differ in their number of dimensions",
+                   shape_text(shape), shape_text(strides)));
 }
 
 struct Layout {
@@ -101,8 +102,8 @@ struct Layout {
     too_far |= __builtin_add_overflow(layout.highest, std::max<int64_t>(reach, 0), &layout.highest);
   }
   if (too_far) {
-    fail("shape " + shape_text(shape) + " with strides " + shape_text(strides) +
-         " reaches further than can be addressed");
+    fail(format_text("shape {} with strides {} reaches further than can be addressed",
+                     shape_text(shape), shape_text(strides)));
   }
   return layout;
 }
@@ -194,7 +195,7 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
     return tensor;
   }
   if (data == nullptr)
-    fail("the memory to wrap is null, but shape " + shape_text(shape) + " has elements");
+    fail(format_text("the memory to wrap is null, but shape {} has elements", shape_text(shape)));
   int64_t elements = 0;
   if (__builtin_sub_overflow(layout.highest, layout.lowest, &elements)) elements = INT64_MAX - 1;
   const int64_t bytes = checked_bytes(dtype, elements + 1, shape);
@@ -232,9 +233,9 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
     outside |= __builtin_mul_overflow(layout.highest, width, &highest);
     outside |= __builtin_add_overflow(first, highest, &highest);
     if (outside || lowest < 0 || highest > storage->bytes - width) [[unlikely]] {
-      fail("a view of shape " + shape_text(shape) + ", strides " + shape_text(strides) +
-           " and offset " + std::to_string(offset) + " is outside of its storage of " +
-           std::to_string(storage->bytes / width) + " elements");
+      fail(format_text(
+          "a view of shape {}, strides {} and offset {} is outside of its storage of {} elements",
+          shape_text(shape), shape_text(strides), offset, storage->bytes / width));
     }
     tensor->view.data = storage->data + first;
   }

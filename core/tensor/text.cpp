@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "core/tensor/convert.hpp"
 #include "core/tensor/dtype.hpp"
 
@@ -145,10 +146,11 @@ std::string row_text(const Extract& extract, const Formatter<T>& formatter, cons
   const size_t on_a_line = std::max<size_t>(1, room / (formatter.width() + 2));
   std::string text = "[";
   for (size_t i = 0; i < items.size(); ++i) {
-    if (i != 0) text += i % on_a_line == 0 ? ",\n" + std::string(indent + 1, ' ') : ", ";
+    if (i != 0)
+      text += i % on_a_line == 0 ? format_text(",\n{}", std::string(indent + 1, ' ')) : ", ";
     text += items[i];
   }
-  return text + "]";
+  return format_text("{}]", text);
 }
 
 template <class T>
@@ -158,7 +160,7 @@ std::string nested_text(const Extract& extract, const Formatter<T>& formatter, s
   if (rank == 0) return formatter.text(*data);
   if (dimension + 1 == rank) return row_text<T>(extract, formatter, data, indent);
   const std::string separator =
-      "," + std::string(rank - dimension - 1, '\n') + std::string(indent + 1, ' ');
+      format_text(",{}{}", std::string(rank - dimension - 1, '\n'), std::string(indent + 1, ' '));
   const int64_t stride = extract.tensor.view.strides[dimension];
   std::string text = "[";
   bool first = true;
@@ -176,7 +178,7 @@ std::string nested_text(const Extract& extract, const Formatter<T>& formatter, s
         separate();
         text += "...";
       });
-  return text + "]";
+  return format_text("{}]", text);
 }
 
 std::string elements_text(const Tensor& tensor, size_t indent) {
@@ -197,7 +199,7 @@ std::string size_text(Shape shape) {
   }
   if (shape.size() > 1) text.erase(text.size() - 2);
   if (shape.size() == 1) text.pop_back();
-  return text + ")";
+  return format_text("{})", text);
 }
 
 }  // namespace
@@ -210,32 +212,32 @@ std::string tensor_text(const Tensor* tensor, std::string_view node_name, std::s
   const bool no_data = !empty && view.data == nullptr;
   std::vector<std::string> suffixes;
   if (no_data || tensor->has_flag(TENON_TENSOR_SHAPE_ONLY) || (empty && view.rank != 1)) {
-    suffixes.push_back("size=" + size_text(tensor->shape()));
+    suffixes.push_back(format_text("size={}", size_text(tensor->shape())));
   }
   // Without elements nothing shows that they are integers.
   const bool usual = view.dtype == TENON_F32 ||
                      (!empty && !no_data && (view.dtype == TENON_I64 || view.dtype == TENON_BOOL));
-  if (!usual) suffixes.push_back(std::string("dtype=") + dtype_text(view.dtype));
+  if (!usual) suffixes.push_back(format_text("dtype={}", dtype_text(view.dtype)));
   if (!node_name.empty()) {
-    suffixes.push_back("grad_fn=<" + std::string(node_name) + ">");
+    suffixes.push_back(format_text("grad_fn=<{}>", node_name));
   } else if (tensor->requires_grad()) {
     suffixes.emplace_back("requires_grad=True");
   }
 
-  std::string text = std::string(word) + "(";
+  std::string text = format_text("{}(", word);
   text += no_data ? "..." : empty ? "[]" : elements_text(*tensor, indent);
   const size_t newline = text.rfind('\n');
   size_t line_length = newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1;
   for (const std::string& suffix : suffixes) {
     if (line_length + suffix.size() + 2 > kLineWidth) {
-      text += ",\n" + std::string(indent, ' ') + suffix;
+      text += format_text(",\n{}{}", std::string(indent, ' '), suffix);
       line_length = indent + suffix.size();
     } else {
-      text += ", " + suffix;
+      text += format_text(", {}", suffix);
       line_length += suffix.size() + 2;
     }
   }
-  return text + ")";
+  return format_text("{})", text);
 }
 
 }  // namespace tenon::core

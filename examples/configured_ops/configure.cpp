@@ -9,7 +9,7 @@ int main() {
   tenon::add_plugin_path(PLUGIN_FOLDER);
   const auto add_three = tenon::configure("examples.add_constant", tenon::arg("constant") = 3.0);
   const auto swap =
-      tenon::configure(tenon::Tree::parse(R"({"op": "examples.transpose", "dim0": 0, "dim1": 1})"));
+      tenon::configure(tenon::Json::parse(R"({"op": "examples.transpose", "dim0": 0, "dim1": 1})"));
 
   Tensor x = tenon::tensor({{1., 2., 3.}, {4., 5., 6.}}).requires_grad_();
   const Tensor y = swap.call<Tensor>(add_three.call<Tensor>(x));

@@ -8,10 +8,10 @@ using tenon::Tensor;
 using namespace tenon::literals;
 
 void throw_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
-  const std::string wanted =
+  const std::string expected =
       "[" + std::to_string(input.shape()[0]) + ", " + std::to_string(mat2.shape()[1]) + "]";
   throw tenon::ValueError("mm(): 'out' must be " + std::string(tenon::dtype_text(input.dtype())) +
-                          " of shape " + wanted + ", got " + tenon::dtype_text(out.dtype()) +
+                          " of shape " + expected + ", got " + tenon::dtype_text(out.dtype()) +
                           " of shape " + blas::shape_text(out));
 }
 

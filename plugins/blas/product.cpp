@@ -366,9 +366,9 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
   }
 }
 
-void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
-  throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(wanted) +
-                   (wanted == 1 ? " dimension" : " dimensions") + ", got shape " +
+void throw_rank(const char* op, const char* name, int64_t expected, const Tensor& found) {
+  throw ValueError(std::string(op) + "(): '" + name + "' must have " + std::to_string(expected) +
+                   (expected == 1 ? " dimension" : " dimensions") + ", got shape " +
                    shape_text(found) +
                    (std::string_view(op) == "matmul" ? "" : "; matmul() takes any number"));
 }

@@ -41,13 +41,14 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y);
 void dot(const Tensor& a, const Tensor& b, const Tensor& out);
 
 // ---- refusals ----
-[[noreturn]] void throw_rank(const char* op, const char* name, int64_t wanted, const Tensor& found);
+[[noreturn]] void throw_rank(const char* op, const char* name, int64_t expected,
+                             const Tensor& found);
 [[noreturn]] void throw_inner_sizes(const char* op, const Tensor& a, const Tensor& b);
 [[noreturn]] void throw_batch_sizes(const char* op, const Tensor& a, const Tensor& b);
 [[noreturn]] void throw_bool(const char* op);
 
-inline void check_rank(const char* op, const char* name, int64_t wanted, const Tensor& found) {
-  if (__builtin_expect(found.dim() != wanted, 0)) throw_rank(op, name, wanted, found);
+inline void check_rank(const char* op, const char* name, int64_t expected, const Tensor& found) {
+  if (__builtin_expect(found.dim() != expected, 0)) throw_rank(op, name, expected, found);
 }
 inline void check_dtypes(const char* op, const char* a_name, const Tensor& a, const char* b_name,
                          const Tensor& b) {

@@ -34,24 +34,24 @@ struct ArgKernel {
     if (other.index >= 0 && (total.index < 0 || beats(other.value, total.value))) total = other;
   }
 
-  static bool is(T element, T wanted) {
+  static bool is(T element, T extreme) {
     if constexpr (std::is_floating_point_v<T>) {
-      if (wanted != wanted) return element != element;
+      if (extreme != extreme) return element != element;
     }
-    return element == wanted;
+    return element == extreme;
   }
   // The first place of a value that is there; dense runs are searched in steps that vectorize.
-  TENON_INLINE static int64_t place(const T* in, int64_t count, int64_t stride, T wanted) {
+  TENON_INLINE static int64_t place(const T* in, int64_t count, int64_t stride, T extreme) {
     constexpr int64_t kStep = 32;
     int64_t i = 0;
-    if (stride == 1 && wanted == wanted) {
+    if (stride == 1 && extreme == extreme) {
       for (; i + kStep <= count; i += kStep) {
         int found = 0;
-        for (int64_t k = 0; k < kStep; ++k) found |= in[i + k] == wanted;
+        for (int64_t k = 0; k < kStep; ++k) found |= in[i + k] == extreme;
         if (found != 0) break;
       }
     }
-    while (!is(in[i * stride], wanted)) ++i;
+    while (!is(in[i * stride], extreme)) ++i;
     return i;
   }
 

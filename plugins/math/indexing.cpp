@@ -127,17 +127,17 @@ struct IndexAdd {
     kernel::check_same_dtype(op, "input", input, "source", source);
     const kernel::Lines lines(input.shape(), at);
     const Tensor indices = checked_indices(op, index, at, lines.size);
-    Shape wanted(input.shape());
-    if (wanted.rank != 0)
-      wanted[at] = indices.numel();
+    Shape expected(input.shape());
+    if (expected.rank != 0)
+      expected[at] = indices.numel();
     else if (indices.numel() != 1)
       throw IndexError("index_add(): a 0-dim input takes one index, not " +
                        std::to_string(indices.numel()));
-    if (!same_shape(source.shape(), wanted)) {
+    if (!same_shape(source.shape(), expected)) {
       throw ValueError("index_add(): source has shape " + shape_text(source.shape()) +
                        ", but input of shape " + shape_text(input.shape()) + " and " +
                        std::to_string(indices.numel()) + " indices along dimension " +
-                       std::to_string(at) + " take " + shape_text(wanted));
+                       std::to_string(at) + " take " + shape_text(expected));
     }
     const Tensor result = copy_of(input);
     if (source.numel() == 0) return result;

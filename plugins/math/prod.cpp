@@ -77,9 +77,9 @@ struct Prod {
     if (dim) dims = IntList(&*dim, 1);
     const Reduction plan = plan_reduction("prod", input, dims, keepdim);
     const DType natural = is_floating(input.dtype()) ? input.dtype() : i64;
-    const DType wanted = dtype == DType::none ? natural : dtype;
-    const Tensor source = wanted == natural ? input : contiguous_as(input, wanted);
-    const DType computed = is_floating(wanted) ? wanted : i64;
+    const DType result_dtype = dtype == DType::none ? natural : dtype;
+    const Tensor source = result_dtype == natural ? input : contiguous_as(input, result_dtype);
+    const DType computed = is_floating(result_dtype) ? result_dtype : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
     void* to = result.view_record().data;
     kernel::visit<all_dtypes>(source.dtype(), [&](auto zero) {
@@ -90,7 +90,7 @@ struct Prod {
         static_cast<Out*>(to)[at] = static_cast<Out>(total.value);
       });
     });
-    return contiguous_as(result, wanted);
+    return contiguous_as(result, result_dtype);
   }
   static Tensor backward(ContextOf<Prod>& c, const Tensor& g) {
     const auto dim = c["dim"_arg];

@@ -7,21 +7,21 @@ using namespace math;
 namespace {
 
 // The target sizes with -1 worked out.
-Shape resolve(const char* op, const Tensor& input, IntList wanted) {
-  kernel::check_rank(op, wanted.size());
-  Shape shape(wanted);
+Shape resolve(const char* op, const Tensor& input, IntList requested) {
+  kernel::check_rank(op, requested.size());
+  Shape shape(requested);
   int64_t inferred = -1, known = 1;
   bool fits = true;
   for (int64_t i = 0; i < shape.rank; ++i) {
     if (shape[i] == -1) {
       if (inferred >= 0) {
         throw ValueError(std::string(op) + "(): only one size may be -1, but the shape is " +
-                         shape_text(wanted));
+                         shape_text(requested));
       }
       inferred = i;
     } else if (shape[i] < 0) {
       throw ValueError(std::string(op) + "(): size " + std::to_string(shape[i]) + " at dimension " +
-                       std::to_string(i) + " of " + shape_text(wanted) + " is negative");
+                       std::to_string(i) + " of " + shape_text(requested) + " is negative");
     } else {
       fits &= !__builtin_mul_overflow(known, shape[i], &known);
     }
@@ -30,7 +30,7 @@ Shape resolve(const char* op, const Tensor& input, IntList wanted) {
   if (fits && inferred >= 0) {
     if (known == 0) {
       throw ValueError(std::string(op) + "(): the size for -1 is not determined by " +
-                       shape_text(wanted) + ", as another size is 0");
+                       shape_text(requested) + ", as another size is 0");
     }
     shape[inferred] = count / known;
     fits = count % known == 0;
@@ -38,7 +38,7 @@ Shape resolve(const char* op, const Tensor& input, IntList wanted) {
     fits = known == count;
   }
   if (!fits) {
-    throw ValueError(std::string(op) + "(): shape " + shape_text(wanted) + " does not fit the " +
+    throw ValueError(std::string(op) + "(): shape " + shape_text(requested) + " does not fit the " +
                      std::to_string(count) + " elements of shape " + shape_text(input.shape()));
   }
   return shape;
@@ -79,22 +79,22 @@ bool view_strides(IntList from, IntList from_strides, IntList to, Shape& strides
 }
 
 // The common case in one pass: dense, every size given, none of them 0.
-bool dense_strides(const Tensor& input, IntList wanted, Shape& strides) {
-  if (!input.is_contiguous() || wanted.size() > TENON_MAX_RANK) return false;
-  strides.rank = wanted.size();
+bool dense_strides(const Tensor& input, IntList requested, Shape& strides) {
+  if (!input.is_contiguous() || requested.size() > TENON_MAX_RANK) return false;
+  strides.rank = requested.size();
   int64_t count = 1;
   bool fits = true;
-  for (int64_t i = wanted.size() - 1; i >= 0; --i) {
+  for (int64_t i = requested.size() - 1; i >= 0; --i) {
     strides[i] = count;
-    fits &= wanted[i] > 0 && !__builtin_mul_overflow(count, wanted[i], &count);
+    fits &= requested[i] > 0 && !__builtin_mul_overflow(count, requested[i], &count);
   }
   return fits && count == input.numel();
 }
 
-Tensor view_as(const char* op, const Tensor& input, IntList wanted, bool may_copy) {
+Tensor view_as(const char* op, const Tensor& input, IntList requested, bool may_copy) {
   Shape dense;
-  if (dense_strides(input, wanted, dense)) return alias_tensor(input, wanted, dense, 0);
-  const Shape shape = resolve(op, input, wanted);
+  if (dense_strides(input, requested, dense)) return alias_tensor(input, requested, dense, 0);
+  const Shape shape = resolve(op, input, requested);
   if (input.is_contiguous()) return alias_tensor(input, shape, row_major_strides(shape), 0);
   Shape strides;
   if (view_strides(input.shape(), input.strides(), shape, strides)) {

@@ -41,19 +41,19 @@ void sum_into(const Tensor& input, const Reduction& plan, bool average, const Te
 Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
                    DType dtype, const Tensor& out, bool average) {
   const DType natural = is_floating(input.dtype()) ? input.dtype() : average ? f32 : i64;
-  const DType wanted = dtype == DType::none ? natural : dtype;
-  if (average && !is_floating(wanted)) {
-    throw TypeError(std::string(op) + "(): a mean has a floating dtype, not " + dtype_text(wanted) +
-                    ": ask for f32 or f64");
+  const DType result_dtype = dtype == DType::none ? natural : dtype;
+  if (average && !is_floating(result_dtype)) {
+    throw TypeError(std::string(op) + "(): a mean has a floating dtype, not " +
+                    dtype_text(result_dtype) + ": ask for f32 or f64");
   }
   const Reduction plan = plan_reduction(op, input, dim, keepdim);
-  const Tensor target = reduction_result(op, plan, wanted, out);
+  const Tensor target = reduction_result(op, plan, result_dtype, out);
   // Elements are converted before they are added, as that dtype may hold more, or only truth.
   Tensor converted;
-  if (wanted != natural) converted = contiguous_as(input, wanted);
-  const DType computed = is_floating(wanted) ? wanted : i64;
+  if (result_dtype != natural) converted = contiguous_as(input, result_dtype);
+  const DType computed = is_floating(result_dtype) ? result_dtype : i64;
   const bool direct =
-      computed == wanted &&
+      computed == result_dtype &&
       (!out.defined() ||
        (out.is_contiguous() && host().tensor_shares_storage(out.handle(), input.handle()) == 0));
   const Tensor result = direct ? target : empty_tensor(plan.shape, computed);

@@ -56,11 +56,11 @@ struct MomentKernel {
                                       double& first, double& second) {
     constexpr auto N = static_cast<int64_t>(Bytes / sizeof(double));
     using V = kernel::Vector<double, Bytes>;
-    using In = kernel::Vector<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>;
+    using Elements = kernel::Vector<T, static_cast<int>(N * static_cast<int64_t>(sizeof(T)))>;
     int64_t i = 0;
     if (stride == 1 && count >= 2 * N) {
       V first_a{}, first_b{}, second_a{}, second_b{}, a, b;
-      In x, y;
+      Elements x, y;
       for (; i + 2 * N <= count; i += 2 * N) {
         __builtin_memcpy(&x, in + i, sizeof(x));
         __builtin_memcpy(&y, in + i + N, sizeof(y));

@@ -9,7 +9,7 @@ namespace {
 using namespace nn;
 
 // The sizes of a convolution, the same for all three ops.
-struct Geometry {
+struct Convolution {
   const char* op;
   int64_t batch, channels, height, width;  // of the input
   int64_t features, kernel_height, kernel_width;
@@ -18,8 +18,8 @@ struct Geometry {
   int64_t groups;
   bool batched;
 
-  Geometry(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
-           IntList paddings, IntList dilations, int64_t group_count)
+  Convolution(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
+              IntList paddings, IntList dilations, int64_t group_count)
       : op(op_name), groups(group_count), batched(input.size() == 4) {
     check_floating(op, "input", dtype);
     if (input.size() != 3 && input.size() != 4) {
@@ -119,7 +119,7 @@ struct Inside {
 
 // The input patches under each kernel element as rows: [depth, positions].
 template <class T>
-void unfold(const Geometry& k, const T* image, T* columns) {
+void unfold(const Convolution& k, const T* image, T* columns) {
   for (int64_t channel = 0; channel < k.group_channels(); ++channel, image += k.input_plane()) {
     for (int64_t i = 0; i < k.kernel_height; ++i) {
       for (int64_t j = 0; j < k.kernel_width; ++j) {
@@ -147,7 +147,7 @@ void unfold(const Geometry& k, const T* image, T* columns) {
 
 // The transpose: adds the rows back to where they came from.
 template <class T>
-void fold(const Geometry& k, const T* columns, T* image) {
+void fold(const Convolution& k, const T* columns, T* image) {
   for (int64_t channel = 0; channel < k.group_channels(); ++channel, image += k.input_plane()) {
     for (int64_t i = 0; i < k.kernel_height; ++i) {
       for (int64_t j = 0; j < k.kernel_width; ++j) {
@@ -181,7 +181,7 @@ Tensor transposed(const Tensor& tensor) {
 
 // The unfolded input of sample n and group g: in `columns`, or where it is.
 template <class T>
-Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
+Tensor unfolded(const Convolution& k, const Tensor& input, int64_t n, int64_t g,
                 const Tensor& columns) {
   const int64_t offset = (n * k.channels + g * k.group_channels()) * k.input_plane();
   if (k.is_pointwise()) return matrix(input, k.depth(), k.positions(), offset);
@@ -189,14 +189,15 @@ Tensor unfolded(const Geometry& k, const Tensor& input, int64_t n, int64_t g,
   return columns;
 }
 
-Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+Tensor convolve(const Convolution& k, const Tensor& input, const Tensor& weight,
+                const Tensor& bias) {
   Tensor result = tenon::empty_tensor(k.output_shape(), input.dtype());
   if (result.numel() == 0) return result;
   const Tensor x = dense(input), w = dense(weight), b = bias.defined() ? dense(bias) : bias;
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;  // recording is each thread's own matter
+      const tenon::NoGrad no_grad;  // recording is each thread's own matter
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
@@ -219,7 +220,7 @@ Tensor convolve(const Geometry& k, const Tensor& input, const Tensor& weight, co
   return result;
 }
 
-Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& grad_output) {
+Tensor input_gradient(const Convolution& k, const Tensor& weight, const Tensor& grad_output) {
   Tensor result = tenon::empty_tensor(k.input_shape(), weight.dtype());
   tenon::fill_elements(result, 0);
   if (result.numel() == 0 || grad_output.numel() == 0) return result;
@@ -227,7 +228,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
   visit_floating(weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, k.batch, k.grain(), [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, weight.dtype());
@@ -251,7 +252,7 @@ Tensor input_gradient(const Geometry& k, const Tensor& weight, const Tensor& gra
   return result;
 }
 
-Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& grad_output,
+Tensor weight_gradient(const Convolution& k, const Tensor& input, const Tensor& grad_output,
                        IntList weight_size) {
   Tensor result = tenon::empty_tensor(weight_size, input.dtype());
   tenon::fill_elements(result, 0);
@@ -265,7 +266,7 @@ Tensor weight_gradient(const Geometry& k, const Tensor& input, const Tensor& gra
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     tenon::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       Tensor columns;
       if (!k.is_pointwise())
         columns = tenon::empty_tensor({k.depth(), k.positions()}, input.dtype());
@@ -325,8 +326,8 @@ struct Conv2d {
 
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d", input.dtype(), input.shape(), weight.shape(), stride, padding,
-                            dilation, groups);
+    const Convolution geometry("conv2d", input.dtype(), input.shape(), weight.shape(), stride,
+                               padding, dilation, groups);
     check_same_dtype("conv2d", "input", input, "weight", weight);
     if (bias.defined()) {
       check_same_dtype("conv2d", "input", input, "bias", bias);
@@ -357,9 +358,9 @@ struct Conv2d {
       if (tangent.defined()) {
         tangent = tangent + shift;
       } else {
-        const Geometry geometry("conv2d", t[2].dtype(), c["input"_arg].shape(),
-                                c["weight"_arg].shape(), settings.stride, settings.padding,
-                                settings.dilation, settings.groups);
+        const Convolution geometry("conv2d", t[2].dtype(), c["input"_arg].shape(),
+                                   c["weight"_arg].shape(), settings.stride, settings.padding,
+                                   settings.dilation, settings.groups);
         tangent = shift.expand(IntList(geometry.output_shape()));
       }
     }
@@ -382,8 +383,8 @@ struct Conv2dInput {
 
   static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
                         IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d_input", weight.dtype(), input_size, weight.shape(), stride,
-                            padding, dilation, groups);
+    const Convolution geometry("conv2d_input", weight.dtype(), input_size, weight.shape(), stride,
+                               padding, dilation, groups);
     check_same_dtype("conv2d_input", "weight", weight, "grad_output", grad_output);
     geometry.check_output(grad_output);
     return input_gradient(geometry, weight, grad_output);
@@ -414,8 +415,8 @@ struct Conv2dWeight {
 
   static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
                         IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    const Geometry geometry("conv2d_weight", input.dtype(), input.shape(), weight_size, stride,
-                            padding, dilation, groups);
+    const Convolution geometry("conv2d_weight", input.dtype(), input.shape(), weight_size, stride,
+                               padding, dilation, groups);
     check_same_dtype("conv2d_weight", "input", input, "grad_output", grad_output);
     geometry.check_output(grad_output);
     return weight_gradient(geometry, input, grad_output, weight_size);

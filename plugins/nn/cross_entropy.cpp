@@ -245,10 +245,11 @@ struct CrossEntropyGrad {
     check_same_dtype("cross_entropy", "grad_output", grad_output, "input", input);
     const Targets targets("cross_entropy", input.shape(), input.dtype(), target, weight,
                           ignore_index, reduction, label_smoothing);
-    const int64_t wanted = targets.reduction == Reduction::none ? targets.count() : 1;
-    if (grad_output.numel() != wanted) {
-      throw tenon::ValueError("cross_entropy(): 'grad_output' must have " + std::to_string(wanted) +
-                              " elements, got shape " + shape_text(grad_output));
+    const int64_t expected = targets.reduction == Reduction::none ? targets.count() : 1;
+    if (grad_output.numel() != expected) {
+      throw tenon::ValueError("cross_entropy(): 'grad_output' must have " +
+                              std::to_string(expected) + " elements, got shape " +
+                              shape_text(grad_output));
     }
     const Tensor rows = class_rows(input), g = dense(grad_output);
     Tensor result = tenon::empty_tensor(rows.shape(), rows.dtype());

@@ -16,7 +16,7 @@ struct Embedding {
                      std::optional<int64_t> padding_idx) {
     check_size("Embedding", "num_embeddings", num_embeddings, 0);
     check_size("Embedding", "embedding_dim", embedding_dim, 0);
-    const tenon::NoGrad plain;
+    const tenon::NoGrad no_grad;
     const Tensor weight = tenon::empty_tensor({num_embeddings, embedding_dim}).normal_();
     if (padding_idx) {
       if (*padding_idx < -num_embeddings || *padding_idx >= num_embeddings) {

@@ -12,7 +12,7 @@ using tenon::ModuleOf;
 
 // Uniform within 1 / sqrt(fan_in) of zero: He's initialization as PyTorch's layers use it.
 inline Tensor uniform_parameter(const Tensor& values, int64_t fan_in) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
   return values.uniform_(-bound, bound);
 }

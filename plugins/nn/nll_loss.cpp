@@ -45,8 +45,9 @@ Tensor loss_of(const char* op, const Tensor& input, const Tensor& target, const 
 }
 
 void check_gradient_shape(const char* op, const Tensor& grad_output, const Targets& targets) {
-  const IntList wanted = targets.reduction == Reduction::none ? targets.target_shape() : IntList();
-  kernel::check_shape(op, "grad_output", grad_output, wanted);
+  const IntList expected =
+      targets.reduction == Reduction::none ? targets.target_shape() : IntList();
+  kernel::check_shape(op, "grad_output", grad_output, expected);
 }
 
 struct NllLoss {

@@ -84,9 +84,10 @@ void check_step(const char* op, const Tensor& parameter, const char* name, const
   kernel::check_same_shape(op, name, other, "parameter", parameter);
   check_same_dtype(op, "parameter", parameter, name, other);
 }
-void check_setting(const char* op, const char* name, double value, bool fine, const char* wanted) {
+void check_setting(const char* op, const char* name, double value, bool fine,
+                   const char* expected) {
   if (!fine) {
-    throw tenon::ValueError(std::string(op) + "(): " + name + " must be " + wanted + ", got " +
+    throw tenon::ValueError(std::string(op) + "(): " + name + " must be " + expected + ", got " +
                             std::to_string(value));
   }
 }

@@ -6,7 +6,7 @@ namespace nn {
 namespace {
 
 // The shape of the targets that scores of shape [classes], [N, classes] or [N, classes, ...] want.
-Shape wanted_shape(IntList scores) {
+Shape expected_shape(IntList scores) {
   Shape shape;
   for (int64_t i = 0; i < scores.size(); ++i) {
     if (i != (scores.size() == 1 ? 0 : 1)) shape.push(scores[i]);
@@ -42,11 +42,11 @@ Targets::Targets(const char* op, IntList scores, DType dtype, const Tensor& targ
                            tenon::dtype_text(target.dtype()) + " of shape " + shape_text(target) +
                            "; convert them with to(i64)");
   }
-  const Shape wanted = wanted_shape(scores);
-  if (!kernel::same_shape(target.shape(), wanted)) {
+  const Shape expected = expected_shape(scores);
+  if (!kernel::same_shape(target.shape(), expected)) {
     throw tenon::ValueError(refusal() + ": 'target' of shape " + shape_text(target) +
                             " does not fit 'input' of shape " + shape_text(scores) + "; expected " +
-                            shape_text(wanted));
+                            shape_text(expected));
   }
   check_smoothing(op, label_smoothing);
   classes = scores[scores.size() == 1 ? 0 : 1];

@@ -4,10 +4,11 @@
 #
 # Builds hello.so from C++ (17, or what CMAKE_CXX_STANDARD says) or C sources against the SDK's
 # headers alone. It is installed to lib/tenon/plugins, unless TENON_PLUGIN_INSTALL is set to a false
-# value. LINK names libraries that the plugin uses, such as OpenBLAS. RESIDENT keeps it mapped
-# once it is loaded: for plugins whose libraries cannot be unloaded. WRAPPERS generates
-# <hello_ops.hpp>, typed functions for its ops, for what links the target hello_ops; it is installed
-# with the plugin.
+# value. LINK names libraries that the plugin uses, such as OpenBLAS; a static library that an
+# add_library above this call builds goes into the plugin whole, so that its definitions register.
+# RESIDENT keeps the plugin mapped once it is loaded: for plugins whose libraries cannot be
+# unloaded. WRAPPERS generates <hello_ops.hpp>, typed functions for its ops, for what links the
+# target hello_ops; it is installed with the plugin.
 function(tenon_add_plugin)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RESIDENT;WRAPPERS" "NAME" "SOURCES;LINK")
   if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
@@ -22,8 +23,10 @@ function(tenon_add_plugin)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     CXX_EXTENSIONS OFF)
-  target_link_libraries(${arg_NAME} PRIVATE
-    tenon::sdk ${arg_LINK} $<TARGET_NAME_IF_EXISTS:tenon_warnings>)
+  # Warnings are for Tenon's own tree, not for a project that includes it.
+  target_link_libraries(${arg_NAME} PRIVATE tenon::sdk ${arg_LINK}
+    $<$<BOOL:${tenon_IS_TOP_LEVEL}>:$<TARGET_NAME_IF_EXISTS:tenon_warnings>>)
+  tenon_link_whole(${arg_NAME} ${arg_LINK})
 
   # What plugin.hpp says, for sources that include another header before it.
   target_compile_definitions(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:TENON_PLUGIN_BUILD=1>)
@@ -62,30 +65,53 @@ function(tenon_add_plugin)
   endif()
 endfunction()
 
+# For tenon_add_plugin: no code names the definitions of a static library, so that the linker would
+# leave their files out. Objects, since an archive that is linked whole must not come twice, as it
+# does where one static library links another.
+function(tenon_link_whole plugin)
+  foreach(library IN LISTS ARGN)
+    if(NOT TARGET ${library})
+      continue()
+    endif()
+    get_target_property(type ${library} TYPE)
+    get_target_property(imported ${library} IMPORTED)
+    if(type STREQUAL "STATIC_LIBRARY" AND NOT imported)
+      target_sources(${plugin} PRIVATE $<TARGET_OBJECTS:${library}>)
+    endif()
+  endforeach()
+endfunction()
+
 # For tenon_add_plugin and the shipped plugins: writes <folder/hello_ops.hpp> below the include
 # directory, and <folder/${methods}> where that is not empty.
 function(tenon_add_wrappers plugin include folder methods)
   set(directory ${include}/${folder})
   set(files ${directory}/${plugin}_ops.hpp)
-  if(NOT DEFINED TENON_WRAPPERS_COMMAND)
-    set(TENON_WRAPPERS_COMMAND tenon::cli wrappers)
+  # Within a build of Tenon its own generator; with an installed one the program.
+  get_property(generator GLOBAL PROPERTY TENON_WRAPPERS_COMMAND)
+  if(NOT generator)
+    set(generator tenon::cli wrappers)
+    if(NOT TARGET tenon::cli)
+      message(FATAL_ERROR "WRAPPERS of ${plugin} needs the program tenon, which this Tenon was "
+                          "installed without: install it with TENON_BUILD_TOOLS=ON")
+    endif()
   endif()
-  set(command ${TENON_WRAPPERS_COMMAND} $<TARGET_FILE:${plugin}> -o ${files})
+  set(command ${generator} $<TARGET_FILE:${plugin}> -o ${files})
   if(methods)
     list(APPEND files ${directory}/${methods})
     list(APPEND command --methods ${directory}/${methods})
   endif()
   file(MAKE_DIRECTORY ${directory})
-  list(GET TENON_WRAPPERS_COMMAND 0 program)
+  list(GET generator 0 program)
   add_custom_command(OUTPUT ${files} COMMAND ${command} DEPENDS ${plugin} ${program}
     COMMENT "Writing typed wrappers of ${plugin}" VERBATIM)
   add_custom_target(${plugin}_wrappers DEPENDS ${files})
 
+  include(GNUInstallDirs)
   add_library(${plugin}_ops INTERFACE)
-  target_include_directories(${plugin}_ops INTERFACE ${include})
+  target_include_directories(${plugin}_ops INTERFACE
+    $<BUILD_INTERFACE:${include}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   add_dependencies(${plugin}_ops ${plugin}_wrappers)
   if(NOT DEFINED TENON_PLUGIN_INSTALL OR TENON_PLUGIN_INSTALL)
-    include(GNUInstallDirs)
     install(FILES ${files} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
   endif()
 endfunction()

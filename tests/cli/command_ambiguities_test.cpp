@@ -25,7 +25,7 @@ TEST_SUITE("ambiguities") {
     CHECK(contains(outcome.out, "register ties.diamond[TieChild, TieDescendant]"));
     CHECK(contains(outcome.error, "warning ties: "));
     CHECK(contains(outcome.error, "possible fix: register ties.diamond[TieChild, TieDescendant]"));
-    const tenon::Tree list =
+    const tenon::Json list =
         run_program("--plugin-path " + std::string(kTies) + " ambiguities --json").json();
     // Two operands are never of three types, so ties.pair is decided.
     REQUIRE(list.size() == 2);
@@ -88,9 +88,10 @@ TEST_SUITE("ambiguities") {
     };
     CHECK(is_ranked(
         run_program(ask + config + " --json", "TENON_PREFER='*[TieB,TieA,TieC]=second_mediator'")));
-    for (const char* rule : {R"("prefer": {"*[TieC, TieA, TieB]": "mediator"})",
-                             R"("prefer": {"ties.meet": "mediator"})", R"("duplicates": "last")"}) {
-      folder.write("c.json", config_of(glue, R"(, "ops": {)" + std::string(rule) + "}"));
+    for (const char* preference :
+         {R"("prefer": {"*[TieC, TieA, TieB]": "mediator"})",
+          R"("prefer": {"ties.meet": "mediator"})", R"("duplicates": "last")"}) {
+      folder.write("c.json", config_of(glue, R"(, "ops": {)" + std::string(preference) + "}"));
       CHECK(is_ranked(run_program(ask + config + " --json")));
     }
   }

@@ -1,6 +1,7 @@
 // tenon check: every planted fault is found and named; what is right passes; the checker survives.
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -16,18 +17,18 @@
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 const std::string kBroken = TENON_FIXTURES "/broken/";
 
 // The findings of each item, as "kind in stage", in the order of the report.
-std::map<std::string, std::string> findings(const Tree& report) {
+std::map<std::string, std::string> findings(const Json& report) {
   std::map<std::string, std::string> all;
-  const Tree items = report["items"];
+  const Json items = report["items"];
   for (int64_t i = 0; i < items.size(); ++i) {
     std::string& text = all[items[i]["name"].text()];
     if (items[i]["state"].text() != "fault") text = items[i]["state"].text();
-    const Tree list = items[i]["findings"];
+    const Json list = items[i]["findings"];
     for (int64_t f = 0; f < list.size(); ++f) {
       text += (f == 0 ? "" : ", ") + list[f]["kind"].text() + " in " + list[f]["stage"].text();
       CHECK_FALSE(list[f]["message"].text().empty());
@@ -37,13 +38,13 @@ std::map<std::string, std::string> findings(const Tree& report) {
   return all;
 }
 
-Tree item(const Tree& report, const std::string& name) {
+Json item(const Json& report, const std::string& name) {
   for (int64_t i = 0; i < report["items"].size(); ++i) {
     if (report["items"][i]["name"].text() == name) return report["items"][i];
   }
   return {};
 }
-std::string message(const Tree& report, const std::string& name) {
+std::string message(const Json& report, const std::string& name) {
   return item(report, name)["findings"][0]["message"].text();
 }
 
@@ -94,8 +95,8 @@ TEST_SUITE("check") {
   TEST_CASE("calls that do other than declared are found, each by its name") {
     const Outcome outcome = run_program("check " + kBroken + "broken_calls.so --json");
     CHECK(outcome.code == 1);
-    const Tree report = outcome.json();
-    CHECK_FALSE(report["ok"].truth());
+    const Json report = outcome.json();
+    CHECK_FALSE(report["ok"].as_bool());
     std::map<std::string, std::string> expected = {
         {"broken_calls", "ok"},
         {"broken.mutates", "undeclared-mutation in call"},
@@ -144,7 +145,7 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("GC-18 an undeclared alias is reported, naming the argument; declared ones pass") {
-    const Tree report =
+    const Json report =
         run_program("check " + kBroken + "broken_calls.so --op views --json").json();
     CHECK(message(report, "broken.views") ==
           "the result is a view of the argument 'input', but the schema declares a new tensor");
@@ -152,7 +153,7 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("GC-20 a result that is not what the schema declares is reported") {
-    const Tree report =
+    const Json report =
         run_program("check " + kBroken + "broken_calls.so --op gives_none --json").json();
     CHECK(message(report, "broken.gives_none") ==
           "result 0 is none, but the schema declares Tensor");
@@ -185,10 +186,11 @@ TEST_SUITE("check") {
         {"broken.detaches_saved", "wrong-second-order in second order"},
         {"broken.once_only", "ok"},
         {"broken.derives_by_hand", "failing-second-order in second order"},
+        {"broken.forgets_saves", "unsaved-read in gradient"},
         {"LosesState", "state in state"},
         {"UnusedParameter", "unreached-parameter in gradient"}};
     CHECK(findings(outcome.json()) == expected);
-    const Tree report = outcome.json();
+    const Json report = outcome.json();
     CHECK(contains(message(report, "broken.loses_factor"),
                    "likely cause: the analytical gradient is 0.5 times the numerical one"));
     CHECK(contains(message(report, "broken.wrong_count"),
@@ -214,7 +216,7 @@ TEST_SUITE("check") {
     const Outcome outcome =
         run_program("check " + kBroken + "broken_process.so --timeout 3 --memory 1024 --json");
     CHECK(outcome.code == 1);
-    const Tree report = outcome.json();
+    const Json report = outcome.json();
     // Sanitizers turn a signal into their own exit, and need more memory than any limit.
     const bool plain = !TENON_TEST_SANITIZED;
     std::map<std::string, std::string> expected = {
@@ -233,7 +235,7 @@ TEST_SUITE("check") {
     }
     CHECK(found == expected);
     if (plain) CHECK(contains(message(report, "broken.crash"), "SIGSEGV"));
-    CHECK(item(report, "broken.crash")["findings"][0]["sample"]["input"]["shape"].json() ==
+    CHECK(item(report, "broken.crash")["findings"][0]["sample"]["input"]["shape"].dump() ==
           "[2,3]");
     CHECK(contains(message(report, "broken.crash_in_backward"),
                    "SIGABRT (Aborted)\nit had printed:\nassertion failed: rows > 0"));
@@ -296,7 +298,7 @@ TEST_SUITE("check") {
     const auto items = [](const std::string& options) {
       return run_program("check " + kBroken + "broken_gradients.so --json " + options)
           .json()["items"]
-          .json();
+          .dump();
     };
     CHECK(items("") == items(""));
     CHECK(items("") == items("--in-process"));
@@ -304,9 +306,9 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("declarations are read from a file without opening it, samples and all") {
-    const Tree declared = tenon::describe("declarations", kBroken + "broken_calls.so");
+    const Json declared = tenon::describe("declarations", kBroken + "broken_calls.so");
     CHECK(declared["id"].text() == "broken_calls");
-    Tree found;
+    Json found;
     for (int64_t i = 0; i < declared["ops"].size(); ++i) {
       if (declared["ops"][i]["name"].text() == "broken.changes_nothing_")
         found = declared["ops"][i];
@@ -314,12 +316,61 @@ TEST_SUITE("check") {
         CHECK(declared["ops"][i]["samples"].text() ==
               R"([{"input": {"shape": [2, 3]}, "rows": 5}])");
     }
-    CHECK(found["zero_gradient"].truth());
+    CHECK(found["zero_gradient"].as_bool());
     CHECK(
-        found["parameters"][0].json() ==
+        found["parameters"][0].dump() ==
         R"json({"name":"input","type":"Tensor(a!)","alias":"a","mutates":true,"keyword_only":false})json");
-    CHECK(tenon::describe("plugins").json().find("broken_calls") == std::string::npos);
+    CHECK(tenon::describe("plugins").dump().find("broken_calls") == std::string::npos);
     CHECK_THROWS_AS(tenon::describe("declarations", "/nowhere/x.so"), tenon::PluginError);
+  }
+
+  TEST_CASE("a read of what was not saved is to be declared, not to be fixed in the backward") {
+    const Outcome outcome =
+        run_program("check " + kBroken + "broken_gradients.so --op forgets_saves");
+    CHECK(contains(outcome.out, "to do: name the tensor in `saves`"));
+    CHECK_FALSE(contains(outcome.out, "fix the backward"));
+  }
+
+  TEST_CASE("results of types that do not derive from Tensor are checked, by their conversion") {
+    const Outcome outcome =
+        run_program("check " TENON_FIXTURES "/checked_types/checked_types.so --json");
+    const Json report = outcome.json();
+    const std::map<std::string, std::string> expected = {
+        {"checked_types", "ok"},
+        {"checked.sealed", "ok"},
+        {"checked.spread", "ok"},
+        {"checked.forgets_factor", "wrong-gradient in gradient"},
+        {"checked.remembers", "nondeterminism in call"},
+        {"checked.changes_type", "nondeterminism in call"}};
+    CHECK(findings(report) == expected);
+    CHECK(contains(item(report, "checked.spread")["stages"].dump(), "second order"));
+    CHECK(item(report, "checked.sealed")["notes"][0].text() ==
+          "its elements are not compared: a CheckedSealed has no data and no conversion to Tensor");
+    CHECK(contains(message(report, "checked.changes_type"),
+                   "is of type CheckedSpread in one and CheckedSealed in the other"));
+  }
+
+  TEST_CASE("a plugin that provides nothing is a fault, with what is most often the cause") {
+    const Outcome outcome = run_program("check " TENON_FIXTURES "/archive/nothing.so");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out,
+                   "FAULT    nothing\n  empty in open\n"
+                   "    the plugin provides no op, module, type or override\n    to do: give each "
+                   "definition to TENON_OP"));
+    CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
+    // Types and overrides are something.
+    CHECK(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").code == 0);
+  }
+
+  TEST_CASE("definitions of static libraries that a plugin links are its own") {
+    const Json ops = tenon::describe("declarations", TENON_FIXTURES "/archive/archive.so")["ops"];
+    REQUIRE(ops.size() == 2);
+    std::set<std::string> names;
+    for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
+    CHECK(names == std::set<std::string>{"archive.first", "archive.second"});
+    CHECK(contains(
+        run_program("--plugin-path " TENON_FIXTURES "/archive why archive.first Tensor").out,
+        "plugin archive"));
   }
 
   TEST_CASE("every shipped plugin passes") {

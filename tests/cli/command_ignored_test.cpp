@@ -5,7 +5,7 @@
 
 TEST_SUITE("ignored") {
   TEST_CASE("each ignored op has a reason") {
-    const tenon::Tree ops = run_program("ignored --json").json();
+    const tenon::Json ops = run_program("ignored --json").json();
     CHECK(ops.size() > 0);
     bool found = false;
     for (int64_t i = 0; i < ops.size(); ++i) {

@@ -5,7 +5,7 @@
 
 TEST_SUITE("modules") {
   TEST_CASE("the shipped modules are listed with their attributes") {
-    const tenon::Tree modules = run_program("modules --json").json();
+    const tenon::Json modules = run_program("modules --json").json();
     std::string found;
     for (int64_t i = 0; i < modules.size(); ++i) {
       if (modules[i]["name"].text() == "Linear") found = modules[i]["signature"].text();

@@ -28,6 +28,27 @@ TEST_SUITE("new") {
                    "tenon_add_plugin(NAME wave_2 SOURCES wave_2.cpp)"));
   }
 
+  TEST_CASE("a project in C has a source in C, and the rest alike") {
+    const Workspace folder;
+    const Outcome outcome = run_program_in(folder.path(), "new wave_2 --c");
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.out, "  wave_2.c\n"));
+    CHECK_FALSE(contains(outcome.out, "wave_2.cpp"));
+    for (const char* file :
+         {"CMakeLists.txt", "wave_2.c", "tests/wave_2_test.cpp", "README.md", ".gitignore"}) {
+      CAPTURE(file);
+      const std::string text = folder.read(std::string("wave_2/") + file);
+      CHECK_FALSE(text.empty());
+      for (const char* mark : {"NAME", "SOURCE", "LANGUAGES"})
+        CHECK_FALSE(contains(text, std::string("@") + mark));
+    }
+    CHECK(contains(folder.read("wave_2/wave_2.c"), "TENON_PLUGIN(wave_2, "));
+    CHECK(contains(folder.read("wave_2/CMakeLists.txt"),
+                   "tenon_add_plugin(NAME wave_2 SOURCES wave_2.c)"));
+    CHECK(contains(folder.read("wave_2/CMakeLists.txt"), "LANGUAGES C CXX"));
+    CHECK(contains(run_program("new --help").out, "  tenon new hello --c\n"));
+  }
+
   TEST_CASE("an empty folder will do, one with something in it will not") {
     const Workspace folder;
     CHECK(run_program_in(folder.path(), "new wave --dir .").code == 0);

@@ -7,7 +7,7 @@ TEST_SUITE("ops") {
   TEST_CASE("each op has a signature, a provider and what it does for gradients") {
     const Outcome outcome = run_program("ops --json");
     CHECK(outcome.code == 0);
-    const tenon::Tree ops = outcome.json();
+    const tenon::Json ops = outcome.json();
     std::string before;
     int64_t found = 0;
     for (int64_t i = 0; i < ops.size(); ++i) {
@@ -30,7 +30,7 @@ TEST_SUITE("ops") {
   }
 
   TEST_CASE("a namespace chooses") {
-    const tenon::Tree ops = run_program("ops optim --json").json();
+    const tenon::Json ops = run_program("ops optim --json").json();
     CHECK(ops.size() > 0);
     for (int64_t i = 0; i < ops.size(); ++i) CHECK(ops[i]["namespace"].text() == "optim");
     const Outcome wrong = run_program("ops nn.functionl");

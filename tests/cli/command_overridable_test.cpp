@@ -15,7 +15,7 @@ TEST_SUITE("overridable") {
   }
 
   TEST_CASE("without a namespace all are printed, the root first, in order") {
-    const tenon::Tree namespaces = run_program("overridable --json").json();
+    const tenon::Json namespaces = run_program("overridable --json").json();
     CHECK(namespaces[0]["namespace"].text() == "");
     std::string before_namespace;
     for (int64_t i = 0; i < namespaces.size(); ++i) {
@@ -35,17 +35,17 @@ TEST_SUITE("overridable") {
 
   TEST_CASE("every op is either overridable or ignored") {
     std::multiset<std::string> listed;
-    const tenon::Tree namespaces = run_program("overridable --json").json();
+    const tenon::Json namespaces = run_program("overridable --json").json();
     for (int64_t i = 0; i < namespaces.size(); ++i) {
       const std::string name = namespaces[i]["namespace"].text();
       for (int64_t n = 0; n < namespaces[i]["ops"].size(); ++n) {
         listed.insert((name.empty() ? "" : name + ".") + namespaces[i]["ops"][n].text());
       }
     }
-    const tenon::Tree ignored = run_program("ignored --json").json();
+    const tenon::Json ignored = run_program("ignored --json").json();
     for (int64_t i = 0; i < ignored.size(); ++i) listed.insert(ignored[i]["name"].text());
     std::multiset<std::string> all;
-    const tenon::Tree ops = run_program("ops --json").json();
+    const tenon::Json ops = run_program("ops --json").json();
     for (int64_t i = 0; i < ops.size(); ++i) all.insert(ops[i]["name"].text());
     CHECK(listed == all);
   }

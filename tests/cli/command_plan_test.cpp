@@ -28,7 +28,7 @@ TEST_SUITE("plan") {
 
   TEST_CASE("JSON has the same") {
     const Workspace folder(true);
-    const tenon::Tree plan = run_program_in(folder.path(), "plan blobs.json --json").json();
+    const tenon::Json plan = run_program_in(folder.path(), "plan blobs.json --json").json();
     CHECK(plan["config"].text() == "blobs.json");
     CHECK(plan["plugins"].size() == 3);
     CHECK(plan["plugins"][0]["state"].text() == "indexed");
@@ -88,7 +88,7 @@ TEST_SUITE("plan") {
         R"({"schema_version": 1, "plugins": [{"path": "init_fails.so", "load": "eager"}]})");
     const Outcome outcome = run_program_in(folder.path(), "plan eager.json --json");
     CHECK(outcome.code == 0);
-    const tenon::Tree plugin = outcome.json()["plugins"][0];
+    const tenon::Json plugin = outcome.json()["plugins"][0];
     CHECK(plugin["state"].text() == "indexed");
     CHECK(plugin["load"].text() == "eager");
     CHECK(run_program_in(folder.path(), "run eager.json").code == 1);
@@ -112,8 +112,8 @@ TEST_SUITE("plan") {
     CHECK(
         contains(outcome.out,
                  "what only plugin code knows, such as ranges and choices, is checked when a run"));
-    const tenon::Tree plan = run_program_in(folder.path(), "plan c.json --json").json();
-    CHECK(plan["checked_by_run"].json() == R"(["/model","/loss"])");
+    const tenon::Json plan = run_program_in(folder.path(), "plan c.json --json").json();
+    CHECK(plan["checked_by_run"].dump() == R"(["/model","/loss"])");
   }
 
   TEST_CASE("a missing file of data is a fault") {
@@ -140,7 +140,7 @@ TEST_SUITE("plan") {
       CAPTURE(line);
       CHECK(contains(outcome.out, line));
     }
-    const tenon::Tree plan = run_program_in(folder.path(), "plan c.json --json").json();
+    const tenon::Json plan = run_program_in(folder.path(), "plan c.json --json").json();
     CHECK(plan["ops"]["disable"][0]["op"].text() == "exp2");
     CHECK(plan["types"]["D"]["fallback"].text() == "decline");
   }

@@ -7,7 +7,7 @@ TEST_SUITE("plugins") {
   TEST_CASE("the shipped plugins are listed in order, without being loaded") {
     const Outcome outcome = run_program("plugins --json");
     CHECK(outcome.code == 0);
-    const tenon::Tree plugins = outcome.json();
+    const tenon::Json plugins = outcome.json();
     std::string before;
     bool found = false;
     for (int64_t i = 0; i < plugins.size(); ++i) {
@@ -31,7 +31,7 @@ TEST_SUITE("plugins") {
     const Outcome outcome = run_program("--plugin-path " + folder.path().string() + " plugins");
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.out, folder.path("plain.so").string()));
-    const tenon::Tree plugins =
+    const tenon::Json plugins =
         run_program("--plugin-path " + folder.path().string() + " plugins --json").json();
     for (int64_t i = 0; i < plugins.size(); ++i)
       CHECK(plugins[i]["origin"].text() ==
@@ -44,7 +44,7 @@ TEST_SUITE("plugins") {
         return by_flag ? run_program("--no-autoload " + arguments)
                        : run_program(arguments, "TENON_PLUGIN_AUTOLOAD=0");
       };
-      const tenon::Tree plugins = run("plugins --json").json();
+      const tenon::Json plugins = run("plugins --json").json();
       CHECK(plugins.size() == 4);
       for (int64_t i = 0; i < plugins.size(); ++i) {
         CHECK(plugins[i]["state"].text() == "disabled");
@@ -70,7 +70,7 @@ TEST_SUITE("plugins") {
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.out, "at stage version"));
     CHECK(contains(outcome.out, "at stage read"));
-    const tenon::Tree plugins = run_program(option + " plugins --json").json();
+    const tenon::Json plugins = run_program(option + " plugins --json").json();
     int failed = 0;
     for (int64_t i = 0; i < plugins.size(); ++i) {
       if (plugins[i]["state"].text() != "failed") continue;

@@ -48,10 +48,10 @@ TEST_SUITE("run") {
       CHECK(outcome.error == "");
       return outcome.json();
     };
-    const tenon::Tree first = run(""), second = run(""), other = run("--seed 8");
+    const tenon::Json first = run(""), second = run(""), other = run("--seed 8");
     CHECK(first["history"].size() == 12);
-    CHECK(first["history"].json() == second["history"].json());
-    CHECK(first["history"].json() != other["history"].json());
+    CHECK(first["history"].dump() == second["history"].dump());
+    CHECK(first["history"].dump() != other["history"].dump());
     CHECK(first["seed"].integer() == 3);
     CHECK(other["seed"].integer() == 8);
     CHECK(first["accuracy"].number() >= 0.9);
@@ -62,9 +62,9 @@ TEST_SUITE("run") {
 
   TEST_CASE("saved weights give the same result when they are evaluated") {
     const Workspace folder(true);
-    const tenon::Tree trained = run_program_in(folder.path(), "run blobs.json -q --json").json();
+    const tenon::Json trained = run_program_in(folder.path(), "run blobs.json -q --json").json();
     const std::string evaluate = "run blobs.json --evaluate blobs.safetensors";
-    const tenon::Tree evaluated = run_program_in(folder.path(), evaluate + " --json").json();
+    const tenon::Json evaluated = run_program_in(folder.path(), evaluate + " --json").json();
     CHECK(evaluated["mode"].text() == "evaluate");
     CHECK(evaluated["accuracy"].number() == trained["accuracy"].number());
     CHECK(evaluated["test_loss"].number() == trained["test_loss"].number());
@@ -73,7 +73,7 @@ TEST_SUITE("run") {
 
   TEST_CASE("a regression by column name learns the plane") {
     const Workspace folder(true);
-    const tenon::Tree result = run_program_in(folder.path(), "run plane.json -q --json").json();
+    const tenon::Json result = run_program_in(folder.path(), "run plane.json -q --json").json();
     CHECK(result["test_loss"].number() < 1e-3);
     CHECK_FALSE(result["accuracy"].defined());
     CHECK(result["weights"].is_null());

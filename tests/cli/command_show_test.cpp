@@ -27,12 +27,32 @@ TEST_SUITE("show") {
     CHECK(run_program("show Linear").out.rfind("Linear  module of plugin nn\n", 0) == 0);
   }
 
+  TEST_CASE("a refused plugin file is shown with the reason, by its path or name") {
+    const std::string searched = "--plugin-path " TENON_FIXTURES " show ";
+    for (const char* name : {"bad_json", "bad_json.so", TENON_FIXTURES "/bad_json.so"}) {
+      CAPTURE(name);
+      const Outcome outcome = run_program(searched + name);
+      CHECK(outcome.code == 1);
+      CHECK(contains(outcome.out, "\n  state     failed\n"));
+      CHECK(contains(outcome.out, "\n  reason    cannot load plugin "));
+      CHECK(contains(outcome.out, "one of its facts is not JSON"));
+    }
+    const tenon::Json json = run_program(searched + "bad_json --json").json();
+    CHECK(json.size() == 1);
+    CHECK(json[0]["kind"].text() == "plugin");
+    CHECK(contains(json[0]["reason"].text(), "is not JSON"));
+    // Of files in other folders.
+    CHECK(contains(run_program("show " TENON_FIXTURES "/bad_json.so").error, "is not JSON"));
+    CHECK(contains(run_program("show " TENON_FIXTURES "/plain.so").error,
+                   "plugin 'plain' of this file is in no folder that is searched"));
+  }
+
   TEST_CASE("JSON is a list, each of a kind") {
-    const tenon::Tree module = run_program("show Conv2d --json").json();
+    const tenon::Json module = run_program("show Conv2d --json").json();
     CHECK(module.size() == 1);
     CHECK(module[0]["kind"].text() == "module");
     CHECK(module[0]["provider"].text() == "nn");
-    const tenon::Tree ops = run_program("show softmax --json").json();
+    const tenon::Json ops = run_program("show softmax --json").json();
     CHECK(ops.size() == 2);
     CHECK(ops[0]["name"].text() == "nn.functional.softmax");
     CHECK(ops[1]["name"].text() == "nn.grad.softmax");

@@ -35,16 +35,16 @@ TEST_SUITE("types") {
     const Outcome declining = with_types("coverage S");
     CHECK(contains(declining.out, "handled 3  by its own overrides\n  div, mean, mm\n"));
     CHECK(contains(declining.out, "asked of its handler, which may decline\n"));
-    const tenon::Tree ops = with_types("coverage S --json").json()["ops"];
+    const tenon::Json ops = with_types("coverage S --json").json()["ops"];
     CHECK(ops[0]["how"].text() == "handler");
     CHECK(ops[0]["by"].text() == "handler of S");
     CHECK(with_types("coverage Never --json").json()["counts"]["missing"].integer() == ops.size());
   }
 
   TEST_CASE("F-305 the counts of every type add up to all overridable ops") {
-    const tenon::Tree types = with_types("types --json").json();
+    const tenon::Json types = with_types("types --json").json();
     for (int64_t t = 0; t < types.size(); ++t) {
-      const tenon::Tree coverage =
+      const tenon::Json coverage =
           with_types("coverage " + types[t]["name"].text() + " --json").json();
       int64_t sum = 0;
       for (int64_t i = 0; i < coverage["counts"].size(); ++i)
@@ -81,7 +81,7 @@ TEST_SUITE("types") {
       folder.write("c.json", R"({"schema_version": 1, "types": {)" + types + "}}");
       return with_types("coverage ScalarTensor --json --config " + folder.path("c.json").string());
     };
-    const tenon::Tree counts =
+    const tenon::Json counts =
         coverage(R"("ScalarTensor": {"covers": ["add", "mean", "mul"]})").json()["counts"];
     CHECK(counts["handled"].integer() == 2);
     CHECK(counts["missing"].integer() == 1);
@@ -101,7 +101,7 @@ TEST_SUITE("types") {
     const auto how = [&](const std::string& settings, const std::string& op) {
       folder.write("c.json",
                    R"({"schema_version": 1, "types": {"ScalarTensor": )" + settings + "}}");
-      const tenon::Tree ops =
+      const tenon::Json ops =
           with_types("coverage ScalarTensor --json --config " + folder.path("c.json").string())
               .json()["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) {

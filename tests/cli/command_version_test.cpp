@@ -10,7 +10,7 @@ TEST_SUITE("version") {
   }
 
   TEST_CASE("JSON has the settings of the runtime") {
-    const tenon::Tree runtime = run_program("version --json").json();
+    const tenon::Json runtime = run_program("version --json").json();
     CHECK(runtime["version"].text() == TENON_PROJECT_VERSION);
     CHECK(runtime["abi"].size() == 2);
     CHECK(runtime["threads"].integer() >= 1);

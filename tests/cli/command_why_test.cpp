@@ -75,12 +75,12 @@ TEST_SUITE("why") {
   }
 
   TEST_CASE("F-300 as JSON") {
-    const tenon::Tree answered = why("add ScalarTensor Tensor --json").json();
-    CHECK(answered["answer"].json() ==
+    const tenon::Json answered = why("add ScalarTensor Tensor --json").json();
+    CHECK(answered["answer"].dump() ==
           R"({"what":"override add[ScalarTensor]","provider":"types","version":"1.0.0"})");
-    CHECK(answered["arguments"][2].json() ==
+    CHECK(answered["arguments"][2].dump() ==
           R"({"name":"alpha","position":3,"given":"default","value":"1"})");
-    CHECK(answered["types"].json() == R"(["ScalarTensor","Tensor"])");
+    CHECK(answered["types"].dump() == R"(["ScalarTensor","Tensor"])");
     const Outcome failed = why("mul ScalarTensor ScalarTensor --json");
     CHECK(failed.code == 1);
     CHECK(failed.json()["kind"].text() == "TypeError");
@@ -195,7 +195,7 @@ TEST_SUITE("why") {
     int64_t events = 0;
     for (size_t start = 0; start < trace.size() && events < 200; ++events) {
       const size_t end = trace.find('\n', start);
-      CHECK(!tenon::Tree::parse(trace.substr(start, end - start))["event"].text().empty());
+      CHECK(!tenon::Json::parse(trace.substr(start, end - start))["event"].text().empty());
       start = end + 1;
     }
     CHECK(events == 200);
@@ -208,7 +208,7 @@ TEST_SUITE("why") {
     for (const char* operand :
          {"\"reduction='a b'\"", "\"reduction=a b\"", "\"reduction='a\\\\ b'\""}) {
       CAPTURE(operand);
-      const tenon::Tree why = run_program("why nn.functional.mse_loss Tensor Tensor " +
+      const tenon::Json why = run_program("why nn.functional.mse_loss Tensor Tensor " +
                                           std::string(operand) + " --json")
                                   .json();
       CHECK(why["arguments"].size() == 3);

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <string>
 
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 struct Outcome {
   int code = 0;
   std::string out, error;
-  tenon::Tree json() const { return tenon::Tree::parse(out); }
+  tenon::Json json() const { return tenon::Json::parse(out); }
 };
 
 // Arguments as the shell reads them; `environment` is "NAME=value ...".

@@ -22,7 +22,7 @@ void require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view source(reinterpret_cast<const char*>(data), size);
   const std::string folder = "/no/such/folder";
-  Tree config;
+  Json config;
   try {
     config = parse_config(source, "c.json", folder);
   } catch (const Error& error) {
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(is_utf8(error.message));
     return 0;
   }
-  const std::string text = json(*config);
-  require(json(*parse_config(text, "c.json", folder)) == text);
+  const std::string text = dump(*config);
+  require(dump(*parse_config(text, "c.json", folder)) == text);
   return 0;
 }

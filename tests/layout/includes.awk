@@ -8,7 +8,7 @@ BEGIN {
     "tgmath|threads|time|uchar|wchar|wctype)\\.h$"
   intrinsics = "^(immintrin|arm_neon)\\.h$"
   # Each library of core has one home: one concept, that is one file name without its ending.
-  split("boost/json boost/dll spdlog/", libraries)
+  split("boost/json boost/dll spdlog/ fmt/", libraries)
 }
 
 function breach(rule) {
@@ -54,7 +54,9 @@ function check_core(    from, to, i, home) {
 function check_user(    from, to) {
   if (target ~ /^(core|sdk|tests)\//)
     breach("plugins, examples and tools see the SDK only, as <tenon/...>")
-  if (target ~ /^(boost|spdlog|fmt)\//) breach("this library belongs to core")
+  if (target ~ /^(boost|spdlog)\//) breach("this library belongs to core")
+  if (target ~ /^fmt\// && FILENAME !~ /^tools\/cli\/format\.[a-z]+$/)
+    breach("fmt belongs to core, and to tools/cli/format.hpp")
   if (target ~ /(cblas|openblas)/ && FILENAME !~ /^(plugins\/blas|tools\/bench|examples\/cblas_function)\//)
     breach("OpenBLAS belongs to plugins/blas")
   split(FILENAME, from, "/")

@@ -19,9 +19,9 @@ using tenon::Argument;
 using tenon::f32;
 using tenon::f64;
 using tenon::i64;
+using tenon::Json;
 using tenon::Scalar;
 using tenon::Tensor;
-using tenon::Tree;
 
 namespace {
 
@@ -44,18 +44,18 @@ struct Declared {
 std::vector<Declared> declared_ops() {
   std::vector<Declared> ops;
   for (const char* plugin : {"math", "blas", "nn"}) {
-    const Tree list = tenon::describe("declarations", plugin)["ops"];
+    const Json list = tenon::describe("declarations", plugin)["ops"];
     for (int64_t i = 0; i < list.size(); ++i) {
       Declared& op = ops.emplace_back();
       op.name = list[i]["name"].text();
       op.recorded = list[i]["differentiable"].text() != "none";
-      const Tree parameters = list[i]["parameters"];
+      const Json parameters = list[i]["parameters"];
       for (int64_t k = 0; k < parameters.size(); ++k) {
         Parameter parameter;
         parameter.name = parameters[k]["name"].text();
         parameter.has_default = !parameters[k]["default"].text("").empty();
-        parameter.mutated = parameters[k]["mutates"].truth();
-        parameter.keyword_only = parameters[k]["keyword_only"].truth();
+        parameter.mutated = parameters[k]["mutates"].as_bool();
+        parameter.keyword_only = parameters[k]["keyword_only"].as_bool();
         for (const char c : parameters[k]["type"].text()) {
           if (c == '?') parameter.optional = true;
           parameter.type += c;

@@ -54,35 +54,35 @@ inline std::string refusal_of(const std::string& op, const std::function<void()>
   return text.rfind(start, 0) == 0 ? text.substr(start.size()) : "does not name the op: " + text;
 }
 
-inline void check_close(const std::vector<double>& found, const std::vector<double>& wanted,
+inline void check_close(const std::vector<double>& found, const std::vector<double>& expected,
                         double tolerance) {
-  REQUIRE(found.size() == wanted.size());
+  REQUIRE(found.size() == expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
     CAPTURE(i);
-    if (std::isnan(wanted[i])) {
+    if (std::isnan(expected[i])) {
       CHECK(std::isnan(found[i]));
-    } else if (std::isinf(wanted[i])) {
-      CHECK(found[i] == wanted[i]);
+    } else if (std::isinf(expected[i])) {
+      CHECK(found[i] == expected[i]);
     } else {
-      CHECK(std::abs(found[i] - wanted[i]) <= tolerance * (1 + std::abs(wanted[i])));
+      CHECK(std::abs(found[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])));
     }
   }
 }
-inline void check_close(const Tensor& found, const Tensor& wanted, double tolerance = 1e-5) {
-  REQUIRE(found.sizes() == wanted.sizes());
-  check_close(found.to_vector<double>(), wanted.to_vector<double>(), tolerance);
+inline void check_close(const Tensor& found, const Tensor& expected, double tolerance = 1e-5) {
+  REQUIRE(found.sizes() == expected.sizes());
+  check_close(found.to_vector<double>(), expected.to_vector<double>(), tolerance);
 }
 inline void check_values(const Tensor& found, const std::vector<int64_t>& shape,
-                         const std::vector<double>& wanted, double tolerance = 1e-6) {
+                         const std::vector<double>& expected, double tolerance = 1e-6) {
   CHECK(found.sizes() == shape);
-  check_close(found.to_vector<double>(), wanted, tolerance);
+  check_close(found.to_vector<double>(), expected, tolerance);
 }
 
 // Ops of a plugin whose declared differentiability is a formula, less those that were checked.
 inline std::set<std::string> unchecked_formulas(const std::string& plugin,
                                                 const std::set<std::string>& checked) {
   std::set<std::string> missing;
-  const tenon::Tree ops = tenon::describe("ops");
+  const tenon::Json ops = tenon::describe("ops");
   for (int64_t i = 0; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text();
     if (ops[i]["provider"].text() == plugin && ops[i]["differentiable"].text() == "formula" &&
@@ -136,7 +136,7 @@ inline void check_mixed_order(const std::function<std::vector<Tensor>(Inputs)>& 
     return root.defined() && root.requires_grad() ? gradients({root}, inputs, kept)
                                                   : std::vector<Tensor>(inputs.size());
   };
-  const std::vector<double> wanted =
+  const std::vector<double> expected =
       numbers_of(differentiate(along(gradients({loss(inputs)}, inputs, graph))));
   const tenon::DualLevel level;
   std::vector<Tensor> duals;
@@ -144,14 +144,14 @@ inline void check_mixed_order(const std::function<std::vector<Tensor>(Inputs)>& 
   const Tensor value = loss(duals);
   {
     INFO("backward over forward mode");
-    check_close(numbers_of(differentiate(unpack_dual(value).tangent)), wanted, 1e-9);
+    check_close(numbers_of(differentiate(unpack_dual(value).tangent)), expected, 1e-9);
   }
   {
     INFO("forward mode over backward");
     std::vector<Tensor> tangents;
     for (const Tensor& gradient : gradients({value}, inputs, unused))
       tangents.push_back(gradient.defined() ? unpack_dual(gradient).tangent : Tensor());
-    check_close(numbers_of(tangents), wanted, 1e-9);
+    check_close(numbers_of(tangents), expected, 1e-9);
   }
 }
 inline void check_mixed_order(const std::function<Tensor(Inputs)>& call, Inputs inputs) {

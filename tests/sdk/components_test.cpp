@@ -393,10 +393,10 @@ TEST_SUITE("sdk/components") {
         options.retain_graph = true;
         options.allow_unused = true;
         const Tensor got = gradients({total}, {leaf}, options)[0];
-        const Tensor wanted = gradients({expected}, {leaf}, options)[0];
-        REQUIRE(got.defined() == wanted.defined());
-        if (!wanted.defined()) continue;
-        const Numbers a = numbers(ensure_tensor(got)), b = numbers(wanted);
+        const Tensor correct = gradients({expected}, {leaf}, options)[0];
+        REQUIRE(got.defined() == correct.defined());
+        if (!correct.defined()) continue;
+        const Numbers a = numbers(ensure_tensor(got)), b = numbers(correct);
         for (size_t i = 0; i < a.size(); ++i) REQUIRE(a[i] == doctest::Approx(b[i]));
       }
     }

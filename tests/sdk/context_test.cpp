@@ -38,7 +38,9 @@ TEST_SUITE("sdk/context") {
   }
 
   TEST_CASE("F-021 every method knows its phase") {
-    const std::pair<const char*, const char*> misuses[] = {
+    const struct {
+      const char *how, *text;
+    } misuses[] = {
         {"set", "setting an attribute can be called only in forward and jvp, not in backward"},
         {"erase", "erasing an attribute can be called only in forward and jvp, not in backward"},
         {"materialize", "set_materialize_grads can be called only in forward, not in backward"},
@@ -48,9 +50,9 @@ TEST_SUITE("sdk/context") {
         {"index", "argument 2 of 'styles.attributes' is asked for, which has 2 parameters"},
         {"result", "result 1 of 'styles.attributes' is asked for, which has 1 result"},
         {"negative result", "result -1 of 'styles.attributes' is asked for, which has 1 result"}};
-    for (const auto& [how, text] : misuses) {
-      CAPTURE(how);
-      CHECK(has(backward_refusal(how).text, text));
+    for (const auto& misuse : misuses) {
+      CAPTURE(misuse.how);
+      CHECK(has(backward_refusal(misuse.how).text, misuse.text));
     }
     CHECK(backward_refusal("result").kind == TENON_ERROR_INDEX);
     CHECK(has(refusal([] { styles("attributes")(leaf({1}), "result in forward"); }).text,
@@ -227,7 +229,7 @@ TEST_SUITE("sdk/context") {
         sum(changed).backward();
         CHECK(numbers(x.grad()) == Numbers{30});
       } else {
-        const Refusal refused = refusal([&] {
+        const Refusal refused = refusal([&changed = changed, &other = other] {
           changed.mul_(3);
           (changed + other).backward();
         });

@@ -16,7 +16,7 @@ const bool found = (add_plugin_path(TENON_FIXTURES "/types"), true);
 TEST_SUITE("sdk/explain") {
   TEST_CASE("types are listed from facts") {
     REQUIRE(found);
-    const Tree types = describe("types");
+    const Json types = describe("types");
     bool seen_one = false;
     for (int64_t i = 0; i < types.size(); ++i) {
       if (types[i]["name"].text() != "SS2") continue;
@@ -30,8 +30,8 @@ TEST_SUITE("sdk/explain") {
   }
 
   TEST_CASE("F-132 F-305 the coverage of a type adds up to all overridable ops") {
-    const Tree coverage = describe("coverage", "ScalarTensor");
-    const Tree counts = coverage["counts"];
+    const Json coverage = describe("coverage", "ScalarTensor");
+    const Json counts = coverage["counts"];
     CHECK(counts["handled"].integer() == 2);
     CHECK(counts["missing"].integer() + 2 == coverage["ops"].size());
     CHECK(describe("coverage", "Converting")["counts"]["missing"].integer() == 0);
@@ -39,7 +39,7 @@ TEST_SUITE("sdk/explain") {
   }
 
   TEST_CASE("F-300 why prints what is asked in which order and what would run") {
-    const Tree added = describe("why", "add ScalarTensor Tensor");
+    const Json added = describe("why", "add ScalarTensor Tensor");
     CHECK(added["answer"]["what"].text() == "override add[ScalarTensor]");
     CHECK(added["answer"]["provider"].text() == "types");
     CHECK(added["order"][0].text() == "ScalarTensor");
@@ -55,7 +55,7 @@ TEST_SUITE("sdk/explain") {
           "[ScalarTensor]");
     CHECK(describe("why", "mean Bare")["error"].text() ==
           "mean(): argument 'input' (position 1) must be Tensor, not Bare");
-    const Tree apart = describe("why", "add S2 S3");
+    const Json apart = describe("why", "add S2 S3");
     CHECK(apart["steps"][0]["reason"].text() ==
           "its default handler declines: S3 is not in its line of descent");
   }
@@ -63,7 +63,7 @@ TEST_SUITE("sdk/explain") {
   TEST_CASE("F-300 a live call is explained: arguments, dtypes and what is recorded, golden text") {
     const Tensor x = leaf({1, 2}), y = ones({2}, i64);
     const Op add_op("add");
-    Tree why = explain(add_op, x, y, arg("alpha") = true);
+    Json why = explain(add_op, x, y, arg("alpha") = true);
     const std::string isa = why["kernel"]["isa"].text();
     CHECK(explain_text(why) ==
           "add(input, other, *, alpha=1, out=None)\n"
@@ -113,7 +113,7 @@ TEST_SUITE("sdk/explain") {
     const ModeScope scope(count);
     const Tensor x = row({1});
     const int64_t before = count.calls().empty() ? 0 : count.calls().begin()->second;
-    const Tree why = explain(Op("mul"), x, 2);
+    const Json why = explain(Op("mul"), x, 2);
     CHECK(why["modes"][0].text() == "count");
     CHECK(why["steps"][0]["what"].text() == "mode count");
     CHECK(why["answer"]["what"].text() == "mode count");
@@ -127,7 +127,7 @@ TEST_SUITE("sdk/explain") {
     const Tensor scalar = Op("tx.scalar").call<Tensor>(2, 2.0);
     // An op that no fixture has an override for.
     const Op pow_op("pow"), add_op("add");
-    const Tree why = explain(pow_op, scalar, 3);
+    const Json why = explain(pow_op, scalar, 3);
     CHECK(explain_text(why) ==
           "pow(input: ScalarTensor f32[2, 2], exponent: 3)\n"
           "  fails      TypeError: no implementation found for 'tenon.pow' on types that implement "
@@ -138,7 +138,7 @@ TEST_SUITE("sdk/explain") {
     // The error is the call's own, whatever kind it is of.
     const auto same = [](const Op& op, const auto&... arguments) {
       const Refusal refused = refusal([&] { op(arguments...); });
-      const Tree told = explain(op, arguments...);
+      const Json told = explain(op, arguments...);
       CHECK(refused.kind != TENON_OK);
       CHECK(told["error"].text() == refused.text);
       const std::string text = explain_text(told);
@@ -166,10 +166,10 @@ TEST_SUITE("sdk/explain") {
   TEST_CASE("F-305 what coverage says of a type is what would answer") {
     const std::pair<const char*, int> ops[] = {{"add", 2}, {"div", 2},  {"mm", 2},  {"mul", 2},
                                                {"neg", 1}, {"mean", 1}, {"cat", 1}, {"tx.foo", 2}};
-    const Tree types = describe("types");
+    const Json types = describe("types");
     for (int64_t t = 0; t < types.size(); ++t) {
       const std::string type = types[t]["name"].text();
-      const Tree covered = describe("coverage", type)["ops"];
+      const Json covered = describe("coverage", type)["ops"];
       for (const auto& [op, operands] : ops) {
         std::string call = op, by;
         for (int i = 0; i < operands; ++i) call += " " + type;

@@ -363,7 +363,8 @@ TEST_SUITE("sdk/function") {
     const Tensor x = leaf({1}), plain = row({1});
     for (const auto& [first, list] :
          {std::pair{x, std::vector<Tensor>{plain}}, {plain, {plain, x}}, {plain, {x}}}) {
-      const Refusal refused = refusal([&] { apply("opaque", first, list); });
+      const Refusal refused =
+          refusal([&first = first, &list = list] { apply("opaque", first, list); });
       CHECK(refused.kind == TENON_ERROR_NOT_IMPLEMENTED);
       CHECK(has(refused.text, "autograd not implemented for op 'fx.opaque'"));
       const NoGrad off;

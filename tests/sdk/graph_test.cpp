@@ -9,7 +9,7 @@ namespace {
 using namespace functions;
 
 int64_t live(const std::string& provider) {
-  const Tree list = describe("live");
+  const Json list = describe("live");
   for (int64_t i = 0; i < list.size(); ++i) {
     if (list[i]["provider"].text() == provider) return list[i]["nodes"].integer();
   }
@@ -47,7 +47,7 @@ TEST_SUITE("sdk/graph") {
     const Tensor x = ones({4, 8}, f64).requires_grad_(), w = ones({3, 8}, f64).requires_grad_(),
                  b = ones({3}, f64).requires_grad_();
     const auto saved = [](const Tensor& root) {
-      const Tree nodes = graph_tree({root})["nodes"];
+      const Json nodes = graph_document({root})["nodes"];
       int64_t bytes = 0;
       for (int64_t i = 0; i < nodes.size(); ++i) bytes += nodes[i]["saved_bytes"].integer();
       return bytes;
@@ -61,17 +61,17 @@ TEST_SUITE("sdk/graph") {
   TEST_CASE("F-007 a graph lists op and plugin of every node, and what Functions stash") {
     const Tensor a = leaf({1, 2}), b = leaf({3, 4}), shared = a * b;
     const Tensor r = sum(apply("mix", shared, 2, shared));
-    const Tree tree = graph_tree({r, shared}), nodes = tree["nodes"];
+    const Json document = graph_document({r, shared}), nodes = document["nodes"];
     REQUIRE(nodes.size() == 5);
-    CHECK(tree["roots"][0]["node"].integer() == 0);
+    CHECK(document["roots"][0]["node"].integer() == 0);
     CHECK(nodes[0]["op"].text() == "sum");
-    CHECK(nodes[tree["roots"][1]["node"].integer()]["op"].text() == "mul");
+    CHECK(nodes[document["roots"][1]["node"].integer()]["op"].text() == "mul");
     std::set<std::string> plugins;
     for (int64_t i = 0; i < nodes.size(); ++i) {
       CHECK(nodes[i]["id"].integer() == i);
       plugins.insert(nodes[i]["plugin"].text());
       const bool mix = nodes[i]["op"].text() == "fx.mix";
-      CHECK(nodes[i]["ctx-stashed"].truth() == mix);
+      CHECK(nodes[i]["ctx-stashed"].as_bool() == mix);
       if (mix) {
         CHECK(nodes[i]["saved_bytes"].integer() == 32);
         CHECK(nodes[i]["edges"].size() == 2);
@@ -79,7 +79,7 @@ TEST_SUITE("sdk/graph") {
       }
     }
     CHECK(plugins == std::set<std::string>{"", "functions", "math"});
-    CHECK(Tree::parse(graph_json({r, shared}))["nodes"].size() == 5);
+    CHECK(Json::parse(graph_json({r, shared}))["nodes"].size() == 5);
   }
 
   TEST_CASE("a graph as text") {
@@ -197,10 +197,10 @@ TEST_SUITE("sdk/graph") {
            y.add_(y * x);
          }},
     };
-    for (const auto& [what, change] : changes) {
-      INFO(what);
+    for (const auto& each : changes) {
+      INFO(each.first);
       const int64_t ops = live("math"), functions = live("functions");
-      for (int i = 0; i < 20; ++i) change(leaf({1, 2}));
+      for (int i = 0; i < 20; ++i) each.second(leaf({1, 2}));
       CHECK(live("math") == ops);
       CHECK(live("functions") == functions);
     }

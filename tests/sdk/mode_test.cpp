@@ -156,8 +156,8 @@ TEST_SUITE("sdk/mode") {
               "modes.Plain cannot be entered as a mode: its type defines no tenon_function"));
     const Refusal called = refusal([&] { made("modes.Log")(ones({1})); });
     CHECK(has(called.text, "modes.Log is a mode: enter it by a ModeScope"));
-    CHECK(describe("module", "modes.Log")["mode"].truth());
-    CHECK_FALSE(describe("module", "modes.Plain")["mode"].truth());
+    CHECK(describe("module", "modes.Log")["mode"].as_bool());
+    CHECK_FALSE(describe("module", "modes.Plain")["mode"].as_bool());
   }
 
   TEST_CASE("an exception ends the scope like any other") {
@@ -303,7 +303,7 @@ TEST_SUITE("sdk/mode") {
         CHECK(type_name(s2 + 1) == "Tensor");
         CHECK_FALSE(has_tenon_function(s2));
         CHECK(host().mode_count() == 0);
-        const Tree why = explain(add_op, s2, 1);
+        const Json why = explain(add_op, s2, 1);
         CHECK(why["modes"].size() == 0);
         CHECK(why["steps"][0]["reason"].text() == "mode count is disabled here");
         CHECK(has(explain_text(why), "types are disabled here"));

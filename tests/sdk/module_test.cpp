@@ -26,7 +26,7 @@ std::vector<std::pair<std::string, Module>> walk_modules(const Module& module) {
   Value names, items;
   int64_t count = 0;
   detail::check(host().module_walk, module.handle(), 3, 1, &count, names.slot(), items.slot());
-  const Names texts = names.texts();
+  const Names texts = names.strings();
   std::vector<std::pair<std::string, Module>> list;
   for (size_t i = 0; i < texts.size(); ++i)
     list.emplace_back(texts[i], Module::borrow(items.get().as.modules[i]));
@@ -37,7 +37,7 @@ Module linear_of(int64_t in, int64_t out, bool bias = true) {
                         arg("bias") = bias);
 }
 Module sequential(const std::string& layers) {
-  return create_module(Tree::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
+  return create_module(Json::parse(R"({"type": "Sequential", "layers": [)" + layers + "]}"));
 }
 
 // `levels` Sequentials in each other, the innermost around `core`.

@@ -165,11 +165,11 @@ TEST_SUITE("sdk/op") {
                  {i64, f32, f32},
                  {f32, f64, f64},
                  {boolean, f32, f32}};
-    for (const auto& [a, b, result] : table) {
-      CAPTURE(dtype_text(a));
-      CAPTURE(dtype_text(b));
-      CHECK(add(of(a), of(b)).dtype() == result);
-      CHECK(add(of(b), of(a)).dtype() == result);
+    for (const auto& each : table) {
+      CAPTURE(dtype_text(each.a));
+      CAPTURE(dtype_text(each.b));
+      CHECK(add(of(each.a), of(each.b)).dtype() == each.result);
+      CHECK(add(of(each.b), of(each.a)).dtype() == each.result);
     }
     CHECK(add(of(f32), zero_dim(f64)).dtype() == f32);
     CHECK(add(of(i64), zero_dim(f64)).dtype() == f64);

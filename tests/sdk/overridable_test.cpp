@@ -24,11 +24,11 @@ struct AnyArguments {
   std::vector<Argument> positional;
   std::vector<Keyword> keywords;
 
-  explicit AnyArguments(const Tree& parameters) {
+  explicit AnyArguments(const Json& parameters) {
     names.reserve(static_cast<size_t>(parameters.size()));
     for (int64_t i = 0; i < parameters.size(); ++i) {
       const Argument value = value_of(parameters[i]["type"].text());
-      if (parameters[i]["keyword_only"].truth())
+      if (parameters[i]["keyword_only"].as_bool())
         keywords.push_back({names.emplace_back(parameters[i]["name"].text()), value});
       else
         positional.push_back(value);
@@ -80,7 +80,7 @@ TEST_SUITE("sdk/overridable") {
       CHECK(!reason.empty());
     }
     std::set<std::string> all;
-    const Tree ops = describe("ops");
+    const Json ops = describe("ops");
     for (int64_t i = 0; i < ops.size(); ++i) all.insert(ops[i]["name"].text());
     CHECK(listed == all);
     CHECK(all.size() > 150);
@@ -99,7 +99,7 @@ TEST_SUITE("sdk/overridable") {
     const auto overrides = get_testing_overrides();
     size_t called = 0;
     for (const char* plugin : shipped) {
-      const Tree ops = describe("declarations", plugin)["ops"];
+      const Json ops = describe("declarations", plugin)["ops"];
       for (int64_t i = 0; i < ops.size(); ++i) {
         const auto found = overrides.find(ops[i]["name"].text());
         if (found == overrides.end()) continue;
@@ -111,10 +111,10 @@ TEST_SUITE("sdk/overridable") {
         std::string names = "(";
         bool keyword_only = false;
         for (int64_t p = 0; p < ops[i]["parameters"].size(); ++p) {
-          const Tree parameter = ops[i]["parameters"][p];
+          const Json parameter = ops[i]["parameters"][p];
           if (p > 0) names += ", ";
-          if (parameter["keyword_only"].truth() && !keyword_only) names += "*, ";
-          keyword_only = parameter["keyword_only"].truth();
+          if (parameter["keyword_only"].as_bool() && !keyword_only) names += "*, ";
+          keyword_only = parameter["keyword_only"].as_bool();
           names += parameter["name"].text();
           if (!parameter["default"].is_null()) names += "=" + parameter["default"].text();
         }

@@ -188,9 +188,9 @@ TEST_SUITE("sdk/override") {
     // Configured ops, from code and JSON: what was configured, no more.
     CHECK(seen([&] { configure("add", arg("alpha") = 1)(x, 1); }) ==
           "args: (" + l + ", 1), kwargs: {'alpha': 1}");
-    CHECK(seen([&] { configure(Tree::parse(R"({"op": "add", "alpha": 1})"))(x, 1); }) ==
+    CHECK(seen([&] { configure(Json::parse(R"({"op": "add", "alpha": 1})"))(x, 1); }) ==
           "args: (" + l + ", 1), kwargs: {'alpha': 1}");
-    CHECK(seen([&] { configure(Tree::parse(R"({"op": "add"})"))(x, 1); }) ==
+    CHECK(seen([&] { configure(Json::parse(R"({"op": "add"})"))(x, 1); }) ==
           "args: (" + l + ", 1), kwargs: {}");
     {
       TraceScope trace;
@@ -269,7 +269,7 @@ TEST_SUITE("sdk/override") {
   }
 
   TEST_CASE("F-116 F-123 an override is listed under its op, with what its signature lacks") {
-    const Tree listed = describe("type", "ScalarTensor")["overrides_in_force"];
+    const Json listed = describe("type", "ScalarTensor")["overrides_in_force"];
     REQUIRE(listed.size() >= 1);
     CHECK(listed[0]["op"].text() == "add");
     CHECK(listed[0]["provider"].text() == "types");
@@ -352,7 +352,7 @@ TEST_SUITE("sdk/override") {
   TEST_CASE("F-238 a type falls back for the ops that the config allows") {
     const Tensor x = scalar_tensor(2, 2, "Converting");
     const auto allow = [](const std::string& settings) {
-      apply_config(Tree::parse(R"({"types": {"Converting": )" + settings + "}}"));
+      apply_config(Json::parse(R"({"types": {"Converting": )" + settings + "}}"));
     };
     allow(R"({"fallback_ops": {"deny": ["neg"]}})");
     CHECK(has(type_error("neg", x), "[Converting]"));

@@ -56,7 +56,7 @@ TEST_SUITE("sdk/styles") {
     CHECK(numbers(x.grad()) == Numbers{1, 3, 5, 2, 4, 6});
 
     const ConfiguredOp labelled =
-        configure(Tree::parse(R"({"op": "styles.labelled", "label": "L", "shape": [1, 2, 3]})"));
+        configure(Json::parse(R"({"op": "styles.labelled", "label": "L", "shape": [1, 2, 3]})"));
     CHECK(labelled.attribute<std::string>("label") == "L");
     CHECK(labelled.attribute<std::vector<int64_t>>("shape") == std::vector<int64_t>{1, 2, 3});
     const Tensor z = leaf({3});
@@ -70,7 +70,7 @@ TEST_SUITE("sdk/styles") {
 
   TEST_CASE("configured ops are strict about their attributes") {
     const auto refused = [](const char* json) {
-      return refusal([&] { configure(Tree::parse(json)); });
+      return refusal([&] { configure(Json::parse(json)); });
     };
     styles("add_constant");
     CHECK(has(refused(R"({"op": "styles.add_constant"})").text,
@@ -133,7 +133,7 @@ TEST_SUITE("sdk/styles") {
   TEST_CASE("F-026 listings say which form and rules a Function has") {
     styles("seen");
     const auto rules = [](const char* op) {
-      const Tree list = describe("op", op)["rules"];
+      const Json list = describe("op", op)["rules"];
       std::string text;
       for (int64_t i = 0; i < list.size(); ++i) text += (i == 0 ? "" : " ") + list[i].text();
       return text;

@@ -100,8 +100,8 @@ TEST_SUITE("sdk/trace") {
           R"("keywords":{"alpha":"2"}})");
     CHECK(trace.lines()[1] == R"({"event":"handler","depth":1,"op":"add",)"
                               R"("what":"handler of Logging","provider":"types"})");
-    CHECK(Tree::parse(trace.lines()[4])["event"].text() == "kernel");
-    CHECK(Tree::parse(trace.lines()[4])["depth"].integer() == 4);
+    CHECK(Json::parse(trace.lines()[4])["event"].text() == "kernel");
+    CHECK(Json::parse(trace.lines()[4])["depth"].integer() == 4);
   }
 
   TEST_CASE("F-301 a scope hears what happens in it, on its thread, and ends with it") {

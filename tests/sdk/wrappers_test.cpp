@@ -1,4 +1,5 @@
 // Typed wrappers that are generated from a plugin's facts.
+#include <fixture_second_ops.hpp>
 #include <fixture_signatures_ops.hpp>
 
 #include <tenon/tenon.hpp>
@@ -36,6 +37,28 @@ TEST_SUITE("sdk/wrappers") {
                                       row({1})) == "a 4 6 false small other scalar tensor");
   }
 
+  TEST_CASE("lists of every kind have the schema's defaults") {
+    load_signatures();
+    const std::string expected = "true false | a, b say \"hi\" it's | 1 2.5 | 1 2 | true | 0";
+    CHECK(tenon::signatures::lists() == expected);
+    CHECK(tenon::signatures::lists(std::array<bool, 1>{true}) ==
+          "true" + expected.substr(expected.find(" |")));
+  }
+
+  TEST_CASE("an escaped quote ends no default") {
+    load_signatures();
+    CHECK(tenon::signatures::escaped() == "it's, (odd 2");
+    CHECK(tenon::signatures::escaped("", 3) == " 3");
+  }
+
+  TEST_CASE("another provider of a shipped op has its function in its own namespace") {
+    // Both headers are included: neither defines the other's function again.
+    static_assert(std::is_same_v<decltype(&tenon::second::add), decltype(&tenon::add)>);
+    static_assert(std::is_same_v<decltype(&tenon::second::nn::functional::linear),
+                                 decltype(&tenon::nn::functional::linear)>);
+    static_assert(std::is_same_v<decltype(&tenon::second_third), Tensor (*)(const Tensor&)>);
+  }
+
   TEST_CASE("results have the C++ types of the schema's") {
     load_signatures();
     CHECK(tenon::signatures::pair(7) == std::tuple<int64_t, std::string>(7, "7"));
@@ -51,12 +74,13 @@ TEST_SUITE("sdk/wrappers") {
 
   TEST_CASE("a handle for a result that the op does not give is refused before any call") {
     load_signatures();
-    CHECK(tenon::Op::of<std::tuple<int64_t, std::string>>("signatures.pair").name() ==
-          "signatures.pair");
-    const Refusal refused = refusal([] { tenon::Op::of<int64_t>("signatures.pair"); });
+    using tenon::detail::find_op;
+    const tenon_op* pair = find_op<std::tuple<int64_t, std::string>>("signatures.pair");
+    CHECK(Op(pair).name() == "signatures.pair");
+    const Refusal refused = refusal([] { find_op<int64_t>("signatures.pair"); });
     CHECK(refused.kind == TENON_ERROR_TYPE);
     CHECK(has(refused.text, "signatures.pair() has 2 results, and is called for 1 result"));
-    CHECK_THROWS_AS(tenon::Op::of<void>("signatures.single"), tenon::TypeError);
+    CHECK_THROWS_AS(find_op<void>("signatures.single"), tenon::TypeError);
   }
 
   TEST_CASE("functions, methods and operators of the shipped ops are one op") {

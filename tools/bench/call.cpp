@@ -101,7 +101,7 @@ void call_add_recorded(State& state) {
 BENCHMARK(call_add_recorded);
 
 void call_add_out(State& state) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor a = numbers({1}), b = numbers({1}), c = numbers({1});
   for (auto _ : state) keep(tenon::add(a, b, 1, c));
 }
@@ -111,7 +111,7 @@ BENCHMARK(call_add_out);
 
 template <class Call>
 void run_view(State& state, const Call& call) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor a = numbers({2, 3});
   for (auto _ : state) keep(call(a));
 }

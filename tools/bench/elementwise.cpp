@@ -118,13 +118,13 @@ BENCHMARK(limit_read)->UseRealTime();
 
 template <class Call>
 void run_unary(State& state, const Call& call) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor a = numbers({count}), out = numbers({count});
   for (auto _ : state) keep(call(a, out));
 }
 template <class Call>
 void run_binary(State& state, const Tensor& a, const Tensor& b, const Call& call) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor out = numbers({side, side});
   for (auto _ : state) keep(call(a, b, out));
 }
@@ -190,7 +190,7 @@ BENCHMARK(out_add_transposed)->UseRealTime();
 
 template <class Call>
 void run_reduction(State& state, const Call& call) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor a = square();
   for (auto _ : state) keep(call(a));
 }

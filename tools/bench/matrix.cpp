@@ -25,7 +25,7 @@ void limit_mm(State& state) {
   }
 }
 void mm(State& state) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const int64_t n = state.range(0);
   const Tensor a = numbers({n, n}), b = numbers({n, n});
   for (auto _ : state) keep(tenon::mm(a, b));
@@ -42,13 +42,13 @@ void limit_bmm(State& state) {
   }
 }
 void bmm(State& state) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const int64_t batch = state.range(0), n = state.range(1);
   const Tensor a = numbers({batch, n, n}), b = numbers({batch, n, n});
   for (auto _ : state) keep(tenon::bmm(a, b));
 }
 void linear(State& state) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   const Tensor x = numbers({32, 64}), weight = numbers({128, 64}), bias = numbers({128});
   for (auto _ : state) keep(tenon::nn::functional::linear(x, weight, bias));
 }

@@ -67,7 +67,7 @@ void print_growth() {
   for (int step = 0; step < 101000; ++step) {
     if (step == 1000) before = resident_bytes();
     tenon::mm(input, weight).tanh().sum().backward();
-    const tenon::NoGrad plain;
+    const tenon::NoGrad no_grad;
     weight.sub_(weight.grad(), 1e-6);
     tenon::Tensor(weight).set_grad({});
   }

@@ -13,7 +13,7 @@ using tenon::NoGrad;
 using tenon::Tensor;
 
 Module make_mlp() {
-  return tenon::create_module(tenon::Tree::parse(R"({"type": "Sequential", "layers": [
+  return tenon::create_module(tenon::Json::parse(R"({"type": "Sequential", "layers": [
     {"type": "Linear", "in_features": 64, "out_features": 128}, {"type": "ReLU"},
     {"type": "Linear", "in_features": 128, "out_features": 64}, {"type": "ReLU"},
     {"type": "Linear", "in_features": 64, "out_features": 10}]})"));
@@ -40,7 +40,7 @@ void run_training(State& state, Phase phase) {
     const double backward = backward_watch.seconds();
     const bench::Stopwatch step_watch;
     {
-      const NoGrad plain;
+      const NoGrad no_grad;
       for (Tensor& parameter : parameters) {
         tenon::optim::sgd_step_(parameter, parameter.grad(), {}, 0.01);
         parameter.set_grad({});
@@ -63,7 +63,7 @@ BENCHMARK(train_backward)->Arg(64)->UseManualTime();
 BENCHMARK(train_step)->Arg(64)->UseManualTime();
 
 void infer(State& state) {
-  const NoGrad plain;
+  const NoGrad no_grad;
   Module model = make_mlp();
   model.eval();
   const Tensor inputs = numbers({state.range(0), 64});

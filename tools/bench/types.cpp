@@ -14,7 +14,7 @@ Tensor make_typed(const char* type) { return Op("bench.make_typed").call<Tensor>
 // ---- in this process ----
 
 void run_add(State& state, const char* type) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   const Tensor a = make_typed(type), b = make_typed(type);
   for (auto _ : state) bench::keep(tenon::add(a, b));
 }

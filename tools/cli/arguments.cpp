@@ -13,6 +13,7 @@
 
 #include "check_worker.hpp"
 #include "commands.hpp"
+#include "format.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -32,19 +33,21 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_usage(const CLI::App* app, std::string) const override {
     const bool whole = app->get_parent() == nullptr;
-    std::string text = whole ? "Usage: tenon [OPTIONS] COMMAND" : "Usage: tenon " + app->get_name();
-    if (whole) return text + "\n";
+    std::string text =
+        whole ? "Usage: tenon [OPTIONS] COMMAND" : format_text("Usage: tenon {}", app->get_name());
+    if (whole) return format_text("{}\n", text);
     text += " [OPTIONS]";
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
       const std::string name = make_option_name(option, true);
-      text += option->get_required() ? " " + name : " [" + name + "]";
+      text += option->get_required() ? format_text(" {}", name) : format_text(" [{}]", name);
     }
-    return text + "\n";
+    return format_text("{}\n", text);
   }
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     if (!positional) return option->get_name(false, true);
-    return option->get_type_name() + (option->get_expected_max() > 1 ? "..." : "");
+    return format_text("{}{}", option->get_type_name(),
+                       option->get_expected_max() > 1 ? "..." : "");
   }
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
@@ -56,7 +59,7 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     const bool named = !option->get_positional() && option->get_expected_max() > 0;
-    return named ? " " + option->get_type_name() : "";
+    return named ? format_text(" {}", option->get_type_name()) : "";
   }
 };
 
@@ -67,24 +70,23 @@ std::function<std::string(std::string)> whole_number(int64_t low, int64_t high) 
     const char* const end = text.data() + text.size();
     const auto [stop, fault] = std::from_chars(text.data(), end, number);
     if (fault == std::errc() && stop == end && number >= low && number <= high) return "";
-    return "'" + text + "' is not a whole number from " + std::to_string(low) + " to " +
-           std::to_string(high);
+    return format_text("'{}' is not a whole number from {} to {}", text, low, high);
   };
 }
 
 std::string check_not_empty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
 
 std::string check_folder(const std::string& path) {
-  return std::filesystem::is_directory(path) ? "" : "there is no folder '" + path + "'";
+  return std::filesystem::is_directory(path) ? "" : format_text("there is no folder '{}'", path);
 }
 
 std::string check_file(const std::string& path) {
-  return std::filesystem::is_regular_file(path) ? "" : "there is no file '" + path + "'";
+  return std::filesystem::is_regular_file(path) ? "" : format_text("there is no file '{}'", path);
 }
 
 std::string version_text() {
-  return "tenon " + std::to_string(TENON_VERSION_MAJOR) + "." +
-         std::to_string(TENON_VERSION_MINOR) + "." + std::to_string(TENON_VERSION_PATCH);
+  return format_text("tenon {}.{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR,
+                     TENON_VERSION_PATCH);
 }
 
 // One command: its options are kept alive by the command itself.
@@ -97,7 +99,7 @@ struct Definition {
              const char* name, const char* summary, const char* examples)
       : app(program.add_subcommand(name, summary)) {
     app->group("Commands");
-    app->footer(std::string("Examples:\n") + examples);
+    app->footer(format_text("Examples:\n{}", examples));
     app->callback([&invocation, function, kept = options] {
       invocation.command = [function, kept] { return function(*kept); };
     });
@@ -198,10 +200,12 @@ void define_new(CLI::App& program, Invocation& invocation) {
   Definition<NewOptions> create(program, invocation, create_project, "new",
                                 "Write a plugin project that builds and passes its test",
                                 "  tenon new hello\n"
+                                "  tenon new hello --c\n"
                                 "  tenon new hello --dir work/hello-plugin");
   create.app->add_option("name", create.options->name, "Name of the plugin: letters, digits, _")
       ->required()
       ->type_name("NAME");
+  create.app->add_flag("--c", create.options->c, "In C instead of C++");
   create.app
       ->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
       ->type_name("DIR");
@@ -226,9 +230,9 @@ void define_wrappers(CLI::App& program, Invocation& invocation) {
   write.app->add_option("--methods", write.options->methods)->group("");
 }
 
-// The config whose plugins, rules and types are meant.
+// The config whose plugins, preferences and types are meant.
 void define_config(CLI::App* command, std::string& config) {
-  command->add_option("--config", config, "With the plugins, rules and types of this config")
+  command->add_option("--config", config, "With the plugins, preferences and types of this config")
       ->check(check_file)
       ->type_name("CONFIG");
 }
@@ -404,9 +408,9 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_new(program, invocation);
   define_wrappers(program, invocation);
   program.footer(
-      "`tenon COMMAND --help` prints more, with examples. The options above apply to every "
-      "command.\n" +
-      std::string(kExitCodes));
+      format_text("`tenon COMMAND --help` prints more, with examples. The options above apply to "
+                  "every command.\n{}",
+                  kExitCodes));
 
   refuse_empty(program);
 
@@ -419,10 +423,10 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     if (!command->get_group().empty()) commands.push_back(command->get_name());
   }
   if (!known) {
-    throw UsageError("there is no command '" + word + "'" + tenon::suggestion(word, commands) +
-                     "; there are " + join(commands, ", "));
+    throw UsageError(format_text("there is no command '{}'{}; there are {}", word,
+                                 tenon::suggestion(word, commands), join(commands, ", ")));
   }
-  const std::string help = word.empty() ? "tenon --help" : "tenon " + word + " --help";
+  const std::string help = word.empty() ? "tenon --help" : format_text("tenon {} --help", word);
   try {
     program.parse(count, arguments);
   } catch (const CLI::CallForHelp&) {
@@ -430,15 +434,15 @@ Invocation parse_arguments(int count, const char* const* arguments) {
     print(chosen.empty() ? program.help() : chosen.front()->help());
     return {};
   } catch (const CLI::CallForVersion&) {
-    print(version_text() + "\n");
+    print(format_text("{}\n", version_text()));
     return {};
   } catch (const CLI::ParseError& error) {
-    throw UsageError(std::string(error.what()) + "; see `" + help + "`");
+    throw UsageError(format_text("{}; see `{}`", error.what(), help));
   }
   run->threads = invocation.threads;
   check->plugin_paths = invocation.plugin_paths;
   check->no_autoload = invocation.no_autoload;
-  if (!invocation.command) throw UsageError("no command was given; see `" + help + "`");
+  if (!invocation.command) throw UsageError(format_text("no command was given; see `{}`", help));
   return invocation;
 }
 

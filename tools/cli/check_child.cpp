@@ -15,6 +15,8 @@
 
 #include <sys/wait.h>
 
+#include "format.hpp"
+
 extern char** environ;
 
 namespace cli {
@@ -105,6 +107,97 @@ bool reap(int options, int* status) {
   return true;
 }
 
+// One child from its start to its end: reads what it answers and prints until it ends, or is silent
+// for too long.
+class ChildRun {
+ public:
+  ChildRun(double seconds, const std::function<bool(const std::string&)>& line)
+      : span_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+        line_(line) {}
+
+  ChildEnd run(const std::vector<std::string>& arguments) {
+    Descriptor answers_end, output_end;
+    make_pipe(answers_, answers_end);
+    make_pipe(output_, output_end);
+    const pid_t child = start(arguments, answers_end.number(), output_end.number());
+    answers_end.close();
+    output_end.close();
+    deadline_ = Clock::now() + span_;
+    // The answers' pipe closes with the child; what it started itself may keep the other open.
+    while (answers_.number() >= 0 && read_once()) {
+    }
+    const int status = wait(child);
+    while (output_.number() >= 0) {
+      pollfd polled{output_.number(), POLLIN, 0};
+      if (poll(&polled, 1, 0) <= 0 || (polled.revents & POLLIN) == 0 || !read_output()) break;
+    }
+    if (WIFSIGNALED(status)) end_.signal = WTERMSIG(status);
+    if (WIFEXITED(status)) end_.code = WEXITSTATUS(status);
+    return std::move(end_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // False when the child is silent for too long, or cannot be read any more.
+  bool read_once() {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+    if (left <= 0) {
+      end_.timed_out = true;
+      return false;
+    }
+    std::array<pollfd, 2> polled{pollfd{answers_.number(), POLLIN, 0},
+                                 pollfd{output_.number(), POLLIN, 0}};
+    if (poll(polled.data(), polled.size(), static_cast<int>(std::min<long>(left, 1000))) < 0)
+      return errno == EINTR;
+    if (polled[1].revents != 0 && !read_output()) output_.close();
+    return polled[0].revents == 0 || read_answers();
+  }
+
+  bool read_output() {
+    const ssize_t count = read(output_.number(), block_.data(), block_.size());
+    if (count <= 0) return false;
+    end_.output.append(block_.data(), static_cast<size_t>(count));
+    if (end_.output.size() > kOutputKept) end_.output.erase(0, end_.output.size() - kOutputKept);
+    return true;
+  }
+
+  bool read_answers() {
+    const ssize_t count = read(answers_.number(), block_.data(), block_.size());
+    if (count <= 0) {
+      answers_.close();
+      return false;
+    }
+    pending_.append(block_.data(), static_cast<size_t>(count));
+    for (size_t stop = pending_.find('\n'); stop != std::string::npos; stop = pending_.find('\n')) {
+      if (line_(pending_.substr(0, stop))) deadline_ = Clock::now() + span_;
+      pending_.erase(0, stop + 1);
+    }
+    if (pending_.size() > kLongestLine) pending_.clear();
+    return true;
+  }
+
+  // It may have closed its pipe and live on.
+  int wait(pid_t child) {
+    int status = 0;
+    for (;;) {
+      if (end_.timed_out) kill(-child, SIGKILL);
+      if (reap(end_.timed_out ? 0 : WNOHANG, &status)) return status;
+      if (Clock::now() >= deadline_) end_.timed_out = true;
+      usleep(500);
+    }
+  }
+
+  const Clock::duration span_;
+  const std::function<bool(const std::string&)>& line_;
+  Descriptor answers_, output_;
+  Clock::time_point deadline_;
+  std::array<char, 1 << 14> block_;
+  std::string pending_;
+  ChildEnd end_;
+};
+
 }  // namespace
 
 void end_children() {
@@ -116,83 +209,15 @@ void end_children() {
 
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
                    const std::function<bool(const std::string&)>& line) {
-  using Clock = std::chrono::steady_clock;
-  Descriptor answers, answers_end, output, output_end;
-  make_pipe(answers, answers_end);
-  make_pipe(output, output_end);
-  const pid_t child = start(arguments, answers_end.number(), output_end.number());
-  answers_end.close();
-  output_end.close();
-
-  ChildEnd end;
-  std::string pending;
-  const auto span =
-      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  Clock::time_point deadline = Clock::now() + span;
-  std::array<char, 1 << 14> block;
-  // The answers' pipe closes with the child; what it started itself may keep the other open.
-  while (answers.number() >= 0) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) {
-      end.timed_out = true;
-      break;
-    }
-    std::array<pollfd, 2> polled{pollfd{answers.number(), POLLIN, 0},
-                                 pollfd{output.number(), POLLIN, 0}};
-    if (poll(polled.data(), polled.size(), static_cast<int>(std::min<long>(left, 1000))) < 0) {
-      if (errno == EINTR) continue;
-      break;
-    }
-    if (polled[1].revents != 0) {
-      const ssize_t count = read(output.number(), block.data(), block.size());
-      if (count <= 0) {
-        output.close();
-      } else {
-        end.output.append(block.data(), static_cast<size_t>(count));
-        if (end.output.size() > kOutputKept) end.output.erase(0, end.output.size() - kOutputKept);
-      }
-    }
-    if (polled[0].revents == 0) continue;
-    const ssize_t count = read(answers.number(), block.data(), block.size());
-    if (count <= 0) {
-      answers.close();
-      break;
-    }
-    pending.append(block.data(), static_cast<size_t>(count));
-    for (size_t stop = pending.find('\n'); stop != std::string::npos; stop = pending.find('\n')) {
-      if (line(pending.substr(0, stop))) deadline = Clock::now() + span;
-      pending.erase(0, stop + 1);
-    }
-    if (pending.size() > kLongestLine) pending.clear();
-  }
-
-  // It may have closed its pipe and live on.
-  int status = 0;
-  for (;;) {
-    if (end.timed_out) kill(-child, SIGKILL);
-    if (reap(end.timed_out ? 0 : WNOHANG, &status)) break;
-    if (Clock::now() >= deadline) end.timed_out = true;
-    usleep(500);
-  }
-  while (output.number() >= 0) {
-    pollfd polled{output.number(), POLLIN, 0};
-    if (poll(&polled, 1, 0) <= 0 || (polled.revents & POLLIN) == 0) break;
-    const ssize_t count = read(output.number(), block.data(), block.size());
-    if (count <= 0) break;
-    end.output.append(block.data(), static_cast<size_t>(count));
-    if (end.output.size() > kOutputKept) end.output.erase(0, end.output.size() - kOutputKept);
-  }
-  if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-  if (WIFEXITED(status)) end.code = WEXITSTATUS(status);
-  return end;
+  return ChildRun(seconds, line).run(arguments);
 }
 
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
   const char* text = sigdescr_np(signal);
-  return (name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name)) +
-         (text == nullptr ? "" : " (" + std::string(text) + ")");
+  std::string found =
+      name == nullptr ? format_text("signal {}", signal) : format_text("SIG{}", name);
+  return text == nullptr ? found : format_text("{} ({})", found, text);
 }
 
 }  // namespace cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 #include "check_report.hpp"
 #include "check_sample.hpp"
@@ -20,14 +20,14 @@ struct CheckedOp {
   std::string double_backward;  // yes, once, unknown, none
   bool function = false, zero_gradient = false;
 };
-CheckedOp checked_op(const tenon::Tree& declaration);
+CheckedOp checked_op(const tenon::Json& declaration);
 
 struct CheckedModule {
   std::string name, samples;
   std::vector<DeclaredType> attributes;
   bool mode = false;
 };
-CheckedModule checked_module(const tenon::Tree& declaration);
+CheckedModule checked_module(const tenon::Json& declaration);
 
 // What happens during the checks of one item.
 class CheckListener {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "format.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -24,6 +25,10 @@ constexpr std::array kRemedies{
     Remedy{"memory", "allocate what the shapes need, or allow more with --memory"},
     Remedy{"protocol", "write to no file descriptor that the plugin has not opened"},
     // ---- the declaration ----
+    Remedy{
+        "empty",
+        "give each definition to TENON_OP, TENON_MODULE, TENON_TYPE or TENON_OVERRIDE; those of a "
+        "static library need tenon_add_plugin(... LINK library), or a linker's --whole-archive"},
     Remedy{"samples", "fix the `samples` of the definition; tools/README.md has their form"},
     // ---- calls ----
     Remedy{"result", "return what the schema declares, or declare what is returned"},
@@ -43,6 +48,9 @@ constexpr std::array kRemedies{
            "\"requires_grad\": false"},
     Remedy{"cut-graph", "composite ops call ops only: compute by ops, or give a backward"},
     Remedy{"wrong-gradient", "fix the backward; the report says how the numbers differ"},
+    Remedy{"unsaved-read",
+           "name the tensor in `saves`, or keep it in forward: save_for_backward, for a jvp "
+           "save_for_forward"},
     Remedy{"failing-gradient", "fix the backward so that it returns for every input"},
     Remedy{"changed-gradient", "compute a new tensor: gradients belong to the engine"},
     Remedy{"changed-input", "leave saved tensors as they are: others use them, too"},
@@ -71,7 +79,7 @@ std::string indented(std::string_view text) {
     out += c;
     if (c == '\n') out += "    ";
   }
-  return out + "\n";
+  return format_text("{}\n", out);
 }
 
 }  // namespace
@@ -93,23 +101,24 @@ std::string item_text(const CheckedItem& item, bool in_full) {
                       : is_skipped(item) ? Style::yellow
                                          : Style::green;
   const char* word = is_faulty(item) ? "FAULT  " : is_skipped(item) ? "skipped" : "ok     ";
-  std::string text = paint(stdout, style, word) + "  " + item.name;
+  std::string text = format_text("{}  {}", paint(stdout, style, word), item.name);
   if (is_sound(item)) {
-    text += "  " + paint(stdout, Style::dim,
-                         counted(item.samples, "sample") + ": " + join(item.stages, ", "));
+    text += format_text("  {}", paint(stdout, Style::dim,
+                                      format_text("{}: {}", counted(item.samples, "sample"),
+                                                  join(item.stages, ", "))));
   } else if (is_skipped(item)) {
-    text += ": " + item.skipped;
+    text += format_text(": {}", item.skipped);
   }
   text += "\n";
   for (const Finding& finding : item.findings) {
-    text += "  " + paint(stdout, Style::bold, finding.kind) + " in " + finding.stage + "\n" +
-            indented(finding.message);
-    if (!finding.sample.empty()) text += indented("sample: " + finding.sample);
+    text += format_text("  {} in {}\n{}", paint(stdout, Style::bold, finding.kind), finding.stage,
+                        indented(finding.message));
+    if (!finding.sample.empty()) text += indented(format_text("sample: {}", finding.sample));
     if (const std::string_view remedy = remedy_of(finding.kind); !remedy.empty())
-      text += indented("to do: " + std::string(remedy));
+      text += indented(format_text("to do: {}", remedy));
   }
   for (const std::string& note : item.notes)
-    text += paint(stdout, Style::dim, "  note: " + note) + "\n";
+    text += format_text("{}\n", paint(stdout, Style::dim, format_text("  note: {}", note)));
   return text;
 }
 
@@ -117,30 +126,31 @@ std::string summary_text(const CheckReport& report) {
   int64_t found = 0;
   for (const CheckedItem& item : report.items) found += static_cast<int64_t>(item.findings.size());
   const auto faulty = static_cast<int64_t>(report.count(is_faulty));
-  std::string text = report.plugin + " " + report.version + ": " +
-                     counted(static_cast<int64_t>(report.count(is_sound)), "item") + " ok";
+  std::string text = format_text("{} {}: {} ok", report.plugin, report.version,
+                                 counted(static_cast<int64_t>(report.count(is_sound)), "item"));
   if (const size_t skipped = report.count(is_skipped); skipped > 0)
-    text += ", " + grouped(static_cast<int64_t>(skipped)) + " skipped";
-  text += faulty == 0 ? ", no faults"
-                      : ", " + grouped(faulty) + " faulty with " + counted(found, "finding");
-  return text + " (" + duration(report.seconds) + ")\n";
+    text += format_text(", {} skipped", grouped(static_cast<int64_t>(skipped)));
+  text += faulty == 0
+              ? ", no faults"
+              : format_text(", {} faulty with {}", grouped(faulty), counted(found, "finding"));
+  return format_text("{} ({})\n", text, duration(report.seconds));
 }
 
-tenon::Tree report_tree(const CheckReport& report) {
-  tenon::TreeArray items;
+tenon::Json report_json(const CheckReport& report) {
+  tenon::JsonArray items;
   for (const CheckedItem& item : report.items) {
-    tenon::TreeArray findings;
+    tenon::JsonArray findings;
     for (const Finding& finding : item.findings) {
-      findings.add(tenon::TreeObject()
+      findings.add(tenon::JsonObject()
                        .set("kind", finding.kind)
                        .set("stage", finding.stage)
                        .set("message", finding.message)
-                       .set("sample", finding.sample.empty() ? tenon::Tree()
-                                                             : tenon::Tree::parse(finding.sample))
+                       .set("sample", finding.sample.empty() ? tenon::Json()
+                                                             : tenon::Json::parse(finding.sample))
                        .set("remedy", remedy_of(finding.kind))
-                       .tree());
+                       .json());
     }
-    items.add(tenon::TreeObject()
+    items.add(tenon::JsonObject()
                   .set("name", item.name)
                   .set("kind", item.kind)
                   .set("state", is_faulty(item)    ? "fault"
@@ -149,18 +159,18 @@ tenon::Tree report_tree(const CheckReport& report) {
                   .set("samples", item.samples)
                   .set("stages", text_array(item.stages))
                   .set("skipped", text_or_null(item.skipped))
-                  .set("findings", findings.tree())
+                  .set("findings", findings.json())
                   .set("notes", text_array(item.notes))
-                  .tree());
+                  .json());
   }
-  return tenon::TreeObject()
+  return tenon::JsonObject()
       .set("plugin", report.plugin)
       .set("version", report.version)
       .set("path", report.path)
       .set("ok", !report.faulty())
       .set("seconds", report.seconds)
-      .set("items", items.tree())
-      .tree();
+      .set("items", items.json())
+      .json();
 }
 
 }  // namespace cli

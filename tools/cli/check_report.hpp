@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 namespace cli {
 
@@ -43,6 +43,6 @@ struct CheckReport {
 
 std::string item_text(const CheckedItem& item, bool in_full);
 std::string summary_text(const CheckReport& report);
-tenon::Tree report_tree(const CheckReport& report);
+tenon::Json report_json(const CheckReport& report);
 
 }  // namespace cli

@@ -7,14 +7,15 @@
 #include <tenon/parallel.hpp>
 #include <tenon/text.hpp>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
 
 using tenon::DType;
+using tenon::Json;
 using tenon::Scalar;
 using tenon::Tensor;
-using tenon::Tree;
 using tenon::Value;
 using Kind = SampleValue::Kind;
 
@@ -28,26 +29,26 @@ std::string json_number(double number) {
   return std::isfinite(number) ? short_number(number) : "null";
 }
 std::string json_text(const std::string& text) {
-  return tenon::TreeArray().add(text).tree()[0].json();
+  return tenon::JsonArray().add(text).json()[0].dump();
 }
 template <class List, class Text>
 std::string json_array(const List& list, Text&& text) {
   std::string out;
-  for (const auto& item : list) out += (out.empty() ? "" : ",") + text(item);
-  return "[" + out + "]";
+  for (const auto& item : list) out += format_text("{}{}", out.empty() ? "" : ",", text(item));
+  return format_text("[{}]", out);
 }
 std::string json_integers(const std::vector<int64_t>& list) {
   return json_array(list, [](int64_t number) { return std::to_string(number); });
 }
 
 std::string spec_json(const TensorSpec& spec) {
-  std::string out = "{\"shape\":" + json_integers(spec.shape);
+  std::string out = format_text("{{\"shape\":{}", json_integers(spec.shape));
   if (spec.dtype != tenon::f64)
-    out += std::string(",\"dtype\":\"") + tenon::dtype_text(spec.dtype) + "\"";
+    out += format_text(",\"dtype\":\"{}\"", tenon::dtype_text(spec.dtype));
   if (!spec.values.empty()) {
-    out += ",\"values\":" + json_array(spec.values, json_number);
+    out += format_text(",\"values\":{}", json_array(spec.values, json_number));
   } else if (spec.low != -1 || spec.high != 1) {
-    out += ",\"low\":" + json_number(spec.low) + ",\"high\":" + json_number(spec.high);
+    out += format_text(",\"low\":{},\"high\":{}", json_number(spec.low), json_number(spec.high));
   }
   return out + (spec.requires_grad ? "}" : ",\"requires_grad\":false}");
 }
@@ -77,13 +78,13 @@ std::string value_json(const SampleValue& value) {
 
 }  // namespace
 
-Tree SampleValue::tree() const { return Tree::parse(value_json(*this)); }
+Json SampleValue::json() const { return Json::parse(value_json(*this)); }
 
-std::string Sample::json() const {
+std::string Sample::dump() const {
   std::string out;
   for (const SampleValue& value : values)
-    out += (out.empty() ? "\"" : ",\"") + value.name + "\":" + value_json(value);
-  return "{" + out + "}";
+    out += format_text("{}{}\":{}", out.empty() ? "\"" : ",\"", value.name, value_json(value));
+  return format_text("{{{}}}", out);
 }
 
 // ---- calls ----
@@ -220,7 +221,7 @@ std::vector<Tensor> tensors_of(const std::vector<Value>& results) {
 namespace {
 
 [[noreturn]] void refuse(const std::string& place, const std::string& what) {
-  throw tenon::ValueError("samples" + place + ": " + what);
+  throw tenon::ValueError(format_text("samples{}: {}", place, what));
 }
 
 DType dtype_named(const std::string& place, const std::string& name) {
@@ -228,79 +229,82 @@ DType dtype_named(const std::string& place, const std::string& name) {
   if (name == text) return static_cast<DType>(code);
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE
-  refuse(place, "there is no dtype '" + name + "'");
+  refuse(place, format_text("there is no dtype '{}'", name));
 }
 
-std::vector<int64_t> read_integers(const Tree& tree) {
+std::vector<int64_t> read_integers(const Json& document) {
   std::vector<int64_t> list;
-  for (int64_t i = 0; i < tree.size(); ++i) list.push_back(tree[i].integer());
+  for (int64_t i = 0; i < document.size(); ++i) list.push_back(document[i].integer());
   return list;
 }
-std::vector<double> read_numbers(const Tree& tree) {
+std::vector<double> read_numbers(const Json& document) {
   std::vector<double> list;
-  for (int64_t i = 0; i < tree.size(); ++i) list.push_back(tree[i].number());
+  for (int64_t i = 0; i < document.size(); ++i) list.push_back(document[i].number());
   return list;
 }
-bool is_list_of_numbers(const Tree& tree) {
-  if (!tree.is_container() || tree.is_object()) return false;
-  for (int64_t i = 0; i < tree.size(); ++i) {
-    if (!tree[i].is_number()) return false;
+bool is_list_of_numbers(const Json& document) {
+  if (!document.is_container() || document.is_object()) return false;
+  for (int64_t i = 0; i < document.size(); ++i) {
+    if (!document[i].is_number()) return false;
   }
   return true;
 }
-bool is_truth(const Tree& tree) {
-  return tree.defined() && !tree.is_null() && !tree.is_container() && !tree.is_text() &&
-         !tree.is_number();
+bool is_truth(const Json& document) {
+  return document.defined() && !document.is_null() && !document.is_container() &&
+         !document.is_text() && !document.is_number();
 }
-bool is_integer(const Tree& tree) {
-  return tree.is_number() && tree.json().find_first_of(".eE") == std::string::npos;
+bool is_integer(const Json& document) {
+  return document.is_number() && document.dump().find_first_of(".eE") == std::string::npos;
 }
 
 constexpr int64_t kMostElements = 1 << 20;
 
-TensorSpec read_tensor(const std::string& place, const Tree& tree) {
-  if (!tree.is_object())
-    refuse(place, "a tensor is an object such as {\"shape\": [2, 3]}, found " + tree.json());
+TensorSpec read_tensor(const std::string& place, const Json& document) {
+  if (!document.is_object())
+    refuse(place, format_text("a tensor is an object such as {{\"shape\": [2, 3]}}, found {}",
+                              document.dump()));
   const std::vector<std::string> known = {"shape", "dtype",  "low",
                                           "high",  "values", "requires_grad"};
-  for (int64_t i = 0; i < tree.size(); ++i) {
-    if (std::find(known.begin(), known.end(), tree.key(i)) == known.end()) {
-      refuse(place, "a tensor has no '" + tree.key(i) + "'" +
-                        tenon::suggestion(tree.key(i), known) + "; it has " + join(known, ", "));
+  for (int64_t i = 0; i < document.size(); ++i) {
+    if (std::find(known.begin(), known.end(), document.key(i)) == known.end()) {
+      refuse(place, format_text("a tensor has no '{}'{}; it has {}", document.key(i),
+                                tenon::suggestion(document.key(i), known), join(known, ", ")));
     }
   }
   TensorSpec spec;
-  if (tree["dtype"].defined()) spec.dtype = dtype_named(place, tree["dtype"].text());
-  if (tree["values"].defined() &&
-      (!is_list_of_numbers(tree["values"]) || tree["values"].size() == 0))
-    refuse(place + "/values", "not a flat list of numbers");
-  spec.values = read_numbers(tree["values"]);
-  if (!tree["shape"].defined()) {
+  if (document["dtype"].defined()) spec.dtype = dtype_named(place, document["dtype"].text());
+  if (document["values"].defined() &&
+      (!is_list_of_numbers(document["values"]) || document["values"].size() == 0))
+    refuse(format_text("{}/values", place), "not a flat list of numbers");
+  spec.values = read_numbers(document["values"]);
+  if (!document["shape"].defined()) {
     if (spec.values.empty()) refuse(place, "the tensor has no \"shape\"");
     spec.shape = {static_cast<int64_t>(spec.values.size())};
   } else {
-    if (!is_list_of_numbers(tree["shape"])) refuse(place + "/shape", "not a list of sizes");
-    spec.shape = read_integers(tree["shape"]);
+    if (!is_list_of_numbers(document["shape"]))
+      refuse(format_text("{}/shape", place), "not a list of sizes");
+    spec.shape = read_integers(document["shape"]);
   }
   int64_t count = 1;
   for (const int64_t size : spec.shape) {
-    if (size < 0 || size > kMostElements) refuse(place + "/shape", "not a list of sizes");
+    if (size < 0 || size > kMostElements)
+      refuse(format_text("{}/shape", place), "not a list of sizes");
     count = std::min(kMostElements + 1, count * size);
   }
   if (count > kMostElements || spec.shape.size() > TENON_MAX_RANK)
-    refuse(place + "/shape", "too large for a check: at most " + grouped(kMostElements) +
-                                 " elements of at most " + std::to_string(TENON_MAX_RANK) +
-                                 " dimensions");
+    refuse(format_text("{}/shape", place),
+           format_text("too large for a check: at most {} elements of at most {} dimensions",
+                       grouped(kMostElements), TENON_MAX_RANK));
   // Integers count from 0, so that they can be indices.
-  spec.low = tree["low"].number(tenon::is_floating(spec.dtype) ? -1 : 0);
-  spec.high = tree["high"].number(tenon::is_floating(spec.dtype) ? 1 : 2);
+  spec.low = document["low"].number(tenon::is_floating(spec.dtype) ? -1 : 0);
+  spec.high = document["high"].number(tenon::is_floating(spec.dtype) ? 1 : 2);
   if (!(spec.low <= spec.high)) refuse(place, "\"low\" is above \"high\"");
-  spec.requires_grad = tree["requires_grad"].truth(true);
+  spec.requires_grad = document["requires_grad"].as_bool(true);
   return spec;
 }
 
 // How to compare, and what not to expect: no parameter bears these names.
-void read_options(const std::string& place, const Tree& tree, Sample& sample) {
+void read_options(const std::string& place, const Json& document, Sample& sample) {
   using Options = tenon::GradcheckOptions;
   struct Number {
     const char* name;
@@ -327,70 +331,70 @@ void read_options(const std::string& place, const Tree& tree, Sample& sample) {
   constexpr Expectation expectations[] = {{"layouts", &Sample::layouts},
                                           {"precision", &Sample::precision},
                                           {"deterministic", &Sample::deterministic}};
-  if (!tree.is_object()) refuse(place, "not an object of options");
+  if (!document.is_object()) refuse(place, "not an object of options");
   std::vector<std::string> names;
   for (const Number& number : numbers) names.emplace_back(number.name);
   for (const Truth& truth : truths) names.emplace_back(truth.name);
   for (const Expectation& expectation : expectations) names.emplace_back(expectation.name);
-  for (int64_t i = 0; i < tree.size(); ++i) {
-    const std::string option = tree.key(i);
+  for (int64_t i = 0; i < document.size(); ++i) {
+    const std::string option = document.key(i);
     bool known = false;
     for (const Number& number : numbers) {
-      if (option != number.name || !tree[i].is_number()) continue;
-      sample.gradcheck.*number.member = tree[i].number();
+      if (option != number.name || !document[i].is_number()) continue;
+      sample.gradcheck.*number.member = document[i].number();
       known = true;
     }
     for (const Truth& truth : truths) {
-      if (option != truth.name || !is_truth(tree[i])) continue;
-      sample.gradcheck.*truth.member = tree[i].truth();
+      if (option != truth.name || !is_truth(document[i])) continue;
+      sample.gradcheck.*truth.member = document[i].as_bool();
       known = true;
     }
     for (const Expectation& expectation : expectations) {
-      if (option != expectation.name || !is_truth(tree[i])) continue;
-      sample.*expectation.member = tree[i].truth();
+      if (option != expectation.name || !is_truth(document[i])) continue;
+      sample.*expectation.member = document[i].as_bool();
       known = true;
     }
     if (!known)
-      refuse(place, "there is no option '" + option + "' with " + tree[i].json() + "; there are " +
-                        join(names, ", "));
+      refuse(place, format_text("there is no option '{}' with {}; there are {}", option,
+                                document[i].dump(), join(names, ", ")));
   }
 }
 
-SampleValue read_value(const std::string& place, const Tree& tree, const DeclaredType& type) {
+SampleValue read_value(const std::string& place, const Json& document, const DeclaredType& type) {
   SampleValue value;
   value.name = type.name;
-  if (tree.is_null()) {
-    if (!type.optional) refuse(place, "'" + type.name + "' cannot be null");
+  if (document.is_null()) {
+    if (!type.optional) refuse(place, format_text("'{}' cannot be null", type.name));
     return value;
   }
   if (type.is_tensor() && type.list) {
     value.kind = Kind::tensors;
-    if (tree.is_object() || !tree.is_container()) refuse(place, "not a list of tensors");
-    for (int64_t i = 0; i < tree.size(); ++i)
-      value.tensors.push_back(read_tensor(place + "/" + std::to_string(i), tree[i]));
-  } else if (type.base == "Tensor" || (type.is_tensor() && tree.is_object())) {
+    if (document.is_object() || !document.is_container()) refuse(place, "not a list of tensors");
+    for (int64_t i = 0; i < document.size(); ++i)
+      value.tensors.push_back(read_tensor(format_text("{}/{}", place, i), document[i]));
+  } else if (type.base == "Tensor" || (type.is_tensor() && document.is_object())) {
     value.kind = Kind::tensor;
-    value.tensors.push_back(read_tensor(place, tree));
+    value.tensors.push_back(read_tensor(place, document));
   } else if (type.base == "dtype") {
     value.kind = Kind::dtype;
-    value.dtype = dtype_named(place, tree.text());
-  } else if (tree.is_text()) {
+    value.dtype = dtype_named(place, document.text());
+  } else if (document.is_text()) {
     value.kind = Kind::text;
-    value.text = tree.text();
-  } else if (is_truth(tree)) {
+    value.text = document.text();
+  } else if (is_truth(document)) {
     value.kind = Kind::scalar;
-    value.scalar = Scalar(tree.truth());
-  } else if (tree.is_number()) {
+    value.scalar = Scalar(document.as_bool());
+  } else if (document.is_number()) {
     value.kind = Kind::scalar;
-    value.scalar = is_integer(tree) ? Scalar(tree.integer()) : Scalar(tree.number());
-  } else if (is_list_of_numbers(tree) && type.base == "float") {
+    value.scalar = is_integer(document) ? Scalar(document.integer()) : Scalar(document.number());
+  } else if (is_list_of_numbers(document) && type.base == "float") {
     value.kind = Kind::numbers;
-    value.numbers = read_numbers(tree);
-  } else if (is_list_of_numbers(tree)) {
+    value.numbers = read_numbers(document);
+  } else if (is_list_of_numbers(document)) {
     value.kind = Kind::integers;
-    value.integers = read_integers(tree);
+    value.integers = read_integers(document);
   } else {
-    refuse(place, "'" + type.name + "' cannot be made from " + tree.json());
+    refuse(place, format_text("'{}' cannot be made from {}", type.name, document.dump()));
   }
   return value;
 }
@@ -407,32 +411,32 @@ tenon::GradcheckOptions checked_by_default() {
 }  // namespace
 
 void apply_options(const std::string& json, Sample& sample) {
-  if (!json.empty()) read_options("/check", Tree::parse(json), sample);
+  if (!json.empty()) read_options("/check", Json::parse(json), sample);
 }
 
 std::vector<Sample> parse_samples(const std::string& json,
                                   const std::vector<DeclaredType>& parameters) {
-  const Tree list = Tree::parse(json);
+  const Json list = Json::parse(json);
   if (!list.is_container() || list.is_object()) refuse("", "not a list of objects");
   std::vector<std::string> names;
   for (const DeclaredType& parameter : parameters) names.push_back(parameter.name);
   std::vector<Sample> samples;
   for (int64_t i = 0; i < list.size(); ++i) {
-    const std::string place = "/" + std::to_string(i);
-    const Tree object = list[i];
+    const std::string place = format_text("/{}", i);
+    const Json object = list[i];
     if (!object.is_object()) refuse(place, "not an object of arguments by name");
     Sample sample;
     sample.gradcheck = checked_by_default();
     for (int64_t k = 0; k < object.size(); ++k) {
       const std::string key = object.key(k);
-      const std::string at = place + "/" + key;
+      const std::string at = format_text("{}/{}", place, key);
       const auto found = std::find(names.begin(), names.end(), key);
       if (key == "check" && found == names.end()) {
         read_options(at, object[k], sample);
         continue;
       }
       if (found == names.end())
-        refuse(at, "there is no parameter '" + key + "'" + tenon::suggestion(key, names));
+        refuse(at, format_text("there is no parameter '{}'{}", key, tenon::suggestion(key, names)));
       sample.values.push_back(
           read_value(at, object[k], parameters[static_cast<size_t>(found - names.begin())]));
     }
@@ -633,8 +637,9 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     for (const DeclaredType* parameter : required) {
       all.push_back(choices(*parameter, base));
       if (all.back().empty()) {
-        generated.reason = "no arguments are known to try for '" + parameter->base + " " +
-                           parameter->name + "'; give the definition `samples`";
+        generated.reason =
+            format_text("no arguments are known to try for '{} {}'; give the definition `samples`",
+                        parameter->base, parameter->name);
         return generated;
       }
       sizes.push_back(all.back().size());
@@ -658,8 +663,9 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     }
   }
   if (generated.samples.empty()) {
-    generated.reason = "no arguments that it takes could be generated (" + refusal +
-                       "); give the definition `samples`";
+    generated.reason = format_text(
+        "no arguments that it takes could be generated ({}); give the definition `samples`",
+        refusal);
     return generated;
   }
   // Each option in turn, once away from its default.

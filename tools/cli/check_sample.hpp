@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <tenon/gradcheck_report.hpp>
+#include <tenon/json.hpp>
 #include <tenon/op.hpp>
-#include <tenon/tree.hpp>
 
 #include "declared_type.hpp"
 
@@ -34,14 +34,14 @@ struct SampleValue {
   std::vector<int64_t> integers;
   std::vector<double> numbers;
 
-  tenon::Tree tree() const;
+  tenon::Json json() const;
 };
 
 struct Sample {
   std::vector<SampleValue> values;
   tenon::GradcheckOptions gradcheck;
   bool layouts = true, precision = true, deterministic = true;  // what to expect
-  std::string json() const;
+  std::string dump() const;
 };
 
 // Arguments made from a sample: the same ones each time for the same seed.

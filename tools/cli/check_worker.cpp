@@ -14,16 +14,17 @@
 
 #include "check_item.hpp"
 #include "commands.hpp"
+#include "format.hpp"
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
-std::vector<CheckTarget> check_targets(const Tree& declarations, const std::string& name) {
+std::vector<CheckTarget> check_targets(const Json& declarations, const std::string& name) {
   std::vector<CheckTarget> all, chosen;
   std::vector<std::string> names;
   for (const auto& [key, kind] : {std::pair{"ops", "op"}, std::pair{"modules", "module"}}) {
-    const Tree list = declarations[key];
+    const Json list = declarations[key];
     for (int64_t i = 0; i < list.size(); ++i) {
       all.push_back({kind, list[i]["name"].text(), list[i]});
       names.push_back(all.back().name);
@@ -33,12 +34,14 @@ std::vector<CheckTarget> check_targets(const Tree& declarations, const std::stri
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
                [&](const CheckTarget& target) { return target.name == name; });
   if (chosen.empty()) {
-    std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
-                 [&](const CheckTarget& target) { return target.name.ends_with("." + name); });
+    std::copy_if(
+        all.begin(), all.end(), std::back_inserter(chosen),
+        [&](const CheckTarget& target) { return target.name.ends_with(format_text(".{}", name)); });
   }
   if (!chosen.empty()) return chosen;
-  throw tenon::ValueError("plugin '" + declarations["id"].text() + "' declares no op or module '" +
-                          name + "'" + tenon::suggestion(name, names));
+  throw tenon::ValueError(format_text("plugin '{}' declares no op or module '{}'{}",
+                                      declarations["id"].text(), name,
+                                      tenon::suggestion(name, names)));
 }
 
 namespace {
@@ -49,28 +52,28 @@ class Speaker : public CheckListener {
   void stage(const std::string& name) override { say("stage", "name", name); }
   // By far the most frequent one.
   void trying(const Sample& sample) override {
-    say_(R"({"at":"trying","sample":)" + sample.json() + "}");
+    say_(format_text(R"({{"at":"trying","sample":{}}})", sample.dump()));
   }
   void note(const std::string& text) override { say("note", "text", text); }
   void skip(const std::string& reason) override { say("skip", "reason", reason); }
   void samples(int64_t count) override {
-    say_(tenon::TreeObject().set("at", "samples").set("count", count).tree().json());
+    say_(tenon::JsonObject().set("at", "samples").set("count", count).json().dump());
   }
   void finding(const Finding& finding) override {
-    say_(tenon::TreeObject()
+    say_(tenon::JsonObject()
              .set("at", "finding")
              .set("kind", finding.kind)
              .set("stage", finding.stage)
              .set("message", finding.message)
              .set("sample", finding.sample)
-             .tree()
-             .json());
+             .json()
+             .dump());
   }
   void item(const char* at, int64_t index) {
-    say_(tenon::TreeObject().set("at", at).set("item", index).tree().json());
+    say_(tenon::JsonObject().set("at", at).set("item", index).json().dump());
   }
   void say(const char* at, const char* key, const std::string& text) {
-    say_(tenon::TreeObject().set("at", at).set(key, text).tree().json());
+    say_(tenon::JsonObject().set("at", at).set(key, text).json().dump());
   }
 
  private:
@@ -118,7 +121,7 @@ int run_check_worker(const WorkerOptions& options) {
 #endif
   const int channel = static_cast<int>(options.channel);
   check_targets_here(options, [channel](const std::string& line) {
-    const std::string text = line + "\n";
+    const std::string text = format_text("{}\n", line);
     for (size_t sent = 0; sent < text.size();) {
       const ssize_t count = write(channel, text.data() + sent, text.size() - sent);
       if (count < 0 && errno == EINTR) continue;

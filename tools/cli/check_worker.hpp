@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 namespace cli {
 
@@ -15,10 +15,10 @@ namespace cli {
 struct CheckTarget {
   std::string kind;  // "op", "module"
   std::string name;
-  tenon::Tree declaration;
+  tenon::Json declaration;
 };
 // All that is declared, or the one with this name; throws ValueError when there is none.
-std::vector<CheckTarget> check_targets(const tenon::Tree& declarations, const std::string& name);
+std::vector<CheckTarget> check_targets(const tenon::Json& declarations, const std::string& name);
 
 struct WorkerOptions {
   std::string plugin;

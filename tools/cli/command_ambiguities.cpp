@@ -2,17 +2,18 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
 int list_ambiguities(const AmbiguityOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  const Tree ambiguities = tenon::describe("ambiguities");
+  const Json ambiguities = tenon::describe("ambiguities");
   const int code = ambiguities.size() == 0 ? kFine : kFault;
   if (options.json) {
     print_json(ambiguities);
@@ -20,16 +21,16 @@ int list_ambiguities(const AmbiguityOptions& options) {
   }
   Table table({{"OP"}, {"OPERANDS"}, {"OVERRIDES", Align::left, true}, {"POSSIBLE FIX"}});
   for (int64_t i = 0; i < ambiguities.size(); ++i) {
-    const Tree ambiguity = ambiguities[i];
+    const Json ambiguity = ambiguities[i];
     std::vector<std::string> types, entries;
     for (int64_t t = 0; t < ambiguity["types"].size(); ++t)
       types.push_back(ambiguity["types"][t].text());
     for (int64_t e = 0; e < ambiguity["overrides"].size(); ++e) {
-      const Tree entry = ambiguity["overrides"][e];
-      entries.push_back(entry["key"].text() + " of " + entry["provider"].text());
+      const Json entry = ambiguity["overrides"][e];
+      entries.push_back(format_text("{} of {}", entry["key"].text(), entry["provider"].text()));
     }
     table.add({ambiguity["op"].text(), join(types, ", "), join(entries, ", "),
-               "register " + ambiguity["fix"].text()});
+               format_text("register {}", ambiguity["fix"].text())});
   }
   print(table.empty() ? "no overrides are ambiguous\n" : table.text());
   return code;

@@ -13,6 +13,7 @@
 #include "check_worker.hpp"
 #include "commands.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "signal_cleanup.hpp"
 #include "terminal.hpp"
@@ -22,7 +23,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 class Progress {
  public:
@@ -32,8 +33,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   void at(size_t index, const std::string& name) {
     if (!live_) return;
-    const std::string line =
-        "checking " + std::to_string(index + 1) + "/" + std::to_string(count_) + "  " + name;
+    const std::string line = format_text("checking {}/{}  {}", index + 1, count_, name);
     const int width = terminal_width(stderr);
     std::fputs("\r\033[K", stderr);
     print(stderr, leading(line, width > 1 ? width - 1 : 79));
@@ -67,9 +67,9 @@ class Collector {
 
   // True when a new item begins.
   bool receive(const std::string& line) {
-    Tree answer;
+    Json answer;
     try {
-      answer = Tree::parse(line);
+      answer = Json::parse(line);
     } catch (const tenon::Error&) {
       protocol("a line that is not JSON");
       return false;
@@ -93,7 +93,7 @@ class Collector {
         item.stages.push_back(stage_);
       sample_.clear();
     } else if (at == "trying") {
-      sample_ = answer["sample"].is_object() ? answer["sample"].json() : "";
+      sample_ = answer["sample"].is_object() ? answer["sample"].dump() : "";
     } else if (at == "finding") {
       add(answer);
     } else if (at == "note") {
@@ -115,17 +115,18 @@ class Collector {
   // What the end of a child means; true when another one must continue after the item.
   bool conclude(const ChildEnd& end) {
     const std::string output =
-        end.output.empty() ? "" : "\nit had printed:\n" + tenon::printable(end.output);
+        end.output.empty() ? ""
+                           : format_text("\nit had printed:\n{}", tenon::printable(end.output));
     std::string kind, message;
     if (end.timed_out) {
       kind = "timeout";
-      message = "no end after " + short_number(options_.timeout) + " s";
+      message = format_text("no end after {} s", short_number(options_.timeout));
     } else if (end.signal != 0) {
       kind = "crash";
-      message = "the process was ended by " + signal_text(end.signal);
+      message = format_text("the process was ended by {}", signal_text(end.signal));
     } else if (!ended_) {
       kind = "exit";
-      message = "the process exited with code " + std::to_string(end.code);
+      message = format_text("the process exited with code {}", end.code);
     } else {
       return false;
     }
@@ -144,7 +145,7 @@ class Collector {
 
  private:
   CheckedItem& current() { return running_ ? report_.items.back() : report_.items.front(); }
-  void add(const Tree& answer) {
+  void add(const Json& answer) {
     const std::string kind = answer["kind"].text();
     if (remedy_of(kind).empty()) return protocol("a finding of an unknown kind");
     current().findings.push_back({kind, tenon::printable(answer["stage"].text()),
@@ -153,7 +154,7 @@ class Collector {
   }
   static std::string normal_json(const std::string& text) {
     try {
-      return text.empty() ? "" : Tree::parse(text).json();
+      return text.empty() ? "" : Json::parse(text).dump();
     } catch (const tenon::Error&) {
       return "";
     }
@@ -165,7 +166,8 @@ class Collector {
     }
     item.findings.push_back(
         {"protocol", stage_,
-         "the child process sent " + what + ": the plugin writes where it should not", ""});
+         format_text("the child process sent {}: the plugin writes where it should not", what),
+         ""});
   }
   void finish_item() {
     running_ = false;
@@ -216,6 +218,15 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
   return list;
 }
 
+// A plugin that is built and does nothing: most often the linker has left its definitions out.
+void find_empty(const Json& declarations, CheckReport& report) {
+  for (const char* kind : {"ops", "modules", "types", "overrides"}) {
+    if (declarations[kind].size() > 0) return;
+  }
+  report.items.front().findings.push_back(
+      {"empty", "open", "the plugin provides no op, module, type or override", ""});
+}
+
 }  // namespace
 
 int check_plugin(const CheckOptions& options) {
@@ -224,9 +235,9 @@ int check_plugin(const CheckOptions& options) {
     Sample sample;
     apply_options(options.options, sample);
   } catch (const tenon::Error& error) {
-    throw UsageError(std::string("--check: ") + error.what());
+    throw UsageError(format_text("--check: {}", error.what()));
   }
-  const Tree declarations = tenon::describe("declarations", options.plugin);
+  const Json declarations = tenon::describe("declarations", options.plugin);
   const std::vector<CheckTarget> targets = check_targets(declarations, options.item);
   CheckReport report;
   report.plugin = declarations["id"].text();
@@ -260,9 +271,10 @@ int check_plugin(const CheckOptions& options) {
     }
   }
   collector.finish();
+  find_empty(declarations, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options.json) {
-    print_json(report_tree(report));
+    print_json(report_json(report));
   } else {
     print(item_text(report.items.front(), false));
     print(summary_text(report));

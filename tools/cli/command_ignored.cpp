@@ -8,7 +8,7 @@
 namespace cli {
 
 int list_ignored(const ListOptions& options) {
-  const tenon::Tree ops = tenon::describe("ignored");
+  const tenon::Json ops = tenon::describe("ignored");
   if (options.json) {
     print_json(ops);
     return kFine;

@@ -8,7 +8,7 @@
 namespace cli {
 
 int list_modules(const ListOptions& options) {
-  const tenon::Tree modules = tenon::describe("modules");
+  const tenon::Json modules = tenon::describe("modules");
   if (options.json) {
     print_json(modules);
     return kFine;

@@ -6,6 +6,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "templates.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -25,31 +26,34 @@ void check_name(const std::string& name) {
                              return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
                            });
   if (!well_formed) {
-    throw UsageError("'" + name +
-                     "' cannot name a plugin: a name is a letter, then letters, digits and '_'");
+    throw UsageError(format_text(
+        "'{}' cannot name a plugin: a name is a letter, then letters, digits and '_'", name));
   }
   // The runtime's own namespace, and the names of CMake's targets.
   for (const char* taken : {"tenon", "all", "clean", "depend", "edit_cache", "help", "install",
                             "package", "preinstall", "rebuild_cache", "test"}) {
     if (name == taken)
-      throw UsageError("'" + name + "' cannot name a plugin: the name is reserved");
+      throw UsageError(format_text("'{}' cannot name a plugin: the name is reserved", name));
   }
-  const tenon::Tree plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::describe("plugins");
   for (int64_t i = 0; i < plugins.size(); ++i) {
     if (plugins[i]["id"].text() == name) {
-      throw UsageError("there is a plugin '" + name + "' already, " + plugins[i]["path"].text() +
-                       "; choose another name");
+      throw UsageError(format_text("there is a plugin '{}' already, {}; choose another name", name,
+                                   plugins[i]["path"].text()));
     }
   }
 }
 
-std::string filled(std::string_view text, const std::string& name) {
-  const std::string version =
-      std::to_string(TENON_VERSION_MAJOR) + "." + std::to_string(TENON_VERSION_MINOR);
+std::string filled(std::string_view text, const NewOptions& options) {
+  const std::string version = format_text("{}.{}", TENON_VERSION_MAJOR, TENON_VERSION_MINOR);
   std::string out(text);
-  for (const auto& [mark, value] :
-       {std::pair<std::string, std::string>{"@NAME@", name},
-        std::pair<std::string, std::string>{"@TENON_VERSION@", version}}) {
+  // The source's name has the plugin's in it.
+  for (const auto& [mark, value] : {
+           std::pair<std::string, std::string>{"@SOURCE@", options.c ? kSourceOfC : kSourceOfCxx},
+           std::pair<std::string, std::string>{"@LANGUAGES@", options.c ? "C CXX" : "CXX"},
+           std::pair<std::string, std::string>{"@NAME@", options.name},
+           std::pair<std::string, std::string>{"@TENON_VERSION@", version},
+       }) {
     for (size_t at = out.find(mark); at != std::string::npos;
          at = out.find(mark, at + value.size())) {
       out.replace(at, mark.size(), value);
@@ -99,17 +103,18 @@ int create_project(const NewOptions& options) {
       options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
   try {
     if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
-      throw UsageError("'" + folder.string() + "' exists and is not an empty folder");
+      throw UsageError(format_text("'{}' exists and is not an empty folder", folder.string()));
     }
     Undo undo;
     undo.folder(fs::absolute(folder).lexically_normal());
-    print("created " + paint(stdout, Style::bold, folder.string()) + "\n");
+    print(format_text("created {}\n", paint(stdout, Style::bold, folder.string())));
     for (const Template& item : kTemplates) {
-      const std::string path = filled(item.path, options.name);
+      if (item.path == (options.c ? kSourceOfCxx : kSourceOfC)) continue;
+      const std::string path = filled(item.path, options);
       undo.folder(fs::absolute(folder / path).lexically_normal().parent_path());
       undo.file(folder / path);
-      tenon::write_file(folder / path, filled(item.text, options.name));
-      print("  " + path + "\n");
+      tenon::write_file(folder / path, filled(item.text, options));
+      print(format_text("  {}\n", path));
     }
     undo.keep();
   } catch (const fs::filesystem_error& error) {
@@ -117,11 +122,12 @@ int create_project(const NewOptions& options) {
   }
   const std::string prefix = install_prefix();
   print("\nnext:\n");
-  if (folder != ".") print("  cd " + folder.string() + "\n");
-  print("  cmake -S . -B build" + (prefix.empty() ? "" : " -DCMAKE_PREFIX_PATH=" + prefix) + "\n");
+  if (folder != ".") print(format_text("  cd {}\n", folder.string()));
+  print(format_text("  cmake -S . -B build{}\n",
+                    prefix.empty() ? "" : format_text(" -DCMAKE_PREFIX_PATH={}", prefix)));
   print("  cmake --build build\n  ctest --test-dir build\n");
-  print("  tenon check build/" + options.name + ".so\n");
-  print("  tenon --plugin-path build show " + options.name + "\n");
+  print(format_text("  tenon check build/{}.so\n", options.name));
+  print(format_text("  tenon --plugin-path build show {}\n", options.name));
   return kFine;
 }
 

@@ -5,6 +5,7 @@
 #include <tenon/text.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -13,25 +14,25 @@
 namespace cli {
 
 int list_ops(const ListOptions& options) {
-  const tenon::Tree ops = tenon::describe("ops", options.name);
+  const tenon::Json ops = tenon::describe("ops", options.name);
   if (ops.size() == 0 && !options.name.empty()) {
     std::vector<std::string> known;
-    const tenon::Tree all = tenon::describe("ops");
+    const tenon::Json all = tenon::describe("ops");
     for (int64_t i = 0; i < all.size(); ++i) {
       const std::string name = all[i]["namespace"].text();
       if (!name.empty() && std::find(known.begin(), known.end(), name) == known.end()) {
         known.push_back(name);
       }
     }
-    throw tenon::ValueError("no namespace is named '" + options.name + "'" +
-                            tenon::suggestion(options.name, known) + "; there are " +
-                            join(known, ", ") + " and the root");
+    throw tenon::ValueError(format_text("no namespace is named '{}'{}; there are {} and the root",
+                                        options.name, tenon::suggestion(options.name, known),
+                                        join(known, ", ")));
   }
   if (options.names_only) {
     std::string last;
     for (int64_t i = 0; i < ops.size(); ++i) {
       const std::string name = ops[i]["name"].text();
-      if (name != last) print(name + "\n");
+      if (name != last) print(format_text("{}\n", name));
       last = name;
     }
     return kFine;

@@ -4,6 +4,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "text.hpp"
 
@@ -14,10 +15,10 @@ namespace {
 constexpr int64_t kLineWidth = 79;
 
 // A list as Python prints it, broken where a line is full.
-std::string list_text(const tenon::Tree& names, int64_t count) {
+std::string list_text(const tenon::Json& names, int64_t count) {
   std::string out = "[", line = "[";
   for (int64_t i = 0; i < count; ++i) {
-    const std::string item = "'" + names[i].text() + "'" + (i + 1 < count ? "," : "]");
+    const std::string item = format_text("'{}'{}", names[i].text(), i + 1 < count ? "," : "]");
     const bool full = i > 0 && display_width(line) + 1 + display_width(item) > kLineWidth;
     if (full) line.clear();
     if (i > 0) out += full ? "\n" : " ";
@@ -28,34 +29,34 @@ std::string list_text(const tenon::Tree& names, int64_t count) {
   return out + (count == 0 ? "]\n" : "\n");
 }
 
-int64_t shown(const tenon::Tree& names, const ListOptions& options) {
+int64_t shown(const tenon::Json& names, const ListOptions& options) {
   return options.first > 0 ? std::min(options.first, names.size()) : names.size();
 }
 
 }  // namespace
 
 int list_overridable(const ListOptions& options) {
-  const tenon::Tree namespaces = tenon::describe("overridable", options.name);
+  const tenon::Json namespaces = tenon::describe("overridable", options.name);
   if (options.json) {
-    tenon::TreeArray list;
+    tenon::JsonArray list;
     for (int64_t i = 0; i < namespaces.size(); ++i) {
-      tenon::TreeArray ops;
-      const tenon::Tree names = namespaces[i]["ops"];
+      tenon::JsonArray ops;
+      const tenon::Json names = namespaces[i]["ops"];
       for (int64_t n = 0; n < shown(names, options); ++n) ops.add(names[n]);
-      list.add(tenon::TreeObject()
+      list.add(tenon::JsonObject()
                    .set("namespace", namespaces[i]["namespace"])
-                   .set("ops", ops.tree())
-                   .tree());
+                   .set("ops", ops.json())
+                   .json());
     }
-    print_json(list.tree());
+    print_json(list.json());
     return kFine;
   }
   for (int64_t i = 0; i < namespaces.size(); ++i) {
-    const tenon::Tree names = namespaces[i]["ops"];
+    const tenon::Json names = namespaces[i]["ops"];
     if (options.name.empty()) {
       const std::string name = namespaces[i]["namespace"].text();
-      print((i == 0 ? "" : "\n") + paint(stdout, Style::bold, name.empty() ? "tenon" : name) +
-            "\n");
+      print(format_text("{}{}\n", i == 0 ? "" : "\n",
+                        paint(stdout, Style::bold, name.empty() ? "tenon" : name)));
     }
     print(list_text(names, shown(names, options)));
   }

@@ -7,6 +7,7 @@
 #include "dataset.hpp"
 #include "declared_type.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "text.hpp"
@@ -16,7 +17,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 struct PlannedPlugin {
   std::string id, version, state, path, load;
@@ -38,8 +39,8 @@ class Plan {
     if (config_["model"].defined()) plan_module(config_["model"], "model", 0);
     if (config_["loss"].defined()) plan_loss();
     if (config_["optimizer"].defined()) {
-      const Tree type = config_["optimizer"]["type"];
-      use_ops({"optim." + type.text() + "_step_"}, type, "optimizer");
+      const Json type = config_["optimizer"]["type"];
+      use_ops({format_text("optim.{}_step_", type.text())}, type, "optimizer");
     }
     if (config_["training"].defined()) {
       use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"},
@@ -54,38 +55,38 @@ class Plan {
   // Members whose values plugin code checks, too: that takes a run.
   std::vector<std::string> checked_by_run() const;
   void print_text() const;
-  Tree tree() const;
+  Json json() const;
 
  private:
-  void fault(const Tree& node, const std::string& text) {
-    faults_.push_back(node.place() + ": " + text);
+  void fault(const Json& node, const std::string& text) {
+    faults_.push_back(format_text("{}: {}", node.place(), text));
   }
-  PlannedPlugin& plugin_row(const Tree& plugin);
+  PlannedPlugin& plugin_row(const Json& plugin);
   void use_plugin(const std::string& id, const std::string& purpose);
-  Tree use_item(const char* kind, const std::string& name, const Tree& node,
+  Json use_item(const char* kind, const std::string& name, const Json& node,
                 const std::string& purpose);
-  void use_ops(const std::vector<std::string>& ops, const Tree& node, const std::string& purpose);
-  void check_arguments(const Tree& object, const std::string& owner, const Tree& item, size_t given,
+  void use_ops(const std::vector<std::string>& ops, const Json& node, const std::string& purpose);
+  void check_arguments(const Json& object, const std::string& owner, const Json& item, size_t given,
                        const std::vector<std::string>& others);
   void plan_config_plugins();
   void plan_data();
-  void plan_module(const Tree& node, const std::string& name, int depth);
+  void plan_module(const Json& node, const std::string& name, int depth);
   void plan_loss();
   void plan_output();
   void add_data(Table& table) const;
   void add_training(Table& table) const;
-  void add_rules(Table& table) const;
+  void add_preferences(Table& table) const;
   Table settings() const;
 
   std::string path_;
-  Tree config_, plugins_;
+  Json config_, plugins_;
   std::vector<PlannedPlugin> rows_;
   std::vector<Layer> layers_;
   DataOutline data_;
   std::vector<std::string> faults_;
 };
 
-PlannedPlugin& Plan::plugin_row(const Tree& plugin) {
+PlannedPlugin& Plan::plugin_row(const Json& plugin) {
   const std::string path = plugin["path"].text();
   for (PlannedPlugin& row : rows_) {
     if (row.path == path) return row;
@@ -112,7 +113,7 @@ void Plan::use_plugin(const std::string& id, const std::string& purpose) {
 }
 
 void Plan::plan_config_plugins() {
-  const Tree entries = config_["plugins"];
+  const Json entries = config_["plugins"];
   for (int64_t i = 0; i < entries.size(); ++i) {
     const std::string name = entries[i]["name"].text(), path = entries[i]["path"].text();
     bool known = false;
@@ -135,9 +136,9 @@ void Plan::plan_config_plugins() {
 
 // The listing of an op or module, after noting which plugin would provide it; undefined, with a
 // fault, when none would.
-Tree Plan::use_item(const char* kind, const std::string& name, const Tree& node,
+Json Plan::use_item(const char* kind, const std::string& name, const Json& node,
                     const std::string& purpose) {
-  Tree item;
+  Json item;
   try {
     item = tenon::describe(kind, name);
   } catch (const tenon::Error& error) {
@@ -145,10 +146,11 @@ Tree Plan::use_item(const char* kind, const std::string& name, const Tree& node,
     return {};
   }
   if (item["name"].text() != name) {
-    fault(node, "'" + name + "' must be given by its full name, '" + item["name"].text() + "'");
+    fault(node,
+          format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
     return {};
   }
-  const Tree providers = item["providers"];
+  const Json providers = item["providers"];
   std::string refusals;
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
@@ -157,20 +159,21 @@ Tree Plan::use_item(const char* kind, const std::string& name, const Tree& node,
       return item;
     }
     const std::string reason = providers[i]["reason"].text();
-    refusals += (refusals.empty() ? "" : "; ") + providers[i]["plugin"].text() + " is " + standing +
-                (reason.empty() ? "" : " (" + reason + ")");
+    refusals +=
+        format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", providers[i]["plugin"].text(),
+                    standing, reason.empty() ? "" : format_text(" ({})", reason));
   }
-  fault(node, std::string("no plugin can provide ") + kind + " '" + name + "': " + refusals);
+  fault(node, format_text("no plugin can provide {} '{}': {}", kind, name, refusals));
   return {};
 }
 
-void Plan::use_ops(const std::vector<std::string>& ops, const Tree& node,
+void Plan::use_ops(const std::vector<std::string>& ops, const Json& node,
                    const std::string& purpose) {
   for (const std::string& op : ops) use_item("op", op, node, purpose);
 }
 
 // `item` is the listing of what takes the members of `object` as arguments.
-void Plan::check_arguments(const Tree& object, const std::string& owner, const Tree& item,
+void Plan::check_arguments(const Json& object, const std::string& owner, const Json& item,
                            size_t given, const std::vector<std::string>& others) {
   const std::vector<std::string> found =
       argument_faults(object, owner, declared_types(item["parameters"]), given, others);
@@ -178,23 +181,24 @@ void Plan::check_arguments(const Tree& object, const std::string& owner, const T
 }
 
 void Plan::plan_data() {
-  const Tree data = config_["data"];
+  const Json data = config_["data"];
   use_ops(dataset_ops(data, config_["split"]), data, "data");
   data_ = outline_data(data);
   faults_.insert(faults_.end(), data_.faults.begin(), data_.faults.end());
 }
 
-void Plan::plan_module(const Tree& node, const std::string& name, int depth) {
+void Plan::plan_module(const Json& node, const std::string& name, int depth) {
   Layer layer;
   layer.name = name;
   layer.depth = depth;
   layer.type = node["type"].text();
   for (int64_t i = 0; i < node.size(); ++i) {
     if (node.key(i) == "type" || node.key(i) == "layers") continue;
-    layer.attributes += (layer.attributes.empty() ? "" : ", ") + node.key(i) + "=" + node[i].json();
+    layer.attributes +=
+        format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
   }
   layer.plugin = "-";
-  if (const Tree found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
+  if (const Json found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
     layer.plugin = found["provider"].text();
     for (int64_t i = 0; i < found["providers"].size(); ++i) {
       if (found["providers"][i]["standing"].text() == "chosen")
@@ -203,74 +207,76 @@ void Plan::plan_module(const Tree& node, const std::string& name, int depth) {
     check_arguments(node, layer.type, found, 0, {"type", "layers"});
   }
   layers_.push_back(std::move(layer));
-  const Tree layers = node["layers"];
+  const Json layers = node["layers"];
   for (int64_t i = 0; i < layers.size(); ++i) {
     const std::string index = std::to_string(i);
-    plan_module(layers[i], depth == 0 ? index : name + "." + index, depth + 1);
+    plan_module(layers[i], depth == 0 ? index : format_text("{}.{}", name, index), depth + 1);
   }
 }
 
 void Plan::plan_loss() {
-  const Tree loss = config_["loss"];
-  const Tree op = use_item("op", loss["op"].text(), loss["op"], "loss");
+  const Json loss = config_["loss"];
+  const Json op = use_item("op", loss["op"].text(), loss["op"], "loss");
   if (!op.defined()) return;
   const std::vector<DeclaredType> parameters = declared_types(op["parameters"]);
   for (size_t i = 0; i < 2; ++i) {
     const std::string what = i == 0 ? "the output" : "the target";
     if (i >= parameters.size())
-      fault(loss["op"], op["name"].text() + " takes no argument for " + what);
+      fault(loss["op"], format_text("{} takes no argument for {}", op["name"].text(), what));
     else if (!parameters[i].is_tensor() || parameters[i].list)
-      fault(loss["op"], op["name"].text() + " takes '" + parameters[i].text + " " +
-                            parameters[i].name + "' in the place of " + what);
+      fault(loss["op"], format_text("{} takes '{} {}' in the place of {}", op["name"].text(),
+                                    parameters[i].text, parameters[i].name, what));
   }
   check_arguments(loss["options"], op["name"].text(), op, 2, {});
 }
 
 void Plan::plan_output() {
-  const Tree output = config_["output"];
+  const Json output = config_["output"];
   for (int64_t i = 0; i < output.size(); ++i) {
     const std::string text = output_fault(output[i].text());
     if (!text.empty()) fault(output[i], text);
   }
 }
 
-std::string arguments_text(const Tree& object, const std::string& without) {
+std::string arguments_text(const Json& object, const std::string& without) {
   std::vector<std::string> parts;
   for (int64_t i = 0; i < object.size(); ++i) {
-    if (object.key(i) != without) parts.push_back(object.key(i) + "=" + object[i].json());
+    if (object.key(i) != without)
+      parts.push_back(format_text("{}={}", object.key(i), object[i].dump()));
   }
-  return parts.empty() ? "" : "(" + join(parts, ", ") + ")";
+  return parts.empty() ? "" : format_text("({})", join(parts, ", "));
 }
 
 // Rows about the samples.
 void Plan::add_data(Table& table) const {
-  const Tree data = config_["data"], split = config_["split"];
+  const Json data = config_["data"], split = config_["split"];
   const std::string format = data["format"].text();
-  table.add(
-      {"data", data["path"].text() +
-                   (data_.bytes > 0 ? " (" + file_size(data_.bytes) + ", " + format + ")" : "")});
+  table.add({"data", data_.bytes > 0 ? format_text("{} ({}, {})", data["path"].text(),
+                                                   file_size(data_.bytes), format)
+                                     : data["path"].text()});
   if (data_.samples <= 0 || data_.features < 0) return;
   const std::string labels =
-      format == "npy"
-          ? "labels from " + data["labels"].text()
-          : "labels in column " + (data_.label_column < 0 ? data["label_column"].json()
-                                                          : std::to_string(data_.label_column));
-  table.add({"samples",
-             grouped(data_.samples) + " of " + counted(data_.features, "number") + ", " + labels});
+      format == "npy" ? format_text("labels from {}", data["labels"].text())
+                      : format_text("labels in column {}",
+                                    data_.label_column < 0 ? data["label_column"].dump()
+                                                           : std::to_string(data_.label_column));
+  table.add({"samples", format_text("{} of {}, {}", grouped(data_.samples),
+                                    counted(data_.features, "number"), labels)});
   std::vector<std::string> changes;
-  if (data["shape"].defined()) changes.push_back("shape " + data["shape"].json());
+  if (data["shape"].defined()) changes.push_back(format_text("shape {}", data["shape"].dump()));
   if (data["scale"].number(1) != 1)
-    changes.push_back("scaled by " + short_number(data["scale"].number()));
+    changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
   if (!changes.empty()) table.add({"", join(changes, ", ")});
   const int64_t test = test_count(split, data_.samples);
-  table.add({"split", grouped(data_.samples - test) + " to train, " + grouped(test) + " to test" +
-                          (split["shuffle"].truth(true) ? ", shuffled" : ", in the file's order")});
+  table.add({"split",
+             format_text("{} to train, {} to test{}", grouped(data_.samples - test), grouped(test),
+                         split["shuffle"].as_bool(true) ? ", shuffled" : ", in the file's order")});
 }
 
 // Rows about loss, optimizer and epochs.
 void Plan::add_training(Table& table) const {
-  const Tree loss = config_["loss"], optimizer = config_["optimizer"];
-  const Tree training = config_["training"];
+  const Json loss = config_["loss"], optimizer = config_["optimizer"];
+  const Json training = config_["training"];
   if (loss.defined()) table.add({"loss", loss["op"].text() + arguments_text(loss["options"], "")});
   if (optimizer.defined())
     table.add({"optimizer", optimizer["type"].text() + arguments_text(optimizer, "type")});
@@ -279,23 +285,23 @@ void Plan::add_training(Table& table) const {
   std::string text = counted(training["epochs"].integer(), "epoch");
   if (data_.samples > 0 && data_.features >= 0) {
     const int64_t train = data_.samples - test_count(config_["split"], data_.samples);
-    text += " of " + counted((train + batch - 1) / batch, "step");
+    text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
-  table.add({"training", text + ", batches of " + grouped(batch) + ", learning rate " +
-                             training["schedule"].text("constant")});
+  table.add({"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
+                                     training["schedule"].text("constant"))});
 }
 
 // Rows about what is ranked and switched off, and how types are treated.
-void Plan::add_rules(Table& table) const {
-  const Tree prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
+void Plan::add_preferences(Table& table) const {
+  const Json prefer = config_["ops"]["prefer"], disable = config_["ops"]["disable"];
   for (int64_t i = 0; i < prefer.size(); ++i)
-    table.add({i == 0 ? "prefer" : "", prefer[i].text() + " for " + prefer.key(i)});
+    table.add({i == 0 ? "prefer" : "", format_text("{} for {}", prefer[i].text(), prefer.key(i))});
   for (int64_t i = 0; i < disable.size(); ++i) {
     const std::string plugin = disable[i]["plugin"].text();
-    table.add({i == 0 ? "disable" : "",
-               disable[i]["op"].text() + (plugin.empty() ? "" : " of " + plugin)});
+    table.add({i == 0 ? "disable" : "", format_text("{}{}{}", disable[i]["op"].text(),
+                                                    plugin.empty() ? "" : " of ", plugin)});
   }
-  const Tree types = config_["types"];
+  const Json types = config_["types"];
   for (int64_t i = 0; i < types.size(); ++i)
     table.add({i == 0 ? "types" : "", types.key(i) + arguments_text(types[i], "")});
 }
@@ -304,11 +310,11 @@ Table Plan::settings() const {
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
   if (config_["data"].defined()) add_data(table);
   add_training(table);
-  add_rules(table);
+  add_preferences(table);
   table.add({"seed", std::to_string(config_["seed"].integer())});
   if (config_["threads"].defined())
     table.add({"threads", std::to_string(config_["threads"].integer())});
-  const Tree output = config_["output"];
+  const Json output = config_["output"];
   for (int64_t i = 0; i < output.size(); ++i) table.add({output.key(i), output[i].text()});
   return table;
 }
@@ -316,16 +322,16 @@ Table Plan::settings() const {
 std::vector<std::string> Plan::checked_by_run() const {
   std::vector<std::string> members;
   for (const char* key : {"model", "loss"}) {
-    if (config_[key].defined()) members.emplace_back(std::string("/") + key);
+    if (config_[key].defined()) members.emplace_back(format_text("/{}", key));
   }
   return members;
 }
 
 void Plan::print_text() const {
   const auto title = [](const char* text) {
-    print("\n" + paint(stdout, Style::bold, text) + "\n");
+    print(format_text("\n{}\n", paint(stdout, Style::bold, text)));
   };
-  print("plan of " + paint(stdout, Style::bold, path_) + "\n");
+  print(format_text("plan of {}\n", paint(stdout, Style::bold, path_)));
   title("plugins");
   Table plugins(
       {{"PLUGIN"}, {"VERSION"}, {"STATE"}, {"LOAD"}, {"FOR", Align::left, true}, {"PATH"}}, 2);
@@ -351,38 +357,38 @@ void Plan::print_text() const {
   print(settings().text());
 }
 
-Tree Plan::tree() const {
-  tenon::TreeArray plugins, layers;
+Json Plan::json() const {
+  tenon::JsonArray plugins, layers;
   for (const PlannedPlugin& row : rows_) {
-    plugins.add(tenon::TreeObject()
+    plugins.add(tenon::JsonObject()
                     .set("id", row.id)
                     .set("version", row.version)
                     .set("state", row.state)
                     .set("load", row.load)
                     .set("for", text_array(row.purposes))
                     .set("path", row.path)
-                    .tree());
+                    .json());
   }
   for (const Layer& layer : layers_) {
-    layers.add(tenon::TreeObject()
+    layers.add(tenon::JsonObject()
                    .set("name", layer.name)
                    .set("type", layer.type)
                    .set("attributes", layer.attributes)
                    .set("plugin", layer.plugin)
-                   .tree());
+                   .json());
   }
-  tenon::TreeObject object;
-  object.set("config", path_).set("plugins", plugins.tree()).set("model", layers.tree());
+  tenon::JsonObject object;
+  object.set("config", path_).set("plugins", plugins.json()).set("model", layers.json());
   if (config_["data"].defined()) {
     const int64_t test = data_.samples > 0 ? test_count(config_["split"], data_.samples) : 0;
-    object.set("data", tenon::TreeObject()
+    object.set("data", tenon::JsonObject()
                            .set("path", config_["data"]["path"])
                            .set("bytes", data_.bytes)
                            .set("samples", data_.samples)
                            .set("features", data_.features)
                            .set("train", data_.samples - test)
                            .set("test", test)
-                           .tree());
+                           .json());
   }
   for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
     if (config_[key].defined()) object.set(key, config_[key]);
@@ -391,7 +397,7 @@ Tree Plan::tree() const {
       .set("runs", faults_.empty() && missing().empty())
       .set("seed", config_["seed"].integer())
       .set("faults", text_array(faults_))
-      .tree();
+      .json();
 }
 
 }  // namespace
@@ -399,14 +405,15 @@ Tree Plan::tree() const {
 int plan_config(const PlanOptions& options) {
   const Plan plan(options.config);
   if (options.json) {
-    print_json(plan.tree());
+    print_json(plan.json());
     return plan.faults().empty() ? kFine : kFault;
   }
   plan.print_text();
   if (plan.faults().empty()) {
     const std::string missing = plan.missing();
-    print("\n" + paint(stdout, Style::green, "no faults found") +
-          (missing.empty() ? "" : ", and nothing to run: the config has no " + missing) + "\n");
+    print(format_text(
+        "\n{}{}\n", paint(stdout, Style::green, "no faults found"),
+        missing.empty() ? "" : format_text(", and nothing to run: the config has no {}", missing)));
     if (!plan.checked_by_run().empty())
       print(
           wrapped("what only plugin code knows, such as ranges and choices, is checked when a "
@@ -415,7 +422,7 @@ int plan_config(const PlanOptions& options) {
     return kFine;
   }
   std::string text = counted(static_cast<int64_t>(plan.faults().size()), "fault");
-  for (const std::string& line : plan.faults()) text += "\n  " + line;
+  for (const std::string& line : plan.faults()) text += format_text("\n  {}", line);
   throw tenon::ConfigError(plan.faults().size() == 1 ? plan.faults().front() : text);
 }
 

@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "views.hpp"
@@ -9,7 +10,7 @@
 namespace cli {
 
 int list_plugins(const ListOptions& options) {
-  const tenon::Tree plugins = tenon::describe("plugins");
+  const tenon::Json plugins = tenon::describe("plugins");
   bool refused = false;
   std::string reasons;
   Table table({{"PLUGIN"},
@@ -20,7 +21,7 @@ int list_plugins(const ListOptions& options) {
                {"FOUND BY"},
                {"PATH", Align::left, true}});
   for (int64_t i = 0; i < plugins.size(); ++i) {
-    const tenon::Tree plugin = plugins[i];
+    const tenon::Json plugin = plugins[i];
     const std::string state = plugin["state"].text();
     refused = refused || state == "failed";
     const auto count = [&](const char* key) {
@@ -34,18 +35,19 @@ int list_plugins(const ListOptions& options) {
                plugin["origin"].text(),
                plugin["path"].text()});
     if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
-      reasons += paint(stdout, state_style(state), state) + "  " + reason + "\n";
+      reasons += format_text("{}  {}\n", paint(stdout, state_style(state), state), reason);
     }
   }
   if (options.json) {
     print_json(plugins);
   } else if (table.empty()) {
     print("no plugins were found; these folders were searched:\n");
-    const tenon::Tree folders = tenon::describe("runtime")["folders"];
-    for (int64_t i = 0; i < folders.size(); ++i) print("  " + folders[i]["path"].text() + "\n");
+    const tenon::Json folders = tenon::describe("runtime")["folders"];
+    for (int64_t i = 0; i < folders.size(); ++i)
+      print(format_text("  {}\n", folders[i]["path"].text()));
   } else {
     print(table.text());
-    if (!reasons.empty()) print("\n" + reasons);
+    if (!reasons.empty()) print(format_text("\n{}", reasons));
   }
   return refused ? kFault : kFine;
 }

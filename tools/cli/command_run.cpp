@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "dataset.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "progress.hpp"
@@ -20,7 +21,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t interrupt_seen = 0;
@@ -52,16 +53,17 @@ double seconds_since(Clock::time_point start) {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
 // Where the config names the file, `node` is its place.
-void check_writable(const std::string& path, const Tree& node) {
+void check_writable(const std::string& path, const Json& node) {
   if (path.empty()) return;
   const std::string fault = output_fault(path);
   if (fault.empty()) return;
-  throw tenon::IOError((node.text() == path ? node.place() + ": " : "") + fault);
+  throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
 }
 
-void require_keys(const Tree& config, const std::string& path, bool training) {
+void require_keys(const Json& config, const std::string& path, bool training) {
   if (const std::string missing = missing_keys(config, training); !missing.empty())
-    throw tenon::ConfigError(path + ": there is nothing to run: the config has no " + missing);
+    throw tenon::ConfigError(
+        format_text("{}: there is nothing to run: the config has no {}", path, missing));
 }
 
 struct Result {
@@ -82,25 +84,25 @@ struct Result {
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
 
-Tree epoch_tree(const Epoch& epoch) {
-  tenon::TreeObject object;
+Json epoch_json(const Epoch& epoch) {
+  tenon::JsonObject object;
   object.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
   if (epoch.test) {
     object.set("test_loss", epoch.test->loss);
     if (const auto accuracy = epoch.test->accuracy()) object.set("accuracy", *accuracy);
   }
-  return object.tree();
+  return object.json();
 }
 
 void print_result_json(const Result& result) {
-  tenon::TreeObject object;
+  tenon::JsonObject object;
   object.set("config", result.config)
       .set("mode", result.trained ? "train" : "evaluate")
       .set("seed", static_cast<int64_t>(result.seed))
-      .set("samples", tenon::TreeObject()
+      .set("samples", tenon::JsonObject()
                           .set("train", result.train_count)
                           .set("test", result.test_count)
-                          .tree())
+                          .json())
       .set("parameters", result.parameters);
   if (result.trained) {
     object.set("epochs", static_cast<int64_t>(result.epochs.size()))
@@ -114,38 +116,39 @@ void print_result_json(const Result& result) {
   }
   object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
-    tenon::TreeArray history;
-    for (const Epoch& epoch : result.epochs) history.add(epoch_tree(epoch));
-    object.set("history", history.tree());
+    tenon::JsonArray history;
+    for (const Epoch& epoch : result.epochs) history.add(epoch_json(epoch));
+    object.set("history", history.json());
   }
   print_json(
       object.set("weights", text_or_null(result.weights)).set("plot", text_or_null(result.plot)));
 }
 
 void print_result(const Result& result) {
-  std::string head = paint(stdout, Style::bold, file_name(result.config)) + ": ";
-  const std::string model = "a model of " + counted(result.parameters, "parameter");
+  std::string head = format_text("{}: ", paint(stdout, Style::bold, file_name(result.config)));
+  const std::string model = format_text("a model of {}", counted(result.parameters, "parameter"));
   if (result.trained) {
-    head += model + ", " + counted(static_cast<int64_t>(result.epochs.size()), "epoch") + " on " +
-            counted(result.train_count, "sample");
-    if (result.test_count > 0) head += ", tested on " + grouped(result.test_count);
+    head += format_text("{}, {} on {}", model,
+                        counted(static_cast<int64_t>(result.epochs.size()), "epoch"),
+                        counted(result.train_count, "sample"));
+    if (result.test_count > 0) head += format_text(", tested on {}", grouped(result.test_count));
   } else {
-    head += model + ", evaluated on " + counted(result.score.count, "sample");
+    head += format_text("{}, evaluated on {}", model, counted(result.score.count, "sample"));
   }
-  print(head + "\n");
+  print(format_text("{}\n", head));
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
   if (result.trained) table.add({"train loss", fixed(result.train_loss, 4)});
   if (result.has_score) {
     if (result.has_loss) table.add({"test loss", fixed(result.score.loss, 4)});
     if (const auto accuracy = result.score.accuracy()) {
       table.add({"accuracy",
-                 {percent(*accuracy) + " (" + grouped(*result.score.correct) + " of " +
-                      grouped(result.score.count) + ")",
+                 {format_text("{} ({} of {})", percent(*accuracy), grouped(*result.score.correct),
+                              grouped(result.score.count)),
                   Style::green}});
     }
   }
   table.add({"time", duration(result.seconds)});
-  table.add({"speed", grouped(static_cast<int64_t>(result.rate())) + " samples/s"});
+  table.add({"speed", format_text("{} samples/s", grouped(static_cast<int64_t>(result.rate())))});
   if (!result.weights.empty()) {
     table.add({result.trained ? "weights" : "weights of", result.weights});
   }
@@ -179,7 +182,7 @@ struct Setup {
   Schedule schedule;
 };
 
-Result start_result(const Tree& config, const RunOptions& options) {
+Result start_result(const Json& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
   result.trained = options.evaluate.empty();
@@ -192,7 +195,7 @@ Result start_result(const Tree& config, const RunOptions& options) {
   return result;
 }
 
-Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
+Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
   tenon::apply_config(config);
@@ -208,7 +211,7 @@ Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
   fit_labels(config, setup.model, setup.dataset);
   if (config["loss"].defined()) setup.loss.emplace(config["loss"]);
   result.has_loss = setup.loss.has_value();
-  const Tree training = config["training"];
+  const Json training = config["training"];
   setup.schedule.epochs = options.epochs.value_or(training["epochs"].integer(1));
   setup.schedule.batch_size = training["batch_size"].integer(64);
   setup.schedule.cosine = training["schedule"].text() == "cosine";
@@ -216,7 +219,7 @@ Setup set_up(const Tree& config, const RunOptions& options, Result& result) {
 }
 
 // False: interrupted, nothing was saved.
-bool train_and_save(const Tree& config, Setup& setup, bool quiet, Result& result) {
+bool train_and_save(const Json& config, Setup& setup, bool quiet, Result& result) {
   const Schedule& schedule = setup.schedule;
   const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
   Optimizer optimizer(config["optimizer"], setup.model.parameters());
@@ -272,7 +275,7 @@ void score_model(Setup& setup, Result& result) {
 
 int run_config(const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Tree config = tenon::read_config(options.config);
+  const Json config = tenon::read_config(options.config);
   const bool training = options.evaluate.empty();
   if (!training && (!options.plot.empty() || options.epochs)) {
     throw UsageError("--plot and --epochs are about training; --evaluate does not train");

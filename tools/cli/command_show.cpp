@@ -1,8 +1,11 @@
 // tenon show: whatever bears a name, op, plugin, module or tensor type, in full.
+#include <filesystem>
+
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "text.hpp"
 #include "views.hpp"
@@ -11,7 +14,7 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 struct Named {
   std::string kind;
@@ -21,9 +24,9 @@ struct Named {
 std::vector<Named> everything() {
   std::vector<Named> list;
   const auto collect = [&](const std::string& kind, const char* listing, const char* key) {
-    const Tree tree = tenon::describe(listing);
-    for (int64_t i = 0; i < tree.size(); ++i) {
-      const std::string name = tree[i][key].text();
+    const Json document = tenon::describe(listing);
+    for (int64_t i = 0; i < document.size(); ++i) {
+      const std::string name = document[i][key].text();
       const bool again = !list.empty() && list.back().name == name && list.back().kind == kind;
       if (!name.empty() && !again) list.push_back({kind, name});
     }
@@ -49,15 +52,49 @@ std::vector<Named> chosen(const std::vector<Named>& all, Matches&& matches) {
 std::vector<Named> find_named(const std::vector<Named>& all, const std::string& name) {
   std::vector<Named> found = chosen(all, [&](const Named& item) { return item.name == name; });
   if (found.empty()) {
-    found = chosen(all, [&](const Named& item) { return item.name.ends_with("." + name); });
+    found = chosen(
+        all, [&](const Named& item) { return item.name.ends_with(format_text(".{}", name)); });
   }
   if (found.empty()) {
     const std::string asked = lower(name);
     found = chosen(all, [&](const Named& item) {
-      return lower(item.name) == asked || lower(item.name).ends_with("." + asked);
+      return lower(item.name) == asked || lower(item.name).ends_with(format_text(".{}", asked));
     });
   }
   return found;
+}
+
+// What JSON has of it.
+Json shown(const std::string& kind, const Json& document) {
+  tenon::JsonObject item;
+  item.set("kind", kind);
+  for (int64_t m = 0; m < document.size(); ++m) item.set(document.key(m), document[m]);
+  return item.json();
+}
+
+// Plugin files that have no id, because they were refused: by path, file name, or what is before
+// ".so". False when there is none.
+bool show_refused(const ListOptions& options) {
+  const std::filesystem::path asked(options.name);
+  const Json plugins = tenon::describe("plugins");
+  tenon::JsonArray list;
+  int64_t count = 0;
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    const std::filesystem::path path = plugins[i]["path"].text();
+    std::error_code ignored;
+    if (!plugins[i]["id"].text().empty() || (path.filename() != asked && path.stem() != asked &&
+                                             !std::filesystem::equivalent(path, asked, ignored)))
+      continue;
+    if (options.json) {
+      list.add(shown("plugin", plugins[i]));
+    } else {
+      if (count > 0) print("\n");
+      print_plugin(plugins[i]);
+    }
+    ++count;
+  }
+  if (options.json && count > 0) print_json(list.json());
+  return count > 0;
 }
 
 }  // namespace
@@ -66,45 +103,52 @@ int show_name(const ListOptions& options) {
   const std::vector<Named> all = everything();
   const std::vector<Named> found = find_named(all, options.name);
   if (found.empty()) {
+    if (show_refused(options)) return kFault;
+    // A file that is in no folder of plugins: the error says why it is refused, if it is.
+    if (options.name.find('/') != std::string::npos && std::filesystem::exists(options.name)) {
+      const Json declared = tenon::describe("declarations", options.name);
+      throw tenon::ValueError(
+          format_text("plugin '{}' of this file is in no folder that is searched: give its folder "
+                      "to --plugin-path",
+                      declared["id"].text()));
+    }
     std::vector<std::string> names;
     for (const Named& item : all) names.push_back(item.name);
-    throw tenon::ValueError("no op, plugin, module or type is named '" + options.name + "'" +
-                            tenon::suggestion(options.name, names));
+    throw tenon::ValueError(format_text("no op, plugin, module or type is named '{}'{}",
+                                        options.name, tenon::suggestion(options.name, names)));
   }
-  tenon::TreeArray list;
+  tenon::JsonArray list;
   for (size_t i = 0; i < found.size(); ++i) {
     const std::string& kind = found[i].kind;
-    const Tree tree = tenon::describe(kind, found[i].name);
+    const Json document = tenon::describe(kind, found[i].name);
     if (options.json) {
-      tenon::TreeObject item;
-      item.set("kind", kind);
-      for (int64_t m = 0; m < tree.size(); ++m) item.set(tree.key(m), tree[m]);
-      list.add(item.tree());
+      list.add(shown(kind, document));
       continue;
     }
     if (i > 0) print("\n");
-    if (kind == "op") print_op(tree);
-    if (kind == "plugin") print_plugin(tree);
-    if (kind == "module") print_module(tree);
-    if (kind == "type") print_type(tree);
+    if (kind == "op") print_op(document);
+    if (kind == "plugin") print_plugin(document);
+    if (kind == "module") print_module(document);
+    if (kind == "type") print_type(document);
   }
   if (options.json) {
-    print_json(list.tree());
+    print_json(list.json());
     return kFine;
   }
   // A module and an op of one name differ in their first letter only; both are worth a mention.
   std::string others;
   for (const Named& item : chosen(all, [&](const Named& other) {
          return lower(other.name) == lower(options.name) ||
-                lower(other.name).ends_with("." + lower(options.name));
+                lower(other.name).ends_with(format_text(".{}", lower(options.name)));
        })) {
     bool is_shown = false;
     for (const Named& one : found)
       is_shown = is_shown || (one.name == item.name && one.kind == item.kind);
     if (!is_shown)
-      others += (others.empty() ? "" : ", ") + std::string(item.kind) + " " + item.name;
+      others += format_text("{}{} {}", others.empty() ? "" : ", ", item.kind, item.name);
   }
-  if (!others.empty()) print(paint(stdout, Style::dim, "\nsee also: " + others) + "\n");
+  if (!others.empty())
+    print(format_text("{}\n", paint(stdout, Style::dim, format_text("\nsee also: {}", others))));
   return kFine;
 }
 

@@ -2,6 +2,7 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 
 namespace cli {
@@ -9,13 +10,13 @@ namespace cli {
 int print_signature(const ListOptions& options) {
   const std::string signature = tenon::signature(options.name);
   if (options.json) {
-    const tenon::Tree op = tenon::describe("op", options.name);
-    print_json(tenon::TreeObject()
+    const tenon::Json op = tenon::describe("op", options.name);
+    print_json(tenon::JsonObject()
                    .set("name", op["name"])
                    .set("signature", signature)
                    .set("schema", op["schema"]));
   } else {
-    print(signature + "\n");
+    print(format_text("{}\n", signature));
   }
   return kFine;
 }

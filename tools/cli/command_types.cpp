@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -13,10 +14,10 @@
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
 int list_types(const ListOptions& options) {
-  const Tree types = tenon::describe("types");
+  const Json types = tenon::describe("types");
   if (options.json) {
     print_json(types);
     return kFine;
@@ -24,9 +25,9 @@ int list_types(const ListOptions& options) {
   Table table(
       {{"TYPE"}, {"PARENT"}, {"HANDLER"}, {"FALLBACK"}, {"OVERRIDES", Align::right}, {"PLUGIN"}});
   for (int64_t i = 0; i < types.size(); ++i) {
-    const Tree type = types[i];
+    const Json type = types[i];
     table.add({type["name"].text(), type["parent"].text("-"),
-               type["handler"].truth() ? "yes" : "no", type["fallback"].text(),
+               type["handler"].as_bool() ? "yes" : "no", type["fallback"].text(),
                std::to_string(type["overrides"].integer()), type["provider"].text()});
   }
   print(table.empty() ? "no plugin declares a tensor type; see `tenon plugins`\n" : table.text());
@@ -36,12 +37,12 @@ int list_types(const ListOptions& options) {
 namespace {
 
 // What was covered when the baseline was written, and is missing now.
-std::vector<std::string> lost_since(const std::string& file, const Tree& coverage) {
-  const Tree before = Tree::parse(read_file(file));
+std::vector<std::string> lost_since(const std::string& file, const Json& coverage) {
+  const Json before = Json::parse(read_file(file));
   if (before["type"].text() != coverage["type"].text()) {
-    throw tenon::ValueError("the baseline '" + file + "' is not one of '" +
-                            coverage["type"].text() + "': write it with `tenon coverage " +
-                            coverage["type"].text() + " --json`");
+    throw tenon::ValueError(format_text(
+        "the baseline '{}' is not one of '{}': write it with `tenon coverage {} --json`", file,
+        coverage["type"].text(), coverage["type"].text()));
   }
   std::map<std::string, std::string> now;
   for (int64_t i = 0; i < coverage["ops"].size(); ++i)
@@ -60,17 +61,18 @@ std::vector<std::string> lost_since(const std::string& file, const Tree& coverag
 
 int print_coverage(const CoverageOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
-  const Tree coverage = tenon::describe("coverage", options.type);
+  const Json coverage = tenon::describe("coverage", options.type);
   const std::vector<std::string> lost = options.baseline.empty()
                                             ? std::vector<std::string>()
                                             : lost_since(options.baseline, coverage);
   if (options.json) {
     print_json(coverage);
   } else {
-    const Tree ops = coverage["ops"];
-    print(coverage["type"].text() + " (plugin " + coverage["provider"].text() + "), " +
-          std::to_string(ops.size()) + " overridable ops" +
-          (coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
+    const Json ops = coverage["ops"];
+    print(format_text(
+        "{} (plugin {}), {} overridable ops{}", coverage["type"].text(),
+        coverage["provider"].text(), ops.size(),
+        coverage["covers"].defined() ? ", those that the config says it covers\n" : "\n"));
     const std::pair<const char*, const char*> ways[] = {
         {"handled", "by its own overrides"},
         {"handler", "asked of its handler, which may decline"},
@@ -81,19 +83,19 @@ int print_coverage(const CoverageOptions& options) {
       std::string names;
       for (int64_t i = 0; i < ops.size(); ++i) {
         if (ops[i]["how"].text() == how)
-          names += (names.empty() ? "" : ", ") + ops[i]["name"].text();
+          names += format_text("{}{}", names.empty() ? "" : ", ", ops[i]["name"].text());
       }
       const int64_t count = coverage["counts"][how].integer();
-      print("\n" + paint(stdout, Style::bold, how) + " " + std::to_string(count) +
-            (count == 0 ? "" : paint(stdout, Style::dim, std::string("  ") + meaning)) + "\n");
+      print(format_text("\n{} {}{}\n", paint(stdout, Style::bold, how), count,
+                        count == 0 ? "" : paint(stdout, Style::dim, format_text("  {}", meaning))));
       if (count > 0) print(wrapped(names, 2, 98));
     }
   }
   if (lost.empty()) return kFine;
   if (!options.json)
-    print(
-        paint(stdout, Style::red, "\nlost since '" + options.baseline + "': " + join(lost, ", ")) +
-        "\n");
+    print(format_text(
+        "{}\n", paint(stdout, Style::red,
+                      format_text("\nlost since '{}': {}", options.baseline, join(lost, ", ")))));
   return kFault;
 }
 

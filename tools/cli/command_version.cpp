@@ -3,27 +3,28 @@
 #include <tenon/runtime.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
 
 namespace cli {
 
 int print_version(const ListOptions& options) {
-  const tenon::Tree runtime = tenon::describe("runtime");
+  const tenon::Json runtime = tenon::describe("runtime");
   if (options.json) {
     print_json(runtime);
     return kFine;
   }
-  print("tenon " + runtime["version"].text() + "\n");
+  print(format_text("tenon {}\n", runtime["version"].text()));
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
-  table.add({"boundary", std::to_string(runtime["abi"][0].integer()) + "." +
-                             std::to_string(runtime["abi"][1].integer())});
+  table.add(
+      {"boundary", format_text("{}.{}", runtime["abi"][0].integer(), runtime["abi"][1].integer())});
   table.add({"instructions", runtime["isa"].text()});
   table.add({"threads", std::to_string(runtime["threads"].integer())});
-  const tenon::Tree folders = runtime["folders"];
+  const tenon::Json folders = runtime["folders"];
   for (int64_t i = 0; i < folders.size(); ++i) {
     table.add({i == 0 ? "plugin folders" : "",
-               folders[i]["path"].text() + " (" + folders[i]["origin"].text() + ")"});
+               format_text("{} ({})", folders[i]["path"].text(), folders[i]["origin"].text())});
   }
   print(table.text());
   return kFine;

@@ -2,6 +2,7 @@
 #include <tenon/explain.hpp>
 
 #include "commands.hpp"
+#include "format.hpp"
 #include "json.hpp"
 
 namespace cli {
@@ -39,8 +40,8 @@ std::string one_word(const std::string& word) {
 int explain_call(const WhyOptions& options) {
   if (!options.config.empty()) tenon::apply_config(tenon::read_config(options.config));
   std::string call = one_word(options.op);
-  for (const std::string& operand : options.operands) call += " " + one_word(operand);
-  const tenon::Tree why = tenon::describe("why", call);
+  for (const std::string& operand : options.operands) call += format_text(" {}", one_word(operand));
+  const tenon::Json why = tenon::describe("why", call);
   if (options.json)
     print_json(why);
   else

@@ -49,18 +49,19 @@ struct CoverageOptions {
 };
 
 struct AmbiguityOptions {
-  std::string config;  // whose plugins and rules to look at; empty: none
+  std::string config;  // whose plugins and preferences to look at; empty: none
   bool json = false;
 };
 
 struct WhyOptions {
   std::string op;
   std::vector<std::string> operands;  // a type for each, in order or by name
-  std::string config;                 // whose plugins and rules are active
+  std::string config;                 // whose plugins and preferences are active
   bool json = false;
 };
 
 struct NewOptions {
+  bool c = false;  // in C instead of C++
   std::string name;
   std::string folder;
 };

@@ -36,7 +36,7 @@ _tenon() {
     case $command in
       run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
       overridable) words+=' --first --json' ;;
-      new) words+=' --dir' ;;
+      new) words+=' --c --dir' ;;
       wrappers) words+=' --output' ;;
       coverage) words+=' --baseline --config --json' ;;
       ambiguities) words+=' --config --json' ;;

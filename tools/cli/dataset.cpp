@@ -14,91 +14,93 @@
 
 #include "config_place.hpp"
 #include "files.hpp"
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
 
 namespace {
 
+using tenon::Json;
 using tenon::Tensor;
-using tenon::Tree;
 
 // The position of the label column; `names` is asked for where a name is given.
 template <class Names>
-int64_t find_label_column(const Tree& data, int64_t columns, Names&& names_of) {
+int64_t find_label_column(const Json& data, int64_t columns, Names&& names_of) {
   const std::string path = data["path"].text();
-  const Tree column = data["label_column"];
+  const Json column = data["label_column"];
   if (column.is_text()) {
     const std::vector<std::string> names = names_of();
     const auto found = std::find(names.begin(), names.end(), column.text());
     if (found == names.end()) {
-      throw tenon::ConfigError(column.place() + ": '" + path + "' has no column '" + column.text() +
-                               "'" + tenon::suggestion(column.text(), names));
+      throw tenon::ConfigError(format_text("{}: '{}' has no column '{}'{}", column.place(), path,
+                                           column.text(), tenon::suggestion(column.text(), names)));
     }
     if (static_cast<int64_t>(names.size()) != columns) {
-      throw tenon::ConfigError(column.place() + ": the header of '" + path + "' names " +
-                               counted(static_cast<int64_t>(names.size()), "column") +
-                               ", but its rows have " + grouped(columns));
+      throw tenon::ConfigError(
+          format_text("{}: the header of '{}' names {}, but its rows have {}", column.place(), path,
+                      counted(static_cast<int64_t>(names.size()), "column"), grouped(columns)));
     }
     return found - names.begin();
   }
   const int64_t asked = column.integer(-1);
   if (asked < -columns || asked >= columns) {
-    throw tenon::ConfigError(column.place() + ": there is no column " + std::to_string(asked) +
-                             " in '" + path + "', which has " + std::to_string(columns) +
-                             " (0 to " + std::to_string(columns - 1) + ", or -1 for the last)");
+    throw tenon::ConfigError(
+        format_text("{}: there is no column {} in '{}', which has {} (0 to {}, or -1 for the last)",
+                    column.place(), asked, path, columns, columns - 1));
   }
   return asked < 0 ? asked + columns : asked;
 }
 
-std::vector<int64_t> sample_shape(const Tree& data) {
+std::vector<int64_t> sample_shape(const Json& data) {
   std::vector<int64_t> shape;
   for (int64_t i = 0; i < data["shape"].size(); ++i) shape.push_back(data["shape"][i].integer());
   return shape;
 }
 
-void check_samples(const Tree& data, int64_t count, int64_t features) {
+void check_samples(const Json& data, int64_t count, int64_t features) {
   if (count < 1)
-    throw tenon::ConfigError(data["path"].place() + ": '" + data["path"].text() +
-                             "' has no samples");
+    throw tenon::ConfigError(
+        format_text("{}: '{}' has no samples", data["path"].place(), data["path"].text()));
   if (features < 1)
-    throw tenon::ConfigError(data["path"].place() + ": the samples of '" + data["path"].text() +
-                             "' have no numbers beside their labels");
+    throw tenon::ConfigError(
+        format_text("{}: the samples of '{}' have no numbers beside their labels",
+                    data["path"].place(), data["path"].text()));
   const std::vector<int64_t> shape = sample_shape(data);
   if (shape.empty()) return;
-  const int64_t wanted =
+  const int64_t expected =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-  if (wanted != features) {
-    throw tenon::ConfigError(data["shape"].place() + ": " + data["shape"].json() + " holds " +
-                             counted(wanted, "number") + ", but a sample of '" +
-                             data["path"].text() + "' has " + grouped(features));
+  if (expected != features) {
+    throw tenon::ConfigError(format_text(
+        "{}: {} holds {}, but a sample of '{}' has {}", data["shape"].place(), data["shape"].dump(),
+        counted(expected, "number"), data["path"].text(), grouped(features)));
   }
 }
 
-void check_labels(const Tree& data, const std::vector<int64_t>& inputs,
+void check_labels(const Json& data, const std::vector<int64_t>& inputs,
                   const std::vector<int64_t>& labels) {
   const auto count = [](const std::vector<int64_t>& shape) {
     return shape.empty() ? int64_t{0} : shape[0];
   };
   if (!inputs.empty() && !labels.empty() && inputs[0] == labels[0]) return;
-  throw tenon::ConfigError(data["labels"].place() + ": '" + data["labels"].text() + "' has " +
-                           counted(count(labels), "label") + ", but '" + data["path"].text() +
-                           "' has " + counted(count(inputs), "sample"));
+  throw tenon::ConfigError(format_text("{}: '{}' has {}, but '{}' has {}", data["labels"].place(),
+                                       data["labels"].text(), counted(count(labels), "label"),
+                                       data["path"].text(), counted(count(inputs), "sample")));
 }
 
-Samples read_samples(const Tree& data) {
+Samples read_samples(const Json& data) {
   const std::string path = data["path"].text();
   Samples samples;
   if (data["format"].text() == "npy") {
-    const auto read = [](const Tree& file) {
+    const auto read = [](const Json& file) {
       return at_place(file, [&] { return tenon::data::read_npy(file.text()); });
     };
     samples.inputs = tenon::contiguous_as(read(data["path"]), tenon::f32);
     samples.labels = read(data["labels"]);
     check_labels(data, samples.inputs.sizes(), samples.labels.sizes());
   } else {
-    const Tensor table =
-        at_place(data["path"], [&] { return tenon::data::read_csv(path, data["header"].truth()); });
+    const Tensor table = at_place(
+        data["path"], [&] { return tenon::data::read_csv(path, data["header"].as_bool()); });
     const int64_t columns = table.size(1);
     const int64_t label = find_label_column(
         data, columns, [&] { return tenon::data::parse_csv_header(read_file(path)); });
@@ -123,35 +125,35 @@ Samples read_samples(const Tree& data) {
 
 }  // namespace
 
-std::string missing_keys(const Tree& config, bool training) {
+std::string missing_keys(const Json& config, bool training) {
   std::vector<std::string> missing;
   std::vector<std::string> keys = {"data", "model"};
   if (training) keys.insert(keys.end(), {"loss", "optimizer", "training"});
   for (const std::string& key : keys) {
-    if (!config[key].defined()) missing.push_back("\"" + key + "\"");
+    if (!config[key].defined()) missing.push_back(format_text("\"{}\"", key));
   }
   return join(missing, ", no ");
 }
 
-std::vector<std::string> dataset_ops(const Tree& data, const Tree& split) {
+std::vector<std::string> dataset_ops(const Json& data, const Json& split) {
   std::vector<std::string> ops = {"index_select", "narrow", "reshape"};
   ops.emplace_back(data["format"].text() == "npy" ? "data.read_npy" : "data.read_csv");
-  ops.emplace_back(split["shuffle"].truth(true) ? "randperm" : "arange");
+  ops.emplace_back(split["shuffle"].as_bool(true) ? "randperm" : "arange");
   if (data["scale"].number(1) != 1) ops.emplace_back("mul");
   return ops;
 }
 
-int64_t test_count(const Tree& split, int64_t count) {
+int64_t test_count(const Json& split, int64_t count) {
   const double part = split["test"].number(0.2);
   return std::min<int64_t>(count - 1, std::llround(part * static_cast<double>(count)));
 }
 
-Dataset load_dataset(const Tree& data, const Tree& split) {
+Dataset load_dataset(const Json& data, const Json& split) {
   const Samples all = read_samples(data);
   const int64_t count = all.count();
   const int64_t held_back = test_count(split, count);
-  const Tensor order = split["shuffle"].truth(true) ? tenon::randperm(count)
-                                                    : tenon::arange(0, count, 1, tenon::i64);
+  const Tensor order = split["shuffle"].as_bool(true) ? tenon::randperm(count)
+                                                      : tenon::arange(0, count, 1, tenon::i64);
   const auto part = [&](int64_t start, int64_t length) {
     const Tensor rows = tenon::narrow(order, 0, start, length);
     return Samples{tenon::index_select(all.inputs, 0, rows),
@@ -177,9 +179,9 @@ std::vector<int64_t> npy_shape(const std::string& path) {
 }  // namespace
 
 // By the parsers of the plugin `data`, which reads the file in a run.
-DataOutline outline_data(const Tree& data) {
+DataOutline outline_data(const Json& data) {
   DataOutline outline;
-  Tree file = data["path"];
+  Json file = data["path"];
   try {
     if (data["format"].text() == "npy") {
       outline.bytes = file_length(file.text());
@@ -192,18 +194,19 @@ DataOutline outline_data(const Tree& data) {
     } else {
       const std::string text = read_file(file.text());
       outline.bytes = static_cast<int64_t>(text.size());
-      const tenon::data::CsvTable table = tenon::data::parse_csv(text, ',', data["header"].truth());
+      const tenon::data::CsvTable table =
+          tenon::data::parse_csv(text, ',', data["header"].as_bool());
       outline.samples = table.rows;
       outline.features = table.columns - 1;
       outline.label_column = find_label_column(data, table.columns, [&] { return table.names; });
     }
     check_samples(data, outline.samples, outline.features);
   } catch (const tenon::data::Fault& fault) {
-    outline.faults.push_back(file.place() + ": " + file.text() +
-                             (fault.where().empty() ? "" : ":" + fault.where()) + ": " +
-                             fault.what());
+    outline.faults.push_back(
+        format_text("{}: {}{}: {}", file.place(), file.text(),
+                    fault.where().empty() ? "" : format_text(":{}", fault.where()), fault.what()));
   } catch (const tenon::IOError& error) {
-    outline.faults.push_back(file.place() + ": " + error.what());
+    outline.faults.push_back(format_text("{}: {}", file.place(), error.what()));
   } catch (const tenon::Error& error) {
     outline.faults.emplace_back(error.what());
   }

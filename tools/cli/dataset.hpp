@@ -21,16 +21,16 @@ struct Dataset {
 };
 
 // The keys that a config needs to be run, and has not: "\"data\", no \"model\"".
-std::string missing_keys(const tenon::Tree& config, bool training);
+std::string missing_keys(const tenon::Json& config, bool training);
 
 // The ops that `load_dataset` calls.
-std::vector<std::string> dataset_ops(const tenon::Tree& data, const tenon::Tree& split);
+std::vector<std::string> dataset_ops(const tenon::Json& data, const tenon::Json& split);
 
 // Reads, scales, shapes and divides. Draws from the process's generator where it shuffles.
-Dataset load_dataset(const tenon::Tree& data, const tenon::Tree& split);
+Dataset load_dataset(const tenon::Json& data, const tenon::Json& split);
 
 // How `count` samples divide: those for testing.
-int64_t test_count(const tenon::Tree& split, int64_t count);
+int64_t test_count(const tenon::Json& split, int64_t count);
 
 // What the files say, without running an op.
 struct DataOutline {
@@ -40,6 +40,6 @@ struct DataOutline {
   int64_t label_column = -1;
   std::vector<std::string> faults;
 };
-DataOutline outline_data(const tenon::Tree& data);
+DataOutline outline_data(const tenon::Json& data);
 
 }  // namespace cli

@@ -5,16 +5,17 @@
 
 #include <tenon/text.hpp>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
 
-using tenon::Tree;
+using tenon::Json;
 
-std::vector<DeclaredType> declared_types(const Tree& list) {
+std::vector<DeclaredType> declared_types(const Json& list) {
   std::vector<DeclaredType> types;
   for (int64_t i = 0; i < list.size(); ++i) {
-    const Tree part = list[i];
+    const Json part = list[i];
     DeclaredType type;
     type.name = part["name"].text();
     type.text = part["type"].text();
@@ -26,8 +27,8 @@ std::vector<DeclaredType> declared_types(const Tree& list) {
     type.has_default = part["default"].defined();
     type.default_text = part["default"].text();
     type.alias = part["alias"].text();
-    type.mutates = part["mutates"].truth();
-    type.keyword_only = part["keyword_only"].truth();
+    type.mutates = part["mutates"].as_bool();
+    type.keyword_only = part["keyword_only"].as_bool();
     types.push_back(std::move(type));
   }
   return types;
@@ -43,9 +44,9 @@ bool is_dtype(const std::string& name) {
   return false;
 }
 
-bool fits_one(const Tree& value, const std::string& base, bool element) {
+bool fits_one(const Json& value, const std::string& base, bool element) {
   const bool number = value.is_number();
-  const bool integer = number && value.json().find_first_of(".eE") == std::string::npos;
+  const bool integer = number && value.dump().find_first_of(".eE") == std::string::npos;
   const bool truth =
       value.defined() && !value.is_null() && !value.is_container() && !value.is_text() && !number;
   if (base == "int") return integer || (truth && !element);
@@ -54,11 +55,11 @@ bool fits_one(const Tree& value, const std::string& base, bool element) {
   if (base == "bool") return truth;
   if (base == "str") return value.is_text();
   if (base == "dtype") return value.is_text() && is_dtype(value.text());
-  if (base == "tree") return value.is_container();
+  if (base == "json") return value.is_container();
   return base != "Tensor";  // "any" takes all that there is; JSON has no tensors
 }
 
-bool fits(const Tree& value, const DeclaredType& type) {
+bool fits(const Json& value, const DeclaredType& type) {
   if (value.is_null()) return type.optional;
   if (!type.list) return fits_one(value, type.base, false);
   // One number stands for all of a list.
@@ -72,7 +73,7 @@ bool fits(const Tree& value, const DeclaredType& type) {
 
 }  // namespace
 
-std::vector<std::string> argument_faults(const Tree& object, const std::string& owner,
+std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
                                          const std::vector<DeclaredType>& parameters, size_t given,
                                          const std::vector<std::string>& others) {
   std::vector<std::string> faults, names;
@@ -80,23 +81,24 @@ std::vector<std::string> argument_faults(const Tree& object, const std::string& 
   for (size_t i = given; i < parameters.size(); ++i) names.push_back(parameters[i].name);
   for (int64_t i = 0; i < object.size(); ++i) {
     const std::string key = object.key(i);
-    const std::string start = object[i].place() + ": " + owner;
+    const std::string start = format_text("{}: {}", object[i].place(), owner);
     const auto found = std::find(names.begin(), names.end(), key);
     if (found != names.end()) {
       const DeclaredType& parameter =
           parameters[given + static_cast<size_t>(found - names.begin())];
       if (!fits(object[i], parameter))
-        faults.push_back(start + " takes '" + parameter.text + " " + key + "', found " +
-                         object[i].json());
+        faults.push_back(format_text("{} takes '{} {}', found {}", start, parameter.text, key,
+                                     object[i].dump()));
     } else if (std::find(others.begin(), others.end(), key) == others.end()) {
-      faults.push_back(start + " has no argument '" + key + "'" + tenon::suggestion(key, names) +
-                       (names.empty() ? "; it takes none" : "; it takes " + join(names, ", ")));
+      faults.push_back(format_text(
+          "{} has no argument '{}'{}{}", start, key, tenon::suggestion(key, names),
+          names.empty() ? "; it takes none" : format_text("; it takes {}", join(names, ", "))));
     }
   }
   for (size_t i = given; i < parameters.size(); ++i) {
     if (!parameters[i].has_default && !object[parameters[i].name].defined())
-      faults.push_back(object.place() + ": " + owner + " needs '" + parameters[i].text + " " +
-                       parameters[i].name + "'");
+      faults.push_back(format_text("{}: {} needs '{} {}'", object.place(), owner,
+                                   parameters[i].text, parameters[i].name));
   }
   return faults;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/tree.hpp>
+#include <tenon/json.hpp>
 
 namespace cli {
 
@@ -22,13 +22,13 @@ struct DeclaredType {
 };
 
 // From "parameters" or "returns" of a listing.
-std::vector<DeclaredType> declared_types(const tenon::Tree& list);
+std::vector<DeclaredType> declared_types(const tenon::Json& list);
 
 // What is wrong with an object's members as arguments named after these parameters: unknown names,
 // missing ones, values of another kind than a call would take. `given` counts the leading
 // parameters that come from elsewhere; keys in `others` are not arguments. Each fault begins with
 // its place.
-std::vector<std::string> argument_faults(const tenon::Tree& object, const std::string& owner,
+std::vector<std::string> argument_faults(const tenon::Json& object, const std::string& owner,
                                          const std::vector<DeclaredType>& parameters, size_t given,
                                          const std::vector<std::string>& others);
 

@@ -6,6 +6,7 @@
 
 #include <tenon/text.hpp>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -60,36 +61,35 @@ std::string xml_text(const std::string& text) {
 }
 
 std::string place(double x, double y) {
-  return " x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\"";
+  return format_text(" x=\"{}\" y=\"{}\"", fixed(x, 1), fixed(y, 1));
 }
 
-std::string rule(const char* style, double x1, double y1, double x2, double y2) {
-  return std::string("<line class=\"") + style + "\" x1=\"" + fixed(x1, 1) + "\" y1=\"" +
-         fixed(y1, 1) + "\" x2=\"" + fixed(x2, 1) + "\" y2=\"" + fixed(y2, 1) + "\"/>\n";
+std::string line_element(const char* style, double x1, double y1, double x2, double y2) {
+  return format_text("<line class=\"{}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", style,
+                     fixed(x1, 1), fixed(y1, 1), fixed(x2, 1), fixed(y2, 1));
 }
 
 std::string label(const char* style, double x, double y, const std::string& text) {
-  return std::string("<text class=\"") + style + "\"" + place(x, y) + ">" + xml_text(text) +
-         "</text>\n";
+  return format_text("<text class=\"{}\"{}>{}</text>\n", style, place(x, y), xml_text(text));
 }
 
 std::string curve(const char* style, const Axis& across, const Axis& up,
                   const std::vector<std::pair<double, double>>& points) {
   std::string list;
   for (const auto& [epoch, loss] : points) {
-    list +=
-        (list.empty() ? "" : " ") + fixed(x_of(across, epoch), 1) + "," + fixed(y_of(up, loss), 1);
+    list += format_text("{}{},{}", list.empty() ? "" : " ", fixed(x_of(across, epoch), 1),
+                        fixed(y_of(up, loss), 1));
   }
   if (points.size() == 1) {
     const auto [epoch, loss] = points.front();
-    return std::string("<circle class=\"dot ") + style + "\" cx=\"" +
-           fixed(x_of(across, epoch), 1) + "\" cy=\"" + fixed(y_of(up, loss), 1) + "\" r=\"4\"/>\n";
+    return format_text("<circle class=\"dot {}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>\n", style,
+                       fixed(x_of(across, epoch), 1), fixed(y_of(up, loss), 1));
   }
-  return std::string("<polyline class=\"curve ") + style + "\" points=\"" + list + "\"/>\n";
+  return format_text("<polyline class=\"curve {}\" points=\"{}\"/>\n", style, list);
 }
 
 std::string legend(const char* style, double x, const std::string& text) {
-  return rule((std::string("curve ") + style).c_str(), x, kTop - 18, x + 24, kTop - 18) +
+  return line_element((format_text("curve {}", style)).c_str(), x, kTop - 18, x + 24, kTop - 18) +
          label("text", x + 32, kTop - 14, text);
 }
 
@@ -111,10 +111,10 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   const Axis up = loss_axis(largest);
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(up.step) - 1e-9)));
 
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(kWidth, 0) +
-                    " " + fixed(kHeight, 0) + "\" width=\"" + fixed(kWidth, 0) + "\" height=\"" +
-                    fixed(kHeight, 0) + "\" role=\"img\">\n<title>" + xml_text(title) +
-                    "</title>\n";
+  std::string svg = format_text(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" "
+      "role=\"img\">\n<title>{}</title>\n",
+      fixed(kWidth, 0), fixed(kHeight, 0), fixed(kWidth, 0), fixed(kHeight, 0), xml_text(title));
   svg +=
       "<style>\n"
       "text { font: 13px system-ui, sans-serif; fill: #57606a; }\n"
@@ -131,13 +131,13 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   if (!test.empty()) svg += legend("test", kLeft + 130, "test loss");
   if (!epochs.empty() && epochs.back().test) {
     if (const auto accuracy = epochs.back().test->accuracy()) {
-      svg += label("end", kRight, kTop - 14, "test accuracy " + percent(*accuracy));
+      svg += label("end", kRight, kTop - 14, format_text("test accuracy {}", percent(*accuracy)));
     }
   }
   for (int64_t i = 0; static_cast<double>(i) * up.step <= up.high * 1.0001; ++i) {
     const double value = static_cast<double>(i) * up.step;
     const double y = y_of(up, value);
-    svg += rule(i == 0 ? "axis" : "grid", kLeft, y, kRight, y);
+    svg += line_element(i == 0 ? "axis" : "grid", kLeft, y, kRight, y);
     svg += label("end", kLeft - 10, y + 4.5, fixed(value, digits));
   }
   const double first = std::ceil(across.low / across.step) * across.step;
@@ -147,13 +147,13 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   }
   for (const double value : ticks) {
     const double x = x_of(across, value);
-    svg += rule(value == across.low ? "axis" : "grid", x, kTop, x, kBottom);
+    svg += line_element(value == across.low ? "axis" : "grid", x, kTop, x, kBottom);
     svg += label("middle", x, kBottom + 22, fixed(value, 0));
   }
   svg += label("middle", (kLeft + kRight) / 2, kBottom + 46, "epoch");
   svg += curve("train", across, up, train);
   if (!test.empty()) svg += curve("test", across, up, test);
-  return svg + "</svg>\n";
+  return format_text("{}</svg>\n", svg);
 }
 
 }  // namespace cli

@@ -8,14 +8,16 @@
 
 #include "arguments.hpp"
 #include "commands.hpp"
+#include "format.hpp"
 #include "terminal.hpp"
 
 namespace {
 
 void print_error(const std::string& kind, const std::string& message) {
-  const std::string text = cli::paint(stderr, cli::Style::bold, "tenon") + ": " +
-                           (kind.empty() ? "" : cli::paint(stderr, cli::Style::red, kind) + ": ") +
-                           message + "\n";
+  const std::string text = cli::format_text(
+      "{}: {}{}\n", cli::paint(stderr, cli::Style::bold, "tenon"),
+      kind.empty() ? "" : cli::format_text("{}: ", cli::paint(stderr, cli::Style::red, kind)),
+      message);
   std::fflush(stdout);
   cli::print(stderr, text);
 }
@@ -23,7 +25,7 @@ void print_error(const std::string& kind, const std::string& message) {
 int run(int count, char** arguments) {
   const cli::Invocation invocation = cli::parse_arguments(count, arguments);
   if (!invocation.command) return cli::kFine;
-  if (invocation.no_autoload) tenon::apply_config(tenon::Tree::parse(R"({"autoload": false})"));
+  if (invocation.no_autoload) tenon::apply_config(tenon::Json::parse(R"({"autoload": false})"));
   // The first one named is the first one searched.
   for (auto path = invocation.plugin_paths.rbegin(); path != invocation.plugin_paths.rend();
        ++path) {
@@ -45,7 +47,8 @@ int main(int count, char** arguments) {
   } catch (const tenon::Error& error) {
     std::string message = error.what();
     const std::string op = error.op() == nullptr ? "" : error.op();
-    if (!op.empty() && message.find(op) == std::string::npos) message += "\n  in op " + op;
+    if (!op.empty() && message.find(op) == std::string::npos)
+      message += cli::format_text("\n  in op {}", op);
     print_error(error.kind_name(), message);
   } catch (const std::exception& error) {
     print_error("", error.what());

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "format.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
 
@@ -43,10 +44,12 @@ std::string epoch_line(const Epoch& epoch, int64_t epochs) {
   const std::string last = std::to_string(epochs);
   std::string number = std::to_string(epoch.number);
   number.insert(0, last.size() - std::min(last.size(), number.size()), ' ');
-  std::string text = "epoch " + number + "/" + last + "  train loss " + fixed(epoch.train_loss, 4);
+  std::string text =
+      format_text("epoch {}/{}  train loss {}", number, last, fixed(epoch.train_loss, 4));
   if (epoch.test) {
-    text += "  test loss " + fixed(epoch.test->loss, 4);
-    if (const auto accuracy = epoch.test->accuracy()) text += "  accuracy " + percent(*accuracy);
+    text += format_text("  test loss {}", fixed(epoch.test->loss, 4));
+    if (const auto accuracy = epoch.test->accuracy())
+      text += format_text("  accuracy {}", percent(*accuracy));
   }
   return text;
 }
@@ -68,7 +71,7 @@ void Progress::epoch_done(const Epoch& epoch) {
   if (epoch.test) accuracy_.store(epoch.test->accuracy().value_or(-1), std::memory_order_relaxed);
   const int64_t every = (epochs_ + kPlainLines - 1) / kPlainLines;
   const bool told = epoch.number == 1 || epoch.number == epochs_ || epoch.number % every == 0;
-  if (plain_ && told) print(stderr, epoch_line(epoch, epochs_) + "\n");
+  if (plain_ && told) print(stderr, format_text("{}\n", epoch_line(epoch, epochs_)));
 }
 
 void Progress::finish() {
@@ -99,8 +102,8 @@ std::string Progress::line() const {
   const double rate = part * static_cast<double>(samples_) / std::max(seconds, 1e-9);
   const int64_t epoch = std::min(epochs_, epochs_done_.load(std::memory_order_relaxed) + 1);
 
-  const std::string head = "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs_) + " ";
-  std::vector<std::string> parts = {" " + fixed(std::floor(100 * part), 0) + " %"};
+  const std::string head = format_text("epoch {}/{} ", epoch, epochs_);
+  std::vector<std::string> parts = {format_text(" {} %", fixed(std::floor(100 * part), 0))};
   if (part > 0) {
     const auto left = static_cast<int64_t>(seconds * (1 - part) / part + 0.5);
     char text[32];
@@ -108,11 +111,11 @@ std::string Progress::line() const {
                   static_cast<long long>(left % 60));
     parts.emplace_back(text);
   }
-  parts.push_back(grouped(static_cast<int64_t>(rate)) + " samples/s");
+  parts.push_back(format_text("{} samples/s", grouped(static_cast<int64_t>(rate))));
   if (const double accuracy = accuracy_.load(std::memory_order_relaxed); accuracy >= 0) {
-    parts.push_back("accuracy " + percent(accuracy));
+    parts.push_back(format_text("accuracy {}", percent(accuracy)));
   }
-  parts.push_back("loss " + fixed(loss_.load(std::memory_order_relaxed), 4));
+  parts.push_back(format_text("loss {}", fixed(loss_.load(std::memory_order_relaxed), 4)));
 
   // On a narrow terminal the last parts give way to the bar.
   const int64_t width = terminal_width(stderr) - 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -55,7 +56,7 @@ std::string Table::text() const {
       if (!last) line.append(static_cast<size_t>(kGap), ' ');
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += line + "\n";
+    out += format_text("{}\n", line);
   };
   std::vector<Cell> head;
   for (const Column& column : columns_) head.emplace_back(column.title, Style::bold);

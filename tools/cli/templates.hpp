@@ -5,13 +5,15 @@
 
 namespace cli {
 
+// In a path and a text @NAME@ stands for the plugin's name, in a text @SOURCE@ for its source and
+// @LANGUAGES@ for the languages of its project.
 struct Template {
-  std::string_view
-      path;  // in the project; @NAME@ stands for the plugin's name, here and in the text
+  std::string_view path;  // in the project
   std::string_view text;
 };
+inline constexpr std::string_view kSourceOfC = "@NAME@.c", kSourceOfCxx = "@NAME@.cpp";
 
-inline constexpr int kTemplateCount = 5;
+inline constexpr int kTemplateCount = 6;
 extern const Template kTemplates[kTemplateCount];
 
 }  // namespace cli

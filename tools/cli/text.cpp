@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "format.hpp"
+
 namespace cli {
 
 namespace {
@@ -46,7 +48,7 @@ std::string short_number(double number) {
 }
 
 std::string counted(int64_t count, std::string_view noun) {
-  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+  return format_text("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
 
 std::string file_size(int64_t bytes) {
@@ -58,11 +60,11 @@ std::string file_size(int64_t bytes) {
     size /= 1000;
     ++unit;
   }
-  return fixed(size, size < 9.95 ? 1 : 0) + " " + units[unit];
+  return format_text("{} {}", fixed(size, size < 9.95 ? 1 : 0), units[unit]);
 }
 
 std::string duration(double seconds) {
-  if (seconds < 59.995) return fixed(seconds, seconds < 9.995 ? 2 : 1) + " s";
+  if (seconds < 59.995) return format_text("{} s", fixed(seconds, seconds < 9.995 ? 2 : 1));
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   char text[48];
   if (whole < 3600) {
@@ -75,7 +77,7 @@ std::string duration(double seconds) {
   return text;
 }
 
-std::string percent(double fraction) { return fixed(100 * fraction, 2) + " %"; }
+std::string percent(double fraction) { return format_text("{} %", fixed(100 * fraction, 2)); }
 
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string text;
@@ -116,7 +118,7 @@ std::string wrapped(std::string_view text, size_t indent, size_t width) {
     column += length;
     text.remove_prefix(std::min(space + 1, text.size()));
   }
-  return out + "\n";
+  return format_text("{}\n", out);
 }
 
 }  // namespace cli

@@ -5,17 +5,18 @@
 #include <cmath>
 
 #include "config_place.hpp"
+#include "format.hpp"
 #include "text.hpp"
 
 namespace cli {
 
+using tenon::Json;
 using tenon::Tensor;
-using tenon::Tree;
 
 // ---- loss ----
 
-Loss::Loss(const Tree& settings) : op_(settings["op"].text()), settings_(settings) {
-  const Tree options = settings["options"];
+Loss::Loss(const Json& settings) : op_(settings["op"].text()), settings_(settings) {
+  const Json options = settings["options"];
   for (int64_t i = 0; i < options.size(); ++i) names_.push_back(options.key(i));
   sums_ = options["reduction"].text() == "sum";
 }
@@ -29,8 +30,8 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   for (const std::string& name : names_) {
     names.push_back(tenon::detail::string_of(name));
     tenon_value& value = values.emplace_back();
-    value.tag = TENON_VALUE_TREE;
-    value.as.tree = const_cast<tenon_tree*>(settings_["options"][name].handle());
+    value.tag = TENON_VALUE_JSON;
+    value.as.json = const_cast<tenon_json*>(settings_["options"][name].handle());
   }
   tenon_value results[tenon::detail::max_results]{};
   at_place(settings_, [&] {
@@ -41,17 +42,17 @@ Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
   });
   const Tensor loss = tenon::Value(results[0]).tensor();
   if (!loss.defined() || loss.numel() != 1) {
-    throw tenon::ValueError(settings_.place() + ": " + op_.name() +
-                            " must give one number for a batch, but gives a tensor of " +
-                            grouped(loss.defined() ? loss.numel() : 0) +
-                            "; choose a reduction of 'mean' or 'sum'");
+    throw tenon::ValueError(
+        format_text("{}: {} must give one number for a batch, but gives a tensor of {}; choose a "
+                    "reduction of 'mean' or 'sum'",
+                    settings_.place(), op_.name(), grouped(loss.defined() ? loss.numel() : 0)));
   }
   return loss;
 }
 
 // ---- optimizer ----
 
-Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
+Optimizer::Optimizer(const Json& settings, std::vector<Tensor> parameters)
     : adam_(settings["type"].text() == "adam"),
       learning_rate_(settings["learning_rate"].number()),
       momentum_(settings["momentum"].number()),
@@ -72,12 +73,13 @@ Optimizer::Optimizer(const Tree& settings, std::vector<Tensor> parameters)
     slots_.push_back(std::move(slot));
   }
   if (slots_.empty()) {
-    throw tenon::ValueError(settings.place() + ": the model has no parameters to train");
+    throw tenon::ValueError(
+        format_text("{}: the model has no parameters to train", settings.place()));
   }
 }
 
 void Optimizer::step(double learning_rate) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   ++steps_;
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
@@ -106,27 +108,27 @@ bool are_classes(const Tensor& labels, int64_t classes) {
   });
 }
 
-void check_classes(const Tree& data, const Tensor& labels, int64_t classes) {
+void check_classes(const Json& data, const Tensor& labels, int64_t classes) {
   for (const int64_t label : labels.to_vector<int64_t>()) {
     if (label >= 0 && label < classes) continue;
-    throw tenon::ValueError(data.place() + ": there is a label " + std::to_string(label) +
-                            ", but the model scores " + std::to_string(classes) +
-                            " classes, 0 to " + std::to_string(classes - 1));
+    throw tenon::ValueError(
+        format_text("{}: there is a label {}, but the model scores {} classes, 0 to {}",
+                    data.place(), label, classes, classes - 1));
   }
 }
 
-Tensor as_numbers(const Tree& model, const Tensor& labels, std::vector<int64_t> shape,
+Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> shape,
                   int64_t count) {
   shape[0] = count;
   const Tensor numbers = tenon::contiguous_as(labels, tenon::f32);
-  int64_t wanted = 1;
-  for (const int64_t size : shape) wanted *= size;
-  if (numbers.numel() != wanted) {
-    throw tenon::ValueError(model.place() + ": the model gives " +
-                            grouped(count > 0 ? wanted / count : 0) +
-                            " numbers for a sample, but a label has " +
-                            grouped(count > 0 ? numbers.numel() / count : 0) +
-                            ", and the labels are not the numbers of classes");
+  int64_t expected = 1;
+  for (const int64_t size : shape) expected *= size;
+  if (numbers.numel() != expected) {
+    throw tenon::ValueError(
+        format_text("{}: the model gives {} numbers for a sample, but a label has {}, and the "
+                    "labels are not the numbers of classes",
+                    model.place(), grouped(count > 0 ? expected / count : 0),
+                    grouped(count > 0 ? numbers.numel() / count : 0)));
   }
   return numbers.reshape(shape);
 }
@@ -137,25 +139,25 @@ Tensor rows_of(const Tensor& tensor, int64_t start, int64_t length) {
 
 }  // namespace
 
-void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
-  const tenon::NoGrad plain;
+void fit_labels(const Json& config, tenon::Module& model, Dataset& dataset) {
+  const tenon::NoGrad no_grad;
   const bool training = model.training();
   model.eval();
   const Tensor output = model(rows_of(dataset.train.inputs, 0, 1));
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
-    throw tenon::ValueError(config["model"].place() +
-                            ": for one sample the model gives a tensor of shape " +
-                            tenon::Tree::parse("[" +
-                                               [&] {
-                                                 std::vector<std::string> sizes;
-                                                 for (const int64_t size : output.sizes())
-                                                   sizes.push_back(std::to_string(size));
-                                                 return join(sizes, ",");
-                                               }() +
-                                               "]")
-                                .json() +
-                            "; its first size must be the number of samples");
+    throw tenon::ValueError(
+        format_text("{}: for one sample the model gives a tensor of shape {}; its first size must "
+                    "be the number of samples",
+                    config["model"].place(),
+                    tenon::Json::parse(format_text("[{}]",
+                                                   [&] {
+                                                     std::vector<std::string> sizes;
+                                                     for (const int64_t size : output.sizes())
+                                                       sizes.push_back(std::to_string(size));
+                                                     return join(sizes, ",");
+                                                   }()))
+                        .dump()));
   }
   const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
   const bool fits = classes > 1 && are_classes(dataset.train.labels, classes) &&
@@ -175,7 +177,7 @@ void fit_labels(const Tree& config, tenon::Module& model, Dataset& dataset) {
 // ---- evaluation and training ----
 
 Score evaluate(tenon::Module& model, const Loss* loss, const Samples& samples, int64_t batch_size) {
-  const tenon::NoGrad plain;
+  const tenon::NoGrad no_grad;
   const bool training = model.training();
   model.eval();
   Score score;
@@ -222,9 +224,10 @@ std::vector<Epoch> train(tenon::Module& model, const Loss& loss, Optimizer& opti
       const Tensor value = loss(model(inputs), labels);
       const double batch_loss = value.item() / (loss.sums() ? static_cast<double>(length) : 1);
       if (!std::isfinite(batch_loss)) {
-        throw tenon::ValueError("training diverged: the loss is " + fixed(batch_loss, 1) +
-                                " in epoch " + std::to_string(number) + ", batch " +
-                                std::to_string(batch + 1) + "; lower /optimizer/learning_rate");
+        throw tenon::ValueError(
+            format_text("training diverged: the loss is {} in epoch {}, batch {}; lower "
+                        "/optimizer/learning_rate",
+                        fixed(batch_loss, 1), number, batch + 1));
       }
       value.backward();
       const double rate = optimizer.learning_rate();

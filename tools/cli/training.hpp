@@ -16,7 +16,7 @@ namespace cli {
 // An op that is called with output and target, and with the options that the config gives it.
 class Loss {
  public:
-  explicit Loss(const tenon::Tree& settings);
+  explicit Loss(const tenon::Json& settings);
   tenon::Tensor operator()(const tenon::Tensor& output, const tenon::Tensor& target) const;
   // Whether it adds up the samples of a batch instead of averaging them.
   bool sums() const { return sums_; }
@@ -24,14 +24,14 @@ class Loss {
  private:
   tenon::Op op_;
   bool sums_ = false;
-  tenon::Tree settings_;
+  tenon::Json settings_;
   std::vector<std::string> names_;  // of the options
 };
 
 // SGD with momentum, or Adam; what they remember is kept here, the steps are ops.
 class Optimizer {
  public:
-  Optimizer(const tenon::Tree& settings, std::vector<tenon::Tensor> parameters);
+  Optimizer(const tenon::Json& settings, std::vector<tenon::Tensor> parameters);
   // Changes the parameters by their gradients and drops those.
   void step(double learning_rate);
   double learning_rate() const { return learning_rate_; }
@@ -77,7 +77,7 @@ struct Schedule {
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
 // several classes and the labels are whole numbers, else f32 in the output's shape. Throws where
 // neither fits, naming the place in the config.
-void fit_labels(const tenon::Tree& config, tenon::Module& model, Dataset& dataset);
+void fit_labels(const tenon::Json& config, tenon::Module& model, Dataset& dataset);
 
 // The model's mean loss (when there is a loss) and accuracy, in eval mode, without recording.
 Score evaluate(tenon::Module& model, const Loss* loss, const Samples& samples, int64_t batch_size);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "format.hpp"
 #include "table.hpp"
 #include "text.hpp"
 
@@ -11,12 +12,12 @@ namespace cli {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 
 Table facts_table() { return Table({{"", Align::left, false}, {"", Align::left, false}}, 2); }
 
 void print_head(const std::string& name, const std::string& what, const std::string& doc) {
-  print(paint(stdout, Style::bold, name) + "  " + paint(stdout, Style::dim, what) + "\n");
+  print(format_text("{}  {}\n", paint(stdout, Style::bold, name), paint(stdout, Style::dim, what)));
   if (!doc.empty()) print(wrapped(doc, 2, 92));
 }
 
@@ -29,7 +30,7 @@ Style state_style(const std::string& state) {
   return Style::plain;
 }
 
-std::string gradient_text(const Tree& op) {
+std::string gradient_text(const Json& op) {
   const std::string backward = op["differentiable"].text();
   const std::string forward = op["jvp"].text();
   if (backward == "composite") return "composite";
@@ -37,36 +38,42 @@ std::string gradient_text(const Tree& op) {
   return forward == "none" ? "backward" : "backward, forward";
 }
 
-void print_op(const Tree& op) {
-  print_head(op["name"].text(), "op of plugin " + op["provider"].text(), op["doc"].text());
+void print_op(const Json& op) {
+  print_head(op["name"].text(), format_text("op of plugin {}", op["provider"].text()),
+             op["doc"].text());
   Table table = facts_table();
   table.add({"signature", op["signature"].text()});
   table.add({"schema", op["schema"].text()});
   const std::string forward = op["jvp"].text();
-  table.add({"gradient",
-             gradient_text(op) + (forward == "none" ? "" : " (forward mode: " + forward + ")")});
+  table.add(
+      {"gradient",
+       gradient_text(op) + (forward == "none" ? "" : format_text(" (forward mode: {})", forward))});
   std::string rules;
   for (int64_t i = 0; i < op["rules"].size(); ++i)
     rules += (i == 0 ? "" : ", ") + op["rules"][i].text();
-  table.add({"written as", op["form"].text() + ": " + rules});
+  table.add({"written as", format_text("{}: {}", op["form"].text(), rules)});
   if (op["differentiable"].text() == "formula") table.add({"twice", op["double_backward"].text()});
-  table.add({"overridable",
-             op["overridable"].truth() ? std::string("yes") : "no: " + op["reason"].text()});
-  const Tree providers = op["providers"];
+  table.add({"overridable", op["overridable"].as_bool()
+                                ? std::string("yes")
+                                : format_text("no: {}", op["reason"].text())});
+  const Json providers = op["providers"];
   for (int64_t i = 0; i < providers.size(); ++i) {
     const std::string standing = providers[i]["standing"].text();
     const std::string reason = providers[i]["reason"].text();
-    table.add(
-        {i == 0 ? "provided by" : "",
-         {providers[i]["plugin"].text() + ", " + standing + (reason.empty() ? "" : ": " + reason),
-          standing == "chosen" ? Style::plain : state_style(standing)}});
+    table.add({i == 0 ? "provided by" : "",
+               {format_text("{}, {}{}", providers[i]["plugin"].text(), standing,
+                            reason.empty() ? "" : format_text(": {}", reason)),
+                standing == "chosen" ? Style::plain : state_style(standing)}});
   }
   print(table.text());
 }
 
-void print_plugin(const Tree& plugin) {
+void print_plugin(const Json& plugin) {
   const std::string state = plugin["state"].text();
-  print_head(plugin["id"].text("-") + " " + plugin["version"].text(), "plugin", "");
+  const std::string id = plugin["id"].text();  // none in a file that was refused
+  print_head(
+      id.empty() ? plugin["path"].text() : format_text("{} {}", id, plugin["version"].text()),
+      "plugin", "");
   Table table = facts_table();
   table.add({"state", {state, state_style(state)}});
   if (const std::string reason = plugin["reason"].text(); !reason.empty()) {
@@ -75,8 +82,8 @@ void print_plugin(const Tree& plugin) {
   table.add({"path", plugin["path"].text()});
   table.add({"found by", plugin["origin"].text()});
   if (plugin["abi"].defined()) {
-    table.add({"boundary", std::to_string(plugin["abi"][0].integer()) + "." +
-                               std::to_string(plugin["abi"][1].integer())});
+    table.add(
+        {"boundary", format_text("{}.{}", plugin["abi"][0].integer(), plugin["abi"][1].integer())});
   }
   for (const char* key : {"sdk", "compiler", "license"}) {
     if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
@@ -92,8 +99,8 @@ void print_plugin(const Tree& plugin) {
   print(table.text());
 }
 
-void print_module(const Tree& module) {
-  print_head(module["name"].text(), "module of plugin " + module["provider"].text(),
+void print_module(const Json& module) {
+  print_head(module["name"].text(), format_text("module of plugin {}", module["provider"].text()),
              module["doc"].text());
   Table table = facts_table();
   table.add({"attributes", module["signature"].text()});
@@ -101,21 +108,22 @@ void print_module(const Tree& module) {
   print(table.text());
 }
 
-void print_type(const Tree& type) {
-  print_head(type["name"].text(), "tensor type of plugin " + type["provider"].text(),
+void print_type(const Json& type) {
+  print_head(type["name"].text(), format_text("tensor type of plugin {}", type["provider"].text()),
              type["doc"].text());
   Table table = facts_table();
   table.add({"parent", type["parent"].text("none: it has no data")});
-  table.add({"handler", type["handler"].truth() ? "yes" : "no"});
+  table.add({"handler", type["handler"].as_bool() ? "yes" : "no"});
   table.add({"fallback", type["fallback"].text()});
-  const Tree overrides = type["overrides_in_force"];
+  const Json overrides = type["overrides_in_force"];
   for (int64_t i = 0; i < overrides.size(); ++i) {
-    const Tree entry = overrides[i];
+    const Json entry = overrides[i];
     const std::string differs = entry["signature_differs"].text();
-    table.add({i == 0 ? "overrides" : "",
-               entry["op"].text() + entry["signature"].text() + ", plugin " +
-                   entry["provider"].text() +
-                   (differs.empty() ? "" : "; signature differs: " + differs)});
+    table.add(
+        {i == 0 ? "overrides" : "",
+         format_text("{}{}, plugin {}{}", entry["op"].text(), entry["signature"].text(),
+                     entry["provider"].text(),
+                     differs.empty() ? "" : format_text("; signature differs: {}", differs))});
   }
   print(table.text());
 }

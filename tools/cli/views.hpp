@@ -11,12 +11,12 @@ namespace cli {
 
 Style state_style(const std::string& state);
 // "yes", "yes, by the ops that it is made of", "no"; with what forward mode adds.
-std::string gradient_text(const tenon::Tree& op);
+std::string gradient_text(const tenon::Json& op);
 
 // One thing in full: what it is, then its facts in two columns.
-void print_op(const tenon::Tree& op);
-void print_plugin(const tenon::Tree& plugin);
-void print_module(const tenon::Tree& module);
-void print_type(const tenon::Tree& type);
+void print_op(const tenon::Json& op);
+void print_plugin(const tenon::Json& plugin);
+void print_module(const tenon::Json& module);
+void print_type(const tenon::Json& type);
 
 }  // namespace cli

@@ -16,7 +16,7 @@ namespace wrappers {
 
 namespace {
 
-using tenon::Tree;
+using tenon::Json;
 using Words = std::vector<std::string>;
 
 constexpr size_t kColumns = 100;
@@ -112,7 +112,56 @@ struct Function {
   bool method = false;
 };
 
-// Empty for lists that no Argument is made of: the caller passes them.
+// "[1, 'a, b']" -> {"1", "'a, b'"}
+Words items_of(std::string_view list) {
+  Words items;
+  std::string item;
+  char quote = 0;
+  for (size_t i = 1; i < list.size(); ++i) {
+    const char c = list[i];
+    if (quote == 0 && (c == ',' || c == ']')) {
+      if (!item.empty()) items.push_back(std::move(item));
+      item.clear();
+    } else if (quote != 0 || c != ' ') {
+      item += c;
+    }
+    if (quote != 0 && c == '\\')
+      item += list[++i];
+    else if (c == '\'')
+      quote = quote == 0 ? c : '\0';
+  }
+  return items;
+}
+
+std::string default_of(const std::string& type, const std::string& text);
+
+// A list that an Argument is made of.
+std::string default_list(const std::string& element, const Words& given) {
+  const auto array_of = [&](const char* type) {
+    return "std::array<" + std::string(type) + ", " + std::to_string(given.size()) + ">{";
+  };
+  const auto all = [&](auto&& fits) { return std::all_of(given.begin(), given.end(), fits); };
+  const bool numbers = element == "float" || element == "Scalar";
+  std::string head = "std::vector<int64_t>{", before, behind;
+  if (element == "str") {
+    head = array_of("tenon_string");
+    before = "::tenon::v1::detail::string_of(";
+    behind = ")";
+  } else if (element == "bool" ||
+             (element == "Scalar" && !given.empty() &&
+              all([](const std::string& item) { return item == "True" || item == "False"; }))) {
+    head = array_of("bool");
+  } else if (numbers && !(element == "Scalar" && all([](const std::string& item) {
+                            return item.find_first_not_of("-0123456789") == item.npos;
+                          }))) {
+    head = "std::vector<double>{";
+  }
+  std::string items;
+  for (const std::string& item : given)
+    items += (items.empty() ? "" : ", ") + before + default_of(element, item) + behind;
+  return head + items + "}";
+}
+
 std::string default_of(const std::string& type, const std::string& text) {
   if (text == "None") return type == "Tensor?" ? "{}" : type == "dtype?" ? "DType::none" : "none";
   if (text == "True") return "true";
@@ -129,22 +178,28 @@ std::string default_of(const std::string& type, const std::string& text) {
   }
   if (text == "-9223372036854775808") return "std::numeric_limits<int64_t>::min()";
   if (text.front() != '[') return text;
-  const std::string element = type.substr(0, type.find('['));
-  std::string items;
-  std::string_view rest = std::string_view(text).substr(1, text.size() - 2);
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    items += (items.empty() ? "" : ", ") + default_of(element, std::string(rest.substr(0, comma)));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return default_list(type.substr(0, type.find('[')), items_of(text));
+}
+
+// The ops of the shipped plugins but `plugin`, which have functions in headers of the SDK.
+std::set<std::string, std::less<>> shipped_ops(const std::string& plugin) {
+  std::set<std::string, std::less<>> names;
+  constexpr std::array kShipped = {"math", "blas", "data", "nn"};
+  // They do not see each other's functions: while Tenon is built, some of them are not there.
+  if (std::find(kShipped.begin(), kShipped.end(), plugin) != kShipped.end()) return names;
+  for (const char* shipped : kShipped) {
+    try {
+      const Json ops = tenon::describe("declarations", shipped)["ops"];
+      for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
+    } catch (const tenon::Error&) {
+      continue;  // not installed
+    }
   }
-  items = "{" + items + "}";
-  if (element == "int") return "std::vector<int64_t>" + items;
-  return element == "float" ? "std::vector<double>" + items : "";
+  return names;
 }
 
 // `all`: the full names of the plugin's ops.
-Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) {
+Function read_op(const Json& op, const std::set<std::string, std::less<>>& all) {
   Function function;
   function.full_name = op["name"].text();
   if (op["fault"].defined())
@@ -159,11 +214,11 @@ Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) 
     rest.remove_prefix(dot + 1);
   }
   function.name = identifier(std::string(rest));
-  function.method = op["method"].truth();
-  const Tree parameters = op["parameters"];
+  function.method = op["method"].as_bool();
+  const Json parameters = op["parameters"];
   for (int64_t i = 0; i < parameters.size(); ++i) {
     const std::string type = without_alias(parameters[i]["type"].text());
-    const Tree given = parameters[i]["default"];
+    const Json given = parameters[i]["default"];
     std::string name = identifier(parameters[i]["name"].text());
     const auto is_taken = [&](const Parameter& other) { return other.name == name; };
     while (std::any_of(function.parameters.begin(), function.parameters.end(), is_taken))
@@ -172,14 +227,14 @@ Function read_op(const Tree& op, const std::set<std::string, std::less<>>& all) 
                                    type_of(kParameterTypes, type, "const Argument&"),
                                    given.defined() ? default_of(type, given.text()) : ""});
   }
-  const Tree returns = op["returns"];
+  const Json returns = op["returns"];
   std::string results;
   for (int64_t i = 0; i < returns.size(); ++i)
     results += (i == 0 ? "" : ", ") +
                type_of(kResultTypes, without_alias(returns[i]["type"].text()), "Value");
-  function.result = returns.size() == 0           ? "void"
-                    : op["returns_tuple"].truth() ? "std::tuple<" + results + ">"
-                                                  : results;
+  function.result = returns.size() == 0             ? "void"
+                    : op["returns_tuple"].as_bool() ? "std::tuple<" + results + ">"
+                                                    : results;
   return function;
 }
 
@@ -225,9 +280,10 @@ std::string definition(const Function& function) {
   const std::string& result = function.result;
   return wrapped("inline " + result + " " + function.name + "(", declarations(function, 0, true),
                  ") {") +
-         "  static const auto op = Op::of<" + result + ">(\"" + function.full_name + "\");\n" +
+         "  static const auto op = ::tenon::v1::detail::find_op<" + result + ">(\"" +
+         function.full_name + "\");\n" +
          wrapped("  return ::tenon::v1::detail::call_values<" + result + ", " +
-                     std::to_string(values.size()) + ">(op.handle(), {",
+                     std::to_string(values.size()) + ">(op, {",
                  values, "});") +
          "}\n";
 }
@@ -245,12 +301,26 @@ std::string method_definition(const Function& function) {
          wrapped("  return v1::" + function.name + "(", arguments, ");") + "}\n";
 }
 
-std::vector<Function> read_ops(const Tree& declared) {
+std::vector<Function> read_ops(const Json& declared) {
   std::vector<Function> functions;
-  const Tree ops = declared["ops"];
+  const Json ops = declared["ops"];
+  const std::string id = declared["id"].text();
+  const auto shipped = shipped_ops(id);
   std::set<std::string, std::less<>> names;
   for (int64_t i = 0; i < ops.size(); ++i) names.insert(ops[i]["name"].text());
-  for (int64_t i = 0; i < ops.size(); ++i) functions.push_back(read_op(ops[i], names));
+  const bool is_op = names.count(id) != 0 || shipped.count(id) != 0;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    Function function = read_op(ops[i], names);
+    // A header of the SDK has a function of this name: another provider's is in its own namespace.
+    if (shipped.count(function.full_name) != 0) {
+      std::string own = identifier(id) + (is_op ? "_" : "");
+      // An id may have what a C++ name has not.
+      std::replace_if(
+          own.begin(), own.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+      function.name_space = own + (function.name_space.empty() ? "" : "::") + function.name_space;
+    }
+    functions.push_back(std::move(function));
+  }
   std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) {
     return a.name_space != b.name_space ? a.name_space < b.name_space : a.name < b.name;
   });
@@ -260,15 +330,16 @@ std::vector<Function> read_ops(const Tree& declared) {
 }  // namespace
 
 Files write(const std::string& plugin, bool methods) {
-  const Tree declared = tenon::describe("declarations", plugin);
+  const Json declared = tenon::describe("declarations", plugin);
   const std::string title = "the ops of plugin " + declared["id"].text() + " " +
                             declared["version"].text() +
                             ", generated from its facts by `tenon wrappers`: do not edit.\n"
                             "// clang-format off\n";
-  Files files{"// Typed functions for " + title +
-                  "#pragma once\n\n#include <limits>\n\n#include <tenon/op.hpp>\n\n"
-                  "TENON_NAMESPACE_BEGIN\n",
-              "// Methods of Tensor: " + title};
+  Files files{
+      "// Typed functions for " + title +
+          "#pragma once\n\n#include <array>\n#include <limits>\n\n#include <tenon/op.hpp>\n\n"
+          "TENON_NAMESPACE_BEGIN\n",
+      "// Methods of Tensor: " + title};
   const std::vector<Function> functions = read_ops(declared);
   std::string name_space, bodies;
   for (const Function& function : functions) {

@@ -16,29 +16,29 @@ TENON_NAMESPACE_BEGIN
 
 // Operators come with all of their op's arguments, so that a call fills in nothing.
 inline Tensor add(const Argument& input, const Argument& other, const Argument& alpha = 1) {
-  static const auto op = Op::of<Tensor>("add");
+  static const auto op = detail::find_op<Tensor>("add");
   return detail::call_values<Tensor, 4>(
-      op.handle(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+      op, {input.value(), other.value(), alpha.value(), Argument(none).value()});
 }
 inline Tensor sub(const Argument& input, const Argument& other, const Argument& alpha = 1) {
-  static const auto op = Op::of<Tensor>("sub");
+  static const auto op = detail::find_op<Tensor>("sub");
   return detail::call_values<Tensor, 4>(
-      op.handle(), {input.value(), other.value(), alpha.value(), Argument(none).value()});
+      op, {input.value(), other.value(), alpha.value(), Argument(none).value()});
 }
 inline Tensor mul(const Argument& input, const Argument& other, const Argument& out = none) {
-  static const auto op = Op::of<Tensor>("mul");
-  return detail::call_values<Tensor, 3>(op.handle(), {input.value(), other.value(), out.value()});
+  static const auto op = detail::find_op<Tensor>("mul");
+  return detail::call_values<Tensor, 3>(op, {input.value(), other.value(), out.value()});
 }
 inline Tensor div(const Argument& input, const Argument& other, const Argument& out = none) {
-  static const auto op = Op::of<Tensor>("div");
-  return detail::call_values<Tensor, 3>(op.handle(), {input.value(), other.value(), out.value()});
+  static const auto op = detail::find_op<Tensor>("div");
+  return detail::call_values<Tensor, 3>(op, {input.value(), other.value(), out.value()});
 }
 inline Tensor neg(const Argument& input, const Argument& out = none) {
-  static const auto op = Op::of<Tensor>("neg");
-  return detail::call_values<Tensor, 2>(op.handle(), {input.value(), out.value()});
+  static const auto op = detail::find_op<Tensor>("neg");
+  return detail::call_values<Tensor, 2>(op, {input.value(), out.value()});
 }
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
-  static const auto op = Op::of<Tensor>("cat");
+  static const Op op("cat");
   return op.call<Tensor>(tensors, dim);
 }
 

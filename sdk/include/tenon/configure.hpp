@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/json.hpp"
 #include "tenon/op.hpp"
-#include "tenon/tree.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -30,7 +30,7 @@ class ConfiguredOp {
     tenon_value given[32] = {};
     detail::check(host().op_bind_attributes, op_.handle(), names.data(), values.data(),
                   static_cast<int64_t>(names.size()), &positional, texts.slot(), given);
-    bound->names = texts.texts();
+    bound->names = texts.strings();
     for (size_t i = 0; i < bound->names.size(); ++i) bound->values.emplace_back(given[i]);
     for (const Keyword& attribute : attributes) {
       for (size_t i = 0; i < bound->names.size(); ++i) {
@@ -90,24 +90,24 @@ ConfiguredOp configure(std::string_view name, const Keywords&... attributes) {
   return ConfiguredOp(Op(name), {attributes...});
 }
 // From {"op": "examples.add_constant", "constant": 3}.
-inline ConfiguredOp configure(const Tree& tree) {
-  if (!tree.is_object() || !tree["op"].is_text())
+inline ConfiguredOp configure(const Json& document) {
+  if (!document.is_object() || !document["op"].is_text())
     throw ConfigError("a configured op is an object with an \"op\", the op's name");
   std::vector<std::string> names;
-  std::vector<Tree> values;
-  for (int64_t i = 0; i < tree.size(); ++i) {
-    if (tree.key(i) == "op") continue;
-    names.push_back(tree.key(i));
-    values.push_back(tree[i]);
+  std::vector<Json> values;
+  for (int64_t i = 0; i < document.size(); ++i) {
+    if (document.key(i) == "op") continue;
+    names.push_back(document.key(i));
+    values.push_back(document[i]);
   }
   std::vector<Keyword> attributes;
   for (size_t i = 0; i < names.size(); ++i) {
     tenon_value value{};
-    value.tag = TENON_VALUE_TREE;
-    value.as.tree = const_cast<tenon_tree*>(values[i].handle());
+    value.tag = TENON_VALUE_JSON;
+    value.as.json = const_cast<tenon_json*>(values[i].handle());
     attributes.push_back({names[i], Argument(value)});
   }
-  return ConfiguredOp(Op(tree["op"].text()), attributes);
+  return ConfiguredOp(Op(document["op"].text()), attributes);
 }
 
 TENON_NAMESPACE_END

@@ -65,8 +65,9 @@ class Context {
                   "names");
     return reinterpret_cast<const Tensor&>(context_);
   }
-  // In backward and jvp: result `i`, undefined where it is not a tensor or `saves` does not keep
-  // it. IndexError beyond the results.
+  // In backward and jvp: result `i`, undefined where it is not a tensor, or where `saves` keeps it
+  // for another input only. IndexError beyond the results; RuntimeError in backward for one that
+  // `saves` does not name.
   Tensor result(int64_t i = 0) const {
     tenon_tensor* result = nullptr;
     detail::check(host().context_kept_result, context_, i, &result);

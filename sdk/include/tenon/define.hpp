@@ -13,7 +13,7 @@
 //                    `dtypes`, and `costly` (default: of promote_float ops) where an element
 //                    outweighs moving a few
 //   forward          function of the schema's parameters. A first parameter `Context&` makes it a
-//                    Function, which saves what backward needs; forms.hpp has the other
+//                    Function, which saves what backward needs; calling_style.hpp has the other
 //                    forms: setup_context, a residual, an instance
 //   backward (or vjp) (ContextOf<Op>& c, const Tensor& gradient of each result...) -> one gradient
 //                    for each input slot: a Tensor, a std::tuple or std::array of them, or
@@ -33,8 +33,8 @@
 //   may_copy         a `Tensor(a)` result is a copy where no view is possible
 #pragma once
 
+#include "tenon/calling_style.hpp"
 #include "tenon/elementwise.hpp"
-#include "tenon/forms.hpp"
 #include "tenon/registration.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -91,7 +91,7 @@ constexpr uint32_t flags_of() {
   set(Declares_may_copy<D>::value, TENON_OP_MAY_COPY);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
   if constexpr (Has_forward<D>::value) {
-    using F = Form<D>;
+    using F = CallingStyle<D>;
     set(F::with_context || F::residual || Has_setup_context<D>::value, TENON_OP_FUNCTION);
     set(F::instance, TENON_OP_INSTANCE);
     set(F::residual, TENON_OP_RESIDUAL);
@@ -203,7 +203,7 @@ constexpr bool check_types() {
   TENON_REQUIRE(Has_element<D>::value != Has_forward<D>::value,
                 "an op has one of `element` and `forward`: you must implement forward");
   if constexpr (Has_forward<D>::value) {
-    using F = Form<D>;
+    using F = CallingStyle<D>;
     TENON_REQUIRE(F::schema.parameters <= 32, "a schema has at most 32 parameters");
     TENON_REQUIRE(!(F::with_context && Has_setup_context<D>::value),
                   "forward takes a Context& and setup_context is given as well: do the set-up in "

@@ -13,8 +13,8 @@
 
 #include <string>
 
+#include "tenon/json.hpp"
 #include "tenon/overridable.hpp"
-#include "tenon/tree.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -23,9 +23,9 @@ TENON_NAMESPACE_BEGIN
 // that would fail is explained by its error. share/tenon/documents.md has the shape. By types
 // alone: describe("why", "add ScalarTensor Tensor").
 template <class... Arguments>
-Tree explain(const Op& op, const Arguments&... arguments) {
+Json explain(const Op& op, const Arguments&... arguments) {
   const detail::WrittenArguments written(arguments...);
-  Tree explanation;
+  Json explanation;
   detail::check(host().op_explain, op.handle(), written.values.data(), written.count(),
                 written.names.data(), written.named.data(), written.keyword_count(),
                 explanation.slot());
@@ -34,7 +34,7 @@ Tree explain(const Op& op, const Arguments&... arguments) {
 
 namespace detail {
 
-inline std::string listed(const Tree& list, const char* none) {
+inline std::string listed(const Json& list, const char* none) {
   std::string text;
   for (int64_t i = 0; i < list.size(); ++i) text += (i == 0 ? "" : ", ") + list[i].text();
   return text.empty() ? none : text;
@@ -43,7 +43,7 @@ inline std::string listed(const Tree& list, const char* none) {
 // The lines of an explanation: a label, then what there is to say.
 class ExplanationText {
  public:
-  explicit ExplanationText(const Tree& why) : why_(why) {}
+  explicit ExplanationText(const Json& why) : why_(why) {}
 
   std::string text() {
     if (!why_["error"].is_null())
@@ -59,13 +59,13 @@ class ExplanationText {
     text_ +=
         "  " + label + std::string(label.size() < 11 ? 11 - label.size() : 1, ' ') + content + "\n";
   }
-  static std::string by_plugin(const Tree& item) {
+  static std::string by_plugin(const Json& item) {
     const std::string provider = item["provider"].text(), version = item["version"].text();
     if (provider.empty()) return "";
     return ", plugin " + provider + (version.empty() ? "" : " " + version);
   }
   // "outranked: plugin 'a' is preferred", or the reason alone where it says as much.
-  static std::string because(const Tree& item, const char* key) {
+  static std::string because(const Json& item, const char* key) {
     const std::string state = item[key].text(), whole = item["reason"].text();
     const std::string reason = whole.substr(0, whole.find('\n'));
     if (reason.empty()) return state;
@@ -73,9 +73,9 @@ class ExplanationText {
   }
   std::string arguments(bool defaults) const {
     std::string text;
-    const Tree list = why_["arguments"];
+    const Json list = why_["arguments"];
     for (int64_t i = 0; i < list.size(); ++i) {
-      const Tree item = list[i];
+      const Json item = list[i];
       const std::string given = item["given"].text(), name = item["name"].text();
       if ((given == "default") != defaults) continue;
       text += text.empty() ? "" : ", ";
@@ -93,14 +93,14 @@ class ExplanationText {
     line("types", listed(why_["types"], "none"));
     line("modes", listed(why_["modes"], "none"));
     line("below", listed(why_["modes_below"], ""));
-    const Tree steps = why_["steps"];
+    const Json steps = why_["steps"];
     bool passed = false;  // operands of other types, which are not asked here
     for (int64_t i = 0; i < steps.size(); ++i) passed = passed || !steps[i]["type"].is_null();
     line("asked", listed(why_["order"], passed ? "none" : "none: all operands are plain"));
     for (int64_t i = 0; i < steps.size(); ++i) {
       line(i == 0 ? "steps" : "", std::to_string(i + 1) + ". " + step(steps[i]));
     }
-    const Tree outranked = why_["outranked"];
+    const Json outranked = why_["outranked"];
     for (int64_t i = 0; i < outranked.size(); ++i) {
       line(i == 0 ? "not used" : "", outranked[i]["what"].text() + ", plugin " +
                                          outranked[i]["plugin"].text() + ": " +
@@ -111,7 +111,7 @@ class ExplanationText {
     line("runs", why_["answer"]["what"].text() + by_plugin(why_["answer"]));
     if (!why_["then"].is_null())
       line("then", why_["then"]["what"].text() + by_plugin(why_["then"]));
-    const Tree kernel = why_["kernel"];
+    const Json kernel = why_["kernel"];
     if (!kernel["compute"].is_null()) {
       line("kernel", "computes in " + kernel["compute"].text() + ", gives " +
                          kernel["result"].text() + ", on " + kernel["device"].text() + ", " +
@@ -119,7 +119,7 @@ class ExplanationText {
     }
     line("gradient", why_["gradient"].text());
   }
-  static std::string step(const Tree& item) {
+  static std::string step(const Json& item) {
     const std::string type = item["type"].text(), reason = item["reason"].text();
     const std::string what =
         reason.empty() ? item["what"].text() + by_plugin(item) : "passed over: " + reason;
@@ -132,7 +132,7 @@ class ExplanationText {
     line("fails", why_["kind"].text() + ": " + why_["error"].text());
     std::string passed;
     for (int64_t i = 0; i < why_["steps"].size(); ++i) {
-      const Tree item = why_["steps"][i];
+      const Json item = why_["steps"][i];
       const std::string reason = item["reason"].text();
       if (!reason.empty())
         passed += (passed.empty() ? "" : "; ") + item["type"].text() + ": " + reason;
@@ -141,7 +141,7 @@ class ExplanationText {
     line("nearest", listed(why_["nearest"], ""));
     std::string plugins;
     for (int64_t i = 0; i < why_["plugins"].size(); ++i) {
-      const Tree item = why_["plugins"][i];
+      const Json item = why_["plugins"][i];
       plugins += (plugins.empty() ? "" : "; ") + item["plugin"].text() + " declares " +
                  item["override"].text() + " (" + because(item, "state") + ")";
     }
@@ -149,14 +149,14 @@ class ExplanationText {
     line("try", why_["suggestion"].text());
   }
 
-  const Tree& why_;
+  const Json& why_;
   std::string text_;
 };
 
 }  // namespace detail
 
 // An explanation as `tenon why` prints it.
-inline std::string explain_text(const Tree& explanation) {
+inline std::string explain_text(const Json& explanation) {
   return detail::ExplanationText(explanation).text();
 }
 

@@ -479,22 +479,22 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
     const EnableGrad scope;
     const std::vector<Tensor> own(given.begin(),
                                   given.begin() + static_cast<std::ptrdiff_t>(input_count));
-    std::vector<Tensor> roots, wanted;
+    std::vector<Tensor> roots, leaves;
     for (const Tensor& output : call(own)) {
       if (usable(output)) roots.push_back(output);
     }
     for (const Tensor& input : own) {
-      if (usable(input)) wanted.push_back(input);
+      if (usable(input)) leaves.push_back(input);
     }
     GradientOptions gradient_options;
     gradient_options.seeds.assign(given.begin() + static_cast<std::ptrdiff_t>(input_count),
                                   given.end());
     gradient_options.create_graph = gradient_options.allow_unused = true;
-    std::vector<Tensor> results(wanted.size());
-    if (!roots.empty()) results = gradients(roots, wanted, gradient_options);
+    std::vector<Tensor> results(leaves.size());
+    if (!roots.empty()) results = gradients(roots, leaves, gradient_options);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].defined()) continue;
-      results[i] = empty_tensor(wanted[i].shape(), wanted[i].dtype());
+      results[i] = empty_tensor(leaves[i].shape(), leaves[i].dtype());
       fill_elements(results[i], 0);
     }
     return results;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "tenon/autograd.hpp"
 #include "tenon/gradcheck_numbers.hpp"
@@ -116,8 +117,9 @@ class GradcheckReport {
       const double difference = std::abs(analytical.values[at] - numerical.values[at]);
       return std::isnan(difference) ? HUGE_VAL : difference;
     };
-    std::stable_sort(wrong.begin(), wrong.end(),
-                     [&](int64_t a, int64_t b) { return error(a) > error(b); });
+    std::sort(wrong.begin(), wrong.end(), [&](int64_t a, int64_t b) {
+      return std::pair(error(b), a) < std::pair(error(a), b);
+    });
 
     std::string text = std::string(what) + " mismatch for output " + std::to_string(o) +
                        " with respect to input " + std::to_string(checked_[c]) +

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tenon/hooks.hpp"
+#include "tenon/json.hpp"
 #include "tenon/tensor.hpp"
-#include "tenon/tree.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -131,31 +131,31 @@ inline std::vector<Node::Edge> Node::next_edges() const {
 inline Node Tensor::grad_fn() const { return Node::take(host().tensor_node(handle_)); }
 
 // The graph behind the roots, as the graph_describe slot documents it.
-inline Tree graph_tree(const std::vector<Tensor>& roots) {
-  tenon_tree* tree = nullptr;
+inline Json graph_document(const std::vector<Tensor>& roots) {
+  tenon_json* document = nullptr;
   detail::check(host().graph_describe, reinterpret_cast<tenon_tensor* const*>(roots.data()),
-                static_cast<int64_t>(roots.size()), &tree);
-  return Tree::take(tree);
+                static_cast<int64_t>(roots.size()), &document);
+  return Json::take(document);
 }
 inline std::string graph_json(const std::vector<Tensor>& roots) {
-  return graph_tree(roots).json(2);
+  return graph_document(roots).dump(2);
 }
 
 namespace detail {
 
 // "op 'mul' of 'math', 2 tensors saved, 32 bytes".
-inline std::string node_remarks(const Tree& node, const char* separator) {
+inline std::string node_remarks(const Json& node, const char* separator) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : separator) + part; };
   if (node["op"].defined()) add(node["op"].text() + " of plugin " + node["plugin"].text());
   const int64_t saved = node["saved_tensors"].integer();
-  if (node["released"].truth()) {
+  if (node["released"].as_bool()) {
     add("released");
   } else if (saved != 0) {
     add("saved: " + std::to_string(saved) + (saved == 1 ? " tensor, " : " tensors, ") +
         std::to_string(node["saved_bytes"].integer()) + " bytes");
   }
-  if (node["ctx-stashed"].truth()) add("ctx-stashed");
+  if (node["ctx-stashed"].as_bool()) add("ctx-stashed");
   return text;
 }
 
@@ -173,10 +173,10 @@ inline std::string dot_escaped(const std::string& text) {
 // One line for each node, in the order of a walk from the roots:
 //   #0 MulBackward0 (mul of plugin math; saved: 2 tensors, 32 bytes) <- #1, #2
 inline std::string graph_text(const std::vector<Tensor>& roots) {
-  const Tree nodes = graph_tree(roots)["nodes"];
+  const Json nodes = graph_document(roots)["nodes"];
   std::string text;
   for (int64_t i = 0; i < nodes.size(); ++i) {
-    const Tree node = nodes[i], edges = node["edges"];
+    const Json node = nodes[i], edges = node["edges"];
     const std::string remarks = detail::node_remarks(node, "; ");
     text += "#" + std::to_string(i) + " " + node["name"].text();
     if (!remarks.empty()) text += " (" + remarks + ")";
@@ -192,10 +192,10 @@ inline std::string graph_text(const std::vector<Tensor>& roots) {
 
 // For Graphviz: gradients flow along the arrows, each labelled with the input that it is for.
 inline std::string graph_dot(const std::vector<Tensor>& roots) {
-  const Tree nodes = graph_tree(roots)["nodes"];
+  const Json nodes = graph_document(roots)["nodes"];
   std::string text = "digraph graph_of_calls {\n  node [shape=box];\n";
   for (int64_t i = 0; i < nodes.size(); ++i) {
-    const Tree node = nodes[i], edges = node["edges"];
+    const Json node = nodes[i], edges = node["edges"];
     const std::string name = "n" + std::to_string(i), remarks = detail::node_remarks(node, "\n");
     std::string label = detail::dot_escaped(node["name"].text());
     if (!remarks.empty()) label += "\\n";

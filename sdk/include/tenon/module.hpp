@@ -187,7 +187,7 @@ class Module {
                                                   bool remove_duplicate) const {
     Value names, items;
     walk(what, recurse, remove_duplicate, names.slot(), items.slot());
-    std::vector<std::string> texts = names.texts();
+    std::vector<std::string> texts = names.strings();
     std::vector<std::pair<std::string, Item>> list;
     list.reserve(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {

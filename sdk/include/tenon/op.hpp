@@ -96,7 +96,7 @@ inline Result call_in_order(Slot slot, const tenon_op* op,
   if (__builtin_expect(status != TENON_OK, 0)) throw_error(status, error);
   return FromResults<Result>::make(op, results);
 }
-// The call of typed wrappers, whose handle is Op::of<Result>. They pass their default arguments as
+// The call of typed wrappers, whose handle is find_op<Result>. They pass their default arguments as
 // well: in handlers and modes what equals its default, at the end or behind '*', counts as not
 // given.
 template <class Result, size_t Count>
@@ -123,13 +123,6 @@ class Op {
   // static object of a plugin, which is made before its entry has run, finds it at the first use.
   explicit Op(std::string_view name) { find(name); }
   explicit Op(const tenon_op* handle) : op_(handle), result_count_(detail::result_count(handle)) {}
-  // The op, which must give a `Result`: TypeError at once where `call<Result>` would throw one.
-  template <class Result>
-  __attribute__((cold, noinline)) static Op of(std::string_view name) {
-    Op op(name);
-    op.check_result<Result>();
-    return op;
-  }
   std::string name() const { return host().op_name(handle()); }
   const tenon_op* handle() const {
     const tenon_op* op = __atomic_load_n(&op_, __ATOMIC_ACQUIRE);
@@ -226,6 +219,18 @@ class Op {
   const std::string* later_ = nullptr;  // the name, until the first use
 };
 
+namespace detail {
+
+// The handle of a typed wrapper. TypeError when the op does not give a `Result`.
+template <class Result>
+__attribute__((cold, noinline)) const tenon_op* find_op(std::string_view name) {
+  const Op op(name);
+  op.check_result<Result>();
+  return op.handle();
+}
+
+}  // namespace detail
+
 TENON_NAMESPACE_END
 
 // A function that calls an op by name, for a plugin whose own typed wrappers do not exist before it
@@ -233,13 +238,12 @@ TENON_NAMESPACE_END
 // Op::call takes.
 //
 //   TENON_OP_FUNCTION(Tensor, conv2d_weight, "nn.functional.conv2d_weight")
-#define TENON_OP_FUNCTION(Result, function, op_name)                                               \
-  inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                  \
-                         TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                  \
-                         TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                   \
-    static const auto op = ::tenon::Op::of<Result>(op_name);                                       \
-    return ::tenon::detail::call_given<Result>(                                                    \
-        op.handle(),                                                                               \
-        {a.value(), b.value(), c.value(), d.value(), e.value(), f.value(), g.value(), h.value()}); \
+#define TENON_OP_FUNCTION(Result, function, op_name)                                              \
+  inline Result function(TENON_OPTIONAL(a), TENON_OPTIONAL(b), TENON_OPTIONAL(c),                 \
+                         TENON_OPTIONAL(d), TENON_OPTIONAL(e), TENON_OPTIONAL(f),                 \
+                         TENON_OPTIONAL(g), TENON_OPTIONAL(h)) {                                  \
+    static const auto op = ::tenon::detail::find_op<Result>(op_name);                             \
+    return ::tenon::detail::call_given<Result>(op, {a.value(), b.value(), c.value(), d.value(),   \
+                                                    e.value(), f.value(), g.value(), h.value()}); \
   }
 #define TENON_OPTIONAL(name) const ::tenon::Argument& name = ::tenon::detail::not_given

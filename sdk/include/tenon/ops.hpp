@@ -7,14 +7,15 @@
 
 TENON_NAMESPACE_BEGIN
 
-inline Tensor operator+(const Tensor& a, const Argument& b) { return add(a, b); }
-inline Tensor operator+(const Scalar& a, const Tensor& b) { return add(a, b); }
-inline Tensor operator-(const Tensor& a, const Argument& b) { return sub(a, b); }
-inline Tensor operator-(const Scalar& a, const Tensor& b) { return sub(a, b); }
-inline Tensor operator*(const Tensor& a, const Argument& b) { return mul(a, b); }
-inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(a, b); }
-inline Tensor operator/(const Tensor& a, const Argument& b) { return div(a, b); }
-inline Tensor operator/(const Scalar& a, const Tensor& b) { return div(a, b); }
+// Flattened: one function call less for each operation.
+[[gnu::flatten]] inline Tensor operator+(const Tensor& a, const Argument& b) { return add(a, b); }
+[[gnu::flatten]] inline Tensor operator+(const Scalar& a, const Tensor& b) { return add(a, b); }
+[[gnu::flatten]] inline Tensor operator-(const Tensor& a, const Argument& b) { return sub(a, b); }
+[[gnu::flatten]] inline Tensor operator-(const Scalar& a, const Tensor& b) { return sub(a, b); }
+[[gnu::flatten]] inline Tensor operator*(const Tensor& a, const Argument& b) { return mul(a, b); }
+[[gnu::flatten]] inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(a, b); }
+[[gnu::flatten]] inline Tensor operator/(const Tensor& a, const Argument& b) { return div(a, b); }
+[[gnu::flatten]] inline Tensor operator/(const Scalar& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator<(const Tensor& a, const Argument& b) { return lt(a, b); }
 inline Tensor operator<(const Scalar& a, const Tensor& b) { return lt(a, b); }
 inline Tensor operator<=(const Tensor& a, const Argument& b) { return le(a, b); }

@@ -65,7 +65,7 @@ inline bool type_dispatches(const Keyword& keyword) { return type_dispatches(key
 // By namespace, "" for the root, the names of the ops that can be overridden, both in order.
 inline std::map<std::string, std::vector<std::string>> get_overridable_functions() {
   std::map<std::string, std::vector<std::string>> functions;
-  const Tree listing = describe("overridable");
+  const Json listing = describe("overridable");
   for (int64_t i = 0; i < listing.size(); ++i) {
     std::vector<std::string>& names = functions[listing[i]["namespace"].text()];
     for (int64_t k = 0; k < listing[i]["ops"].size(); ++k)
@@ -76,7 +76,7 @@ inline std::map<std::string, std::vector<std::string>> get_overridable_functions
 // By full name, those that cannot be, and why.
 inline std::map<std::string, std::string> get_ignored_functions() {
   std::map<std::string, std::string> functions;
-  const Tree listing = describe("ignored");
+  const Json listing = describe("ignored");
   for (int64_t i = 0; i < listing.size(); ++i)
     functions.emplace(listing[i]["name"].text(), listing[i]["reason"].text());
   return functions;
@@ -88,7 +88,7 @@ inline std::map<std::string, std::string> get_ignored_functions() {
 inline std::string resolve_name(const Op& op) { return op.name(); }
 // Whether it is a method of Tensor too, as x.add(y).
 inline bool is_tensor_method_or_property(const Op& op) {
-  return describe("op", op.name())["method"].truth();
+  return describe("op", op.name())["method"].as_bool();
 }
 
 // ---- testing overrides ----
@@ -125,7 +125,7 @@ class TestingOverride {
 inline std::map<std::string, TestingOverride> get_testing_overrides() {
   const std::map<std::string, std::string> ignored = get_ignored_functions();
   std::map<std::string, TestingOverride> overrides;
-  const Tree ops = describe("ops");
+  const Json ops = describe("ops");
   for (int64_t i = 0; i < ops.size(); ++i) {
     const std::string name = ops[i]["name"].text();
     if (ignored.count(name) == 0)

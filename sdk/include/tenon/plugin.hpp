@@ -14,11 +14,11 @@
 
 #include "tenon/autograd.hpp"
 #include "tenon/define.hpp"
+#include "tenon/json.hpp"
 #include "tenon/module.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"
-#include "tenon/tree.hpp"
 #include "tenon/type.hpp"
 
 // Not called where libtenon is not visible to the plugin.
@@ -87,7 +87,7 @@ struct PluginDefinition {
   const char* version;
   // Called once, before anything of the plugin is visible; `options` is the config's object for the
   // plugin, or null. A plugin without it takes no options.
-  tenon_status (*init)(const tenon_tree* options, tenon_error** error) = nullptr;
+  tenon_status (*init)(const tenon_json* options, tenon_error** error) = nullptr;
   // Called before unloading.
   void (*shutdown)() = nullptr;
 };
@@ -113,7 +113,7 @@ inline tenon_status enter(const tenon_host* host, tenon_plugin& table, const ten
     return host->error_set(error, TENON_ERROR_PLUGIN, text, sizeof(text) - 1);
   }
   plugin_host() = {host, true, table.id};
-  collect_entries(table);
+  tenon_collect_entries(&table);
   *plugin = &table;
   return TENON_OK;
 }

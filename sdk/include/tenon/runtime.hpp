@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/json.hpp"
 #include "tenon/module.hpp"
-#include "tenon/tree.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -18,27 +18,27 @@ inline void load_plugin(const std::string& id_or_path) {
 }
 
 // Reads and checks a config file; every fault is in the one error. Runs no plugin code.
-inline Tree read_config(const std::string& path) {
-  Tree config;
+inline Json read_config(const std::string& path) {
+  Json config;
   detail::check(host().config_read, path.c_str(), config.slot());
   return config;
 }
-// Applies its plugins, search paths and op rules.
-inline void apply_config(const Tree& config) {
+// Applies its plugins, search paths and op preferences.
+inline void apply_config(const Json& config) {
   detail::check(host().config_apply, config.handle());
 }
 
 // The same, but runs no plugin code: plugins with "load": "eager" wait for their first use.
-inline void apply_config_lazily(const Tree& config) {
+inline void apply_config_lazily(const Json& config) {
   detail::check(host().config_apply_lazily, config.handle());
 }
 
 // Listings, from facts alone: "plugins", "ops", "op"...; share/tenon/documents.md has the kinds and
 // their shapes.
-inline Tree describe(const std::string& what, const std::string& name = "") {
-  Tree tree;
-  detail::check(host().describe, what.c_str(), name.c_str(), tree.slot());
-  return tree;
+inline Json describe(const std::string& what, const std::string& name = "") {
+  Json document;
+  detail::check(host().describe, what.c_str(), name.c_str(), document.slot());
+  return document;
 }
 // Counts recorded calls by provider while they are alive, from now on: describe("live"). Returns
 // whether it was on. With TENON_LIVE in the environment it is on from the start, and what is alive
@@ -50,10 +50,10 @@ inline std::string signature(const std::string& op) {
   return text.text();
 }
 
-// A module from its tree: {"type": "Sequential", "layers": [...]}.
-inline Module create_module(const Tree& tree) {
+// A module from its document: {"type": "Sequential", "layers": [...]}.
+inline Module create_module(const Json& document) {
   tenon_module* module = nullptr;
-  detail::check(host().module_create_tree, tree.handle(), &module);
+  detail::check(host().module_create_json, document.handle(), &module);
   return Module::take(module);
 }
 
@@ -74,7 +74,7 @@ inline void save_tensors(const std::string& path,
 inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
   Value names, tensors;
   detail::check(host().tensors_load, path.c_str(), names.slot(), tensors.slot());
-  const std::vector<std::string> texts = names.texts();
+  const std::vector<std::string> texts = names.strings();
   std::vector<std::pair<std::string, Tensor>> list;
   for (size_t i = 0; i < texts.size(); ++i)
     list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));

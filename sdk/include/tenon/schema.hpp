@@ -60,7 +60,7 @@ constexpr std::string_view base_type(std::string_view type) {
 }
 constexpr bool known_type(std::string_view type) {
   constexpr std::string_view names[] = {"Tensor", "Scalar", "int",  "float", "bool",
-                                        "str",    "dtype",  "tree", "any"};
+                                        "str",    "dtype",  "json", "any"};
   for (const std::string_view name : names) {
     if (base_type(type) == name) return true;
   }
@@ -80,6 +80,7 @@ constexpr size_t read_list(std::string_view text, size_t at, Item&& item) {
   for (size_t i = at; i < text.size(); ++i) {
     const char c = text[i];
     if (quote != 0 || c == '\'' || c == '"') {
+      if (quote != 0 && c == '\\') ++i;  // an escaped quote closes nothing
       quote = quote == 0 ? c : quote == c ? '\0' : quote;
       continue;
     }
@@ -177,7 +178,7 @@ constexpr void schema_is_wrong() {
   static_assert(problem != P::unclosed_parameters, "a '(' of the schema is never closed");
   static_assert(problem != P::unknown_type,
                 "the schema has an unknown type at this column; the types are Tensor, Scalar, int, "
-                "float, bool, str, dtype, tree, any");
+                "float, bool, str, dtype, json, any");
   static_assert(problem != P::unnamed_parameter,
                 "a parameter of the schema has no name: write its type, a space and its name");
   static_assert(

@@ -231,7 +231,7 @@ template <>
 struct ReadValue<std::vector<std::string>> {
   static constexpr const char* expected = "a list of strings";
   static bool fits(const tenon_value& held) { return held.tag == TENON_VALUE_STRING_LIST; }
-  static std::vector<std::string> read(const Value& value) { return value.texts(); }
+  static std::vector<std::string> read(const Value& value) { return value.strings(); }
 };
 template <class T>
 struct ReadValue<std::vector<T>> {

@@ -345,8 +345,8 @@ template <class T>
 bool is(const Tensor& tensor) {
   const tenon_tensor_view& view = tensor.view_record();
   if ((view.flags & TENON_TENSOR_TYPED) == 0) return false;
-  const uint32_t wanted = detail::type_id<T>();
-  return view.type == wanted || host().type_is(view.type, wanted) != 0;
+  const uint32_t expected = detail::type_id<T>();
+  return view.type == expected || host().type_is(view.type, expected) != 0;
 }
 // Its payload; null when it is of another type. Valid as long as the tensor.
 template <class T>

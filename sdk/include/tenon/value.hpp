@@ -1,6 +1,7 @@
 // Scalars, dtypes, arguments and results: tagged values with C++ types around them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
@@ -240,6 +241,16 @@ class Argument {
       : value_{TENON_VALUE_FLOAT_LIST, static_cast<uint32_t>(list.size()), {0}} {
     value_.as.numbers = list.data();
   }
+  template <size_t N>
+  Argument(const std::array<bool, N>& list)
+      : value_{TENON_VALUE_BOOL_LIST, static_cast<uint32_t>(N), {0}} {
+    value_.as.booleans = reinterpret_cast<const uint8_t*>(list.data());
+  }
+  template <size_t N>
+  Argument(const std::array<tenon_string, N>& list)
+      : value_{TENON_VALUE_STRING_LIST, static_cast<uint32_t>(N), {0}} {
+    value_.as.strings = list.data();
+  }
   inline Argument(const std::vector<Tensor>& list);
   inline Argument(TensorList list);
   template <class T>
@@ -266,7 +277,7 @@ inline const char* kind_text(const tenon_value& value) {
                                    "float",          "dtype",        "str",
                                    "Tensor",         "list of ints", "list of floats",
                                    "list of bools",  "list of str",  "list of Tensors",
-                                   "tree",           "Module",       "NotImplementedType",
+                                   "json",           "Module",       "NotImplementedType",
                                    "list of Modules"};
   static_assert(sizeof(kinds) / sizeof(*kinds) == TENON_VALUE_TAG_COUNT);
   return value.tag < TENON_VALUE_TAG_COUNT ? kinds[value.tag] : "of an unknown kind";
@@ -326,7 +337,7 @@ class Value {
   // std::optional of these. TypeError when it holds something else.
   template <class T>
   T to() const;
-  std::vector<std::string> texts() const {
+  std::vector<std::string> strings() const {
     std::vector<std::string> list;
     if (value_.tag != TENON_VALUE_STRING_LIST) return list;
     for (uint32_t i = 0; i < value_.length; ++i) {

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/base/tree.hpp"
+#include "core/base/json.hpp"
 
 using namespace tenon::core;
 
@@ -34,9 +34,9 @@ tenon_value tensor(tenon_tensor_view& view) {
   value.as.tensor = reinterpret_cast<tenon_tensor*>(&view);
   return value;
 }
-tenon_value tree(const tenon_tree* node) {
-  tenon_value value{TENON_VALUE_TREE, 0, {0}};
-  value.as.tree = const_cast<tenon_tree*>(node);
+tenon_value json_value(const tenon_json* node) {
+  tenon_value value{TENON_VALUE_JSON, 0, {0}};
+  value.as.json = const_cast<tenon_json*>(node);
   return value;
 }
 constexpr tenon_value kNone{};
@@ -141,13 +141,13 @@ TEST_SUITE("arguments") {
   }
 
   TEST_CASE("arrays of a document become lists") {
-    const Tree document = parse_tree(R"([[3, 3], [1, 2.5], ["a", "b"], [true, false], [], 4])");
+    const Json document = parse_json(R"([[3, 3], [1, 2.5], ["a", "b"], [true, false], [], 4])");
     BoundArguments bound;
     bind(parse_schema("f(int[2] a, float[] b, str[] c, bool[] d, Tensor[] e, int g, any h, "
                       "Scalar[] i) -> ()"),
-         {tree(document->at(0)), tree(document->at(1)), tree(document->at(2)),
-          tree(document->at(3)), tree(document->at(4)), tree(document->at(5)),
-          tree(document->at(0)), tree(document->at(1))},
+         {json_value(document->at(0)), json_value(document->at(1)), json_value(document->at(2)),
+          json_value(document->at(3)), json_value(document->at(4)), json_value(document->at(5)),
+          json_value(document->at(0)), json_value(document->at(1))},
          {}, bound);
     CHECK(bound.values[0].as.integers[1] == 3);
     CHECK(bound.values[1].as.numbers[1] == 2.5);
@@ -155,16 +155,16 @@ TEST_SUITE("arguments") {
     CHECK(bound.values[3].as.booleans[0] == 1);
     CHECK(bound.values[4].length == 0);
     CHECK(bound.values[5].as.integer == 4);
-    CHECK(bound.values[6].tag == TENON_VALUE_TREE);
+    CHECK(bound.values[6].tag == TENON_VALUE_JSON);
     CHECK(bound.values[7].tag == TENON_VALUE_FLOAT_LIST);
-    CHECK(fault("f(int[] a) -> ()", {tree(document->at(1))}) ==
+    CHECK(fault("f(int[] a) -> ()", {json_value(document->at(1))}) ==
           "f(): argument 'a' (position 1) must be list of ints, but found element of type float at "
           "position 2");
-    CHECK(fault("f(int[3] a) -> ()", {tree(document->at(0))}) ==
+    CHECK(fault("f(int[3] a) -> ()", {json_value(document->at(0))}) ==
           "f(): argument 'a' (position 1) must be list of 3 ints, not list of length 2");
-    CHECK(fault("f(Tensor[] a) -> ()", {tree(document->at(0))}) ==
+    CHECK(fault("f(Tensor[] a) -> ()", {json_value(document->at(0))}) ==
           "f(): argument 'a' (position 1) must be list of Tensors, not list");
-    CHECK(fault("f(int a) -> ()", {tree(document->at(0))}) ==
+    CHECK(fault("f(int a) -> ()", {json_value(document->at(0))}) ==
           "f(): argument 'a' (position 1) must be int, not list");
   }
 

@@ -74,7 +74,7 @@ TEST_SUITE("schema") {
           "Linear(int in_features, int out_features, bool bias=True)");
     CHECK(normalized("f(dtype d=float32) -> Tensor") == "f(dtype d=f32) -> Tensor");
     for (const char* text :
-         {"f(float[] x=[1.0, -inf, nan], tree? t=None, any y=None, any z=[1, 2]) -> any",
+         {"f(float[] x=[1.0, -inf, nan], json? t=None, any y=None, any z=[1, 2]) -> any",
           "cat(Tensor[] tensors, int dim=0) -> Tensor", "f(Tensor[]? x=None) -> Tensor?"}) {
       CHECK(normalized(text) == text);
       CHECK(normalized(normalized(text)) == text);
@@ -106,7 +106,7 @@ TEST_SUITE("schema") {
     CHECK(tags("bool") == bit(TENON_VALUE_BOOL));
     CHECK(tags("str") == bit(TENON_VALUE_STRING));
     CHECK(tags("dtype") == bit(TENON_VALUE_DTYPE));
-    CHECK(tags("tree") == bit(TENON_VALUE_TREE));
+    CHECK(tags("json") == bit(TENON_VALUE_JSON));
     CHECK(tags("any") == bit(TENON_VALUE_TAG_COUNT) - 1);
     CHECK(tags("Tensor[]") == bit(TENON_VALUE_TENSOR_LIST));
     CHECK(tags("int[]?") == (bit(TENON_VALUE_INT_LIST) | bit(TENON_VALUE_NONE)));
@@ -154,7 +154,7 @@ TEST_SUITE("schema") {
     CHECK(fault("add(quaternion x)")
               .starts_with("schema error at column 5: unknown type 'quaternion'; the types are "
                            "Tensor, Scalar, int, float, "
-                           "bool, str, dtype, tree and any\n"));
+                           "bool, str, dtype, json and any\n"));
     CHECK(fault("tenon.add(Tensor x) -> Tensor")
               .starts_with("schema error at column 1: the namespace 'tenon' is the runtime's own"));
     CHECK(fault("tenon.nn.relu(Tensor x) -> Tensor").find("'tenon' is the runtime's own") !=
@@ -227,7 +227,7 @@ TEST_SUITE("schema") {
               .starts_with("schema error at column 16: the keyword-only parameter 'out' is written "
                            "'Tensor(a!)? out=None'"));
     CHECK(fault("f(int?[] x)").find("an optional list is written") != std::string::npos);
-    CHECK(fault("f(tree[] x)").find("there are no lists of 'tree'") != std::string::npos);
+    CHECK(fault("f(json[] x)").find("there are no lists of 'json'") != std::string::npos);
     CHECK(fault("f(int[][] x)").find("no lists of lists") != std::string::npos);
     CHECK(fault("f(int[0] x)").find("a fixed list length is from 1 to 32") != std::string::npos);
     CHECK(fault("f(int[99999999999] x)").find("a fixed list length") != std::string::npos);

@@ -187,7 +187,7 @@ TEST_SUITE("specificity") {
     const auto implementation = make_implementation(op, "ops");
     OperandTypes types;
     types.add(*TypeTable::process().find("SpLine" + std::to_string(kLength - 1)));
-    const Plan plan = make_plan(*implementation, types);
+    const Plan plan = make_plan(TypeTable::process(), *implementation, types);
     CHECK(plan.chains.at(0).first_override == 0);
     CHECK(plan.chains.at(0).first_handler == kLength);
   }

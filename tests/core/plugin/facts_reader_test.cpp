@@ -2,13 +2,7 @@
 #include "core/plugin/facts_reader.hpp"
 
 #include <algorithm>
-#include <unistd.h>
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-
-#include "core/plugin/elf_notes.hpp"
 #include "tests/core/plugin/support.hpp"
 
 using namespace tenon::core;
@@ -57,8 +51,11 @@ TEST_SUITE("facts reader") {
     CHECK(file.facts->version == "1.2.0");
     CHECK(file.facts->abi_major == 1);
     CHECK(file.facts->abi_minor == 0);
-    CHECK(file.facts->license == "MIT");
-    CHECK(file.facts->compiler == "C");
+    CHECK_FALSE(file.facts->compiler.empty());
+    CHECK(file.facts->ops[0].flags == 0);
+    const FactsFile typed = read_facts_file(fixture("slow"));
+    CHECK(typed.facts->license == "MIT");
+    CHECK(typed.facts->compiler == "C");
     REQUIRE(file.facts->ops.size() == 1);
     CHECK(file.facts->ops[0].schema == "plain.add_one(Tensor input) -> Tensor");
     CHECK(file.facts->ops[0].name() == "plain.add_one");
@@ -84,91 +81,6 @@ TEST_SUITE("facts reader") {
     CHECK(facts.modules[0].doc == "A layer.\nTwo lines.");
   }
 
-  TEST_CASE("zeros between notes, as sanitizers leave them, are passed over") {
-    const std::string other = R"j({"op":{"schema":"f()"}})j";
-    for (size_t padding : {4, 8, 12, 20, 60}) {
-      CHECK(facts_in(make_elf({plugin_payload(), other}, padding)).ops.size() == 1);
-    }
-  }
-
-  TEST_CASE("a file that is cut at any byte is refused") {
-    for (const std::string& whole : {read_file(fixture("plain")), make_elf({plugin_payload()})}) {
-      CHECK_NOTHROW(facts_in(whole));
-      for (size_t size = 0; size < whole.size(); ++size) {
-        CAPTURE(size);
-        CHECK_THROWS_AS(facts_in(whole.substr(0, size)), PluginError);
-      }
-    }
-    CHECK(contains(refusal("").problem, "the file is empty"));
-    CHECK(contains(refusal(read_file(fixture("plain")).substr(0, 3000)).problem, "truncated"));
-  }
-
-  TEST_CASE("a file with any byte changed is read or refused, no more") {
-    const std::string whole = make_elf({plugin_payload(), R"j({"op":{"schema":"f(int x=1)"}})j"});
-    int refused = 0;
-    for (size_t offset = 0; offset < whole.size(); ++offset) {
-      for (int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
-        try {
-          facts_in(patched(whole, offset, static_cast<char>(value)));
-        } catch (const PluginError&) {
-          ++refused;
-        }
-      }
-    }
-    CHECK(refused > 500);
-  }
-
-  TEST_CASE("files that are not a shared library for this machine each have a message") {
-    const std::string good = make_elf({plugin_payload()});
-    CHECK(contains(refusal("#!/bin/sh\nexit 0\n").problem, "a script"));
-    CHECK(contains(refusal("!<arch>\n").problem, "a static library"));
-    CHECK(contains(refusal("hello, this is a text file").problem, "not an ELF file"));
-    CHECK(contains(refusal(patched(good, EI_CLASS, char{ELFCLASS32})).problem, "32-bit"));
-    CHECK(contains(refusal(patched(good, EI_DATA, char{ELFDATA2MSB})).problem, "big-endian"));
-    CHECK(contains(refusal(patched(good, EI_CLASS, char{9})).problem, "damaged"));
-    const size_t type = offsetof(Elf64_Ehdr, e_type);
-    CHECK(contains(refusal(patched(good, type, uint16_t{ET_REL})).problem, "an object file"));
-    CHECK(contains(refusal(patched(good, type, uint16_t{ET_EXEC})).problem, "a program"));
-    CHECK(contains(refusal(patched(good, type, uint16_t{ET_CORE})).problem, "a core dump"));
-#if defined(__x86_64__)
-    const auto other = uint16_t{EM_AARCH64};
-    CHECK(refusal(patched(good, offsetof(Elf64_Ehdr, e_machine), other)).problem ==
-          "built for aarch64, this machine is x86-64");
-#endif
-  }
-
-  TEST_CASE("forged sizes and offsets are refused without being believed") {
-    const std::string good = make_elf({plugin_payload()});
-    constexpr uint64_t kHuge = UINT64_MAX - 8;
-    const auto header = [&](size_t field, auto value) { return patched(good, field, value); };
-    refusal(header(offsetof(Elf64_Ehdr, e_phoff), kHuge));
-    refusal(header(offsetof(Elf64_Ehdr, e_phoff), uint64_t{good.size()}));
-    refusal(header(offsetof(Elf64_Ehdr, e_phnum), uint16_t{0}));
-    refusal(header(offsetof(Elf64_Ehdr, e_phnum), uint16_t{0xffff}));
-    refusal(header(offsetof(Elf64_Ehdr, e_phentsize), uint16_t{1}));
-    refusal(header(offsetof(Elf64_Ehdr, e_shoff), kHuge));
-    for (size_t index = 0; index < 3; ++index) {
-      const size_t segment = sizeof(Elf64_Ehdr) + index * sizeof(Elf64_Phdr);
-      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_offset), kHuge));
-      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_filesz), kHuge));
-      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_filesz), uint64_t{1} << 40));
-    }
-    const size_t note = good.find("Tenon") - offsetof(tenon_facts_header, owner);
-    const auto fact = [&](size_t field, uint32_t value) {
-      return patched(good, note + field, value);
-    };
-    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, name_size), UINT32_MAX)).problem,
-                   "past the end of its segment"));
-    refusal(fact(offsetof(tenon_facts_header, descriptor_size), UINT32_MAX));
-    refusal(fact(offsetof(tenon_facts_header, descriptor_size), 4));
-    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, payload_length), 1u << 20)).problem,
-                   "wrong length"));
-    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, checksum), 1)).problem, "checksum"));
-    const PluginFailure format = refusal(fact(offsetof(tenon_facts_header, format), 9));
-    CHECK(format.expected == "format 1");
-    CHECK(format.found == "9");
-  }
-
   TEST_CASE("many program headers that show the same notes do not multiply the work") {
     std::string payload(60000, ' ');
     payload.replace(0, plugin_payload().size(), plugin_payload());
@@ -182,21 +94,6 @@ TEST_SUITE("facts reader") {
                   headers.size() * sizeof(Elf64_Phdr));
     // Found by the second copy of the fact, or else by the sum of the sizes.
     refusal(forged);
-  }
-
-  TEST_CASE("a library without facts differs from one that a tool took them from") {
-    CHECK(contains(failure_of([] { read_facts_file(fixture("no_facts")); }).problem,
-                   "not a Tenon plugin"));
-    std::string moved = read_file(fixture("plain"));
-    Elf64_Ehdr header;
-    std::memcpy(&header, moved.data(), sizeof header);
-    for (size_t i = 0; i < header.e_phnum; ++i) {
-      const size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
-      uint32_t type;
-      std::memcpy(&type, moved.data() + at, sizeof type);
-      if (type == PT_NOTE) moved = patched(moved, at, uint32_t{PT_NULL});
-    }
-    CHECK(contains(refusal(moved).problem, "patchelf"));
   }
 
   TEST_CASE("facts of the wrong form are refused with what is wrong") {
@@ -218,7 +115,9 @@ TEST_SUITE("facts reader") {
     CHECK(contains(refusal_of_payload(R"j({"op":{"schema":"f()","schema":"g()"}})j").problem,
                    "not JSON"));
     CHECK(contains(refusal_of_payload(plugin_payload()).problem, "two facts"));
-    CHECK(contains(refusal(make_elf({R"j({"op":{"schema":"f()"}})j"})).problem, "but no plugin"));
+    const PluginFailure forgotten = refusal(make_elf({R"j({"op":{"schema":"f()"}})j"}));
+    CHECK(contains(forgotten.problem, "but no plugin"));
+    CHECK(contains(forgotten.remedy, "write TENON_PLUGIN(id"));
     CHECK(contains(refusal(make_elf({plugin_payload(), R"j({"op":{"schema":"f()"}})j",
                                      R"j({"op":{"schema":"f(int x)"}})j"}))
                        .problem,
@@ -239,33 +138,6 @@ TEST_SUITE("facts reader") {
     CHECK(
         contains(failure_of([] { read_facts_file(fixture("bad_checksum")); }).problem, "checksum"));
     CHECK(contains(failure_of([] { read_facts_file(fixture("bad_json")); }).problem, "not JSON"));
-  }
-
-  TEST_CASE("what is not a regular readable file is refused at once") {
-    const TemporaryFolder folder;
-    const auto refused = [&](const std::string& path) {
-      PluginFailure failure = failure_of([&] { read_facts_file(path); });
-      CHECK(failure.path == path);
-      return failure;
-    };
-    const PluginFailure missing = refused(folder / "none.so");
-    CHECK(missing.stage == PluginStage::Find);
-    CHECK(contains(missing.problem, "no such file"));
-    CHECK(contains(refused(folder.path()).problem, "a folder"));
-    REQUIRE(::mkfifo((folder / "pipe.so").c_str(), 0600) == 0);
-    CHECK(contains(refused(folder / "pipe.so").problem, "a named pipe"));
-    CHECK(contains(refused("/dev/zero").problem, "a device"));
-    CHECK(refused(fixture("plain") + "/x").stage == PluginStage::Find);
-    write_file(folder / "secret.so", "x");
-    ::chmod((folder / "secret.so").c_str(), 0);
-    // Root may read everything.
-    CHECK(contains(refused(folder / "secret.so").problem,
-                   ::geteuid() == 0 ? "not an ELF file" : "cannot open it"));
-    // A link to a plugin is as good as the plugin.
-    std::filesystem::create_symlink(fixture("plain"), folder / "link.so");
-    CHECK(read_facts_file(folder / "link.so").facts->id == "plain");
-    std::filesystem::create_symlink(folder / "loop.so", folder / "loop.so");
-    CHECK(refused(folder / "loop.so").stage == PluginStage::Read);
   }
 
   TEST_CASE("a file of a thousand ops is read whole") {

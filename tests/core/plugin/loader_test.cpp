@@ -9,12 +9,12 @@ using namespace tenon::core::test;
 namespace {
 
 LoadedPlugin load_file(const FakeHost& host, const std::string& path,
-                       const tenon_tree* options = nullptr) {
+                       const tenon_json* options = nullptr) {
   bool opened = false;
   return load_plugin(*read_facts_file(path).facts, path, host.table(), options, opened);
 }
 
-PluginFailure refusal(const std::string& name, const tenon_tree* options = nullptr) {
+PluginFailure refusal(const std::string& name, const tenon_json* options = nullptr) {
   const FakeHost host;
   PluginFailure failure = failure_of([&] { load_file(host, fixture(name), options); });
   CHECK(failure.plugin == name);
@@ -166,7 +166,7 @@ TEST_SUITE("loader") {
       CHECK(error.cause->error.kind == TENON_ERROR_IO);
       CHECK(error.cause->error.message == "cannot reach the device");
     }
-    const Tree options = parse_tree("{}");
+    const Json options = parse_json("{}");
     CHECK(contains(refusal("init_fails", options.get()).problem, "(IOError) and no message"));
     CHECK(contains(refusal("plain", options.get()).problem, "takes no options"));
   }

@@ -58,8 +58,8 @@ std::vector<PluginPolicy::Plugin> listed(const std::vector<std::string>& names) 
   return plugins;
 }
 
-PluginPolicy rules(std::vector<PluginPolicy::Rule> prefer,
-                   std::vector<PluginPolicy::Rule> disable) {
+PluginPolicy preferences(std::vector<PluginPolicy::Preference> prefer,
+                         std::vector<PluginPolicy::Preference> disable) {
   PluginPolicy policy;
   policy.source = "config 'test.json'";
   policy.prefer = std::move(prefer);
@@ -187,23 +187,25 @@ TEST_SUITE("plugin manager") {
   }
 
   TEST_CASE("every fixture that is broken fails at its stage, whole and listed") {
-    const std::vector<std::pair<std::string, PluginStage>> cases{
-        {"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
-        {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
-        {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
-        {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
-        {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
-        {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
+    const struct {
+      std::string name;
+      PluginStage stage;
+    } cases[] = {{"bad_checksum", PluginStage::Read},   {"bad_json", PluginStage::Read},
+                 {"no_facts", PluginStage::Read},       {"abi_major", PluginStage::Version},
+                 {"abi_minor", PluginStage::Version},   {"missing_symbol", PluginStage::Open},
+                 {"no_entry", PluginStage::Symbol},     {"entry_fails", PluginStage::Init},
+                 {"entry_throws", PluginStage::Init},   {"init_throws", PluginStage::Init},
+                 {"undeclared", PluginStage::Register}, {"bad_descriptor", PluginStage::Register}};
     World world;
-    for (const auto& [name, stage] : cases) world.folder.add(name);
-    for (const auto& [name, stage] : cases) {
-      CAPTURE(name);
-      const PluginFailure by_id = failure_of([&] { world.manager->load(name, "a test"); });
-      CHECK(by_id.stage == stage);
+    for (const auto& each : cases) world.folder.add(each.name);
+    for (const auto& each : cases) {
+      CAPTURE(each.name);
+      const PluginFailure by_id = failure_of([&] { world.manager->load(each.name, "a test"); });
+      CHECK(by_id.stage == each.stage);
       CHECK(by_id.asked_by == "a test");
       const PluginFailure by_path =
-          failure_of([&] { world.manager->load(world.folder / (name + ".so")); });
-      CHECK(by_path.stage == stage);
+          failure_of([&] { world.manager->load(world.folder / (each.name + ".so")); });
+      CHECK(by_path.stage == each.stage);
     }
     for (const PluginListing& listing : world.manager->list()) {
       CHECK(listing.state == PluginState::Failed);
@@ -340,11 +342,11 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(failure.problem, "their schemas differ in parameter 2: "));
     CHECK(world.registrar.names.empty());
     // A policy that names it changes nothing, one that prefers it does.
-    PluginPolicy named = rules({}, {});
+    PluginPolicy named = preferences({}, {});
     named.plugins = listed({"other_schema"});
     world.folder.add("other_schema");
     CHECK(world.manager->check(named).size() == 1);
-    world.manager->apply(rules({{"plain.add_one", "other_schema"}}, {}));
+    world.manager->apply(preferences({{"plain.add_one", "other_schema"}}, {}));
     CHECK(world.manager->ensure_op("plain.add_one"));
     CHECK(world.has("other_schema:plain.add_one"));
   }
@@ -373,7 +375,7 @@ TEST_SUITE("plugin manager") {
     World world;
     world.folder.add("plain");
     world.folder.add("duplicate");
-    world.manager->apply(rules({{"plain.*", "plain"}}, {}));
+    world.manager->apply(preferences({{"plain.*", "plain"}}, {}));
     world.manager->load("duplicate");
     world.manager->load("plain");
     CHECK(world.registrar.names ==
@@ -382,7 +384,7 @@ TEST_SUITE("plugin manager") {
     World second;
     second.folder.add("plain");
     second.folder.add("duplicate");
-    second.manager->apply(rules({}, {{"*.add_*", "plain"}}));
+    second.manager->apply(preferences({}, {{"*.add_*", "plain"}}));
     CHECK(second.manager->ensure_op("plain.add_one"));
     CHECK(second.has("duplicate:plain.add_one"));
     const auto providers = second.manager->providers(ItemKind::Op, "plain.add_one");
@@ -392,19 +394,19 @@ TEST_SUITE("plugin manager") {
 
   TEST_CASE("F-303 the list decides between duplicates where the policy says so") {
     struct Case {
-      DuplicateRule rule;
+      DuplicateChoice preference;
       const char* provider;
       const char* reason;
     };
     for (const Case& one :
-         {Case{DuplicateRule::First, "plain", "first in the list of config 'test.json'"},
-          Case{DuplicateRule::Last, "duplicate", "last in the list of config 'test.json'"}}) {
+         {Case{DuplicateChoice::First, "plain", "first in the list of config 'test.json'"},
+          Case{DuplicateChoice::Last, "duplicate", "last in the list of config 'test.json'"}}) {
       World world;
       world.folder.add("plain");
       world.folder.add("duplicate");
-      PluginPolicy policy = rules({}, {});
+      PluginPolicy policy = preferences({}, {});
       policy.plugins = listed({"plain", "duplicate"});
-      policy.duplicates = one.rule;
+      policy.duplicates = one.preference;
       world.manager->apply(policy);
       // The order of loading says nothing.
       world.manager->load("duplicate");
@@ -423,7 +425,7 @@ TEST_SUITE("plugin manager") {
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.folder.add("other_schema");
-    PluginPolicy policy = rules({}, {});
+    PluginPolicy policy = preferences({}, {});
     policy.plugins = listed({"plain", "other_schema"});
     const auto failures = world.manager->check(policy);
     REQUIRE(failures.size() == 2);
@@ -451,7 +453,7 @@ TEST_SUITE("plugin manager") {
     environment.plugin_path = folder.path();
     environment.prefer = " plain.* = duplicate ,x[A,B]=plain,nonsense";
     PluginManager manager(host.table(), registrar, environment);
-    manager.apply(rules({{"plain.*", "plain"}}, {}));
+    manager.apply(preferences({{"plain.*", "plain"}}, {}));
     CHECK(manager.ensure_op("plain.add_one"));
     CHECK(registrar.names.contains("duplicate:plain.add_one"));
     CHECK(manager.providers(ItemKind::Op, "plain.add_one")[0].reason ==
@@ -461,7 +463,7 @@ TEST_SUITE("plugin manager") {
     CHECK(manager.preferred("x", "x[A, B]", "plain", "duplicate") == "plain");
   }
 
-  TEST_CASE("policy: a rule that matches nothing is refused, with the name that was meant") {
+  TEST_CASE("policy: a preference that matches nothing is refused, with the name that was meant") {
     World world;
     world.folder.add("plain");
     const auto refused = [&](const PluginPolicy& policy) {
@@ -469,19 +471,19 @@ TEST_SUITE("plugin manager") {
       REQUIRE(failures.size() == 1);
       return failures[0].text();
     };
-    CHECK(refused(rules({}, {{"plain.add_onee", ""}})) ==
+    CHECK(refused(preferences({}, {{"plain.add_onee", ""}})) ==
           "ops.disable: 'plain.add_onee' matches no op or module of any plugin (did you mean "
           "'plain.add_one'?); asked for by config 'test.json'; correct the name, or remove the "
-          "rule");
-    CHECK(contains(refused(rules({{"other.*", "plain"}}, {})),
+          "entry");
+    CHECK(contains(refused(preferences({{"other.*", "plain"}}, {})),
                    "ops.prefer: 'other.*' matches no op or module of plugin 'plain'"));
-    CHECK(contains(refused(rules({}, {{"plain.*", "slow"}})), "of plugin 'slow'"));
+    CHECK(contains(refused(preferences({}, {{"plain.*", "slow"}})), "of plugin 'slow'"));
   }
 
   TEST_CASE("policy: the error for an op that is disabled everywhere says so") {
     World world;
     world.folder.add("plain");
-    world.manager->apply(rules({}, {{"plain.add_one", ""}}));
+    world.manager->apply(preferences({}, {{"plain.add_one", ""}}));
     CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
                    "disabled by config 'test.json'"));
     world.manager->load("plain");
@@ -493,7 +495,7 @@ TEST_SUITE("plugin manager") {
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.registrar.refused = "duplicate";
-    world.manager->apply(rules({{"*", "duplicate"}}, {}));
+    world.manager->apply(preferences({{"*", "duplicate"}}, {}));
     for (int i = 0; i < 2; ++i) {
       CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
                      "the table is full"));
@@ -504,7 +506,7 @@ TEST_SUITE("plugin manager") {
     World world;
     world.folder.add("slow");
     world.folder.add("plain");
-    PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", "", parse_tree("{\"a\":1}")});
+    PluginPolicy policy = policy_with({"slow", LoadMode::Eager, "", "", parse_json("{\"a\":1}")});
     policy.plugins.push_back({"plain", LoadMode::Never, "", "", {}});
     world.manager->apply(policy);
     CHECK(world.state("slow") == PluginState::Active);
@@ -636,7 +638,7 @@ TEST_SUITE("plugin manager") {
     world.folder.add("plain");
     world.folder.add("duplicate");
     world.folder.add("abi_major");
-    PluginPolicy policy = rules({{"*", "unknown"}}, {});
+    PluginPolicy policy = preferences({{"*", "unknown"}}, {});
     policy.plugins = {{"plain", LoadMode::Eager, "", "", {}},
                       {"duplicate", LoadMode::Eager, "", "", {}},
                       {"missing", LoadMode::Lazy, "", "", {}},
@@ -670,9 +672,9 @@ TEST_SUITE("plugin manager") {
     };
     CHECK(contains(refused(policy_with({"slow", LoadMode::Never, "", "", {}})),
                    "cannot be disabled"));
-    CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", "", parse_tree("{}")})),
+    CHECK(contains(refused(policy_with({"slow", LoadMode::Lazy, "", "", parse_json("{}")})),
                    "options come too late"));
-    CHECK(contains(refused(rules({}, {{"slow.first", ""}})), "registered already"));
+    CHECK(contains(refused(preferences({}, {{"slow.first", ""}})), "registered already"));
     CHECK(refused(policy_with({"slow", LoadMode::Lazy, "7", "", {}})) ==
           "it is another version than the config wants");
   }
@@ -745,6 +747,38 @@ TEST_SUITE("plugin manager") {
     for (int round = 0; round < 50; ++round) forked([&] { return !world.manager->list().empty(); });
     stop = true;
     busy.join();
+  }
+
+  TEST_CASE("a plugin that registers more while the process forks stays active in the child") {
+    World world;
+    world.folder.add("plain");
+    world.folder.add("duplicate");
+    world.manager->apply(rules({{"plain.add_one", "duplicate"}}, {}));
+    world.manager->load("plain");
+    REQUIRE_FALSE(world.has("plain:plain.add_one"));
+    world.manager->apply(rules({{"plain.add_one", "plain"}}, {}));
+    std::atomic<bool> registering{false}, go_on{false};
+    world.registrar.before_commit = [&] {
+      registering = true;
+      while (!go_on) std::this_thread::yield();
+    };
+    std::thread loader([&] { world.manager->ensure_op("plain.add_one"); });
+    while (!registering) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      world.registrar.before_commit = {};
+      const bool active = world.state("plain") == PluginState::Active;
+      _exit(active && world.manager->ensure_op("plain.add_one") && world.has("plain:plain.add_one")
+                ? 0
+                : 1);
+    }
+    go_on = true;
+    loader.join();
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(world.has("plain:plain.add_one"));
   }
 #endif
 }

@@ -19,7 +19,7 @@ TEST_SUITE("sha256") {
   TEST_CASE("pieces of any size give the same digest as the whole") {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 7);
-    for (size_t piece : {1, 3, 55, 56, 63, 64, 65, 200}) {
+    for (size_t piece : {1u, 3u, 55u, 56u, 63u, 64u, 65u, 200u}) {
       Sha256 hash;
       for (size_t at = 0; at < text.size(); at += piece) {
         hash.update(text.data() + at, std::min(piece, text.size() - at));

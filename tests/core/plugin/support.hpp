@@ -210,7 +210,8 @@ class FakeHost {
 
 class FakeRegistrar : public Registrar {
  public:
-  void commit(const Registration& items) override {
+  void commit(const RegistrationRequest& items) override {
+    if (before_commit) before_commit();
     const std::lock_guard lock(mutex_);
     const auto& [provider, ops, modules, types, overrides] = items;
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
@@ -230,6 +231,7 @@ class FakeRegistrar : public Registrar {
   std::set<std::string> names;  // provider:name
   int commits = 0;
   std::string refused;  // the provider that it turns down
+  std::function<void()> before_commit;
 
  private:
   std::mutex mutex_;

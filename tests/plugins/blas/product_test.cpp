@@ -24,22 +24,27 @@ Tensor naive(const Tensor& a, const Tensor& b) {
   return result;
 }
 
+struct Layout {
+  std::string name;
+  Tensor matrix;
+};
+
 // The same matrix in memory laid out in other ways.
-std::vector<std::pair<std::string, Tensor>> layouts(const Tensor& matrix) {
+std::vector<Layout> layouts(const Tensor& matrix) {
   const int64_t rows = matrix.size(0), columns = matrix.size(1);
-  std::vector<std::pair<std::string, Tensor>> list = {{"row-major", matrix}};
-  list.emplace_back("column-major", matrix.t().clone().t());
+  std::vector<Layout> list = {{"row-major", matrix}};
+  list.push_back({"column-major", matrix.t().clone().t()});
   const Tensor wide = tenon::zeros({rows, columns + 3}, matrix.dtype());
   wide.narrow(1, 2, columns).copy_(matrix);
-  list.emplace_back("rows with gaps", wide.narrow(1, 2, columns));
+  list.push_back({"rows with gaps", wide.narrow(1, 2, columns)});
   const Tensor tall = tenon::zeros({columns + 2, rows}, matrix.dtype());
   tall.narrow(0, 1, columns).copy_(matrix.t());
-  list.emplace_back("columns inside of more", tall.narrow(0, 1, columns).t());
+  list.push_back({"columns inside of more", tall.narrow(0, 1, columns).t()});
   const Tensor sparse = tenon::zeros({rows * 2, columns * 2}, matrix.dtype());
   const Tensor every_other =
       sparse.slice(0, tenon::none, tenon::none, 2).slice(1, tenon::none, tenon::none, 2);
   every_other.copy_(matrix);
-  list.emplace_back("every other element", every_other);
+  list.push_back({"every other element", every_other});
   return list;
 }
 
@@ -57,14 +62,14 @@ TEST_SUITE("blas") {
                                                                        {33, 17, 20},
                                                                        {65, 70, 80}}) {
         const Tensor a = numbers({m, k}, dtype, 1), b = numbers({k, n}, dtype, 2);
-        const Tensor wanted = naive(a, b);
-        for (const auto& [a_name, a_view] : layouts(a)) {
-          for (const auto& [b_name, b_view] : layouts(b)) {
-            CAPTURE(a_name);
-            CAPTURE(b_name);
-            const Tensor found = a_view.mm(b_view);
+        const Tensor expected = naive(a, b);
+        for (const Layout& left : layouts(a)) {
+          for (const Layout& right : layouts(b)) {
+            CAPTURE(left.name);
+            CAPTURE(right.name);
+            const Tensor found = left.matrix.mm(right.matrix);
             CHECK(found.dtype() == dtype);
-            check_close(found, wanted, dtype == f32 ? 1e-5 : 1e-12);
+            check_close(found, expected, dtype == f32 ? 1e-5 : 1e-12);
           }
         }
       }
@@ -86,19 +91,19 @@ TEST_SUITE("blas") {
   }
 
   TEST_CASE("mm writes into a given output of any layout, even one of its operands") {
-    const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), wanted = naive(a, b);
-    for (const auto& [name, out] :
+    const Tensor a = numbers({6, 6}, f32), b = numbers({6, 6}, f32, 2), expected = naive(a, b);
+    for (const Layout& out :
          layouts(tenon::full({6, 6}, std::numeric_limits<float>::quiet_NaN()))) {
-      CAPTURE(name);
-      CHECK(a.mm(b, out).is_same(out));
-      check_close(out, wanted);
+      CAPTURE(out.name);
+      CHECK(a.mm(b, out.matrix).is_same(out.matrix));
+      check_close(out.matrix, expected);
     }
     const Tensor same = a.clone();
     same.mm(b, same);
-    check_close(same, wanted);
+    check_close(same, expected);
     const Tensor flipped = b.clone();
     a.mm(flipped, flipped.t());
-    check_close(flipped.t(), wanted);
+    check_close(flipped.t(), expected);
   }
 
   TEST_CASE("mm refuses what does not fit") {
@@ -123,9 +128,9 @@ TEST_SUITE("blas") {
     for (const DType dtype : {f32, f64, tenon::i64}) {
       const Tensor a = numbers({7, 5}, dtype), x = numbers({5}, dtype, 2),
                    y = numbers({7}, dtype, 3);
-      for (const auto& [name, view] : layouts(a)) {
-        CAPTURE(name);
-        check_close(view.mv(x), naive(a, x.unsqueeze(1)).squeeze(1));
+      for (const Layout& layout : layouts(a)) {
+        CAPTURE(layout.name);
+        check_close(layout.matrix.mv(x), naive(a, x.unsqueeze(1)).squeeze(1));
       }
       const Tensor spaced = numbers({10}, dtype, 4).slice(0, tenon::none, tenon::none, 2);
       check_close(a.mv(spaced), naive(a, spaced.unsqueeze(1)).squeeze(1));
@@ -231,31 +236,31 @@ TEST_SUITE("blas") {
       return result;
     };
     const auto check = [&](const auto& compute) {
-      const Tensor wanted = with_threads(1, compute);
+      const Tensor expected = with_threads(1, compute);
       for (const int32_t count : {2, 7})
-        CHECK((with_threads(count, compute) - wanted).abs().amax().item() < 1e-9);
+        CHECK((with_threads(count, compute) - expected).abs().amax().item() < 1e-9);
     };
     for (const auto& [m, k, n] :
          std::vector<std::array<int64_t, 3>>{{301, 120, 213}, {90, 150, 777}}) {
       const Tensor a = numbers({m, k}, f64, 1), b = numbers({k, n}, f64, 2);
-      for (const auto& [a_name, left] : layouts(a)) {
-        for (const auto& [b_name, right] : layouts(b)) {
-          CAPTURE(a_name);
-          CAPTURE(b_name);
-          check([&, x = left, y = right] { return tenon::mm(x, y); });
+      for (const Layout& left : layouts(a)) {
+        for (const Layout& right : layouts(b)) {
+          CAPTURE(left.name);
+          CAPTURE(right.name);
+          check([&] { return tenon::mm(left.matrix, right.matrix); });
         }
       }
-      for (const auto& [name, out] : layouts(tenon::zeros({m, n}, f64))) {
-        CAPTURE(name);
-        check([&, to = out] { return tenon::mm(a, b, to).clone(); });
+      for (const Layout& out : layouts(tenon::zeros({m, n}, f64))) {
+        CAPTURE(out.name);
+        check([&] { return tenon::mm(a, b, out.matrix).clone(); });
       }
     }
     const Tensor batch = numbers({5, 200, 100}, f64, 3);
     check([&] { return tenon::bmm(batch, batch.transpose(1, 2)); });
     const Tensor tall = numbers({3000, 1500}, f64, 4), x = numbers({1500}, f64, 5);
-    for (const auto& [name, matrix] : layouts(tall)) {
-      CAPTURE(name);
-      check([&, m = matrix] { return tenon::mv(m, x); });
+    for (const Layout& layout : layouts(tall)) {
+      CAPTURE(layout.name);
+      check([&] { return tenon::mv(layout.matrix, x); });
     }
     const Tensor longer = numbers({3000000}, f64, 6);
     check([&] { return tenon::dot(longer, longer); });
@@ -263,23 +268,23 @@ TEST_SUITE("blas") {
 
   TEST_CASE("integer products wrap") {
     const Tensor large = tenon::full({1, 2}, 2000000000, tenon::i32);
-    const auto wanted = static_cast<int32_t>(2u * (2000000000u * 2000000000u));
-    CHECK(large.mm(large.t()).item<int32_t>() == wanted);
+    const auto expected = static_cast<int32_t>(2u * (2000000000u * 2000000000u));
+    CHECK(large.mm(large.t()).item<int32_t>() == expected);
   }
 
   TEST_CASE(
       "products inside of parallel loops, and thread counts that change, give the same results") {
     const Tensor a = numbers({150, 160}, f64), b = numbers({160, 170}, f64, 2),
-                 wanted = naive(a, b);
+                 expected = naive(a, b);
     const int32_t before = tenon::thread_count();
     for (const int32_t threads : {1, 2, 4}) {
       tenon::set_thread_count(threads);
-      check_close(a.mm(b), wanted, 1e-12);
+      check_close(a.mm(b), expected, 1e-12);
       std::vector<Tensor> results(8);
       tenon::parallel_for(0, 8, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) results[static_cast<size_t>(i)] = a.mm(b);
       });
-      for (const Tensor& result : results) check_close(result, wanted, 1e-12);
+      for (const Tensor& result : results) check_close(result, expected, 1e-12);
     }
     tenon::set_thread_count(before);
   }

@@ -67,7 +67,7 @@ TEST_SUITE("plugins/math/numbers") {
     check_refused([&] { tensor({kNan}, i32); }, "does not fit");
     check_refused([&] { tensor({300}).item<int8_t>(); }, "the number 300 does not fit");
     check_refused([&] { tensor({1e300}, f64).item<int64_t>(); }, "does not fit");
-    check_refused([&] { Scalar(std::numeric_limits<uint64_t>::max()); }, "does not fit i64");
+    check_refused([&] { Scalar{std::numeric_limits<uint64_t>::max()}; }, "does not fit i64");
   }
 
   TEST_CASE("numbers at the ends of the range, fractions and truth are taken") {

@@ -12,12 +12,12 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 
 // The function of each element, in double.
 void check_pointwise(const std::function<Tensor(const Tensor&)>& op,
-                     const std::function<double(double)>& wanted) {
+                     const std::function<double(double)>& expected) {
   for (const DType dtype : {tenon::f32, tenon::f64}) {
     const Tensor x = numbers({5, 41}, dtype) * 6;
     const std::vector<double> at = x.to_vector<double>();
     std::vector<double> values;
-    for (const double v : at) values.push_back(wanted(v));
+    for (const double v : at) values.push_back(expected(v));
     check_values(op(x), {5, 41}, values, dtype == tenon::f32 ? 2e-6 : 1e-14);
     CHECK(op(x.t()).sizes() == std::vector<int64_t>{41, 5});
     CHECK(op(tenon::zeros({0, 3}, dtype)).numel() == 0);

@@ -66,18 +66,18 @@ TEST_SUITE("nn") {
             numbers({t.features, t.channels / t.groups, t.kernel[0], t.kernel[1]}, dtype, 2);
         const Tensor b = numbers({t.features}, dtype, 3);
         const auto list = [](const Pair& pair) { return IntList(pair.data(), 2); };
-        const Tensor wanted = naive(x, w, b, t.stride, t.padding, t.dilation, t.groups);
+        const Tensor expected = naive(x, w, b, t.stride, t.padding, t.dilation, t.groups);
         const Tensor found = functional::conv2d(x, w, b, list(t.stride), list(t.padding),
                                                 list(t.dilation), t.groups);
         CHECK(found.dtype() == dtype);
-        check_close(found, wanted, 1e-5);
+        check_close(found, expected, 1e-5);
         const Tensor strided =
             functional::conv2d(x.transpose(0, 3).clone().transpose(0, 3), w, b, list(t.stride),
                                list(t.padding), list(t.dilation), t.groups);
-        check_close(strided, wanted, 1e-5);
+        check_close(strided, expected, 1e-5);
         const Tensor single = functional::conv2d(x.select(0, 1), w, b, list(t.stride),
                                                  list(t.padding), list(t.dilation), t.groups);
-        check_close(single, wanted.select(0, 1), 1e-5);
+        check_close(single, expected.select(0, 1), 1e-5);
       }
     }
   }

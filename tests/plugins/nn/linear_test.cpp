@@ -26,11 +26,11 @@ TEST_SUITE("nn") {
     for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
              {3}, {1, 3}, {4, 3}, {2, 4, 3}, {2, 1, 2, 3}, {0, 3}, {2, 0, 3}}) {
       const Tensor x = numbers(shape);
-      const Tensor wanted = (x.unsqueeze(-2) * w).sum({-1}) + b;
-      check_close(linear(x, w, b), wanted);
+      const Tensor expected = (x.unsqueeze(-2) * w).sum({-1}) + b;
+      check_close(linear(x, w, b), expected);
       if (shape.size() > 1)
         check_close(linear(x.transpose(0, -1).clone().transpose(0, -1), w.t().clone().t(), b),
-                    wanted);
+                    expected);
     }
     check_values(linear(tenon::zeros({2, 0}), tenon::zeros({3, 0}), tenon::ones({3})), {2, 3},
                  {1, 1, 1, 1, 1, 1});

@@ -81,11 +81,11 @@ TEST_SUITE("nn") {
           const Tensor a = x.clone().requires_grad_(), b = x.clone().requires_grad_();
           const Tensor w = weighted ? weight : Tensor();
           const Tensor found = functional::cross_entropy(a, target, w, 3, reduction);
-          const Tensor wanted =
+          const Tensor expected =
               functional::nll_loss(functional::log_softmax(b, 1), target, w, 3, reduction);
-          check_close(found, wanted);
+          check_close(found, expected);
           found.sum().backward();
-          wanted.sum().backward();
+          expected.sum().backward();
           check_close(a.grad(), b.grad());
         }
       }

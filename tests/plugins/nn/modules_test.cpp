@@ -7,7 +7,7 @@ using tenon::Module;
 
 namespace {
 
-Module from_json(const std::string& text) { return tenon::create_module(tenon::Tree::parse(text)); }
+Module from_json(const std::string& text) { return tenon::create_module(tenon::Json::parse(text)); }
 
 void check_range(const Tensor& parameter, double bound) {
   for (const double value : parameter.to_vector<double>()) CHECK(std::abs(value) <= bound);
@@ -31,7 +31,7 @@ TEST_SUITE("nn") {
     check_range(parameters[1].second, 1 / std::sqrt(2.0));
     CHECK(layer.text() == "Linear(in_features=2, out_features=3, bias=True)");
     {
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       layer.tensor("weight").copy_(tenon::tensor({{1, 0}, {0, 1}, {1, 1}}, tenon::f32));
       layer.tensor("bias").copy_(tenon::tensor({1, 2, 3}, tenon::f32));
     }
@@ -60,7 +60,7 @@ TEST_SUITE("nn") {
     tenon::seed_generator(7);
     const Module a = Module::create("Linear", arg("in_features") = 4, arg("out_features") = 3);
     tenon::seed_generator(7);
-    const tenon::NoGrad plain;
+    const tenon::NoGrad no_grad;
     const Module b = Module::create("Linear", arg("in_features") = 4, arg("out_features") = 3);
     CHECK(a.tensor("weight").to_vector<float>() == b.tensor("weight").to_vector<float>());
     CHECK(b.tensor("weight").requires_grad());
@@ -184,7 +184,7 @@ TEST_SUITE("nn") {
       const Tensor error = tenon::nn::functional::cross_entropy(model(x), target);
       error.backward();
       loss = error.item();
-      const tenon::NoGrad plain;
+      const tenon::NoGrad no_grad;
       const auto parameters = model.parameters();
       for (size_t i = 0; i < parameters.size(); ++i) {
         tenon::optim::adam_step_(parameters[i], parameters[i].grad(), first[i], second[i], step,

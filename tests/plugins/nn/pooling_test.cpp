@@ -129,8 +129,8 @@ TEST_SUITE("nn") {
   }
 
   TEST_CASE("the five adaptive pools come first in the listing of their namespace") {
-    const tenon::Tree groups = tenon::describe("overridable", "nn.functional");
-    const tenon::Tree ops = groups[0]["ops"];
+    const tenon::Json groups = tenon::describe("overridable", "nn.functional");
+    const tenon::Json ops = groups[0]["ops"];
     const char* first[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
                            "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices"};
     REQUIRE(ops.size() > 5);

@@ -36,10 +36,10 @@ TEST_SUITE("nn") {
         for (int64_t dim = -static_cast<int64_t>(shape.size());
              dim < static_cast<int64_t>(shape.size()); ++dim) {
           CAPTURE(dim);
-          const Tensor wanted = naive(x, dim);
+          const Tensor expected = naive(x, dim);
           const double tolerance = dtype == tenon::f32 ? 2e-6 : 1e-14;
-          check_close(functional::softmax(x, dim), wanted, tolerance);
-          check_close(functional::log_softmax(x, dim), wanted.log(),
+          check_close(functional::softmax(x, dim), expected, tolerance);
+          check_close(functional::log_softmax(x, dim), expected.log(),
                       dtype == tenon::f32 ? 1e-5 : 1e-13);
           const Tensor turned = x.transpose(0, -1);
           check_close(functional::softmax(turned, dim), naive(turned, dim), tolerance);

@@ -48,15 +48,20 @@ typedef struct tenon_facts_header {
 /* Puts a constant into the section, even where no code uses it. */
 #define TENON_FACTS_PLACE __attribute__((section(TENON_FACTS_SECTION), used, aligned(4)))
 
+/* The head of a note whose payload is `size` bytes with its NUL, and room for both. */
+#define TENON_FACTS_HEADER(size)                                                   \
+  {                                                                                \
+    6, 12 + (uint32_t)TENON_FACTS_ROOM(size), TENON_FACTS_TYPE, TENON_FACTS_OWNER, \
+        TENON_FACTS_FORMAT, (uint32_t)((size)-1), 0                                \
+  }
+#define TENON_FACTS_ROOM(size) (((size) + 3) / 4 * 4)
+
 /* Defines a fact from a JSON string literal, in C: TENON_FACT(name, "{\"op\":{...}}"); `name` is
- * any identifier that is unique in the file. */
-#define TENON_FACT(name, json)                                                              \
-  static const struct {                                                                     \
-    tenon_facts_header header;                                                              \
-    char payload[(sizeof(json) + 3) / 4 * 4];                                               \
-  } tenon_fact_##name TENON_FACTS_PLACE = {                                                 \
-      {6, 12 + (uint32_t)((sizeof(json) + 3) / 4 * 4), TENON_FACTS_TYPE, TENON_FACTS_OWNER, \
-       TENON_FACTS_FORMAT, (uint32_t)(sizeof(json) - 1), 0},                                \
-      json}
+ * any identifier that is unique in the file. <tenon/plugin.h> has macros that write the JSON. */
+#define TENON_FACT(name, json)                    \
+  static const struct {                           \
+    tenon_facts_header header;                    \
+    char payload[TENON_FACTS_ROOM(sizeof(json))]; \
+  } tenon_fact_##name TENON_FACTS_PLACE = {TENON_FACTS_HEADER(sizeof(json)), json}
 
 #endif

@@ -284,41 +284,42 @@ typedef struct tenon_host {
    * the logger's name, mostly a plugin's id; may be null. Any thread. */
   void(TENON_CALL* log)(int32_t level, const char* source, const char* message, int64_t length);
 
-  /* ---- trees: JSON-like documents, immutable ---- */
+  /* ---- JSON documents, immutable ---- */
 
   /* Parses JSON; ValueError with line and column. New reference. Any thread. */
-  tenon_status(TENON_CALL* tree_parse)(const char* json, int64_t length, tenon_tree** tree,
+  tenon_status(TENON_CALL* json_parse)(const char* json, int64_t length, tenon_json** document,
                                        tenon_error** error);
   /* Writes JSON, on one line when `indent` is 0, as a string. Owned. Any thread. */
-  tenon_status(TENON_CALL* tree_json)(const tenon_tree* tree, int32_t indent, tenon_value* text,
+  tenon_status(TENON_CALL* json_dump)(const tenon_json* document, int32_t indent, tenon_value* text,
                                       tenon_error** error);
   /* Adds a reference to the document of the node. Any thread. */
-  void(TENON_CALL* tree_retain)(tenon_tree* tree);
+  void(TENON_CALL* json_retain)(tenon_json* document);
   /* Drops a reference; the last one destroys the document. May be null. Any thread. */
-  void(TENON_CALL* tree_release)(tenon_tree* tree);
-  /* A scalar as NONE, BOOL, INT, FLOAT or STRING; an array or object as TREE. Borrowed; valid as
-   * long as the tree. Any thread. */
-  tenon_value(TENON_CALL* tree_value)(const tenon_tree* tree);
+  void(TENON_CALL* json_release)(tenon_json* document);
+  /* A scalar as NONE, BOOL, INT, FLOAT or STRING; an array or object as JSON. Borrowed; valid as
+   * long as the document. Any thread. */
+  tenon_value(TENON_CALL* json_value)(const tenon_json* document);
   /* 1 for an object, 0 for an array or scalar. Any thread. */
-  int32_t(TENON_CALL* tree_is_object)(const tenon_tree* tree);
+  int32_t(TENON_CALL* json_is_object)(const tenon_json* document);
   /* Children of an array or object; 0 for a scalar. Any thread. */
-  int64_t(TENON_CALL* tree_size)(const tenon_tree* tree);
-  /* Child by position; null when there is none. Borrowed; valid as long as the tree. Any thread. */
-  const tenon_tree*(TENON_CALL* tree_at)(const tenon_tree* tree, int64_t index);
-  /* Child of an object by key; null when there is none. Borrowed; valid as long as the tree.
+  int64_t(TENON_CALL* json_size)(const tenon_json* document);
+  /* Child by position; null when there is none. Borrowed; valid as long as the document. Any thread. */
+  const tenon_json*(TENON_CALL* json_at)(const tenon_json* document, int64_t index);
+  /* Child of an object by key; null when there is none. Borrowed; valid as long as the document.
    * Any thread. */
-  const tenon_tree*(TENON_CALL* tree_find)(const tenon_tree* tree, const char* key, int64_t length);
-  /* Key of child `index` of an object; empty otherwise. Borrowed; valid as long as the tree.
+  const tenon_json*(TENON_CALL* json_find)(const tenon_json* document, const char* key,
+                                           int64_t length);
+  /* Key of child `index` of an object; empty otherwise. Borrowed; valid as long as the document.
    * Any thread. */
-  tenon_string(TENON_CALL* tree_key)(const tenon_tree* tree, int64_t index);
+  tenon_string(TENON_CALL* json_key)(const tenon_json* document, int64_t index);
 
   /* ---- listings and configuration ---- */
 
   /* A listing as a document. `what` is "runtime", "plugins", "plugin", "declarations", "ops", "op",
    * "overridable", "ignored", "modules", "module", "types", "type", "coverage", "ambiguities",
-   * "why" or "live"; `name` chooses or filters, and may be null. The README of the SDK has the
-   * shapes. New reference. Any thread. */
-  tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_tree** tree,
+   * "why" or "live"; `name` chooses or filters, and may be null. share/tenon/documents.md has
+   * the shapes. New reference. Any thread. */
+  tenon_status(TENON_CALL* describe)(const char* what, const char* name, tenon_json** document,
                                      tenon_error** error);
   /* Parameters of an op, "(input, other, *, alpha=1, out=None)", as a string. Owned. Any thread. */
   tenon_status(TENON_CALL* op_signature)(const char* name, tenon_value* text, tenon_error** error);
@@ -328,9 +329,9 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* plugin_load)(const char* id_or_path, tenon_error** error);
   /* Reads and checks a config file; ConfigError lists every fault. `config` is normalized:
    * defaults filled in, short forms expanded. Runs no plugin code. New reference. Any thread. */
-  tenon_status(TENON_CALL* config_read)(const char* path, tenon_tree** config, tenon_error** error);
+  tenon_status(TENON_CALL* config_read)(const char* path, tenon_json** config, tenon_error** error);
   /* Applies the plugin part of a config that config_read returned. Any thread. */
-  tenon_status(TENON_CALL* config_apply)(const tenon_tree* config, tenon_error** error);
+  tenon_status(TENON_CALL* config_apply)(const tenon_json* config, tenon_error** error);
 
   /* ---- modules ---- */
 
@@ -342,7 +343,7 @@ typedef struct tenon_host {
                                           tenon_module** module, tenon_error** error);
   /* Makes a module from {"type": "Linear", attribute: value, ...}; the "layers" of a container
    * become its children "0", "1", ... New reference. Any thread. */
-  tenon_status(TENON_CALL* module_create_tree)(const tenon_tree* tree, tenon_module** module,
+  tenon_status(TENON_CALL* module_create_json)(const tenon_json* document, tenon_module** module,
                                                tenon_error** error);
   /* Adds a reference. Any thread. */
   void(TENON_CALL* module_retain)(tenon_module* module);
@@ -519,7 +520,7 @@ typedef struct tenon_host {
    *               "edges": [{"input", "node", "output"}...]}...]}
    * where "node" is an id, and the id of a node is its position. New reference. Any thread. */
   tenon_status(TENON_CALL* graph_describe)(tenon_tensor* const* roots, int64_t count,
-                                           tenon_tree** tree, tenon_error** error);
+                                           tenon_json** document, tenon_error** error);
 
   /* ---- settings of the calling thread; each setter returns the previous setting ---- */
 
@@ -623,7 +624,7 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* op_explain)(const tenon_op* op, const tenon_value* arguments,
                                        int64_t count, const tenon_string* keywords,
                                        const tenon_value* keyword_values, int64_t keyword_count,
-                                       tenon_tree** tree, tenon_error** error);
+                                       tenon_json** document, tenon_error** error);
   /* Calls `write` with a line for each event of this thread's calls until trace_leave: text
    * indented by nesting, or JSON when `json` is 1. `line` is borrowed for the call; `write` must
    * not call ops. `self` is borrowed until trace_leave. `trace` is valid until then. Calling thread
@@ -685,16 +686,16 @@ typedef struct tenon_host {
 
   /* Place of a node of a config, as messages say it: "FILE:3:14: /plugins/0/name"; without a file
    * the JSON pointer alone; empty for a root that was made by code. A string. Owned. Any thread. */
-  tenon_status(TENON_CALL* tree_place)(const tenon_tree* tree, tenon_value* text,
+  tenon_status(TENON_CALL* json_place)(const tenon_json* document, tenon_value* text,
                                        tenon_error** error);
   /* Makes an object of `count` members, or an array when `keys` is null (may be null). Values are
-   * numbers, strings, none, and trees, whose nodes are copied; TypeError for others. New reference.
+   * numbers, strings, none, and documents, whose nodes are copied; TypeError for others. New reference.
    * Any thread. */
-  tenon_status(TENON_CALL* tree_create)(const tenon_string* keys, const tenon_value* values,
-                                        int64_t count, tenon_tree** tree, tenon_error** error);
+  tenon_status(TENON_CALL* json_create)(const tenon_string* keys, const tenon_value* values,
+                                        int64_t count, tenon_json** document, tenon_error** error);
   /* config_apply that runs no plugin code: plugins with "load": "eager" wait for their first use.
    * Any thread. */
-  tenon_status(TENON_CALL* config_apply_lazily)(const tenon_tree* config, tenon_error** error);
+  tenon_status(TENON_CALL* config_apply_lazily)(const tenon_json* config, tenon_error** error);
   /* " (did you mean 'add'?)" for the candidate that a mistyped word most likely means, or "". A
    * string. Owned. Any thread. */
   tenon_status(TENON_CALL* text_suggestion)(const char* word, int64_t length,
@@ -709,8 +710,8 @@ typedef struct tenon_host {
   uint32_t(TENON_CALL* machine_isa)(void);
 
   /* The result `index` of the call that the context belongs to, as `saves` kept it; in backward
-   * and jvp only. Null when the result is not a tensor or `saves` does not keep it. IndexError
-   * beyond the results. Borrowed; valid as long as the context. Calling thread only. */
+   * and jvp only. Null when it is not a tensor. IndexError beyond the results; RuntimeError where
+   * `saves` does not name it. Borrowed; valid as long as the context. Calling thread only. */
   tenon_status(TENON_CALL* context_kept_result)(const tenon_context* context, int64_t index,
                                                 tenon_tensor** result, tenon_error** error);
   /* Position of the parameter that is named so in the op's schema. IndexError when no parameter

@@ -26,7 +26,7 @@ typedef struct tenon_plugin {
   /* Called once, before anything of the plugin is visible; a failure refuses the plugin. `options`
    * is the object of the config for this plugin; borrowed, valid during the call; may be null. May
    * be null. Loading thread only. */
-  tenon_status(TENON_CALL* init)(const tenon_tree* options, tenon_error** error);
+  tenon_status(TENON_CALL* init)(const tenon_json* options, tenon_error** error);
   /* Called once, when the process ends or loading fails after init. May be null. Any thread. */
   void(TENON_CALL* shutdown)(void);
   const tenon_type_descriptor* const* types; /* in any order */

@@ -1,0 +1,131 @@
+// JSON documents as JSON text. Boost.JSON's serializer writes other numbers (1E-1), no lines of a width, and
+// characters that a terminal would obey.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+constexpr size_t kLineWidth = 100;
+
+void write_string(std::string_view text, std::string& out) {
+  static constexpr char digits[] = "0123456789abcdef";
+  out += '"';
+  for (size_t i = 0; i < text.size();) {
+    const char letter = text[i];
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte >= 0x80) {
+      size_t length = 1;
+      while (length < 4 && i + length < text.size() &&
+             (static_cast<unsigned char>(text[i + length]) & 0xC0u) == 0x80u) {
+        ++length;
+      }
+      const std::string_view character = text.substr(i, length);
+      if (!is_utf8(character)) {
+        out += "\xEF\xBF\xBD";
+      } else if (needs_escape(character)) {
+        out += escaped(character);  // \u202e, as JSON writes it
+      } else {
+        out += character;
+      }
+      i += length;
+      continue;
+    }
+    ++i;
+    switch (letter) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        if (byte < 0x20 || byte == 0x7F) {
+          out += "\\u00";
+          out += digits[byte >> 4];
+          out += digits[byte & 15];
+        } else {
+          out += letter;
+        }
+    }
+  }
+  out += '"';
+}
+
+void write_scalar(const tenon_json& node, std::string& out) {
+  switch (node.kind()) {
+    case JsonKind::Bool:
+      out += node.as_bool() ? "true" : "false";
+      break;
+    case JsonKind::Int:
+      out += std::to_string(node.as_int());
+      break;
+    case JsonKind::Double:
+      out += std::isfinite(node.as_double()) ? float_text(node.as_double()) : "null";
+      break;
+    case JsonKind::String:
+      write_string(node.as_string(), out);
+      break;
+    default:
+      out += "null";
+  }
+}
+
+void write(const tenon_json& node, int32_t indent, size_t margin, std::string& out) {
+  const bool object = node.is_object();
+  if (!object && !node.is_array()) return write_scalar(node, out);
+  const auto children = node.children();
+  const bool scalars = std::none_of(children.begin(), children.end(),
+                                    [](const tenon_json& child) { return child.size() > 0; });
+  // Arrays of plain values are on one line where they fit.
+  if (indent > 0 && !object && scalars) {
+    std::string line;
+    for (const tenon_json& child : children) {
+      if (!line.empty()) line += ", ";
+      write(child, 0, 0, line);
+      if (line.size() > kLineWidth) break;
+    }
+    if (margin + line.size() + 2 <= kLineWidth) {
+      out += format_text("[{}]", line);
+      return;
+    }
+  }
+  out += object ? '{' : '[';
+  const size_t inner = margin + static_cast<size_t>(indent);
+  for (const tenon_json& child : children) {
+    if (&child != children.data()) out += ',';
+    if (indent > 0) out.append(1, '\n').append(inner, ' ');
+    if (object) {
+      write_string(child.key(), out);
+      out += indent > 0 ? ": " : ":";
+    }
+    write(child, indent, inner, out);
+  }
+  if (indent > 0 && !children.empty()) out.append(1, '\n').append(margin, ' ');
+  out += object ? '}' : ']';
+}
+
+}  // namespace
+
+std::string dump(const tenon_json& document, int32_t indent) {
+  std::string out;
+  write(document, std::clamp(indent, 0, 16), 0, out);
+  return out;
+}
+
+}  // namespace tenon::core

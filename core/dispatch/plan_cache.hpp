@@ -1,0 +1,56 @@
+// Plans that are made, kept for the next call.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "core/base/fork.hpp"
+#include "core/dispatch/plan.hpp"
+
+namespace tenon::core {
+
+class PlanCache {
+ public:
+  // For types and overrides of this table, which outlives the cache.
+  explicit PlanCache(const TypeTable& types) : types_(types) {}
+  PlanCache(const PlanCache&) = delete;
+  PlanCache& operator=(const PlanCache&) = delete;
+
+  // What make_plan gives, valid as long as the cache: found again without a lock, made again when
+  // the table has changed. Loads overrides that other plugins provide for the types. Throws as
+  // make_plan does; the failure is not kept. Any thread.
+  const Plan& find(const Implementation& implementation, const OperandTypes& types);
+
+  // The process's cache, for the process's table; defined by runtime/assembly.cpp.
+  static PlanCache& process();
+
+ private:
+  struct Entry {
+    Plan plan;
+    uint64_t generation = 0;
+  };
+  using Key = std::tuple<const Implementation*, bool, std::vector<const TensorType*>>;
+  static constexpr size_t kSlots = 4096;
+
+  static size_t slot_of(const Implementation& implementation, const OperandTypes& types);
+  static bool matches(const Plan& plan, const Implementation& implementation,
+                      const OperandTypes& types);
+  [[gnu::noinline]] const Plan& find_slow(const Implementation& implementation,
+                                          const OperandTypes& types, size_t slot);
+
+  const TypeTable& types_;
+  std::atomic<const Entry*> slots_[kSlots] = {};
+  std::mutex mutex_;
+  const HeldAcrossFork held_{mutex_};
+  uint64_t generation_ = 0;
+  std::map<Key, std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Entry>> retired_;  // calls may be running by them
+};
+
+}  // namespace tenon::core

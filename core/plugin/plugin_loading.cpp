@@ -1,0 +1,467 @@
+// Loading plugins: each once, by one thread at a time, at the first need of what it provides.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/environment.hpp"
+#include "core/base/format.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/schema.hpp"
+#include "core/plugin/plugin_record.hpp"
+#include "core/plugin/sha256.hpp"
+
+namespace tenon::core {
+
+void RegistrationRequest::sort_by_name() {
+  const auto by_schema = [](const auto* item) { return schema_name(item->schema); };
+  std::ranges::sort(ops, {}, by_schema);
+  std::ranges::sort(modules, {}, by_schema);
+  std::ranges::sort(types, {}, [](const auto* type) { return std::string_view(type->name); });
+  std::ranges::sort(overrides, {},
+                    [](const auto* entry) { return override_key(entry->schema, entry->types); });
+}
+
+// Loads a plugin unless that is done, and registers what of it is chosen and not there yet: all of it
+// after a load, some of it when a policy has changed since. The manager's lock is held at the
+// beginning and at the end of `run`, and not while code of the plugin runs.
+class PluginManager::Load {
+ public:
+  Load(PluginManager& manager, Lock& lock, Record& record, const std::string& asked_by)
+      : manager_(manager),
+        lock_(lock),
+        record_(record),
+        asked_by_(asked_by),
+        first_(record.loaded.table == nullptr),
+        opened_(record.opened) {
+    request_.provider = record.id();
+  }
+
+  void run() {
+    if (!first_) {
+      choose();
+      if (request_.empty()) return;
+    }
+    const Policies::Entry entry = manager_.policies_->entry(record_);
+    if (entry.plugin != nullptr) pinned_ = *entry.plugin;
+    path_ = record_.found.path;
+    record_.state = PluginState::Loading;
+    record_.loader = std::this_thread::get_id();
+    try {
+      if (first_) open();
+      register_items();
+      end(PluginState::Active);
+    } catch (const PluginError& error) {
+      PluginFailure failure = error.failure;
+      // What init refuses is what it was given.
+      failure.place =
+          place_in(pinned_.written, failure.stage == PluginStage::Init ? "/options" : "");
+      fail(std::move(failure), error.cause);
+    } catch (const Error& error) {
+      fail(make_failure(PluginStage::Register, request_.provider, path_, error.message,
+                        "fix the plugin, or resolve the conflict above"),
+           std::make_shared<const tenon_error>(tenon_error{error}));
+    } catch (...) {
+      end_failed(make_failure(PluginStage::Register, request_.provider, path_,
+                              "memory ran out, or the runtime failed",
+                              "try again in a new process"));
+      throw;
+    }
+  }
+
+ private:
+  // Opens the file, whose init runs, and chooses what to register of it.
+  void open() {
+    FileStamp stamp = record_.found.stamp;
+    std::shared_ptr<const PluginFacts> facts = record_.found.facts;
+    lock_.unlock();
+    if (!(FileSource(path_).stamp() == stamp)) read_again(facts, stamp);
+    if (auto failure = check_hash(request_.provider, path_, pinned_.sha256))
+      throw PluginError(std::move(*failure));
+    LoadedPlugin loaded =
+        load_plugin(*facts, path_, manager_.host_, pinned_.options.get(), opened_);
+    lock_.lock();
+    record_.loaded = std::move(loaded);
+    record_.opened = opened_;
+    if (facts != record_.found.facts) {
+      record_.found.facts = std::move(facts);
+      record_.found.stamp = stamp;
+      manager_.build_index();
+    }
+    choose();
+  }
+
+  // Of a file that was built again since it was indexed.
+  void read_again(std::shared_ptr<const PluginFacts>& facts, FileStamp& stamp) const {
+    FactsFile file = read_facts_file(path_);
+    if (file.facts->id != request_.provider) {
+      PluginFailure failure =
+          make_failure(PluginStage::Read, request_.provider, path_,
+                       "the file holds another plugin by now", "load that one by its own id");
+      failure.expected = quote(request_.provider);
+      failure.found = quote(file.facts->id);
+      throw PluginError(std::move(failure));
+    }
+    facts = std::move(file.facts);
+    stamp = file.stamp;
+  }
+
+  bool is_chosen(ItemKind kind, std::string_view name) const {
+    return manager_.standing(record_, kind, name, nullptr) == ProviderStanding::Chosen &&
+           !manager_.provided_[static_cast<size_t>(kind)].contains(std::string(name));
+  }
+
+  void choose() {
+    const tenon_plugin& table = *record_.loaded.table;
+    for (int64_t i = 0; i < table.op_count; ++i) {
+      if (is_chosen(ItemKind::Op, schema_name(table.ops[i]->schema)))
+        request_.ops.push_back(table.ops[i]);
+    }
+    for (int64_t i = 0; i < table.module_count; ++i) {
+      if (is_chosen(ItemKind::Module, schema_name(table.modules[i]->schema)))
+        request_.modules.push_back(table.modules[i]);
+    }
+    for (int64_t i = 0; i < table.type_count; ++i) {
+      if (is_chosen(ItemKind::Type, table.types[i]->name)) request_.types.push_back(table.types[i]);
+    }
+    for (int64_t i = 0; first_ && i < table.override_count; ++i) {
+      const std::string_view schema = table.overrides[i]->schema;
+      const std::string key = override_key(schema, table.overrides[i]->types);
+      if (manager_.policies_->disabling(record_, {schema_name(schema), key}, nullptr) == nullptr)
+        request_.overrides.push_back(table.overrides[i]);
+    }
+    request_.sort_by_name();
+  }
+
+  void register_items() {
+    LoadedPlugin loaded = record_.loaded;
+    lock_.unlock();
+    try {
+      manager_.registrar_.commit(request_);
+    } catch (...) {
+      if (first_) loaded.shutdown();
+      throw;
+    }
+    lock_.lock();
+    const auto provide = [&](ItemKind kind, std::string_view name) {
+      manager_.provided_[static_cast<size_t>(kind)].emplace(name, &record_);
+    };
+    for (const auto* op : request_.ops) provide(ItemKind::Op, schema_name(op->schema));
+    for (const auto* module : request_.modules)
+      provide(ItemKind::Module, schema_name(module->schema));
+    for (const auto* type : request_.types) provide(ItemKind::Type, type->name);
+    if (first_) manager_.active_.push_back(&record_);
+  }
+
+  void end(PluginState state) {
+    if (!lock_.owns_lock()) lock_.lock();
+    record_.opened = opened_;
+    record_.loader = {};
+    record_.state = state;
+    manager_.changed_.notify_all();
+  }
+  void end_failed(PluginFailure failure) {
+    failure.asked_by = asked_by_;
+    if (!lock_.owns_lock()) lock_.lock();
+    if (first_) record_.fail(std::move(failure));
+    record_.tried = first_;
+    end(first_ ? PluginState::Failed : PluginState::Active);
+  }
+  [[noreturn]] void fail(PluginFailure failure, std::shared_ptr<const tenon_error> cause) {
+    failure.asked_by = asked_by_;
+    PluginError complete(failure);
+    complete.cause = std::move(cause);
+    end_failed(std::move(failure));
+    throw complete;
+  }
+
+  PluginManager& manager_;
+  Lock& lock_;
+  Record& record_;
+  const std::string& asked_by_;
+  const bool first_;  // the file was not opened before
+  bool opened_;
+  std::string path_;
+  PluginPolicy::Plugin pinned_;  // what a policy says of it
+  RegistrationRequest request_;
+};
+
+PluginManager::Record* PluginManager::find_path(const std::string& path) const {
+  for (const auto& record : records_) {
+    if (record->found.path == path) return record.get();
+  }
+  return nullptr;
+}
+
+PluginManager::Record* PluginManager::find_id(const std::string& id) const {
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Shadowed && record->id() == id) return record.get();
+  }
+  return nullptr;
+}
+
+// The plugin under another path, when that has the same bytes.
+PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
+                                                  const std::string& asked_by) const {
+  Record* other = find_id(shadowed.id());
+  if (other == nullptr) return shadowed;
+  const FoundPlugin& found = shadowed.found;
+  if (other->found.stamp.same_file(found.stamp) ||
+      (other->found.stamp.size == found.stamp.size &&
+       sha256_file(other->found.path) == sha256_file(found.path))) {
+    return *other;
+  }
+  PluginFailure failure =
+      make_failure(PluginStage::Register, shadowed.id(), found.path,
+                   format_text("another file stands for this id: {}", quote(other->found.path)),
+                   "use that one, or rename one of the plugins");
+  failure.expected = format_text("version {}", found.facts->version);
+  failure.found = other->found.facts->version;
+  failure.asked_by = asked_by;
+  throw PluginError(std::move(failure));
+}
+
+// Asked for by name, a load that failed before any code ran may succeed by now.
+void PluginManager::retry(Record& record) const {
+  if (!record.tried || record.is_final()) return;
+  record.tried = false;
+  judge(record);
+}
+
+PluginManager::Record& PluginManager::loadable_file(const std::string& name,
+                                                    const std::string& asked_by) {
+  const std::string path = absolute_path(name);
+  if (!scanned_) scan();
+  Record* record = find_path(path);
+  if (record == nullptr || record->state == PluginState::Shadowed || !record->found.facts) {
+    // Named files come first, so it stands for its id unless that is loaded already.
+    auto& files = policies_->files;
+    files.erase(std::remove(files.begin(), files.end(), path), files.end());
+    files.insert(files.begin(), path);
+    scan();
+    record = find_path(path);
+    if (record->failure && record->failure->stage == PluginStage::Find) {
+      PluginFailure failure = *record->failure;
+      failure.asked_by = asked_by;
+      files.erase(files.begin());
+      scan();
+      throw PluginError(std::move(failure));
+    }
+  }
+  retry(*record);
+  return record->state == PluginState::Shadowed ? same_plugin(*record, asked_by) : *record;
+}
+
+PluginManager::Record& PluginManager::loadable_id(const std::string& id,
+                                                  const std::string& asked_by) {
+  Record* record = scanned_ ? find_id(id) : nullptr;
+  // The folders may have changed since they were read.
+  if (record == nullptr || (record->state == PluginState::Failed && !record->opened)) {
+    scan();
+    record = find_id(id);
+  }
+  if (record != nullptr) {
+    retry(*record);
+    return *record;
+  }
+
+  PluginFailure failure;
+  std::vector<std::string_view> ids;
+  for (const auto& other : records_) {
+    if (!other->id().empty()) ids.push_back(other->id());
+    // Not found because it cannot be read: say that.
+    if (other->failure && !other->found.facts &&
+        std::filesystem::path(other->found.path).stem() == id) {
+      failure = *other->failure;
+      failure.plugin = id;
+    }
+  }
+  if (failure.problem.empty()) {
+    failure = make_failure(
+        PluginStage::Find, id, "",
+        format_text("no plugin has this id{}; {}", suggestion(id, ids), searched_text(folders_)),
+        format_text("install it in one of them, {}, or load it by its path",
+                    plugin_folder_advice()));
+  }
+  failure.asked_by = asked_by;
+  throw PluginError(std::move(failure));
+}
+
+PluginManager::Record& PluginManager::loadable(const std::string& id_or_path,
+                                               const std::string& asked_by) {
+  return is_plugin_path(id_or_path) ? loadable_file(id_or_path, asked_by)
+                                    : loadable_id(id_or_path, asked_by);
+}
+
+bool PluginManager::is_autoload_off() const {
+  return !environment_.autoload ||
+         std::any_of(policies_->list.begin(), policies_->list.end(),
+                     [](const PluginPolicy& policy) { return !policy.autoload; });
+}
+
+bool PluginManager::is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by) {
+  if (plugin.required) return false;
+  if (is_plugin_path(plugin.name)) return find_path(plugin.name) == nullptr;
+  try {
+    loadable_id(plugin.name, asked_by);
+    return false;
+  } catch (const PluginError& error) {
+    return error.failure.stage == PluginStage::Find;
+  }
+}
+
+// Files that a policy names are known after a scan.
+PluginManager::Record& PluginManager::policy_record(const PluginPolicy::Plugin& plugin,
+                                                    const std::string& asked_by) {
+  if (!is_plugin_path(plugin.name)) return loadable_id(plugin.name, asked_by);
+  Record* record = find_path(plugin.name);
+  retry(*record);
+  return record->state == PluginState::Shadowed ? same_plugin(*record, asked_by) : *record;
+}
+
+void PluginManager::wait_for(Lock& lock, Record& record, const std::string& asked_by) {
+  const std::thread::id self = std::this_thread::get_id();
+  for (const Record* held = &record; held != nullptr;) {
+    if (held->loader == self) {
+      PluginFailure failure = make_failure(
+          PluginStage::Init, record.id(), record.found.path,
+          "it is needed while it is being loaded: its init, or that of a plugin that waits for it, "
+          "uses what it provides",
+          "do this at the first call of an op instead of in init");
+      failure.asked_by = asked_by;
+      throw PluginError(std::move(failure));
+    }
+    const auto next = waiting_.find(held->loader);
+    held = next == waiting_.end() ? nullptr : next->second;
+  }
+  waiting_[self] = &record;
+  changed_.wait(lock, [&] { return record.state != PluginState::Loading; });
+  waiting_.erase(self);
+}
+
+void PluginManager::forget_loaders() {
+  new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
+  const std::thread::id self = std::this_thread::get_id();
+  std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
+  for (const auto& record : records_) {
+    if (record->state != PluginState::Loading || record->loader == self) continue;
+    record->loader = {};
+    if (std::ranges::find(active_, record.get()) != active_.end()) {
+      record->state = PluginState::Active;  // it was registering more: the next use does
+      continue;
+    }
+    record->opened = true;  // its code may have run by half
+    record->fail(make_failure(PluginStage::Register, record->id(), record->found.path,
+                              "the process was forked while another thread loaded the plugin",
+                              "load the plugin before the fork"));
+  }
+}
+
+void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string& asked_by) {
+  // While this thread waits, a scan may drop a record whose load has failed.
+  const std::shared_ptr<Record> keep = record.shared_from_this();
+  if (record.state == PluginState::Loading) wait_for(lock, record, asked_by);
+  if (record.state == PluginState::Failed) {
+    PluginFailure failure = *record.failure;
+    if (failure.asked_by.empty()) failure.asked_by = asked_by;
+    throw PluginError(std::move(failure));
+  }
+  if (record.state == PluginState::Disabled) {
+    PluginFailure failure =
+        make_failure(PluginStage::Find, record.id(), record.found.path,
+                     format_text("it is {}", record.reason), "enable it in the config");
+    failure.asked_by = asked_by;
+    throw PluginError(std::move(failure));
+  }
+  Load(*this, lock, record, asked_by).run();
+  if (!record.found.facts->types.empty()) load_companions(lock, record);
+}
+
+// Whether this thread loads a plugin. It then waits for no companions: what it loads may be what
+// their thread waits for.
+bool PluginManager::is_loading() const {
+  const std::thread::id self = std::this_thread::get_id();
+  return std::any_of(records_.begin(), records_.end(),
+                     [&](const auto& record) { return record->loader == self; });
+}
+
+// Overrides for a type, of any plugin, must be there before ops are called on its objects.
+void PluginManager::load_companions(Lock& lock, const Record& record) {
+  const std::shared_ptr<const PluginFacts> facts = record.found.facts;
+  const auto concerns = [&](const OverrideFacts& entry) {
+    const std::vector<std::string> names = type_names(entry.types);
+    return std::any_of(facts->types.begin(), facts->types.end(), [&](const TypeFacts& type) {
+      return std::find(names.begin(), names.end(), type.name()) != names.end();
+    });
+  };
+  const std::vector<std::shared_ptr<Record>> records = records_;
+  for (const auto& other : records) {
+    if (other.get() == &record || !other->found.facts) continue;
+    if (other->state != PluginState::Indexed &&
+        (other->state != PluginState::Loading || is_loading()))
+      continue;
+    const auto& overrides = other->found.facts->overrides;
+    if (std::any_of(overrides.begin(), overrides.end(), concerns))
+      ensure_loaded(lock, *other, format_text("an override for a type of '{}'", record.id()));
+  }
+}
+
+bool PluginManager::ensure(ItemKind kind, std::string_view name) {
+  Lock lock(mutex_);
+  if (!scanned_) scan();
+  const auto declared = index(kind).find(name);
+  if (declared == index(kind).end()) return false;
+  if (provided_[static_cast<size_t>(kind)].contains(std::string(name))) return true;
+
+  const std::vector<const Record*> best = best_providers(kind, name);
+  if (best.size() > 1) throw contested(kind, name, best);
+  const std::string asked_by = format_text("{} {}", kind_text(kind), quote(name));
+  if (best.empty()) {
+    const Record& record = *declared->second.front();
+    std::string reason;
+    standing(record, kind, name, &reason);
+    throw Error(TENON_ERROR_PLUGIN,
+                "{} is provided by plugin {} but not available: {}; enable it in the config",
+                asked_by, record.text(), reason);
+  }
+  Record& record = *std::find_if(records_.begin(), records_.end(), [&](const auto& other) {
+                      return other.get() == best.front();
+                    })->get();
+  ensure_loaded(lock, record, asked_by);
+  // A file that was built again since it was indexed may provide less.
+  return provided_[static_cast<size_t>(kind)].contains(std::string(name));
+}
+
+bool PluginManager::complete_type(std::string_view name) {
+  {
+    Lock lock(mutex_);
+    if (is_loading()) return false;
+    const auto& types = provided_[static_cast<size_t>(ItemKind::Type)];
+    if (const auto found = types.find(std::string(name)); found != types.end()) {
+      load_companions(lock, *found->second);
+      return true;
+    }
+  }
+  ensure_type(name);  // in the table, but its plugin is not active yet
+  return true;
+}
+
+void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
+  Lock lock(mutex_);
+  Record& record = loadable(id_or_path, asked_by);
+  if (record.state == PluginState::Disabled && !record.named && is_autoload_off()) {
+    record.named = true;
+    judge(record);
+    record.named = record.state != PluginState::Disabled;
+  }
+  if (record.state != PluginState::Failed && record.state != PluginState::Disabled) {
+    const bool was_named = std::exchange(record.named, true);
+    if (auto failure = conflict(record)) {
+      record.named = was_named;
+      failure->asked_by = asked_by;
+      throw PluginError(std::move(*failure));
+    }
+  }
+  ensure_loaded(lock, record, asked_by);
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,85 @@
+// What a plugin manager keeps: a record of each plugin file, and what policies say. Private to the
+// files of the plugin manager.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/base/format.hpp"
+#include "core/base/text.hpp"
+#include "core/plugin/plugin_manager.hpp"
+
+namespace tenon::core {
+
+struct PluginManager::Record : std::enable_shared_from_this<Record> {
+  FoundPlugin found;
+  PluginState state = PluginState::Indexed;
+  std::string reason;
+  std::optional<PluginFailure> failure;
+  bool tried = false;       // a load has failed: not tried again unless it is asked for by name
+  bool opened = false;      // code of it may have run: not tried again at all
+  bool named = false;       // asked for by load()
+  bool configured = false;  // asked for by a policy
+  std::thread::id loader;
+  LoadedPlugin loaded;
+
+  const std::string& id() const {
+    static const std::string none;
+    return found.facts ? found.facts->id : none;
+  }
+  // Neither a scan nor a policy may change it any more.
+  bool is_final() const { return opened || state == PluginState::Loading; }
+  std::string text() const { return format_text("{} ({})", quote(id()), found.path); }
+
+  void fail(PluginFailure why) {
+    state = PluginState::Failed;
+    reason = why.text();
+    failure = std::move(why);
+  }
+};
+
+struct PluginManager::Policies {
+  PluginPolicy environment;                         // preferences of TENON_PREFER
+  std::vector<PluginPolicy::Preference> unchecked;  // of these, before the first scan
+  std::vector<PluginPolicy> list;                   // the newest first
+  std::vector<std::string> folders;                 // of add_search_path, the newest first
+  std::vector<std::string> files;                   // of load(), the newest first
+
+  struct Entry {
+    const PluginPolicy::Plugin* plugin = nullptr;
+    const PluginPolicy* policy = nullptr;
+  };
+  Entry entry(const Record& record) const;
+  const PluginPolicy::Preference* disabling(const Record& record, const PreferenceTarget& target,
+                                            std::string* source) const;
+  // The plugin among `candidates` that the first matching preference prefers. `reason` says which
+  // preference.
+  const Record* preferred(const PreferenceTarget& target, const std::vector<Record*>& candidates,
+                          std::string* reason = nullptr) const;
+  // The one whose place in a policy's list decides, where a policy says so.
+  const Record* by_place(const std::vector<const Record*>& candidates,
+                         std::string* reason = nullptr) const;
+};
+
+template <class Visit>
+void PluginManager::each_item(const PluginFacts& facts, Visit&& visit) {
+  for (const OpFacts& op : facts.ops) visit(ItemKind::Op, op.name());
+  for (const ModuleFacts& module : facts.modules) visit(ItemKind::Module, module.name());
+  for (const TypeFacts& type : facts.types) visit(ItemKind::Type, type.name());
+}
+
+// "op", "module" or "type".
+const char* kind_text(ItemKind kind);
+
+PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
+                           std::string problem, std::string remedy);
+// What a policy pins: the hash of a file, and the versions that it takes.
+std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
+                                        const std::string& expected);
+std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
+                                           const std::string& range);
+
+}  // namespace tenon::core

@@ -1,0 +1,218 @@
+// The host's slots on modules.
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/allocator.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/value.hpp"
+#include "core/nn/module.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : schema.parameters) {
+    if (parameter.name == name) return static_cast<int64_t>(names.size());
+    names.push_back(parameter.name);
+  }
+  throw Error(TENON_ERROR_INDEX, "'{}' has no parameter {}{}", schema.name, quote(name),
+              suggestion(name, names));
+}
+
+tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count,
+                           const tenon_string* keywords, const tenon_value* keyword_values,
+                           int64_t keyword_count, tenon_module** module, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *module = create_module(ModuleTable::process().require(type),
+                            {attributes, static_cast<size_t>(count)},
+                            {keywords, static_cast<size_t>(keyword_count)},
+                            {keyword_values, static_cast<size_t>(keyword_count)})
+                  .give();
+  });
+}
+tenon_status module_create_json(const tenon_json* document, tenon_module** module,
+                                tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(document, "the module's description");
+    plugin_manager();
+    *module = create_module(*document).give();
+  });
+}
+void module_retain(tenon_module* module) { module->retain(); }
+void module_release(tenon_module* module) {
+  if (module != nullptr) module->release();
+}
+const char* module_type(const tenon_module* module) { return module->type->schema.name.c_str(); }
+const tenon_value* module_attributes(const tenon_module* module) {
+  return module->attributes.data();
+}
+tenon_status module_attribute(const tenon_module* module, const char* name, int64_t length,
+                              const tenon_value** value, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const int64_t place =
+        parameter_place(module->type->schema, {name, static_cast<size_t>(length)});
+    *value = module->attributes.data() + place;
+  });
+}
+tenon_status module_register_parameter(tenon_module* module, const char* name, tenon_tensor* tensor,
+                                       tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_parameter(*module, name, tensor);
+  });
+}
+tenon_status module_register_buffer(tenon_module* module, const char* name, tenon_tensor* tensor,
+                                    int32_t persistent, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_buffer(*module, name, tensor, persistent != 0);
+  });
+}
+tenon_status module_register_child(tenon_module* module, const char* name, tenon_module* child,
+                                   tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    register_child(*module, name, child);
+  });
+}
+tenon_status module_tensor(tenon_module* module, const char* name, tenon_tensor** tensor,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *tensor = find_tensor(*module, name);
+  });
+}
+tenon_status module_child(tenon_module* module, const char* name, tenon_module** child,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *child = find_child(*module, name);
+  });
+}
+tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count,
+                         tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    call_module(*module, {inputs, static_cast<size_t>(count)}, *result);
+  });
+}
+int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
+void module_train(tenon_module* module, int32_t training) { set_training(*module, training != 0); }
+void list_children(const tenon_module& module, int64_t* count, tenon_value* items) {
+  int64_t present = 0;
+  for (const tenon_module::Child& child : module.children)
+    present += child.module != nullptr ? 1 : 0;
+  auto** modules = static_cast<tenon_module**>(allocate(present == 0 ? 1 : present * 8));
+  tenon_module** next = modules;
+  for (const tenon_module::Child& child : module.children) {
+    if (child.module == nullptr) continue;
+    child.module->retain();
+    *next++ = child.module;
+  }
+  *count = present;
+  *items = tenon_value{};
+  items->tag = TENON_VALUE_MODULE_LIST;
+  items->length = static_cast<uint32_t>(present);
+  items->as.modules = modules;
+}
+tenon_status module_walk(tenon_module* module, int32_t what, int32_t recurse, int64_t* count,
+                         tenon_value* names, tenon_value* items, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const bool duplicates = (what & TENON_WALK_DUPLICATES) != 0;
+    what &= ~TENON_WALK_DUPLICATES;
+    if (what < 0 || what > 3)
+      throw Error(TENON_ERROR_ARGUMENT,
+                  "walks are of parameters, buffers, children or modules (0 to 3), not {}", what);
+    // Containers ask for it at each call.
+    if (names == nullptr && what == 2 && recurse == 0 && duplicates) {
+      list_children(*module, count, items);
+      return;
+    }
+    const std::vector<WalkItem> found =
+        walk(*module, static_cast<Walk>(what),
+             {.recurse = recurse != 0, .names = names != nullptr, .duplicates = duplicates});
+    std::vector<std::string> texts;
+    std::vector<TensorRef> tensors;
+    for (const WalkItem& item : found) {
+      texts.push_back(item.name);
+      if (item.tensor != nullptr) tensors.emplace_back(item.tensor);
+    }
+    if (names != nullptr) *names = make_string_list(texts);
+    *count = static_cast<int64_t>(found.size());
+    if (what <= 1) {
+      *items = make_tensor_list(std::move(tensors));
+      return;
+    }
+    auto** modules = static_cast<tenon_module**>(allocate(found.empty() ? 1 : *count * 8));
+    for (size_t i = 0; i < found.size(); ++i) {
+      found[i].module->retain();
+      modules[i] = found[i].module;
+    }
+    *items = tenon_value{};
+    items->tag = TENON_VALUE_MODULE_LIST;
+    items->length = static_cast<uint32_t>(found.size());
+    items->as.modules = modules;
+  });
+}
+tenon_status module_to(tenon_module* module, tenon_dtype dtype, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    convert(*module, dtype);
+  });
+}
+tenon_status module_text_slot(tenon_module* module, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *text = make_string(module_text(*module));
+  });
+}
+tenon_status module_save(tenon_module* module, const char* path, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    save_module(*module, path);
+  });
+}
+tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
+                         tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    load_module(*module, path, strict != 0);
+  });
+}
+
+}  // namespace
+
+void add_module_slots(tenon_host& host) {
+  host.module_create = module_create;
+  host.module_create_json = module_create_json;
+  host.module_retain = module_retain;
+  host.module_release = module_release;
+  host.module_type = module_type;
+  host.module_attributes = module_attributes;
+  host.module_register_parameter = module_register_parameter;
+  host.module_register_buffer = module_register_buffer;
+  host.module_register_child = module_register_child;
+  host.module_tensor = module_tensor;
+  host.module_child = module_child;
+  host.module_call = module_call;
+  host.module_training = module_training;
+  host.module_train = module_train;
+  host.module_walk = module_walk;
+  host.module_to = module_to;
+  host.module_text = module_text_slot;
+  host.module_save = module_save;
+  host.module_load = module_load;
+  host.module_attribute = module_attribute;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,207 @@
+// The host's slots on ops and their registered overrides.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/chain.hpp"
+#include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/dispatch/trace.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/dispatch/value.hpp"
+#include "core/runtime/explain.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Parameter& parameter : schema.parameters) {
+    if (parameter.name == name) return static_cast<int64_t>(names.size());
+    names.push_back(parameter.name);
+  }
+  throw Error(TENON_ERROR_INDEX, "'{}' has no parameter {}{}", schema.name, quote(name),
+              suggestion(name, names));
+}
+
+tenon_status op_find(const char* name, int64_t length, const tenon_op** op, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *op = Registry::process().require({name, static_cast<size_t>(length)});
+  });
+}
+const char* op_name(const tenon_op* op) { return op->name.c_str(); }
+tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords,
+                                const tenon_value* keyword_values, int64_t keyword_count,
+                                int64_t* positional, tenon_value* names, tenon_value* values,
+                                tenon_error** error) {
+  return guarded(error, [&] {
+    const Schema& schema = require_implementation(op).schema;
+    Schema attributes;
+    attributes.name = schema.name;
+    std::vector<std::string> texts;
+    for (const Parameter& parameter : schema.parameters) {
+      if (!parameter.keyword_only) continue;
+      attributes.parameters.push_back(parameter);
+      texts.push_back(parameter.name);
+    }
+    BoundArguments bound;
+    bind_arguments(attributes, {}, {keywords, static_cast<size_t>(keyword_count)},
+                   {keyword_values, static_cast<size_t>(keyword_count)}, bound);
+    *positional = schema.positional_count;
+    std::vector<tenon_value> given;
+    try {
+      for (size_t i = 0; i < texts.size(); ++i) given.push_back(copy_value(bound.values[i]));
+      *names = make_string_list(texts);
+    } catch (...) {
+      for (tenon_value& value : given) release_value(value);
+      throw;
+    }
+    std::copy(given.begin(), given.end(), values);
+  });
+}
+tenon_status op_bind(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                     const tenon_string* keywords, const tenon_value* keyword_values,
+                     int64_t keyword_count, tenon_error** error) {
+  return guarded(error, [&] {
+    const Implementation& implementation = require_implementation(op);
+    BoundArguments bound;
+    const std::span<const tenon_value> values(arguments, static_cast<size_t>(count));
+    if (keyword_count == 0) {
+      const OrderedArguments ordered(implementation, values);
+      bind_call(implementation, ordered.positional, ordered.keywords, ordered.keyword_values,
+                bound);
+    } else {
+      bind_call(implementation, values, {keywords, static_cast<size_t>(keyword_count)},
+                {keyword_values, static_cast<size_t>(keyword_count)}, bound);
+    }
+  });
+}
+tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                        const tenon_string* keywords, const tenon_value* keyword_values,
+                        int64_t keyword_count, tenon_json** document, tenon_error** error) {
+  return guarded(error, [&] {
+    plugin_manager();
+    *document = explain_call(op, {arguments, static_cast<size_t>(count)},
+                             {keywords, static_cast<size_t>(keyword_count)},
+                             {keyword_values, static_cast<size_t>(keyword_count)})
+                    .give();
+  });
+}
+tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, int64_t count,
+                              const tenon_string* keywords, const tenon_value* keyword_values,
+                              int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  return call_op_keywords(op, {arguments, static_cast<size_t>(count)},
+                          {keywords, static_cast<size_t>(keyword_count)},
+                          {keyword_values, static_cast<size_t>(keyword_count)}, results, error);
+}
+int64_t op_result_count(const tenon_op* op) {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  return implementation == nullptr ? 0 : implementation->result_count;
+}
+int32_t op_returns_tuple(const tenon_op* op) {
+  const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+  return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
+}
+
+tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, int64_t* index,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(op, "the op");
+    const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
+    require_not_null(implementation, "the implementation of the op");
+    *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
+  });
+}
+
+const Override& override_of(const tenon_override* entry) {
+  return *reinterpret_cast<const Override*>(entry);
+}
+tenon_status override_find(const char* key, const char* provider, const tenon_override** entry,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(key, "the key of an override");
+    *entry = reinterpret_cast<const tenon_override*>(
+        &find_override(key, provider == nullptr ? "" : provider));
+  });
+}
+const char* override_provider(const tenon_override* entry) {
+  return override_of(entry).provider.c_str();
+}
+tenon_status override_call(const tenon_override* entry, const tenon_value* arguments, int64_t count,
+                           const tenon_string* keywords, const tenon_value* keyword_values,
+                           int64_t keyword_count, tenon_value* results, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(entry, "the override");
+    call_override(override_of(entry), {arguments, static_cast<size_t>(count)},
+                  {keywords, static_cast<size_t>(keyword_count)},
+                  {keyword_values, static_cast<size_t>(keyword_count)}, results);
+  });
+}
+void override_disable(const tenon_override* entry) {
+  if (entry == nullptr) return;
+  const Override& found = override_of(entry);
+  TypeTable::process().switch_off(found);
+  if (found.is_gradient_override())
+    guarded(nullptr, [&] { refresh_active_rules(found.schema.name); });
+}
+void override_enable(const tenon_override* entry) {
+  if (entry == nullptr) return;
+  const Override& found = override_of(entry);
+  TypeTable::process().switch_on(found);
+  if (found.is_gradient_override())
+    guarded(nullptr, [&] { refresh_active_rules(found.schema.name); });
+}
+int32_t override_enabled(const tenon_override* entry) {
+  return entry != nullptr && override_of(entry).enabled() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_op_slots(tenon_host& host) {
+  host.op_find = op_find;
+  host.op_name = op_name;
+  host.op_call = call_op;
+  host.op_call_keywords = op_call_keywords;
+  host.op_result_count = op_result_count;
+  host.op_bind_attributes = op_bind_attributes;
+  host.op_bind = op_bind;
+  host.op_explain = op_explain;
+  host.override_find = override_find;
+  host.override_provider = override_provider;
+  host.override_call = override_call;
+  host.override_disable = override_disable;
+  host.override_enable = override_enable;
+  host.override_enabled = override_enabled;
+  host.op_call_filled = call_op_filled;
+  host.op_returns_tuple = op_returns_tuple;
+  host.op_parameter = op_parameter;
+  // Calls of any thread come through here.
+  if (!process_is_traced()) return;
+  host.op_call = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                    tenon_value* results, tenon_error** error) {
+    join_process_trace();
+    return call_op(op, arguments, count, results, error);
+  };
+  host.op_call_filled = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                           tenon_value* results, tenon_error** error) {
+    join_process_trace();
+    return call_op_filled(op, arguments, count, results, error);
+  };
+  host.op_call_keywords = [](const tenon_op* op, const tenon_value* arguments, int64_t count,
+                             const tenon_string* keywords, const tenon_value* keyword_values,
+                             int64_t keyword_count, tenon_value* results, tenon_error** error) {
+    join_process_trace();
+    return op_call_keywords(op, arguments, count, keywords, keyword_values, keyword_count, results,
+                            error);
+  };
+}
+
+}  // namespace tenon::core

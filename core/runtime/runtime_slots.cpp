@@ -1,0 +1,112 @@
+// The host's slots on the runtime: threads, random numbers, log, words in messages, listings, configuration.
+#include "core/base/generator.hpp"
+#include "core/base/log.hpp"
+#include "core/base/parallel.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/value.hpp"
+#include "core/plugin/config.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
+                               tenon_status (*body)(void*, int64_t, int64_t, tenon_error**),
+                               void* state, tenon_error** error) {
+  return guarded(error, [&] {
+    // Chunks see the caller's modes, wherever they run.
+    const ThreadState caller = thread_state;
+    parallel_for(begin, end, grain, [&](int64_t from, int64_t to) {
+      const ThreadStateGuard guard(caller);
+      tenon_error* chunk_error = nullptr;
+      const tenon_status status = body(state, from, to, &chunk_error);
+      if (status != TENON_OK) throw_status(status, chunk_error);
+    });
+  });
+}
+int32_t thread_count_slot() { return thread_count(); }
+void thread_count_set(int32_t count) { set_thread_count(count); }
+void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
+  const DrawRange range = reserve_draws(count);
+  *seed = range.seed;
+  *offset = range.offset;
+}
+void generator_seed(uint64_t seed) { seed_generator(seed); }
+void log_slot(int32_t level, const char* source, const char* message, int64_t length) {
+  log(static_cast<LogLevel>(level < 0   ? 0
+                            : level > 4 ? 4
+                                        : level),
+      source == nullptr ? "" : source, {message, static_cast<size_t>(length)});
+}
+
+tenon_status text_suggestion(const char* word, int64_t length, const tenon_string* candidates,
+                             int64_t count, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] {
+    Words words;
+    for (int64_t i = 0; i < count; ++i)
+      words.emplace_back(candidates[i].data, static_cast<size_t>(candidates[i].length));
+    *text = make_string(suggestion({word, static_cast<size_t>(length)}, words));
+  });
+}
+tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    *text = make_string(printable({bytes, static_cast<size_t>(length)}));
+  });
+}
+
+tenon_status describe_slot(const char* what, const char* name, tenon_json** document,
+                           tenon_error** error) {
+  return guarded(error, [&] { *document = describe(what, name == nullptr ? "" : name).give(); });
+}
+tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
+  return guarded(error, [&] { *text = make_string(describe_signature(name)); });
+}
+tenon_status plugin_path_add(const char* folder, tenon_error** error) {
+  return guarded(error, [&] { plugin_manager().add_search_path(folder); });
+}
+tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
+  return guarded(error, [&] { plugin_manager().load(id_or_path); });
+}
+tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
+  return guarded(error, [&] { *config = read_config(path).give(); });
+}
+tenon_status config_apply(const tenon_json* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config(*config);
+  });
+}
+tenon_status config_apply_lazily(const tenon_json* config, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(config, "the config");
+    apply_config_lazily(*config);
+  });
+}
+
+}  // namespace
+
+void add_runtime_slots(tenon_host& host) {
+  host.parallel_for = parallel_for_slot;
+  host.thread_count = thread_count_slot;
+  host.thread_count_set = thread_count_set;
+  host.generator_reserve = generator_reserve;
+  host.generator_seed = generator_seed;
+  host.log = log_slot;
+  host.describe = describe_slot;
+  host.op_signature = op_signature;
+  host.plugin_path_add = plugin_path_add;
+  host.plugin_load = plugin_load;
+  host.config_read = config_read;
+  host.config_apply = config_apply;
+  host.config_apply_lazily = config_apply_lazily;
+  host.text_suggestion = text_suggestion;
+  host.text_printable = text_printable;
+  host.machine_isa = machine_isa;
+}
+
+}  // namespace tenon::core

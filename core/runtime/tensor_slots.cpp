@@ -1,0 +1,166 @@
+// The host's slots on tensors and tensor files.
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/history.hpp"
+#include "core/autograd/typed.hpp"
+#include "core/base/atomic_file.hpp"
+#include "core/dispatch/components.hpp"
+#include "core/dispatch/conversion.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/dispatch/value.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+#include "core/runtime/value_text.hpp"
+#include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
+#include "core/tensor/file.hpp"
+#include "core/tensor/shape.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+tenon_status tensor_empty(tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                          tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] { *result = make_empty(dtype, shape_of(shape, rank)).give(); });
+}
+tenon_status tensor_wrap(tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                         const int64_t* strides, void* data, void* owner,
+                         void (*release_owner)(void*), tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    *result = make_wrapped(dtype, shape_of(shape, rank), shape_of(strides, rank), data, owner,
+                           release_owner)
+                  .give();
+  });
+}
+tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape,
+                          const int64_t* strides, int64_t offset, tenon_tensor** result,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(base, "the tensor to view");
+    *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
+  });
+}
+void tensor_retain(tenon_tensor* tensor) { tensor->retain(); }
+void tensor_release(tenon_tensor* tensor) {
+  if (tensor != nullptr) tensor->release();
+}
+int64_t tensor_use_count(const tenon_tensor* tensor) {
+  return tensor->references.load(std::memory_order_relaxed);
+}
+int64_t tensor_version(const tenon_tensor* tensor) {
+  return tensor == nullptr ? 0 : tensor->version();
+}
+int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
+  return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
+}
+// A kernel that fills a new result changes nothing that was visible before: its version stays 0.
+void undo_version_bump(tenon_tensor& tensor) {
+  if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
+      tensor.storage->references.load(std::memory_order_acquire) == 1) {
+    tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
+                         tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(destination, "the destination of a copy");
+    require_data(source, "the source of a copy");
+    copy(*destination, *source);
+    undo_version_bump(*destination);
+  });
+}
+tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
+                         tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(destination, "the tensor to fill");
+    fill(*destination, *number);
+    undo_version_bump(*destination);
+  });
+}
+tenon_status tensor_item(const tenon_tensor* tensor, tenon_value* result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    if (!tensor->typed()) {
+      require_data(tensor, "the tensor");
+      *result = item(*tensor);
+      return;
+    }
+    const GradModeGuard reading(false);
+    const TensorRef plain = to_plain(*const_cast<Tensor*>(tensor));
+    *result = item(*plain);
+  });
+}
+tenon_status tensor_text_slot(const tenon_tensor* tensor, tenon_value* result,
+                              tenon_error** error) {
+  return guarded(error, [&] { *result = make_string(typed_text(tensor)); });
+}
+tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t count,
+                                   int64_t* shape, int64_t* rank, tenon_error** error) {
+  return guarded(error, [&] {
+    Sizes common{};
+    for (int64_t i = 0; i < count; ++i) common = broadcast_shapes(common, tensors[i]->shape());
+    std::memcpy(shape, common.values, static_cast<size_t>(common.rank) * sizeof(int64_t));
+    *rank = common.rank;
+  });
+}
+tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_dtypes(a, b); }
+
+tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
+                          int64_t count, tenon_error** error) {
+  return guarded(error, [&] {
+    StoredTensors list;
+    for (int64_t i = 0; i < count; ++i) {
+      require_not_null(tensors[i], "a tensor to save");
+      list.add_whole(std::string(names[i].data, static_cast<size_t>(names[i].length)),
+                     TensorRef(tensors[i]));
+    }
+    save_tensors(path, list.tensors, list.metadata);
+  });
+}
+tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
+                          tenon_error** error) {
+  return guarded(error, [&] {
+    TensorFile file = load_tensors(path);
+    plugin_manager();
+    restore_types(file);
+    std::vector<std::string> texts;
+    std::vector<TensorRef> list;
+    for (NamedTensor& entry : file.tensors) {
+      texts.push_back(entry.name);
+      list.push_back(std::move(entry.tensor));
+    }
+    *names = make_string_list(texts);
+    *tensors = make_tensor_list(std::move(list));
+  });
+}
+tenon_status file_write(const char* path, const char* data, int64_t length, tenon_error** error) {
+  return guarded(error, [&] { write_file(path, {data, static_cast<size_t>(length)}); });
+}
+
+}  // namespace
+
+void add_tensor_slots(tenon_host& host) {
+  host.tensor_empty = tensor_empty;
+  host.tensor_wrap = tensor_wrap;
+  host.tensor_alias = tensor_alias;
+  host.tensor_retain = tensor_retain;
+  host.tensor_release = tensor_release;
+  host.tensor_use_count = tensor_use_count;
+  host.tensor_version = tensor_version;
+  host.tensor_shares_storage = tensor_shares_storage;
+  host.tensor_copy = tensor_copy;
+  host.tensor_fill = tensor_fill;
+  host.tensor_item = tensor_item;
+  host.tensor_text = tensor_text_slot;
+  host.broadcast_shapes = broadcast_shapes_slot;
+  host.promote_dtypes = promote_dtypes_slot;
+  host.tensors_save = tensors_save;
+  host.tensors_load = tensors_load;
+  host.file_write = file_write;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,122 @@
+// The host's slots on tensor types and their objects.
+#include "core/autograd/typed.hpp"
+#include "core/dispatch/chain.hpp"
+#include "core/dispatch/conversion.hpp"
+#include "core/dispatch/payload.hpp"
+#include "core/dispatch/types.hpp"
+#include "core/runtime/runtime.hpp"
+#include "core/runtime/slots.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+tenon_status type_find(const char* name, uint32_t* type, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(name, "the name of the type");
+    plugin_manager();
+    *type = TypeTable::process().require(name).id;
+  });
+}
+tenon_status type_find_layout(const char* name, const tenon_payload_layout* layout, uint32_t* type,
+                              tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(name, "the name of the type");
+    require_not_null(layout, "the layout of the type");
+    plugin_manager();
+    const TensorType& found = TypeTable::process().require(name);
+    TypeTable::process().check_layout(found, *layout);
+    *type = found.id;
+  });
+}
+const char* type_name(uint32_t type) {
+  try {
+    return TypeTable::process().checked(type).name.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+int32_t type_is(uint32_t type, uint32_t ancestor) {
+  const TypeTable& table = TypeTable::process();
+  if (!table.known(type) || !table.known(ancestor)) return 0;
+  return table.at(type).is(table.at(ancestor)) ? 1 : 0;
+}
+// Without a payload argument, share the tensor's payload or create a default one.
+PayloadRef inherited_payload(const TensorType& type, const Tensor& tensor) {
+  Payload* present = tensor.payload();
+  if (present != nullptr && present->owner == type.payload_owner->id) {
+    present->retain();
+    return PayloadRef(present);
+  }
+  PayloadRef made = new_payload(*type.payload_owner, {});
+  if (made != nullptr) return made;
+  throw Error(TENON_ERROR_TYPE,
+              "{} has the payload of {}, which cannot be made from nothing; derive from it and "
+              "give its members",
+              type.name, type.payload_owner->name);
+}
+
+void give_typed(const TensorType& type, TensorRef tensor, void** payload, tenon_tensor** result) {
+  const TensorType* owner = type.payload_owner;
+  PayloadRef made;
+  if (owner != nullptr && payload == nullptr) made = inherited_payload(type, *tensor);
+  if (owner != nullptr && payload != nullptr)
+    made.reset(make_payload(owner->id, owner->descriptor.payload_size));
+  set_type(*tensor, type.id, made.get());
+  if (payload != nullptr) {
+    // To be constructed by the caller at once, and then destroyed with the tensor.
+    if (made != nullptr) made->destroy = owner->descriptor.destroy;
+    *payload = made == nullptr ? nullptr : made->data();
+  }
+  *result = tensor.give();
+}
+tenon_status typed_create(uint32_t type, tenon_dtype dtype, int64_t rank, const int64_t* shape,
+                          void** payload, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    const TensorType& made = TypeTable::process().checked(type);
+    if (made.is_tensor) {
+      throw Error(TENON_ERROR_TYPE, "{} derives from Tensor, which has data; wrap a tensor instead",
+                  made.name);
+    }
+    if (rank > 0) require_not_null(shape, "the shape");
+    give_typed(made, make_dataless(dtype, shape_of(shape, rank), type), payload, result);
+  });
+}
+tenon_status typed_wrap(uint32_t type, tenon_tensor* tensor, void** payload, tenon_tensor** result,
+                        tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(tensor, "the tensor to wrap");
+    const TensorType& made = TypeTable::process().checked(type);
+    if (!made.is_tensor || made.id == 0) {
+      throw Error(TENON_ERROR_TYPE,
+                  "{} does not derive from Tensor and cannot share a tensor's data", made.name);
+    }
+    give_typed(made, share_with_history(*tensor), payload, result);
+  });
+}
+void* typed_payload(const tenon_tensor* tensor) {
+  Payload* payload = tensor == nullptr ? nullptr : tensor->payload();
+  return payload == nullptr ? nullptr : payload->data();
+}
+tenon_status tensor_to_plain(tenon_tensor* tensor, tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(tensor, "the tensor");
+    *result = to_plain(*tensor).give();
+  });
+}
+
+}  // namespace
+
+void add_type_slots(tenon_host& host) {
+  host.type_find = type_find;
+  host.type_name = type_name;
+  host.type_is = type_is;
+  host.typed_create = typed_create;
+  host.typed_wrap = typed_wrap;
+  host.typed_payload = typed_payload;
+  host.tensor_to_plain = tensor_to_plain;
+  host.type_find_layout = type_find_layout;
+  host.call_parent = call_parent;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,61 @@
+// Trees that code builds.
+#include <doctest/doctest.h>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+
+using namespace tenon::core;
+
+TEST_SUITE("json_builder") {
+  TEST_CASE("code builds trees and copies places along") {
+    JsonBuilder builder("c.json");
+    builder.begin_object()
+        .member("name", "add")
+        .member("count", 2)
+        .member("ok", true)
+        .member("x", 1.0f);
+    builder.key("types").begin_array().value("Tensor").value(nullptr).end_array();
+    JsonOptions options;
+    options.source = "c.json";
+    const Json source = parse_json("{\"a\":\n   {\"b\": [1]}}", options);
+    builder.key("copied", source->at(0)->key_place()).copy(*source->at(0)).end_object();
+    const Json tree = builder.finish();
+    CHECK(
+        dump(*tree) ==
+        R"({"name":"add","count":2,"ok":true,"x":1.0,"types":["Tensor",null],"copied":{"b":[1]}})");
+    const tenon_json* one = json_at_pointer(*tree, "/copied/b/0");
+    REQUIRE(one != nullptr);
+    CHECK(place_text(one->source(), one->place()) == "c.json:2:11");
+    CHECK(pointer_of(*one) == "/copied/b/0");
+  }
+
+  TEST_CASE("a misused builder says so and leaks nothing") {
+    CHECK_THROWS_AS(JsonBuilder().finish(), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().value(1), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_array().key("a"), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_array().end_object(), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().key("a").end_object(), Error);
+    CHECK_THROWS_AS(JsonBuilder().value(1).value(2), Error);
+    CHECK_THROWS_AS(JsonBuilder().begin_object().member("a", 1).member("a", 2).end_object(), Error);
+    JsonBuilder builder;
+    builder.value(1);
+    const Json tree = builder.finish();
+    CHECK_THROWS_AS(builder.value(2), Error);
+  }
+
+  TEST_CASE("objects of values copy trees, and refuse what a document cannot hold") {
+    const Json part = parse_json("[1, {\"x\": null}]");
+    tenon_value values[3]{};
+    values[0].tag = TENON_VALUE_JSON;
+    values[0].as.tree = const_cast<tenon_json*>(part.get());
+    values[1].tag = TENON_VALUE_FLOAT;
+    values[1].as.number = 2;
+    const tenon_string keys[] = {{"a", 1}, {"b", 1}, {"b", 1}};
+    CHECK(dump(*make_object(std::span(keys, 2), std::span(values, 2))) ==
+          R"({"a":[1,{"x":null}],"b":2.0})");
+    CHECK(dump(*make_object({}, {})) == "{}");
+    CHECK_THROWS_AS(make_object(keys, values), Error);
+    values[2].tag = TENON_VALUE_TENSOR;
+    CHECK_THROWS_AS(make_array(values), Error);
+  }
+}

@@ -1,0 +1,60 @@
+// A module type for the tests of modules, in its own table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/nn/module.hpp"
+#include "tests/core/dispatch/support.hpp"
+
+namespace tenon::core::test {
+
+// One parameter, `weight`, of `width` elements 1, 2, ...; gives its first input back. `self` counts
+// the states that are destroyed.
+inline tenon_module_descriptor block(const char* schema = "Block(int width=2)",
+                                     int* destroyed = nullptr) {
+  tenon_module_descriptor made{};
+  made.size = sizeof made;
+  made.schema = schema;
+  made.self = destroyed;
+  made.create = [](void*, tenon_module* module, const tenon_value* attributes, void** state,
+                   tenon_error** error) {
+    return guarded(error, [&] {
+      const int64_t width = attributes[0].as.integer;
+      const TensorRef weight = make_empty(TENON_F32, {&width, 1});
+      for (int64_t i = 0; i < width; ++i)
+        static_cast<float*>(weight->view.data)[i] = static_cast<float>(i + 1);
+      register_parameter(*module, "weight", weight.get());
+      *state = module;
+    });
+  };
+  made.forward = [](void*, void*, tenon_module*, const tenon_value* inputs, int64_t count,
+                    tenon_value* result, tenon_error** error) {
+    return guarded(error, [&] {
+      if (count == 0) throw Error(TENON_ERROR_INDEX, "no input");
+      *result = tensor_value(TensorRef(inputs[0].as.tensor).give());
+    });
+  };
+  made.destroy = [](void* self, void*) {
+    if (self != nullptr) ++*static_cast<int*>(self);
+  };
+  return made;
+}
+
+struct Types {
+  Types() {
+    const tenon_module_descriptor* one[] = {&descriptor};
+    table.commit(table.prepare("test", one));
+  }
+  Types(const Types&) = delete;
+  Types& operator=(const Types&) = delete;
+  const ModuleType& operator[](const char* name) const { return *table.find(name); }
+  ModuleRef make() const { return create_module((*this)["Block"], {}, {}, {}); }
+
+  mutable int destroyed = 0;
+  tenon_module_descriptor descriptor = block("Block(int width=2)", &destroyed);
+  ModuleTable table;
+};
+
+}  // namespace tenon::core::test

@@ -1,0 +1,136 @@
+// Notes are found in good files, and nothing bad happens with any other.
+#include "core/plugin/elf_notes.hpp"
+
+#include <algorithm>
+
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+namespace {
+
+std::vector<std::string> payloads_in(const std::string& bytes) {
+  std::vector<std::string> payloads;
+  read_fact_payloads(MemorySource(bytes), "/x/y.so",
+                     [&](std::string_view payload) { payloads.emplace_back(payload); });
+  return payloads;
+}
+
+PluginFailure refusal(const std::string& bytes) {
+  PluginFailure failure = failure_of([&] { payloads_in(bytes); });
+  CHECK(failure.stage == PluginStage::Read);
+  CHECK(failure.path == "/x/y.so");
+  CHECK(!failure.remedy.empty());
+  return failure;
+}
+
+template <class Value>
+std::string patched(std::string bytes, size_t offset, Value value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_SUITE("elf notes") {
+  TEST_CASE("zeros between notes, as sanitizers leave them, are passed over") {
+    const std::string other = R"j({"op":{"schema":"f()"}})j";
+    for (size_t padding : {4, 8, 12, 20, 60}) {
+      CHECK(payloads_in(make_elf({plugin_payload(), other}, padding)) ==
+            std::vector<std::string>{plugin_payload(), other});
+    }
+  }
+
+  TEST_CASE("a file that is cut at any byte is refused") {
+    for (const std::string& whole : {read_file(fixture("plain")), make_elf({plugin_payload()})}) {
+      CHECK_NOTHROW(payloads_in(whole));
+      for (size_t size = 0; size < whole.size(); ++size) {
+        CAPTURE(size);
+        CHECK_THROWS_AS(payloads_in(whole.substr(0, size)), PluginError);
+      }
+    }
+    CHECK(contains(refusal("").problem, "the file is empty"));
+    CHECK(contains(refusal(read_file(fixture("plain")).substr(0, 3000)).problem, "truncated"));
+  }
+
+  TEST_CASE("a file with any byte changed is read or refused, no more") {
+    const std::string whole = make_elf({plugin_payload(), R"j({"op":{"schema":"f(int x=1)"}})j"});
+    int refused = 0;
+    for (size_t offset = 0; offset < whole.size(); ++offset) {
+      for (int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+        try {
+          payloads_in(patched(whole, offset, static_cast<char>(value)));
+        } catch (const PluginError&) {
+          ++refused;
+        }
+      }
+    }
+    CHECK(refused > 500);
+  }
+
+  TEST_CASE("files that are not a shared library for this machine each have a message") {
+    const std::string good = make_elf({plugin_payload()});
+    CHECK(contains(refusal("#!/bin/sh\nexit 0\n").problem, "a script"));
+    CHECK(contains(refusal("!<arch>\n").problem, "a static library"));
+    CHECK(contains(refusal("hello, this is a text file").problem, "not an ELF file"));
+    CHECK(contains(refusal(patched(good, EI_CLASS, char{ELFCLASS32})).problem, "32-bit"));
+    CHECK(contains(refusal(patched(good, EI_DATA, char{ELFDATA2MSB})).problem, "big-endian"));
+    CHECK(contains(refusal(patched(good, EI_CLASS, char{9})).problem, "damaged"));
+    const size_t type = offsetof(Elf64_Ehdr, e_type);
+    CHECK(contains(refusal(patched(good, type, uint16_t{ET_REL})).problem, "an object file"));
+    CHECK(contains(refusal(patched(good, type, uint16_t{ET_EXEC})).problem, "a program"));
+    CHECK(contains(refusal(patched(good, type, uint16_t{ET_CORE})).problem, "a core dump"));
+#if defined(__x86_64__)
+    const auto other = uint16_t{EM_AARCH64};
+    CHECK(refusal(patched(good, offsetof(Elf64_Ehdr, e_machine), other)).problem ==
+          "built for aarch64, this machine is x86-64");
+#endif
+  }
+
+  TEST_CASE("forged sizes and offsets are refused without being believed") {
+    const std::string good = make_elf({plugin_payload()});
+    constexpr uint64_t kHuge = UINT64_MAX - 8;
+    const auto header = [&](size_t field, auto value) { return patched(good, field, value); };
+    refusal(header(offsetof(Elf64_Ehdr, e_phoff), kHuge));
+    refusal(header(offsetof(Elf64_Ehdr, e_phoff), uint64_t{good.size()}));
+    refusal(header(offsetof(Elf64_Ehdr, e_phnum), uint16_t{0}));
+    refusal(header(offsetof(Elf64_Ehdr, e_phnum), uint16_t{0xffff}));
+    refusal(header(offsetof(Elf64_Ehdr, e_phentsize), uint16_t{1}));
+    refusal(header(offsetof(Elf64_Ehdr, e_shoff), kHuge));
+    for (size_t index = 0; index < 3; ++index) {
+      const size_t segment = sizeof(Elf64_Ehdr) + index * sizeof(Elf64_Phdr);
+      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_offset), kHuge));
+      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_filesz), kHuge));
+      refusal(patched(good, segment + offsetof(Elf64_Phdr, p_filesz), uint64_t{1} << 40));
+    }
+    const size_t note = good.find("Tenon") - offsetof(tenon_facts_header, owner);
+    const auto fact = [&](size_t field, uint32_t value) {
+      return patched(good, note + field, value);
+    };
+    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, name_size), UINT32_MAX)).problem,
+                   "past the end of its segment"));
+    refusal(fact(offsetof(tenon_facts_header, descriptor_size), UINT32_MAX));
+    refusal(fact(offsetof(tenon_facts_header, descriptor_size), 4));
+    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, payload_length), 1u << 20)).problem,
+                   "wrong length"));
+    CHECK(contains(refusal(fact(offsetof(tenon_facts_header, checksum), 1)).problem, "checksum"));
+    const PluginFailure format = refusal(fact(offsetof(tenon_facts_header, format), 9));
+    CHECK(format.expected == "format 1");
+    CHECK(format.found == "9");
+  }
+
+  TEST_CASE("a library without facts differs from one that a tool took them from") {
+    CHECK(contains(refusal(read_file(fixture("no_facts"))).problem, "not a Tenon plugin"));
+    std::string moved = read_file(fixture("plain"));
+    Elf64_Ehdr header;
+    std::memcpy(&header, moved.data(), sizeof header);
+    for (size_t i = 0; i < header.e_phnum; ++i) {
+      const size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+      uint32_t type;
+      std::memcpy(&type, moved.data() + at, sizeof type);
+      if (type == PT_NOTE) moved = patched(moved, at, uint32_t{PT_NULL});
+    }
+    CHECK(contains(refusal(moved).problem, "patchelf"));
+  }
+}

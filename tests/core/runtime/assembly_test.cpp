@@ -1,0 +1,53 @@
+// The process's runtime: one of each, in the order of their identifiers.
+#include "core/autograd/component_history.hpp"
+#include "core/dispatch/autograd_interface.hpp"
+#include "core/dispatch/layer.hpp"
+#include "core/dispatch/plan_cache.hpp"
+#include "core/runtime/runtime.hpp"
+#include "tests/core/dispatch/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+TEST_SUITE("runtime/assembly") {
+  TEST_CASE("the layers are in the order of their identifiers, the kernel last") {
+    for (size_t i = 0; i < layers.size(); ++i) {
+      CHECK(static_cast<size_t>(layers[i].id) == i);
+      CHECK((layers[i].run != nullptr));
+    }
+    CHECK(layers.back().id == LayerId::kernel);
+    CHECK(layers.back().flags == kKernelFlag);
+  }
+
+  TEST_CASE("each layer but the kernel is led into by its own flags, which make a call special") {
+    uint32_t all = 0;
+    for (size_t i = 0; i + 1 < layers.size(); ++i) {
+      CHECK((all & layers[i].flags) == 0);
+      all |= layers[i].flags;
+    }
+    CHECK(all == kSpecialFlags);
+    CHECK((all & kKernelFlag) == 0);
+  }
+
+  TEST_CASE("there is one table of each kind, and a tensor type that is shared") {
+    CHECK(&Registry::process() == &Registry::process());
+    CHECK(&PlanCache::process() == &PlanCache::process());
+    const Tables tables = process_tables();
+    CHECK(&tables.ops == &Registry::process());
+    CHECK(&tables.types == &TypeTable::process());
+    CHECK(&tables.modules == &ModuleTable::process());
+    CHECK(TypeTable::process().at(0).is_plain());
+  }
+
+  TEST_CASE("autograd answers all that dispatch asks") {
+    CHECK((autograd_interface.share_with_history != nullptr));
+    CHECK((autograd_interface.connect_conversion != nullptr));
+    CHECK((autograd_interface.connect_tangent != nullptr));
+    CHECK((autograd_interface.connect_same_data != nullptr));
+    CHECK((autograd_interface.refresh_components == refresh_components));
+    CHECK((autograd_interface.has_held_history == has_held_history));
+    CHECK((autograd_interface.refuse_hidden_history != nullptr));
+    CHECK((autograd_interface.refuse_lost_gradient != nullptr));
+    CHECK((release_module != nullptr));
+  }
+}
