@@ -1,4 +1,4 @@
-// relu, sigmoid, tanh and their relatives sinh, cosh, erf.
+// relu, sigmoid, tanh and its relatives sinh and cosh.
 #include <cmath>
 
 #include <tenon/plugin.hpp>
@@ -84,19 +84,6 @@ struct Cosh {
   static constexpr auto jvp = pointwise;
 };
 
-struct Erf {
-  static constexpr auto schema = "erf(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The error function.";
-  static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return kernel::erf(x); };
-  static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Erf>& c, const Tensor& g) {
-    constexpr double two_over_root_pi = 1.12837916709551257390;
-    return g * exp(-square(c["input"_arg])) * two_over_root_pi;
-  }
-  static constexpr auto jvp = pointwise;
-};
-
 }  // namespace
 
 TENON_OP(Relu)
@@ -106,4 +93,3 @@ TENON_OP(Sigmoid)
 TENON_OP(Tanh)
 TENON_OP(Sinh)
 TENON_OP(Cosh)
-TENON_OP(Erf)

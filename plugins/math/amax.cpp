@@ -1,4 +1,4 @@
-// amax and amin.
+// amax, amin and aminmax.
 #include "reduction.hpp"
 
 using namespace tenon;
@@ -80,7 +80,22 @@ struct Amin {
   }
 };
 
+struct Aminmax {
+  static constexpr auto schema =
+      "aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
+  static constexpr auto doc =
+      "The smallest and the largest element along a dimension, or of all: amin and amax.";
+  static constexpr bool composite = true;
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, std::optional<int64_t> dim,
+                                            bool keepdim) {
+    std::optional<IntList> dims;
+    if (dim) dims = IntList(&*dim, 1);
+    return {amin(input, dims, keepdim), amax(input, dims, keepdim)};
+  }
+};
+
 }  // namespace
 
 TENON_OP(Amax)
 TENON_OP(Amin)
+TENON_OP(Aminmax)

@@ -1,11 +1,13 @@
 // floor_divide and remainder as in Python: rounded down, the remainder takes the divisor's sign.
+// fmod as in C: rounded toward zero, the remainder takes the sign of what is divided.
 //
-// Defined for all integers: by zero both give 0, and the smallest divided by -1 wraps around to
+// Defined for all integers: by zero all give 0, and the smallest divided by -1 wraps around to
 // itself.
 #include <cmath>
 
 #include <tenon/plugin.hpp>
 
+#include "operand.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -72,7 +74,39 @@ struct Remainder {
   static constexpr auto jvp = pointwise;
 };
 
+struct Fmod {
+  static constexpr auto schema =
+      "fmod(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "input - other * trunc(input / other), with the sign of input; an integer modulo zero gives "
+      "0.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto input, auto other) {
+    using T = decltype(input);
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::fmod(input, other);
+    } else {
+      if (other == 0 || (std::is_signed_v<T> && other == static_cast<T>(-1))) return T{0};
+      return static_cast<T>(input % other);
+    }
+  };
+  static constexpr auto saves = "input for other, other for other, result for other";
+  static std::array<Tensor, 2> backward(ContextOf<Fmod>& c, const Tensor& g) {
+    std::array<Tensor, 2> gradients;
+    if (c.needs_input_grad("input"_arg)) gradients[0] = g;
+    if (c.needs_input_grad("other"_arg)) {
+      const Tensor x = operand_as(c["input"_arg], g.dtype()),
+                   y = operand_as(c["other"_arg], g.dtype());
+      // A whole number up to rounding: the quotient itself may have been rounded to the next one.
+      gradients[1] = -g * round((x - c.result()) / y);
+    }
+    return gradients;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
 }  // namespace
 
 TENON_OP(FloorDivide)
 TENON_OP(Remainder)
+TENON_OP(Fmod)

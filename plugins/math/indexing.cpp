@@ -1,6 +1,7 @@
-// index_select, index_add, gather, scatter_add and one_hot.
+// index_select, index_add, gather, scatter, scatter_add, scatter_reduce and one_hot.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/view.hpp>
@@ -250,6 +251,102 @@ struct Gather {
   }
 };
 
+// The gradient of the entries of src that an index reads as that of all: the others have no part in
+// the result.
+Tensor as_source(Tensor part, IntList whole) {
+  for (int64_t i = 0; i < whole.size(); ++i) {
+    if (part.shape()[i] == whole[i]) continue;
+    Shape shape(part.shape());
+    shape[i] = whole[i];
+    part = slice_backward(part, IntList(shape), i, 0, part.shape()[i], 1);
+  }
+  return part;
+}
+
+// Which entries of an index are the last to name their place: what they write stays.
+Tensor writers(IntList shape, int64_t dim, const Tensor& index) {
+  const NoGrad scope;
+  const Tensor places = arange(index.numel()).reshape(index.shape());
+  return eq(scatter(zeros(shape, i64), dim, index, places).gather(dim, index), places);
+}
+
+struct Scatter {
+  static constexpr auto schema =
+      "scatter(Tensor input, int dim, Tensor index, Tensor|Scalar src) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [3, 3]}, "dim": 0, "index": {"shape": [2, 2], "dtype": "i64"}, "src":
+          {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "dim": 1, "index": {"shape": [2, 1],
+          "dtype": "i64"}, "src": 0.5}])";
+  static constexpr auto doc =
+      "A copy of input with each entry of src, or one number, written where the index says. Where "
+      "two name one place the last in row-major order is written, and has the gradient.";
+  static constexpr auto saves = "shape(input), index, shape(src)";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index,
+                        const Argument& given) {
+    constexpr auto op = "scatter";
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    const bool is_tensor = given.value().tag == TENON_VALUE_TENSOR;
+    const Tensor src = is_tensor ? Tensor::borrow(given.value().as.tensor)
+                                 : number(Scalar(given.value()), input.dtype(), index);
+    kernel::check_same_dtype(op, "input", input, "src", src);
+    if (index.numel() != 0) {
+      check_index_shape(op, index, input, "input", at);
+      check_index_shape(op, index, src, "src", -1);
+    }
+    const Tensor indices = checked_indices(op, index, at, input.dim() == 0 ? 1 : input.shape()[at]);
+    const Tensor result = copy_of(input);
+    if (indices.numel() == 0) return result;
+    const Tensor part = alias_tensor(src, index.shape(), src.strides(), 0);
+    const Tensor written = contiguous_as(part, part.dtype());
+    const Places places{Shape(result.shape()), row_major_strides(result.shape()), at};
+    visit(input.dtype(), [&](auto zero) {
+      using E = decltype(zero);
+      const E* from = written.data<E>();
+      E* to = result.data<E>();
+      places.each(index.shape(), indices.data<int64_t>(),
+                  [=](int64_t i, int64_t place) { to[place] = from[i]; });
+    });
+    return result;
+  }
+  // One number in the shape of the index, without memory for each.
+  static Tensor number(const Scalar& value, DType dtype, const Tensor& index) {
+    if (!value.fits(dtype)) {
+      throw ValueError("scatter(): src " + value.text() + " does not fit the " + dtype_text(dtype) +
+                       " input: convert it to a wider dtype with to()");
+    }
+    const Tensor one = empty_tensor(IntList(), dtype);
+    fill_elements(one, value);
+    Shape strides(index.shape());
+    for (int64_t i = 0; i < strides.rank; ++i) strides[i] = 0;
+    return alias_tensor(one, index.shape(), strides, 0);
+  }
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<Scatter>& c,
+                                                             const Tensor& g) {
+    const int64_t dim = c["dim"_arg];
+    const Tensor& index = c["index"_arg];
+    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
+    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = scatter(g, dim, index, 0);
+    if (c.needs_input_grad("src"_arg)) {
+      const Tensor src = Tensor::borrow(c["src"_arg].value().as.tensor);
+      if (index.numel() == 0) {
+        std::get<3>(result) = zeros(src.shape(), g.dtype());
+      } else {
+        const Tensor read = g.gather(dim, index);
+        const Tensor part = where(writers(c["input"_arg].shape(), dim, index), read, 0);
+        std::get<3>(result) = as_source(part, src.shape());
+      }
+    }
+    return result;
+  }
+  static Tensor jvp(ContextOf<Scatter>& c, TensorList tangents) {
+    const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[3]).dtype();
+    const Tensor start =
+        tangents[0].defined() ? tangents[0] : expanded_zeros(c["input"_arg].shape(), dtype);
+    if (!tangents[3].defined()) return scatter(start, c["dim"_arg], c["index"_arg], 0);
+    return scatter(start, c["dim"_arg], c["index"_arg], tangents[3]);
+  }
+};
+
 struct ScatterAdd {
   static constexpr auto schema =
       "scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor";
@@ -289,15 +386,7 @@ struct ScatterAdd {
         std::get<3>(result) = zeros(whole, g.dtype());
         return result;
       }
-      Tensor part = g.gather(c["dim"_arg], c["index"_arg]);
-      // Entries of src that no index reads have no part in the result.
-      for (int64_t i = 0; i < whole.size(); ++i) {
-        if (part.shape()[i] == whole[i]) continue;
-        Shape shape(part.shape());
-        shape[i] = whole[i];
-        part = slice_backward(part, IntList(shape), i, 0, part.shape()[i], 1);
-      }
-      std::get<3>(result) = part;
+      std::get<3>(result) = as_source(g.gather(c["dim"_arg], c["index"_arg]), whole);
     }
     return result;
   }
@@ -307,6 +396,170 @@ struct ScatterAdd {
                              ? tangents[0]
                              : expanded_zeros(c["input"_arg].shape(), tangents[3].dtype());
     return start.scatter_add(c["dim"_arg], c["index"_arg], tangents[3]);
+  }
+};
+
+enum class Reduce { sum, mean, prod, amax, amin };
+Reduce reduce_of(std::string_view name) {
+  constexpr std::pair<const char*, Reduce> names[] = {{"sum", Reduce::sum},
+                                                      {"mean", Reduce::mean},
+                                                      {"prod", Reduce::prod},
+                                                      {"amax", Reduce::amax},
+                                                      {"amin", Reduce::amin}};
+  for (const auto& [known, reduce] : names) {
+    if (name == known) return reduce;
+  }
+  throw ValueError("scatter_reduce(): reduce is '" + std::string(name) +
+                   "'; choose sum, mean, prod, amax or amin");
+}
+
+// One more element for a place: integers wrap, of bools prod is and; NaN is an extremum.
+template <class T>
+T reduce_step(Reduce reduce, T all, T next) {
+  if (reduce == Reduce::amax) return next > all || next != next ? next : all;
+  if (reduce == Reduce::amin) return next < all || next != next ? next : all;
+  if constexpr (std::is_same_v<T, bool>)
+    return all && next;
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(all) * static_cast<uint64_t>(next));
+  else
+    return all * next;
+}
+
+// What scatter_reduce's rules share: the part of src that the index reads, and the places it names.
+struct Reduced {
+  int64_t dim;
+  Tensor index, part, unnamed;
+
+  Reduced(IntList shape, int64_t along, const Tensor& places, const Tensor& src)
+      : dim(along), index(places), part(src) {
+    const NoGrad scope;
+    for (int64_t i = 0; i < index.dim(); ++i) part = part.narrow(i, 0, index.shape()[i]);
+    unnamed = scatter(ones(shape, boolean), dim, index, false);
+  }
+  // How many elements a place has.
+  Tensor count(bool include_self, DType dtype) const {
+    const Tensor own = include_self ? ones(unnamed.shape(), dtype) : unnamed.to(dtype);
+    return own.scatter_add(dim, index, ones(index.shape(), dtype));
+  }
+};
+
+struct ScatterReduce {
+  static constexpr auto schema =
+      "scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool "
+      "include_self=True) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [3, 3]}, "dim": 0, "index": {"shape": [2, 2], "dtype": "i64"}, "src":
+          {"shape": [2, 3]}, "reduce": "amax"}, {"input": {"shape": [3]}, "dim": 0, "index":
+          {"values": [0, 2, 0], "dtype": "i64"}, "src": {"shape": [3]}, "reduce": "mean",
+          "include_self": false}, {"input": {"shape": [3]}, "dim": 0, "index": {"values": [0, 2, 0],
+          "dtype": "i64"}, "src": {"shape": [3]}, "reduce": "sum"}])";
+  static constexpr auto doc =
+      "A copy of input whose elements at the places that the index names are reduced with the "
+      "entries of src there: their sum, mean (of integers rounded down), prod, amax or amin. "
+      "Without "
+      "include_self only those of src count. Ties of amax and amin share the gradient; prod has "
+      "none.";
+  static constexpr auto saves = "input, index, src, result";
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+                        std::string_view name, bool include_self) {
+    constexpr auto op = "scatter_reduce";
+    const Reduce reduce = reduce_of(name);
+    const int64_t at = wrap_dimension(op, dim, input.dim());
+    kernel::check_same_dtype(op, "input", input, "src", src);
+    if (index.numel() != 0) {
+      check_index_shape(op, index, input, "input", at);
+      check_index_shape(op, index, src, "src", -1);
+    }
+    const Tensor indices = checked_indices(op, index, at, input.dim() == 0 ? 1 : input.shape()[at]);
+    if (reduce == Reduce::mean)
+      kernel::check_dtype(op, "input", input.dtype(), floating_dtypes | integer_dtypes);
+    if (indices.numel() == 0) return copy_of(input);
+    const Reduced reduced(input.shape(), at, indices, src);
+    if (reduce == Reduce::sum || reduce == Reduce::mean) {
+      const bool whole = reduce == Reduce::mean && !is_floating(input.dtype());
+      const Tensor own = whole ? input.to(i64) : input;
+      const Tensor start = include_self ? own : scatter(own, at, indices, 0);
+      const Tensor total = start.scatter_add(at, indices, reduced.part.to(own.dtype()));
+      if (reduce == Reduce::sum) return total;
+      const Tensor count = reduced.count(include_self, own.dtype());
+      return whole ? floor_divide(total, count).to(input.dtype()) : total / count;
+    }
+    return reduce_places(reduce, input, indices, reduced, include_self);
+  }
+  static Tensor reduce_places(Reduce reduce, const Tensor& input, const Tensor& indices,
+                              const Reduced& reduced, bool include_self) {
+    const Tensor result = copy_of(input);
+    const Tensor added = contiguous_as(reduced.part, input.dtype());
+    std::vector<bool> seen(static_cast<size_t>(include_self ? 0 : result.numel()));
+    const Places places{Shape(result.shape()), row_major_strides(result.shape()), reduced.dim};
+    visit(input.dtype(), [&](auto zero) {
+      using E = decltype(zero);
+      const E* from = added.data<E>();
+      E* to = result.data<E>();
+      places.each(indices.shape(), indices.data<int64_t>(), [&](int64_t i, int64_t place) {
+        const bool first = !include_self && !seen[static_cast<size_t>(place)];
+        if (first) seen[static_cast<size_t>(place)] = true;
+        to[place] = first ? from[i] : reduce_step(reduce, to[place], from[i]);
+      });
+    });
+    return result;
+  }
+  // What input's elements and the entries of src at their places count in the result, before the
+  // division.
+  struct Shares {
+    Tensor own, part, count;
+    Shares(ContextOf<ScatterReduce>& c, const Reduced& reduced, DType dtype) {
+      const Reduce reduce = reduce_of(c["reduce"_arg]);
+      const bool include_self = c["include_self"_arg];
+      if (reduce == Reduce::prod) {
+        throw RuntimeError(
+            "scatter_reduce(): there is no derivative of reduce 'prod': use sum, mean, "
+            "amax or amin");
+      }
+      const NoGrad scope;
+      own = include_self ? ones(reduced.unnamed.shape(), boolean) : reduced.unnamed;
+      part = ones(reduced.index.shape(), boolean);
+      if (reduce == Reduce::amax || reduce == Reduce::amin) {
+        const Tensor result = c.result();
+        own = logical_or(logical_and(own, eq(c["input"_arg], result)), reduced.unnamed);
+        part = eq(reduced.part, result.gather(reduced.dim, reduced.index));
+      }
+      if (reduce != Reduce::sum) {
+        const Tensor start = own.to(dtype);
+        count = start.scatter_add(reduced.dim, reduced.index, part.to(dtype)).clamp(1);
+      }
+    }
+  };
+  static std::tuple<Tensor, Tensor, Tensor, Tensor> backward(ContextOf<ScatterReduce>& c,
+                                                             const Tensor& g) {
+    const Tensor &input = c["input"_arg], &index = c["index"_arg], &src = c["src"_arg];
+    if (index.numel() == 0) return {g, {}, {}, zeros(src.shape(), g.dtype())};
+    const int64_t dim = wrap_dimension("scatter_reduce", c["dim"_arg], input.dim());
+    const Reduced reduced(input.shape(), dim, index, src);
+    const Shares shares(c, reduced, g.dtype());
+    const Tensor divided = shares.count.defined() ? g / shares.count : g;
+    std::tuple<Tensor, Tensor, Tensor, Tensor> result;
+    if (c.needs_input_grad("input"_arg)) std::get<0>(result) = where(shares.own, divided, 0);
+    if (c.needs_input_grad("src"_arg)) {
+      const Tensor part = where(shares.part, divided.gather(dim, index), 0);
+      std::get<3>(result) = as_source(part, src.shape());
+    }
+    return result;
+  }
+  static Tensor jvp(ContextOf<ScatterReduce>& c, TensorList tangents) {
+    const Tensor &input = c["input"_arg], &index = c["index"_arg], &src = c["src"_arg];
+    const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[3]).dtype();
+    const Tensor own = tangents[0].defined() ? tangents[0] : expanded_zeros(input.shape(), dtype);
+    if (index.numel() == 0) return own;
+    const int64_t dim = wrap_dimension("scatter_reduce", c["dim"_arg], input.dim());
+    const Reduced reduced(input.shape(), dim, index, src);
+    const Shares shares(c, reduced, dtype);
+    Tensor part = tangents[3].defined() ? tangents[3] : expanded_zeros(src.shape(), dtype);
+    for (int64_t i = 0; i < index.dim(); ++i) part = part.narrow(i, 0, index.shape()[i]);
+    const Tensor total =
+        where(shares.own, own, 0).scatter_add(dim, index, where(shares.part, part, 0));
+    return shares.count.defined() ? total / shares.count : total;
   }
 };
 
@@ -345,5 +598,7 @@ struct OneHot {
 TENON_OP(IndexSelect)
 TENON_OP(IndexAdd)
 TENON_OP(Gather)
+TENON_OP(Scatter)
 TENON_OP(ScatterAdd)
+TENON_OP(ScatterReduce)
 TENON_OP(OneHot)

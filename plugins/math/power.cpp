@@ -1,5 +1,7 @@
-// Powers and roots. Integer powers of integers wrap around; negative ones round toward zero.
+// Powers, roots and the hypotenuse. Integer powers of integers wrap around; negative ones round
+// toward zero.
 #include <cmath>
+#include <limits>
 
 #include <tenon/plugin.hpp>
 
@@ -104,6 +106,35 @@ struct Reciprocal {
   static constexpr auto jvp = pointwise;
 };
 
+struct Hypot {
+  static constexpr auto schema =
+      "hypot(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The square root of input^2 + other^2, without overflow on the way; infinite when either is. "
+      "Where both are 0 the gradient is NaN.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x, auto y) {
+    if constexpr (std::is_same_v<decltype(x), float>) {
+      const auto wide_x = static_cast<double>(x), wide_y = static_cast<double>(y);
+      const double root = std::sqrt(wide_x * wide_x + wide_y * wide_y);  // neither can overflow
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      return std::fabs(wide_x) == infinity || std::fabs(wide_y) == infinity ? infinity : root;
+    } else {
+      return kernel::hypot(x, y);
+    }
+  };
+  static constexpr auto saves = "input, other, result";
+  static std::array<Tensor, 2> backward(ContextOf<Hypot>& c, const Tensor& g) {
+    const Tensor root = c.result();
+    const auto along = [&](const Argument& side) {
+      return g * (operand_as(side, g.dtype()) / root);
+    };
+    return {c.needs_input_grad("input"_arg) ? along(c["input"_arg]) : Tensor(),
+            c.needs_input_grad("other"_arg) ? along(c["other"_arg]) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
 }  // namespace
 
 TENON_OP(Pow)
@@ -111,3 +142,4 @@ TENON_OP(Square)
 TENON_OP(Sqrt)
 TENON_OP(Rsqrt)
 TENON_OP(Reciprocal)
+TENON_OP(Hypot)

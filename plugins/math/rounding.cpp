@@ -58,9 +58,21 @@ struct Trunc : Rounding {
   };
 };
 
+struct Frac {
+  static constexpr auto schema = "frac(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "input - trunc(input): the part behind the point; NaN of infinities. "
+      "The dtype must be floating.";
+  static constexpr uint32_t dtypes = floating_dtypes;
+  static constexpr auto element = [](auto x) { return x - std::trunc(x); };
+  static Tensor backward(Context&, const Tensor& g) { return g; }
+  static constexpr auto jvp = pointwise;
+};
+
 }  // namespace
 
 TENON_OP(Floor)
 TENON_OP(Ceil)
 TENON_OP(Round)
 TENON_OP(Trunc)
+TENON_OP(Frac)

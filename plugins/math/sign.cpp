@@ -1,8 +1,11 @@
-// abs, neg and sign. The smallest integer has no opposite: abs and neg give it back.
+// abs, neg, positive, sign, signbit, copysign and heaviside. The smallest integer has no opposite:
+// abs and neg give it back.
 #include <cmath>
 
+#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
 
+#include "operand.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -48,8 +51,77 @@ struct Sign {
   static constexpr auto jvp = pointwise;
 };
 
+struct Positive {
+  static constexpr auto schema = "positive(Tensor(a) input) -> Tensor(a)";
+  static constexpr auto doc = "input as it is; bools are refused.";
+  static constexpr auto jvp = JvpKind::linear;
+  static Tensor forward(const Tensor& input) {
+    kernel::check_dtype("positive", "input", input.dtype(), floating_dtypes | integer_dtypes);
+    return input;
+  }
+  static Tensor backward(Context&, const Tensor& g) { return g; }
+};
+
+struct Signbit {
+  static constexpr auto schema = "signbit(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "Whether the sign of an element is set: of -0.0 and of -NaN, too.";
+  static constexpr auto promotion = promote_compare;
+  static constexpr bool zero_gradient = true;
+  static constexpr auto element = [](auto x) {
+    if constexpr (std::is_floating_point_v<decltype(x)>)
+      return std::signbit(x);
+    else
+      return std::is_signed_v<decltype(x)> && x < decltype(x){};
+  };
+};
+
+// 1 or -1 where the signs agree or differ, 0 where x is 0: the derivative of copysign by x.
+Tensor agreement(const Argument& x, const Tensor& result, DType dtype) {
+  return sign(operand_as(x, dtype)) * sign(result);
+}
+
+struct Copysign {
+  static constexpr auto schema =
+      "copysign(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The absolute value of input with the sign of other, that of zeros included. The gradient of "
+      "other is 0, and that of input where input is 0.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto input, auto other) {
+    return std::copysign(input, other);
+  };
+  static constexpr auto saves = "input for input, result for input";
+  static std::array<Tensor, 2> backward(ContextOf<Copysign>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? g * agreement(c["input"_arg], c.result(), g.dtype())
+                                            : Tensor(),
+            c.needs_input_grad("other"_arg) ? zeros_like(g) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Heaviside {
+  static constexpr auto schema =
+      "heaviside(Tensor|Scalar input, Tensor|Scalar values, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "0 where input is negative or NaN, 1 where it is positive, values where it is 0.";
+  static constexpr auto element = [](auto input, auto values) {
+    using T = decltype(input);
+    return input == 0 ? values : static_cast<T>(input > 0);
+  };
+  static constexpr auto saves = "input for values";
+  static std::array<Tensor, 2> backward(ContextOf<Heaviside>& c, const Tensor& g) {
+    return {c.needs_input_grad("input"_arg) ? zeros_like(g) : Tensor(),
+            c.needs_input_grad("values"_arg) ? where(eq(c["input"_arg], 0), g, 0) : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
 }  // namespace
 
 TENON_OP(Abs)
 TENON_OP(Neg)
 TENON_OP(Sign)
+TENON_OP(Positive)
+TENON_OP(Signbit)
+TENON_OP(Copysign)
+TENON_OP(Heaviside)

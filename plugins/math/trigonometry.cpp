@@ -1,4 +1,6 @@
-// Sine, cosine, tangent and their inverses, in radians.
+// Sine, cosine, tangent and their inverses, in radians; sinc.
+#include <cmath>
+
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
@@ -91,6 +93,45 @@ struct Atan2 {
   static constexpr auto jvp = pointwise;
 };
 
+constexpr double pi = 3.14159265358979323846;
+
+// The derivative of sinc: its series near 0, where the formula loses digits.
+Tensor sinc_slope(const Tensor& x) {
+  const Tensor is_near = lt(x * x, 0.04);
+  const Tensor near = masked_fill(x, logical_not(is_near), 0), far = masked_fill(x, is_near, 1);
+  const Tensor angle = near * pi, square_angle = square(angle);
+  // Of x^(2k-1): (-1)^k 2k / (2k + 1)!
+  Tensor series = full({}, 16 / 355687428096000.0, x.dtype());
+  double factorial = 355687428096000.0;
+  for (int k = 7; k >= 1; --k) {
+    factorial /= (2 * k + 2) * (2 * k + 3);
+    series = series * square_angle + (k % 2 == 0 ? 2 : -2) * k / factorial;
+  }
+  const Tensor far_angle = far * pi;
+  return where(is_near, series * angle * pi, (cos(far_angle) - sin(far_angle) / far_angle) / far);
+}
+
+struct Sinc {
+  static constexpr auto schema = "sinc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "sin(pi * input) / (pi * input), 1 for 0; exactly 0 for other whole numbers, NaN for "
+      "infinities.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto given) {
+    const auto x = static_cast<double>(given);
+    // pi * x would round; x less a whole number does not.
+    const double whole = std::nearbyint(x), half = whole * 0.5;
+    const double sine = kernel::sin(pi * (x - whole));
+    const double value = (half == std::nearbyint(half) ? sine : -sine) / (pi * x);
+    return x == 0 ? 1 : x - whole == 0 ? 0 : value;
+  };
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Sinc>& c, const Tensor& g) {
+    return g * sinc_slope(c["input"_arg]);
+  }
+  static constexpr auto jvp = pointwise;
+};
+
 }  // namespace
 
 TENON_OP(Sin)
@@ -100,3 +141,4 @@ TENON_OP(Asin)
 TENON_OP(Acos)
 TENON_OP(Atan)
 TENON_OP(Atan2)
+TENON_OP(Sinc)

@@ -60,6 +60,14 @@ std::vector<Case> cases() {
   unary("cosh", tenon::cosh, -2, 2);
   unary("tanh", tenon::tanh, -2, 2);
   unary("erf", tenon::erf, -2, 2);
+  unary("erfc", tenon::erfc, -2, 2);
+  unary("erfinv", tenon::erfinv, -0.9, 0.9);
+  unary("asinh", tenon::asinh, -2, 2);
+  unary("acosh", tenon::acosh, 1.2, 3);
+  unary("atanh", tenon::atanh, -0.8, 0.8);
+  unary("sinc", tenon::sinc, -2.3, 2.3);
+  unary("sinc", tenon::sinc, -0.15, 0.15);
+  unary("frac", tenon::frac, 0.1, 0.9);
   unary("sigmoid", tenon::sigmoid, -3, 3);
   unary("relu", tenon::relu, 0.1, 2);
   unary("relu", tenon::relu, -2, -0.1);
@@ -94,6 +102,11 @@ std::vector<Case> cases() {
   binary("div", tenon::div, 0.5, 3);
   binary("pow", tenon::pow, 0.5, 2);
   binary("atan2", tenon::atan2, 0.2, 2);
+  binary("hypot", tenon::hypot, 0.2, 2);
+  binary("copysign", tenon::copysign, 0.2, 2);
+  binary("logaddexp", tenon::logaddexp, -2, 2);
+  binary("logaddexp2", tenon::logaddexp2, -2, 2);
+  binary("xlogy", tenon::xlogy, 0.2, 2);
   for (const double exponent : {2.0, 3.0, -1.0, 0.0, 1.0}) {
     list.push_back(
         {"pow", [exponent](List in) { return in[0].pow(exponent); }, {between(-2, -0.5, {3})}});
@@ -111,6 +124,43 @@ std::vector<Case> cases() {
   list.push_back({"remainder",
                   [](List in) { return tenon::remainder(in[0], in[1]); },
                   {between(3.2, 3.4, {2, 2}), between(1.1, 1.3, {2}, 2)}});
+  list.push_back({"fmod",
+                  [](List in) { return tenon::fmod(in[0], in[1]); },
+                  {between(-3.4, -3.2, {2, 2}), between(1.1, 1.3, {2}, 2)}});
+  list.push_back({"fmod", [](List in) { return tenon::fmod(7, in[0]); }, {between(2.1, 2.2, {3})}});
+  for (const auto& op : {tenon::fmax, tenon::fmin}) {
+    const char* name = op == static_cast<decltype(op)>(tenon::fmax) ? "fmax" : "fmin";
+    list.push_back(
+        {name, [op](List in) { return op(in[0], in[1], {}); }, {leaf({2, 3}), leaf({3}, 2)}});
+    list.push_back({name, [op](List in) { return op(0.01, in[0], {}); }, {leaf({5})}});
+  }
+  list.push_back({"heaviside",
+                  [](List in) { return tenon::heaviside(in[0] * 0, in[1]) + in[0]; },
+                  {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"positive", [](List in) { return tenon::positive(in[0]) * 2; }, {leaf({2, 3})}});
+  list.push_back(
+      {"nan_to_num", [](List in) { return tenon::nan_to_num(in[0]) * in[0]; }, {leaf({2, 3})}});
+  list.push_back({"addcmul",
+                  [](List in) { return tenon::addcmul(in[0], in[1], in[2], 0.5); },
+                  {leaf({2, 3}), leaf({3}, 2), leaf({2, 1}, 3)}});
+  list.push_back({"addcdiv",
+                  [](List in) { return tenon::addcdiv(in[0], in[1], in[2], -0.5); },
+                  {leaf({2, 3}), leaf({3}, 2), between(0.5, 2, {2, 1}, 3)}});
+  list.push_back({"addcmul_",
+                  [](List in) { return in[0].clone().addcmul_(in[1], in[2], 2); },
+                  {leaf({2, 3}), leaf({3}, 2), leaf({}, 3)}});
+  list.push_back({"addcdiv_",
+                  [](List in) { return in[0].clone().addcdiv_(in[1], in[2]); },
+                  {leaf({2, 3}), leaf({3}, 2), between(0.5, 2, {}, 3)}});
+  list.push_back({"lerp",
+                  [](List in) { return tenon::lerp(in[0], in[1], in[2]); },
+                  {leaf({2, 3}), leaf({3}, 2), between(-0.5, 1.5, {2, 1}, 3)}});
+  list.push_back({"lerp",
+                  [](List in) { return tenon::lerp(in[0], in[1], 0.25); },
+                  {leaf({2, 3}), leaf({3}, 2)}});
+  list.push_back({"lerp_",
+                  [](List in) { return in[0].clone().lerp_(in[1], 0.75); },
+                  {leaf({2, 3}), leaf({3}, 2)}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(-0.4, 0.4); }, {leaf({6})}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(tenon::none, 0.1); }, {leaf({6})}});
   list.push_back({"clamp", [](List in) { return in[0].clamp(0.1); }, {leaf({6})}});
@@ -182,6 +232,37 @@ TEST_SUITE("math elementwise gradients") {
       CHECK((a.grad() + b.grad()).to_vector<float>() == std::vector<float>{1, 1, 1});
       CHECK(a.grad().to_vector<float>()[1] == 0.5f);
     }
+  }
+
+  TEST_CASE("corners: sinc at 0, xlogy at 0, equal infinities of logaddexp, fmax of equals") {
+    const Tensor zero = tenon::zeros({1}, tenon::f64).requires_grad_();
+    tenon::GradientOptions graph;
+    graph.create_graph = true;
+    const Tensor slope = tenon::gradients({tenon::sinc(zero).sum()}, {zero}, graph)[0];
+    CHECK(slope.item() == 0);
+    constexpr double pi = 3.14159265358979323846;
+    CHECK(tenon::gradients({slope.sum()}, {zero})[0].item() == doctest::Approx(-pi * pi / 3));
+
+    const auto gradients_of = [](const std::function<Tensor(const Tensor&, const Tensor&)>& f,
+                                 double a, double b) {
+      const Tensor x = tenon::full({}, a, tenon::f64).requires_grad_(),
+                   y = tenon::full({}, b, tenon::f64).requires_grad_();
+      f(x, y).backward();
+      return std::vector<double>{x.grad().item(), y.grad().item()};
+    };
+    const double inf = std::numeric_limits<double>::infinity();
+    using Pair = std::vector<double>;
+    const auto xlogy = [](const Tensor& x, const Tensor& y) { return tenon::xlogy(x, y); };
+    CHECK(gradients_of(xlogy, 0, 0)[0] == 0);
+    CHECK(gradients_of(xlogy, 0, 1) == Pair{0, 0});
+    const auto log_sum = [](const Tensor& x, const Tensor& y) { return tenon::logaddexp(x, y); };
+    CHECK(gradients_of(log_sum, inf, inf) == Pair{0.5, 0.5});
+    CHECK(gradients_of(log_sum, -inf, -inf) == Pair{0.5, 0.5});
+    CHECK(gradients_of(log_sum, 1, -inf) == Pair{1, 0});
+    const auto larger = [](const Tensor& x, const Tensor& y) { return tenon::fmax(x, y); };
+    CHECK(gradients_of(larger, 2, 2) == Pair{1, 0});
+    CHECK(gradients_of(larger, std::nan(""), 2) == Pair{0, 1});
+    CHECK(gradients_of(larger, 2, std::nan("")) == Pair{1, 0});
   }
 
   TEST_CASE("an overwritten part of a tensor gets no gradient, the rest keeps its own") {

@@ -115,6 +115,89 @@ void add_reductions(std::vector<Case>& list) {
                   {distinct({2, 3})}});
 }
 
+// Sums, products and extrema that accumulate; norms; what is picked by its order.
+void add_ordered(std::vector<Case>& list) {
+  using Call = std::function<Tensor(const Tensor&)>;
+  const auto add = [&](const char* op, const Call& call, const Tensor& x) {
+    list.push_back({op, [call](List in) { return Results{call(in[0])}; }, {x}});
+  };
+  const auto first = [](const std::tuple<Tensor, Tensor>& pair) { return std::get<0>(pair); };
+  const Tensor zeros_inside =
+      tenon::tensor({{0.0, 2.0, 3.0, -1.0}, {0.5, 0.0, 1.5, 0.0}, {1.0, -2.0, 0.5, 2.0}},
+                    tenon::f64)
+          .requires_grad_();
+  for (const int64_t dim : {int64_t{0}, int64_t{-1}}) {
+    for (const Tensor& x : {zeros_inside, distinct({3, 4}), distinct({1, 1})})
+      add(
+          "cumprod", [=](const Tensor& t) { return t.cumprod(dim); }, x);
+    add(
+        "logcumsumexp", [=](const Tensor& t) { return logcumsumexp(t * 5, dim); },
+        distinct({3, 4}));
+    add(
+        "cummax", [=](const Tensor& t) { return first(cummax(t, dim)); }, distinct({3, 4}));
+    add(
+        "cummin", [=](const Tensor& t) { return first(cummin(t, dim)); }, distinct({3, 4}));
+    for (const bool descending : {false, true})
+      add(
+          "sort", [=](const Tensor& t) { return first(sort(t, dim, descending)); },
+          distinct({3, 4}));
+    add(
+        "topk", [=](const Tensor& t) { return first(topk(t, 2, dim)); }, distinct({3, 4}));
+    for (const bool keepdim : {false, true})
+      add(
+          "median", [=](const Tensor& t) { return first(median(t, dim, keepdim)); },
+          distinct({3, 4}));
+  }
+  add(
+      "median", [=](const Tensor& t) { return first(median(t)); }, distinct({3, 4}));
+  add(
+      "median", [=](const Tensor& t) { return first(median(t, none, true)); }, distinct({3, 4}));
+  for (const char* op : {"cumprod", "logcumsumexp"}) {
+    add(
+        op, [=](const Tensor& t) { return tenon::Op(op).call<Tensor>(t, 0); }, distinct({}));
+    add(
+        op, [=](const Tensor& t) { return tenon::Op(op).call<Tensor>(t * 2, 0); },
+        distinct({0, 2}));
+  }
+  for (const char* op : {"sort", "median", "cummax", "cummin"}) {
+    add(
+        op,
+        [=](const Tensor& t) {
+          return first(tenon::Op(op).call<std::tuple<Tensor, Tensor>>(t, 0));
+        },
+        distinct({}));
+  }
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const double ord : {2.0, 1.0, 0.0, 3.0, 1.5, 0.5, -1.0, -2.5, inf, -inf}) {
+    add(
+        "vector_norm", [=](const Tensor& t) { return vector_norm(t, ord); }, distinct({2, 3}));
+    add(
+        "vector_norm", [=](const Tensor& t) { return vector_norm(t, ord, Dims{-1}, true); },
+        distinct({2, 3}));
+    add(
+        "vector_norm",
+        [=](const Tensor& t) { return vector_norm(t.transpose(0, 1), ord, Dims{0}); },
+        distinct({2, 3}));
+  }
+  // Composite ops, whose gradients come from what they call.
+  add(
+      "nansum", [](const Tensor& t) { return nansum(t * t, Dims{1}); }, distinct({2, 3}));
+  add(
+      "nanmean", [](const Tensor& t) { return nanmean(t * t, Dims{0}, true); }, distinct({2, 3}));
+  add(
+      "diff", [](const Tensor& t) { return diff(t * t, 2, 0); }, distinct({4, 2}));
+  add(
+      "trapezoid", [](const Tensor& t) { return trapezoid(t * t, t, 1, 0); }, distinct({4, 2}));
+  for (const char* how : {"linear", "lower", "higher", "nearest", "midpoint"}) {
+    add(
+        "quantile",
+        [=](const Tensor& t) {
+          return quantile(t, tenon::tensor({0.1, 0.8, 1.0}), 0, true, how);
+        },
+        distinct({5, 2}));
+  }
+}
+
 void add_views(std::vector<Case>& list) {
   const auto add = [&](const char* op, std::function<Tensor(const Tensor&)> call,
                        const Dims& shape) {
@@ -161,6 +244,37 @@ void add_views(std::vector<Case>& list) {
   add("clone", [](const Tensor& x) { return x.clone(); }, {2, 3});
   add("to", [](const Tensor& x) { return x.to(tenon::f64); }, {2});
   add("flip", [](const Tensor& x) { return x.flip({0, -1}); }, {2, 3});
+  add("diagonal", [](const Tensor& x) { return x.diagonal(); }, {2, 3});
+  add("diagonal", [](const Tensor& x) { return x.diagonal(-1, -1, 0); }, {2, 2, 3});
+  add("diagonal", [](const Tensor& x) { return x.diagonal(5); }, {2, 3});
+  add("diagonal_backward",
+      [](const Tensor& x) {
+        return diagonal_backward(x, {3, 2, 2}, 1, 0, 2);
+      },
+      {2, 1});
+  add("diag", [](const Tensor& x) { return x.diag(-1); }, {3});
+  add("diag", [](const Tensor& x) { return x.diag(1); }, {2, 3});
+  add("movedim", [](const Tensor& x) { return x.movedim({0, 1}, {-1, 0}); }, {2, 3, 2});
+  add("unfold", [](const Tensor& x) { return x.unfold(-1, 3, 2); }, {2, 7});
+  add("unfold", [](const Tensor& x) { return x.unfold(0, 2, 1); }, {4, 2});
+  add("unfold", [](const Tensor& x) { return x.unfold(0, 1, 1); }, {});
+  add("roll", [](const Tensor& x) { return x.roll({4}); }, {2, 3});
+  add("roll", [](const Tensor& x) { return x.roll({-1, 2, 1}, {0, -1, 0}); }, {3, 4});
+  add("rot90", [](const Tensor& x) { return x.rot90(3, {1, 0}); }, {2, 3});
+  add("constant_pad_nd",
+      [](const Tensor& x) {
+        return constant_pad_nd(x, {-1, 2, 1, -1}, 3);
+      },
+      {2, 3});
+  for (const char* mode : {"constant", "reflect", "replicate", "circular"})
+    add("pad", [=](const Tensor& x) { return x.pad({1, 2, -1, 1}, mode); }, {3, 3});
+  add("repeat", [](const Tensor& x) { return x.repeat({2, 1, 3}); }, {2, 3});
+  add("tile", [](const Tensor& x) { return x.tile({2}); }, {2, 3});
+  add("repeat_interleave",
+      [](const Tensor& x) {
+        return x.repeat_interleave(tenon::tensor({2, 0, 1}), 1);
+      },
+      {2, 3});
   add("tril", [](const Tensor& x) { return x.tril(-1); }, {2, 3, 3});
   add("triu", [](const Tensor& x) { return x.triu(1); }, {3, 4});
   const auto add_list = [&](const char* op, std::function<Results(const Tensor&)> call,
@@ -260,12 +374,63 @@ void add_indexing(std::vector<Case>& list) {
                   {distinct({2, 2}, 2)}});
 }
 
+// Places that two entries name are written by the last.
+void add_written(std::vector<Case>& list) {
+  const Tensor places = tenon::tensor({{0, 2}, {0, 1}}), rows = tenon::tensor({2, 0, 2});
+  for (const int64_t dim : {int64_t{0}, int64_t{1}}) {
+    list.push_back({"scatter",
+                    [=](List in) { return Results{in[0].scatter(dim, places, in[1])}; },
+                    {distinct({3, 3}), distinct({2, 3}, 2)}});
+  }
+  list.push_back({"scatter",
+                  [=](List in) { return Results{in[0].scatter(1, places, 0.5) * in[0]}; },
+                  {distinct({3, 3})}});
+  list.push_back({"scatter",
+                  [=](List in) {
+                    return Results{tenon::zeros({3, 3}, tenon::f64).scatter(0, places, in[0])};
+                  },
+                  {distinct({2, 2}, 2)}});
+  for (const char* reduce : {"sum", "mean", "amax", "amin"}) {
+    for (const bool include_self : {true, false}) {
+      list.push_back({"scatter_reduce",
+                      [=](List in) {
+                        return Results{
+                            in[0].scatter_reduce(1, places, in[1], reduce, include_self)};
+                      },
+                      {distinct({3, 3}), distinct({2, 3}, 2)}});
+    }
+  }
+  list.push_back({"index",
+                  [=](List in) {
+                    return Results{in[0].index({rows, tenon::tensor({1})}) * 2};
+                  },
+                  {distinct({3, 2, 2})}});
+  list.push_back({"index",
+                  [=](List in) { return Results{in[0].index({in[0].detach() > 0})}; },
+                  {distinct({3, 2})}});
+  for (const bool accumulate : {false, true}) {
+    list.push_back({"index_put",
+                    [=](List in) { return Results{in[0].index_put({rows}, in[1], accumulate)}; },
+                    {distinct({3, 2}), distinct({3, 2}, 2)}});
+  }
+  list.push_back({"masked_select",
+                  [](List in) { return Results{in[0].masked_select(in[0].detach() > 0)}; },
+                  {distinct({3, 2})}});
+  list.push_back({"take_along_dim",
+                  [=](List in) { return Results{in[0].take_along_dim(places, 1)}; },
+                  {distinct({1, 3})}});
+  list.push_back(
+      {"bincount", [=](List in) { return Results{bincount(rows, in[0], 5)}; }, {distinct({3})}});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> list;
   add_reductions(list);
+  add_ordered(list);
   add_views(list);
   add_joins(list);
   add_indexing(list);
+  add_written(list);
   return list;
 }
 

@@ -1,0 +1,72 @@
+// addcmul and addcdiv: a product or quotient added in one pass.
+#include <tenon/plugin.hpp>
+
+#include "wrapping.hpp"
+
+namespace {
+
+using namespace tenon;
+
+struct Addcmul {
+  static constexpr auto schema =
+      "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!)? "
+      "out=None) -> Tensor";
+  static constexpr auto doc = "input + value * tensor1 * tensor2. Integers wrap around.";
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto element = [](auto input, auto a, auto b, auto value) {
+    return wrapping(input) + wrapping(value) * wrapping(a) * wrapping(b);
+  };
+  static constexpr auto saves = "tensor2 for tensor1, tensor1 for tensor2";
+  static std::array<Tensor, 3> backward(ContextOf<Addcmul>& c, const Tensor& g) {
+    const Scalar value = c["value"_arg];
+    return {c.needs_input_grad("input"_arg) ? g : Tensor(),
+            c.needs_input_grad("tensor1"_arg) ? g * c["tensor2"_arg] * value : Tensor(),
+            c.needs_input_grad("tensor2"_arg) ? g * c["tensor1"_arg] * value : Tensor()};
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Addcdiv {
+  static constexpr auto schema =
+      "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!)? "
+      "out=None) -> Tensor";
+  static constexpr auto doc =
+      "input + value * tensor1 / tensor2, a true division: integers give f32.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto input, auto a, auto b, auto value) {
+    return input + value * (a / b);
+  };
+  static constexpr auto saves = "tensor1 for tensor2, tensor2 for tensor1, tensor2 for tensor2";
+  static std::array<Tensor, 3> backward(ContextOf<Addcdiv>& c, const Tensor& g) {
+    const Scalar value = c["value"_arg];
+    std::array<Tensor, 3> gradients;
+    if (c.needs_input_grad("input"_arg)) gradients[0] = g;
+    if (c.needs_input_grad("tensor1"_arg)) gradients[1] = g * value / c["tensor2"_arg];
+    if (c.needs_input_grad("tensor2"_arg)) {
+      const Tensor& divisor = c["tensor2"_arg];
+      gradients[2] = -g * value / divisor * div(c["tensor1"_arg], divisor);
+    }
+    return gradients;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Addcmul_ : InPlace<Addcmul> {
+  static constexpr auto schema =
+      "addcmul_(Tensor(a!) input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
+      "Tensor(a!)";
+  static constexpr auto doc = "addcmul, in place.";
+};
+struct Addcdiv_ : InPlace<Addcdiv> {
+  static constexpr auto schema =
+      "addcdiv_(Tensor(a!) input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
+      "Tensor(a!)";
+  static constexpr auto doc = "addcdiv, in place.";
+};
+
+}  // namespace
+
+TENON_OP(Addcmul)
+TENON_OP(Addcdiv)
+TENON_OP(Addcmul_)
+TENON_OP(Addcdiv_)

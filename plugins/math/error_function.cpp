@@ -1,0 +1,79 @@
+// The error function, its complement and its inverse.
+#include <cmath>
+#include <limits>
+
+#include <tenon/plugin.hpp>
+
+namespace {
+
+using namespace tenon;
+
+constexpr double two_over_root_pi = 1.12837916709551257390;
+
+// The x >= 0 of which the error function is y, in [0, 1]: a rational approximation (the one of
+// PyTorch's and MATLAB's erfinv), then two steps of Halley's method. From 1/2 on the residual is
+// that of the complement, which keeps its digits.
+TENON_INLINE double inverse_of(double y) {
+  const double rest = 1 - y, square = y * y;
+  const double center =
+      y * (((-0.140543331 * square + 0.914624893) * square - 1.645349621) * square + 0.886226899) /
+      ((((0.012229801 * square - 0.329097515) * square + 1.442710462) * square - 2.118377725) *
+           square +
+       1);
+  const double z = std::sqrt(-kernel::log(rest / 2));
+  const double tail = (((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454) /
+                      ((1.637067800 * z + 3.543889200) * z + 1);
+  double x = y <= 0.7 ? center : tail;
+  for (int step = 0; step < 2; ++step) {
+    const double residual = y < 0.5 ? kernel::erf(x) - y : rest - kernel::erfc(x);
+    const double newton = residual / (two_over_root_pi * kernel::exp(-x * x));
+    x -= newton / (1 + x * newton);
+  }
+  return y == 1 ? std::numeric_limits<double>::infinity() : x;
+}
+
+struct Erf {
+  static constexpr auto schema = "erf(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "The error function.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return kernel::erf(x); };
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Erf>& c, const Tensor& g) {
+    return g * exp(-square(c["input"_arg])) * two_over_root_pi;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Erfc {
+  static constexpr auto schema = "erfc(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "1 - erf(input), accurate where erf is nearly 1.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) { return kernel::erfc(static_cast<double>(x)); };
+  static constexpr auto saves = "input";
+  static Tensor backward(ContextOf<Erfc>& c, const Tensor& g) {
+    return g * exp(-square(c["input"_arg])) * -two_over_root_pi;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Erfinv {
+  static constexpr auto schema = "erfinv(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The number whose error function is input; infinite for -1 and 1, NaN beyond them.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x) {
+    const auto y = static_cast<double>(x);
+    return std::copysign(inverse_of(std::fabs(y)), y);
+  };
+  static constexpr auto saves = "result";
+  static Tensor backward(Context& c, const Tensor& g) {
+    return g * exp(square(c.result())) * (1 / two_over_root_pi);
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(Erf)
+TENON_OP(Erfc)
+TENON_OP(Erfinv)

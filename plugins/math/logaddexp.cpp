@@ -1,0 +1,92 @@
+// logaddexp, logaddexp2 and xlogy.
+#include <cmath>
+
+#include <tenon/plugin.hpp>
+
+#include "operand.hpp"
+
+namespace {
+
+using namespace tenon;
+
+constexpr double ln2 = 0.693147180559945309417;
+
+// The share of a in e^a + e^b, by which the gradient is divided: 1/2 for equal infinities.
+Tensor share(const Tensor& a, const Tensor& b, double base) {
+  const Tensor difference = (a - b) * base;
+  return sigmoid(masked_fill(difference, logical_and(eq(a, b), logical_not(isfinite(a))), 0));
+}
+template <class Op>
+std::array<Tensor, 2> divide(ContextOf<Op>& c, const Tensor& g, double base) {
+  const Tensor a = operand_as(c["input"_arg], g.dtype()), b = operand_as(c["other"_arg], g.dtype());
+  return {c.needs_input_grad("input"_arg) ? g * share(a, b, base) : Tensor(),
+          c.needs_input_grad("other"_arg) ? g * share(b, a, base) : Tensor()};
+}
+
+struct Logaddexp {
+  static constexpr auto schema =
+      "logaddexp(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc = "log(exp(input) + exp(other)), without overflow. Integers give f32.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x, auto y) {
+    const auto a = static_cast<double>(x), b = static_cast<double>(y);
+    const double largest = a > b ? a : b;
+    const double more = kernel::log1p(kernel::exp(-std::fabs(a - b)));
+    return a == b ? a + ln2 : largest + more;  // equal infinities have no difference
+  };
+  static constexpr auto saves = "input, other";
+  static std::array<Tensor, 2> backward(ContextOf<Logaddexp>& c, const Tensor& g) {
+    return divide(c, g, 1);
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Logaddexp2 {
+  static constexpr auto schema =
+      "logaddexp2(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "The logarithm to base 2 of 2^input + 2^other, without overflow. Integers give f32.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x, auto y) {
+    const auto a = static_cast<double>(x), b = static_cast<double>(y);
+    const double largest = a > b ? a : b;
+    const double more = kernel::log1p(kernel::exp2(-std::fabs(a - b))) * (1 / ln2);
+    return a == b ? a + 1 : largest + more;
+  };
+  static constexpr auto saves = "input, other";
+  static std::array<Tensor, 2> backward(ContextOf<Logaddexp2>& c, const Tensor& g) {
+    return divide(c, g, ln2);
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+struct Xlogy {
+  static constexpr auto schema =
+      "xlogy(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "input * log(other); 0 where input is 0, unless other is NaN. Integers give f32.";
+  static constexpr auto promotion = promote_float;
+  static constexpr auto element = [](auto x, auto y) {
+    const auto a = static_cast<double>(x), b = static_cast<double>(y);
+    return b != b ? b : a == 0 ? 0 : a * kernel::log(b);
+  };
+  static constexpr auto saves = "input, other";
+  static std::array<Tensor, 2> backward(ContextOf<Xlogy>& c, const Tensor& g) {
+    const Tensor x = operand_as(c["input"_arg], g.dtype()),
+                 y = operand_as(c["other"_arg], g.dtype());
+    std::array<Tensor, 2> gradients;
+    if (c.needs_input_grad("input"_arg)) {
+      const Tensor constant = logical_and(eq(x, 0), le(y, 0));
+      gradients[0] = g * log(masked_fill(y, constant, 1));
+    }
+    if (c.needs_input_grad("other"_arg)) gradients[1] = g * x / y;
+    return gradients;
+  }
+  static constexpr auto jvp = pointwise;
+};
+
+}  // namespace
+
+TENON_OP(Logaddexp)
+TENON_OP(Logaddexp2)
+TENON_OP(Xlogy)

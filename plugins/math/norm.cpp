@@ -1,0 +1,162 @@
+// vector_norm and norm.
+#include <cmath>
+#include <limits>
+
+#include "reduction.hpp"
+
+using namespace tenon;
+using namespace math;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+template <class T>
+struct SquarePolicy {
+  using In = T;
+  using Lane = double;
+  struct Total {
+    double value = 0;
+  };
+  static constexpr int64_t block_elements = 1024;
+  static constexpr bool separates_nan = false;
+  static constexpr Lane identity() { return 0; }
+  template <class V, class X>
+  TENON_INLINE static void step(V& lanes, const X& elements) {
+    V converted;
+    kernel::convert(converted, elements);
+    lanes += converted * converted;
+  }
+  template <class V>
+  TENON_INLINE static void join(V& lanes, const V& others) {
+    lanes += others;
+  }
+  TENON_INLINE static void add(Total& total, Lane lane) { total.value += lane; }
+  static void merge(Total& total, const Total& other) { total.value += other.value; }
+};
+
+// The root of the sum of squares, in f64. `safe` becomes false where squares may have overflowed or
+// vanished.
+Tensor root_of_squares(const Tensor& x, const Reduction& plan, bool& safe) {
+  const Tensor result = empty_tensor(plan.shape, x.dtype());
+  kernel::visit<floating_dtypes>(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    using Kernel = kernel::LaneKernel<SquarePolicy<T>>;
+    T* to = kernel::elements<T>(result);
+    kernel::reduce<Kernel>(x, plan, [=](int64_t at, const typename Kernel::Total& total) {
+      to[at] = static_cast<T>(std::sqrt(total.value));
+    });
+    for (int64_t i = 0; x.dtype() == f64 && i < result.numel(); ++i) {
+      const auto value = static_cast<double>(to[i]);
+      safe = safe && !(value < 1e-140) && value < infinity;
+    }
+  });
+  return result;
+}
+
+// The largest element of each line that is reduced, 1 where it is 0 or not finite: what elements
+// are divided by so that their powers are of a size.
+Tensor scale_of(const Tensor& magnitude, std::optional<IntList> dim) {
+  const Tensor largest = amax(magnitude, dim, true);
+  return masked_fill(largest, logical_or(eq(largest, 0), logical_not(isfinite(largest))), 1);
+}
+
+Tensor power_norm(const Tensor& x, double ord, std::optional<IntList> dim, bool keepdim) {
+  const Tensor magnitude = abs(x);
+  const auto norm_of = [&](const Tensor& scaled) {
+    return pow(sum(pow(scaled, ord), dim, keepdim), 1 / ord);
+  };
+  if (x.numel() == 0) return norm_of(magnitude);
+  const Tensor scale = scale_of(magnitude, dim);
+  const Tensor norm = norm_of(magnitude / scale);
+  return norm * scale.reshape(norm.shape());
+}
+
+Tensor vector_norm_of(const char* op, const Tensor& input, double ord, std::optional<IntList> dim,
+                      bool keepdim, DType dtype) {
+  if (dtype != DType::none) kernel::check_floating(op, "dtype", dtype);
+  const DType natural = is_floating(input.dtype()) ? input.dtype() : f32;
+  const Tensor x = to(input, dtype == DType::none ? natural : dtype);
+  if (ord != ord)
+    throw ValueError(std::string(op) + "(): ord is NaN: choose a number, inf or -inf");
+  const Reduction plan = ord < 0 || ord == infinity ? plan_nonempty_reduction(op, x, dim, keepdim)
+                                                    : plan_reduction(op, x, dim, keepdim);
+  if (ord == infinity) return amax(abs(x), dim, keepdim);
+  if (ord == -infinity) return amin(abs(x), dim, keepdim);
+  if (ord == 0) return sum(ne(x, 0), dim, keepdim).to(x.dtype());
+  if (ord == 1) return sum(abs(x), dim, keepdim);
+  if (ord != 2) return power_norm(x, ord, dim, keepdim);
+  bool safe = true;
+  const Tensor norm = root_of_squares(x, plan, safe);
+  return safe || x.numel() == 0 ? norm : power_norm(x, ord, dim, keepdim);
+}
+
+// The derivative of the norm by each element: 0 where the norm is 0; ties of the largest share.
+Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const Tensor& norm) {
+  const Tensor x = input.to(norm.dtype());
+  if (ord == 0) return zeros_like(x);
+  if (ord == 1) return sign(x);
+  if (std::fabs(ord) == infinity) {
+    const Tensor chosen = eq(abs(x), norm);
+    return sign(x) * chosen / chosen.sum(dim, true).clamp(1);
+  }
+  const Tensor divisor = norm.masked_fill(eq(norm, 0), infinity);
+  if (ord == 2) return x / divisor;
+  // Where x is 0 the power has no derivative below 2, and none that is finite below 1.
+  const Tensor flat = eq(x, 0), magnitude = abs(x);
+  const auto apart = [&](const Tensor& t) { return masked_fill(t, flat, 1); };
+  const Tensor power = ord < 1   ? pow(norm / apart(magnitude), 1 - ord)
+                       : ord < 2 ? pow(apart(magnitude / divisor), ord - 1)
+                                 : pow(magnitude / divisor, ord - 1);
+  return sign(x) * masked_fill(power, flat, 0);
+}
+
+struct VectorNorm {
+  static constexpr auto schema =
+      "vector_norm(Tensor input, float ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? "
+      "dtype=None) -> Tensor";
+  static constexpr auto doc =
+      "The norm over the given dimensions, or over all: sum(|input|^ord)^(1/ord), without "
+      "overflow; "
+      "for inf and -inf the largest and smallest magnitude, for 0 the number of elements that are "
+      "not 0. Integers give f32. Without elements it is 0; a negative or infinite ord is refused.";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "ord": 1, "dim": [1]},
+          {"input": {"shape": [2, 3]}, "ord": 3.5, "dim": [0], "keepdim": true},
+          {"input": {"shape": [2, 3]}, "ord": -1.5}, {"input": {"shape": [2, 3]}, "ord": 0}])";
+  static constexpr auto saves = "input, result";
+  static Tensor forward(const Tensor& input, double ord, std::optional<IntList> dim, bool keepdim,
+                        DType dtype) {
+    return vector_norm_of("vector_norm", input, ord, dim, keepdim, dtype);
+  }
+  static Tensor kept(ContextOf<VectorNorm>& c, const Tensor& x) {
+    return keep_dimensions("vector_norm", x, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
+  }
+  static Tensor backward(ContextOf<VectorNorm>& c, const Tensor& g) {
+    return kept(c, g) * slope(c["input"_arg], c["ord"_arg], c["dim"_arg], kept(c, c.result()));
+  }
+  static Tensor jvp(ContextOf<VectorNorm>& c, const Tensor& tangent) {
+    const auto dim = c["dim"_arg];
+    const Tensor by = slope(c["input"_arg], c["ord"_arg], dim, kept(c, c.result()));
+    return (tangent * by).sum(dim, c["keepdim"_arg]);
+  }
+};
+
+struct Norm {
+  static constexpr auto schema =
+      "norm(Tensor input, float p=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None) "
+      "-> Tensor";
+  static constexpr auto doc =
+      "vector_norm: of a matrix, too, p is about its elements, and 2 is the Frobenius norm.";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, double p, std::optional<IntList> dim, bool keepdim,
+                        DType dtype) {
+    static const auto op = Op::of<Tensor>("vector_norm");
+    return op.call<Tensor>(input, p, dim, keepdim, dtype);
+  }
+};
+
+}  // namespace
+
+TENON_OP(VectorNorm)
+TENON_OP(Norm)
