@@ -53,7 +53,7 @@ struct Subtract {
   static constexpr bool composite = true;
   static Tensor forward(const Argument& input, const Argument& other, const Scalar& alpha,
                         const Tensor& out) {
-    static const auto op = Op::of<Tensor>("sub");
+    static const Op op("sub");
     return op.call<Tensor>(input, other, alpha, out);
   }
 };
@@ -75,7 +75,7 @@ struct Concat {
   static constexpr auto doc = "Another name of cat.";
   static constexpr bool composite = true;
   static Tensor forward(TensorList tensors, int64_t dim) {
-    static const auto op = Op::of<Tensor>("cat");
+    static const Op op("cat");
     return op.call<Tensor>(tensors, dim);
   }
 };

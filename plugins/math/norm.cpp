@@ -151,7 +151,7 @@ struct Norm {
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, double p, std::optional<IntList> dim, bool keepdim,
                         DType dtype) {
-    static const auto op = Op::of<Tensor>("vector_norm");
+    static const Op op("vector_norm");
     return op.call<Tensor>(input, p, dim, keepdim, dtype);
   }
 };

@@ -83,7 +83,7 @@ struct Quantile {
       throw ValueError("quantile(): shape " + shape_text(input.shape()) +
                        " has no elements to choose from: reduce dimensions with elements");
     }
-    static const auto sort = Op::of<std::tuple<Tensor, Tensor>>("sort");
+    static const Op sort("sort");
     const Tensor sorted =
         std::get<0>(sort.call<std::tuple<Tensor, Tensor>>(flat, int64_t{-1}, false));
     const Tensor ranks = reshape(fractions, {-1}) * (size - 1);

@@ -119,7 +119,7 @@ struct RepeatInterleave {
     const Tensor ends = cumsum(counts_of(repeats, size), 0);
     const int64_t total = size == 0 ? 0 : ends.select(0, size - 1).item<int64_t>();
     // Place i of the result is of the element whose end is the first behind i.
-    static const auto search = Op::of<Tensor>("searchsorted");
+    static const Op search("searchsorted");
     const Tensor index = search.call<Tensor>(ends, arange(total), false, true);
     return x.index_select(at, index);
   }

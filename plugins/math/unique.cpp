@@ -69,7 +69,7 @@ struct Unique {
   }
   static std::tuple<Tensor, Tensor> sorted_pair(const Tensor& flat) {
     using Pair = std::tuple<Tensor, Tensor>;
-    static const auto op = Op::of<Pair>("sort");
+    static const Op op("sort");
     return op.call<Pair>(flat);
   }
   static std::tuple<Tensor, Tensor, Tensor> unique_slices(const Tensor& input, int64_t along) {
