@@ -48,9 +48,10 @@ TEST_SUITE("plugin policy") {
     const auto rules = parse_preferences("add,=math,mul=,sub=math", faults);
     REQUIRE(rules.size() == 1);
     CHECK(rules[0].pattern == "sub");
-    CHECK(faults == std::vector<std::string>{"'add' is not a preference, expected PATTERN=PLUGIN",
-                                             "'=math' is not a preference, expected PATTERN=PLUGIN",
-                                             "'mul=' is not a preference, expected PATTERN=PLUGIN"});
+    CHECK(faults ==
+          std::vector<std::string>{"'add' is not a preference, expected PATTERN=PLUGIN",
+                                   "'=math' is not a preference, expected PATTERN=PLUGIN",
+                                   "'mul=' is not a preference, expected PATTERN=PLUGIN"});
   }
 
   TEST_CASE("a plugin is named by its file with a slash or the file's ending") {
