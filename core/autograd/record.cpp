@@ -220,7 +220,7 @@ void separate_from_inputs(const Implementation& implementation, const tenon_valu
 // ---- the common call: one new tensor, no lists, nothing changed, not of a Function; no allocation
 // but the node ----
 
-tenon_status record_fast(Call& call) noexcept {
+[[gnu::noinline]] tenon_status record_fast(Call& call) noexcept {
   const Implementation& implementation = call.implementation;
   const tenon_value* const arguments = call.arguments;
   tenon_value* const results = call.results;
@@ -721,15 +721,12 @@ bool needs_autograd(Call& call) noexcept {
          (flags & TENON_TENSOR_HAS_TANGENT) != 0;
 }
 
-tenon_status run_recorded(Call& call) noexcept {
+namespace {
+
+// What may be tracked by operands or their bases, in whatever way.
+[[gnu::noinline]] tenon_status run_tracked(Call& call) noexcept {
+  if (!needs_autograd(call)) return next(call);
   const Implementation& implementation = call.implementation;
-  constexpr uint32_t looked_at =
-      TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE;
-  if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
-    return record_fast(call);
-  constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
-  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
-  if (((call.flags & tracked) == 0 && !watched) || !needs_autograd(call)) return next(call);
   const bool recording = (call.flags & TENON_TENSOR_REQUIRES_GRAD) != 0 && records();
   bool dual = false;
   if ((call.flags & (TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE)) != 0) [[unlikely]] {
@@ -765,6 +762,20 @@ tenon_status run_recorded(Call& call) noexcept {
     add_error_context(call.error, implementation, status);
   }
   return status;
+}
+
+}  // namespace
+
+tenon_status run_recorded(Call& call) noexcept {
+  const Implementation& implementation = call.implementation;
+  constexpr uint32_t looked_at =
+      TENON_TENSOR_VIEW | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_INFERENCE;
+  if (implementation.fast_record && (call.flags & looked_at) == 0 && records())
+    return record_fast(call);
+  constexpr uint32_t tracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
+  const bool watched = records() || thread_state.dual_level != 0;  // else bases do not matter
+  if ((call.flags & tracked) == 0 && !watched) return next(call);
+  return run_tracked(call);
 }
 
 }  // namespace tenon::core

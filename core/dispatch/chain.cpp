@@ -114,12 +114,15 @@ void bind_signature(const Candidate& candidate, const Implementation& implementa
 
 // Runs the op with types disabled, and makes the results the type.
 tenon_status run_default_handler(const CallFrame& frame) noexcept {
-  const Call& call = frame.call;
+  Call& call = frame.call;
   const TypesDisabledGuard types_off(true);
   const ModesOffGuard modes_off;
-  Call plain = call;
-  plain.flags &= ~uint32_t{TENON_TENSOR_TYPED};
-  const tenon_status status = next(plain);
+  const uint32_t flags = call.flags;
+  const uint8_t layer = call.layer;
+  call.flags &= ~uint32_t{TENON_TENSOR_TYPED};
+  const tenon_status status = next(call);
+  call.flags = flags;
+  call.layer = layer;
   if (status != TENON_OK) return status;
   const tenon_status retyped = guarded(call.error, [&] {
     retype_results(*frame.chain->type, call.implementation, call.arguments, call.results);
@@ -169,10 +172,11 @@ tenon_status run_handler(CallFrame& frame) noexcept {
 // What an answer must not have lost.
 tenon_status check_answer(const CallFrame& frame) noexcept {
   const Call& call = frame.call;
-  const bool one_tensor = call.implementation.result_count == 1 &&
-                          call.results[0].tag == TENON_VALUE_TENSOR &&
-                          call.results[0].as.tensor != nullptr;
-  if (!one_tensor && !made_of_values(call.implementation, call.results)) [[unlikely]]
+  const tenon_value& first = call.results[0];
+  const bool one_value = call.implementation.result_count == 1 &&
+                         (first.tag < TENON_VALUE_STRING ||
+                          (first.tag == TENON_VALUE_TENSOR && first.as.tensor != nullptr));
+  if (!one_value && !made_of_values(call.implementation, call.results)) [[unlikely]]
     return check_results(call.implementation, call.results, frame_text(frame), call.error);
   constexpr uint32_t kTracked = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT;
   if (((call.flags | frame.hidden) & kTracked) == 0 || declined(call.results)) [[likely]]

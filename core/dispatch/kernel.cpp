@@ -28,7 +28,8 @@ bool finished_by_recording(const tenon_context& context) {
   return context.function != nullptr && !context.function->transient;
 }
 
-tenon_status run_as_prepared(const Call& call, tenon_context& context) noexcept {
+[[gnu::always_inline]] inline tenon_status run_as_prepared(const Call& call,
+                                                           tenon_context& context) noexcept {
   if (!finished_by_recording(context)) return run_finished(call, context);
   const tenon_status status = run_unfinished(call, context);
   if (status != TENON_OK || !call.implementation.updates_aliasing) return status;

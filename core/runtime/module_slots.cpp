@@ -15,17 +15,6 @@ namespace tenon::core {
 
 namespace {
 
-// The place of a parameter; IndexError when there is none of the name.
-int64_t parameter_place(const Schema& schema, std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Parameter& parameter : schema.parameters) {
-    if (parameter.name == name) return static_cast<int64_t>(names.size());
-    names.push_back(parameter.name);
-  }
-  throw Error(TENON_ERROR_INDEX, "'{}' has no parameter {}{}", schema.name, quote(name),
-              suggestion(name, names));
-}
-
 tenon_status module_create(const char* type, const tenon_value* attributes, int64_t count,
                            const tenon_string* keywords, const tenon_value* keyword_values,
                            int64_t keyword_count, tenon_module** module, tenon_error** error) {

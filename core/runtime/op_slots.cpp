@@ -18,9 +18,6 @@
 
 namespace tenon::core {
 
-namespace {
-
-// The place of a parameter; IndexError when there is none of the name.
 int64_t parameter_place(const Schema& schema, std::string_view name) {
   std::vector<std::string_view> names;
   for (const Parameter& parameter : schema.parameters) {
@@ -30,6 +27,8 @@ int64_t parameter_place(const Schema& schema, std::string_view name) {
   throw Error(TENON_ERROR_INDEX, "'{}' has no parameter {}{}", schema.name, quote(name),
               suggestion(name, names));
 }
+
+namespace {
 
 tenon_status op_find(const char* name, int64_t length, const tenon_op** op, tenon_error** error) {
   return guarded(error, [&] {

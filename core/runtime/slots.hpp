@@ -3,9 +3,11 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/dispatch/context.hpp"
+#include "core/dispatch/schema.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/host.h"
 
@@ -31,6 +33,9 @@ void require_not_null(const T* pointer, const char* what) {
 void require_data(const Tensor* tensor, const char* what);
 // Only tensors with data, or types convertible to one, can require grad.
 void require_gradients(const Tensor* tensor);
+
+// The place of a parameter; IndexError when there is none of the name.
+int64_t parameter_place(const Schema& schema, std::string_view name);
 
 Shape shape_of(const int64_t* values, int64_t rank);
 std::span<Tensor* const> tensors_of(tenon_tensor* const* tensors, int64_t count);

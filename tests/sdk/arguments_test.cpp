@@ -126,7 +126,7 @@ Argument list_of(uint32_t tag, const void* items, size_t count) {
 
 void check_round(uint32_t seed) {
   Arguments random(seed);
-  const auto truth = [&] { return random.as_bool(); };
+  const auto truth = [&] { return random.truth(); };
   const auto integer = [&] { return random.integer(); };
   const auto number = [&] { return random.number(); };
   const auto word = [&] { return random.word(); };
@@ -163,8 +163,8 @@ void check_round(uint32_t seed) {
   random.add("number", random.number());
   random.add_or_none("number_or_none", random.number());
   random.add("numbers", numbers);
-  random.add("truth", random.as_bool());
-  random.add_or_none("truth_or_none", random.as_bool());
+  random.add("truth", random.truth());
+  random.add_or_none("truth_or_none", random.truth());
   random.add_value("truths", list_of(TENON_VALUE_BOOL_LIST, bytes.data(), bytes.size()),
                    Arguments::text(truths));
   random.add("text", line);

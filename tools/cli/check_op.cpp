@@ -81,17 +81,22 @@ std::string shape_text(const Tensor& tensor) {
 // A result, or one tensor of a result that is a list of them.
 struct Piece {
   Tensor tensor;
-  Value other;  // where it is not a tensor
+  Value other;       // where it is not a tensor
+  std::string type;  // of the tensor as the op gave it
 };
+Piece piece_of(Tensor tensor) {
+  std::string type = tensor.defined() ? tenon::type_name(tensor) : "";
+  return {std::move(tensor), {}, std::move(type)};
+}
 std::vector<Piece> pieces_of(std::vector<Value> results) {
   std::vector<Piece> pieces;
   for (Value& result : results) {
     if (result.is_tensor()) {
-      pieces.push_back({result.tensor(), {}});
+      pieces.push_back(piece_of(result.tensor()));
     } else if (result.get().tag == TENON_VALUE_TENSOR_LIST) {
-      for (Tensor& tensor : result.tensors()) pieces.push_back({std::move(tensor), {}});
+      for (Tensor& tensor : result.tensors()) pieces.push_back(piece_of(std::move(tensor)));
     } else {
-      pieces.push_back({{}, std::move(result)});
+      pieces.push_back({{}, std::move(result), {}});
     }
   }
   return pieces;
@@ -134,9 +139,6 @@ std::string difference(const Tensor& a, const Tensor& b, bool loose) {
   if (!a.defined()) return "";
   if (a.sizes() != b.sizes() || (!loose && a.dtype() != b.dtype()))
     return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
-  if (tenon::type_name(a) != tenon::type_name(b))
-    return format_text(" is of type {} in one and {} in the other", tenon::type_name(a),
-                       tenon::type_name(b));
   const Tensor one = readable(a), other = readable(b);
   if (!one.defined() || !other.defined()) return "";
   const auto x = one.to_vector<double>(), y = other.to_vector<double>();
@@ -173,8 +175,10 @@ std::string difference(const std::vector<Piece>& a, const std::vector<Piece>& b,
   if (a.size() != b.size()) return "another number of results";
   for (size_t r = 0; r < a.size(); ++r) {
     const bool tensors = a[r].other.is_none() && b[r].other.is_none();
-    const std::string found = tensors ? difference(a[r].tensor, b[r].tensor, loose)
-                                      : difference(a[r].other, b[r].other, loose);
+    std::string found = tensors ? difference(a[r].tensor, b[r].tensor, loose)
+                                : difference(a[r].other, b[r].other, loose);
+    if (a[r].type != b[r].type)
+      found = format_text(" is of type {} in one and {} in the other", a[r].type, b[r].type);
     if (found.empty()) continue;
     return a.size() == 1 ? format_text("the result{}", found)
                          : format_text("result {}{}", r, found);
