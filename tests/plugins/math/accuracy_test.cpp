@@ -1,7 +1,7 @@
 // Elementary functions against long double, in units in the last place: f32 within 1, f64 within 2,
 // sinc within 4.
 // The corners of ops of one or more operands: signs, zeros, NaN, infinities, integers.
-#include "random_inputs.hpp"
+#include "../random_inputs.hpp"
 
 using namespace compare;
 using namespace random_inputs;

@@ -1,6 +1,6 @@
 // Ops that arrange elements, and indexing with tensors, against references that compute where each
 // element comes from, over random shapes, layouts and dtypes.
-#include "random_inputs.hpp"
+#include "../random_inputs.hpp"
 
 using namespace compare;
 using namespace random_inputs;

@@ -1,6 +1,6 @@
 // cumprod, logcumsumexp, cummax, cummin, nansum, nanmean, vector_norm, aminmax, diff and trapezoid
 // against slow references.
-#include "random_inputs.hpp"
+#include "../random_inputs.hpp"
 
 using namespace compare;
 using namespace random_inputs;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "random_inputs.hpp"
+#include "../random_inputs.hpp"
 
 using namespace compare;
 using namespace random_inputs;

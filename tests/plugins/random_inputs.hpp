@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "../compare.hpp"
+#include "compare.hpp"
 
 namespace random_inputs {
 
