@@ -114,7 +114,8 @@ Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, b
   const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
   const Reduction plan = plan_reduction(op, source, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, source.dtype());
-  const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - correction));
+  const double divisor =
+      std::max(0.0, static_cast<double>(plan.extent) - static_cast<double>(correction));
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     using Kernel = MomentKernel<T>;

@@ -25,8 +25,7 @@ struct Window {
 // body(plane, output position, window) for every window of every plane.
 template <class Body>
 void each_window(const Windows& w, int64_t planes, bool count_padding, const Body& body) {
-  const int64_t work = w.out_size() * w.kernel[0] * w.kernel[1] * w.kernel[2];
-  kernel::for_rows(planes, work, [&](int64_t begin, int64_t end) {
+  kernel::for_rows(planes, w.work(), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       int64_t position = 0;
       for (int64_t k = 0; k < w.out[0]; ++k) {

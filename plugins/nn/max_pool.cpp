@@ -191,8 +191,7 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
     const T* from = whole.data<const T>();
     T* to = values.data<T>();
     auto* at = indices.data<int64_t>();
-    const int64_t work = out * windows.kernel[0] * windows.kernel[1] * windows.kernel[2];
-    kernel::for_rows(planes.planes, work, [&](int64_t begin, int64_t end) {
+    kernel::for_rows(planes.planes, windows.work(), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         if (inside) {
           kernel::run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out, at + p * out);
