@@ -53,10 +53,10 @@ inline int64_t count_elements(IntList shape) {
 inline Shape row_major_strides(IntList shape) {
   Shape strides;
   strides.rank = shape.size();
-  int64_t stride = 1;
+  uint64_t stride = 1;  // wraps: sizes beside one of 0 may be any
   for (int64_t i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = stride;
-    if (shape[i] > 1) stride *= shape[i];
+    strides[i] = static_cast<int64_t>(stride);
+    if (shape[i] > 1) stride *= static_cast<uint64_t>(shape[i]);
   }
   return strides;
 }
