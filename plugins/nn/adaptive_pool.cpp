@@ -223,25 +223,32 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
-struct AdaptiveMaxPool1dWithIndices {
+// What adaptive_max_pool_with_indices is over any number of dimensions; `Op` has its own schema, name,
+// dimensions and document.
+template <class Op>
+struct AdaptiveMaxPoolRules {
+  static constexpr auto saves = "shape(input), result1";
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
+    return largest(Op::name, input, output_size);
+  }
+  static Tensor backward(ContextOf<Op>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(),
+                                     Op::dimensions);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<Op>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], Op::dimensions), Tensor()};
+  }
+};
+
+struct AdaptiveMaxPool1dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool1dWithIndices> {
+  static constexpr auto name = "adaptive_max_pool1d";
+  static constexpr int64_t dimensions = 1;
   static constexpr auto schema =
       "nn.functional.adaptive_max_pool1d_with_indices(Tensor input, int[1] output_size) -> "
       "(Tensor, Tensor indices)";
   static constexpr auto doc =
       "The largest elements of output_size windows that cover the last dimension, "
       "and their positions in it.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
-    return largest("adaptive_max_pool1d", input, output_size);
-  }
-  static Tensor backward(ContextOf<AdaptiveMaxPool1dWithIndices>& c, const Tensor& g,
-                         const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 1);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool1dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 1), Tensor()};
-  }
 };
 
 struct AdaptiveMaxPool1d {
@@ -255,25 +262,15 @@ struct AdaptiveMaxPool1d {
   }
 };
 
-struct AdaptiveMaxPool2dWithIndices {
+struct AdaptiveMaxPool2dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool2dWithIndices> {
+  static constexpr auto name = "adaptive_max_pool2d";
+  static constexpr int64_t dimensions = 2;
   static constexpr auto schema =
       "nn.functional.adaptive_max_pool2d_with_indices(Tensor input, int[2] output_size) -> "
       "(Tensor, Tensor indices)";
   static constexpr auto doc =
       "The largest elements of a grid of windows that cover the last two dimensions, "
       "and their positions in a plane.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
-    return largest("adaptive_max_pool2d", input, output_size);
-  }
-  static Tensor backward(ContextOf<AdaptiveMaxPool2dWithIndices>& c, const Tensor& g,
-                         const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 2);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool2dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 2), Tensor()};
-  }
 };
 
 struct AdaptiveMaxPool2d {
@@ -287,25 +284,15 @@ struct AdaptiveMaxPool2d {
   }
 };
 
-struct AdaptiveMaxPool3dWithIndices {
+struct AdaptiveMaxPool3dWithIndices : AdaptiveMaxPoolRules<AdaptiveMaxPool3dWithIndices> {
+  static constexpr auto name = "adaptive_max_pool3d";
+  static constexpr int64_t dimensions = 3;
   static constexpr auto schema =
       "nn.functional.adaptive_max_pool3d_with_indices(Tensor input, int[3] output_size) -> "
       "(Tensor, Tensor indices)";
   static constexpr auto doc =
       "The largest elements of a grid of windows that cover the last three dimensions, "
       "and their positions in a volume.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList output_size) {
-    return largest("adaptive_max_pool3d", input, output_size);
-  }
-  static Tensor backward(ContextOf<AdaptiveMaxPool3dWithIndices>& c, const Tensor& g,
-                         const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 3);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<AdaptiveMaxPool3dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 3), Tensor()};
-  }
 };
 
 struct AdaptiveMaxPool3d {

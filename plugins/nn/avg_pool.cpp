@@ -86,23 +86,30 @@ Tensor spread(ContextOf<Op>& c, const Tensor& g) {
                                    c["count_include_pad"_arg]);
 }
 
-struct AvgPool1d {
+// What avg_pool is over any number of dimensions; `Op` has its own schema, name and document.
+template <class Op>
+struct AvgPoolRules {
+  static constexpr auto saves = "shape(input)";
+  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
+                        IntList padding, bool ceil_mode, bool count_include_pad) {
+    return average(Op::name, input, kernel_size, stride, padding, ceil_mode, count_include_pad);
+  }
+  static Tensor backward(ContextOf<Op>& c, const Tensor& g) { return spread(c, g); }
+  static constexpr auto jvp = tenon::JvpKind::linear;
+};
+
+struct AvgPool1d : AvgPoolRules<AvgPool1d> {
+  static constexpr auto name = "avg_pool1d";
   static constexpr auto schema =
       "nn.functional.avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, "
       "int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor";
   static constexpr auto doc =
       "The mean of each window over the last dimension; stride is kernel_size unless given. With "
       "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros.";
-  static constexpr auto saves = "shape(input)";
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, bool ceil_mode, bool count_include_pad) {
-    return average("avg_pool1d", input, kernel_size, stride, padding, ceil_mode, count_include_pad);
-  }
-  static Tensor backward(ContextOf<AvgPool1d>& c, const Tensor& g) { return spread(c, g); }
-  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
-struct AvgPool2d {
+struct AvgPool2d : AvgPoolRules<AvgPool2d> {
+  static constexpr auto name = "avg_pool2d";
   static constexpr auto schema =
       "nn.functional.avg_pool2d(Tensor input, int[2] kernel_size, int[2]? stride=None, "
       "int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor";
@@ -110,16 +117,10 @@ struct AvgPool2d {
       "The mean of each window over the last two dimensions; stride is kernel_size unless given. "
       "With "
       "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros.";
-  static constexpr auto saves = "shape(input)";
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, bool ceil_mode, bool count_include_pad) {
-    return average("avg_pool2d", input, kernel_size, stride, padding, ceil_mode, count_include_pad);
-  }
-  static Tensor backward(ContextOf<AvgPool2d>& c, const Tensor& g) { return spread(c, g); }
-  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
-struct AvgPool3d {
+struct AvgPool3d : AvgPoolRules<AvgPool3d> {
+  static constexpr auto name = "avg_pool3d";
   static constexpr auto schema =
       "nn.functional.avg_pool3d(Tensor input, int[3] kernel_size, int[3]? stride=None, "
       "int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor";
@@ -127,13 +128,6 @@ struct AvgPool3d {
       "The mean of each window over the last three dimensions; stride is kernel_size unless given. "
       "With "
       "ceil_mode a window may reach beyond the end; count_include_pad counts padding as zeros.";
-  static constexpr auto saves = "shape(input)";
-  static Tensor forward(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                        IntList padding, bool ceil_mode, bool count_include_pad) {
-    return average("avg_pool3d", input, kernel_size, stride, padding, ceil_mode, count_include_pad);
-  }
-  static Tensor backward(ContextOf<AvgPool3d>& c, const Tensor& g) { return spread(c, g); }
-  static constexpr auto jvp = tenon::JvpKind::linear;
 };
 
 struct AvgPoolGrad {

@@ -464,7 +464,61 @@ Tensor conv_transpose(const char* op, const Tensor& input, const Tensor& weight,
   return bias.defined() ? spread + along_features(bias, dimensions) : spread;
 }
 
-struct Conv1d {
+// What the ops of one kind share, whatever their dimensions: `Op` has its own schema, name, samples
+// and document.
+template <class Op>
+struct ConvRules {
+  static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return conv(Op::name, input, weight, bias, stride, padding, dilation, groups);
+  }
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
+    return conv_backward(c, g);
+  }
+  static Tensor jvp(ContextOf<Op>& c, TensorList t) { return conv_jvp(Op::name, c, t); }
+};
+
+template <class Op>
+struct ConvInputRules {
+  static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
+  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups);
+  }
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& v) {
+    return conv_input_backward(c, v);
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+template <class Op>
+struct ConvWeightRules {
+  static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
+  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
+                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return conv_weight(Op::name, input, weight_size, grad_output, stride, padding, dilation,
+                       groups);
+  }
+  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& v) {
+    return conv_weight_backward(c, v);
+  }
+  static constexpr auto jvp = tenon::multilinear;
+};
+
+template <class Op>
+struct ConvTransposeRules {
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
+                        IntList dilation) {
+    return conv_transpose(Op::name, input, weight, bias, stride, padding, output_padding, groups,
+                          dilation);
+  }
+};
+
+struct Conv1d : ConvRules<Conv1d> {
+  static constexpr auto name = "conv1d";
   static constexpr auto schema =
       "nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
       "int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
@@ -473,19 +527,10 @@ struct Conv1d {
           {"input": {"shape": [2, 5]}, "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "dilation": 2, "groups": 2}])";
   static constexpr auto doc =
       "The cross-correlation of rows [N, C, W] or [C, W] with a set of kernels.";
-  static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv("conv1d", input, weight, bias, stride, padding, dilation, groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv1d>& c, const Tensor& g) {
-    return conv_backward(c, g);
-  }
-  static Tensor jvp(ContextOf<Conv1d>& c, TensorList t) { return conv_jvp("conv1d", c, t); }
 };
 
-struct Conv1dInput {
+struct Conv1dInput : ConvInputRules<Conv1dInput> {
+  static constexpr auto name = "conv1d_input";
   static constexpr auto schema =
       "nn.functional.conv1d_input(int[] input_size, Tensor weight, Tensor grad_output, "
       "int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
@@ -494,40 +539,20 @@ struct Conv1dInput {
           {"input_size": [2, 4], "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "groups": 2,
            "grad_output": {"shape": [2, 3]}}])";
   static constexpr auto doc = "The gradient of conv1d with respect to its input.";
-  static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
-
-  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_input("conv1d_input", input_size, weight, grad_output, stride, padding, dilation,
-                      groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv1dInput>& c, const Tensor& v) {
-    return conv_input_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct Conv1dWeight {
+struct Conv1dWeight : ConvWeightRules<Conv1dWeight> {
+  static constexpr auto name = "conv1d_weight";
   static constexpr auto schema =
       "nn.functional.conv1d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
       "int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 2, 4]}, "weight_size": [3, 2, 2], "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv1d with respect to its weight.";
-  static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
-
-  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_weight("conv1d_weight", input, weight_size, grad_output, stride, padding, dilation,
-                       groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv1dWeight>& c, const Tensor& v) {
-    return conv_weight_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct ConvTranspose1d {
+struct ConvTranspose1d : ConvTransposeRules<ConvTranspose1d> {
+  static constexpr auto name = "conv_transpose1d";
   static constexpr auto schema =
       "nn.functional.conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] "
       "stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) "
@@ -539,35 +564,19 @@ struct ConvTranspose1d {
       "The transpose of conv1d as a map of its input: each element of rows [N, C, W] or [C, W] is "
       "spread "
       "over the output by the kernels of weight, [C, features / groups, ...].";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
-                        IntList dilation) {
-    return conv_transpose("conv_transpose1d", input, weight, bias, stride, padding, output_padding,
-                          groups, dilation);
-  }
 };
 
-struct Conv2d {
+struct Conv2d : ConvRules<Conv2d> {
+  static constexpr auto name = "conv2d";
   static constexpr auto schema =
       "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, "
       "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto doc =
       "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels.";
-  static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv("conv2d", input, weight, bias, stride, padding, dilation, groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2d>& c, const Tensor& g) {
-    return conv_backward(c, g);
-  }
-  static Tensor jvp(ContextOf<Conv2d>& c, TensorList t) { return conv_jvp("conv2d", c, t); }
 };
 
-struct Conv2dInput {
+struct Conv2dInput : ConvInputRules<Conv2dInput> {
+  static constexpr auto name = "conv2d_input";
   static constexpr auto schema =
       "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, "
       "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
@@ -577,20 +586,10 @@ struct Conv2dInput {
           {"input_size": [2, 4, 4], "weight": {"shape": [2, 1, 2, 2]}, "stride": 2, "padding": 1, "groups": 2,
            "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv2d with respect to its input.";
-  static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
-
-  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_input("conv2d_input", input_size, weight, grad_output, stride, padding, dilation,
-                      groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dInput>& c, const Tensor& v) {
-    return conv_input_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct Conv2dWeight {
+struct Conv2dWeight : ConvWeightRules<Conv2dWeight> {
+  static constexpr auto name = "conv2d_weight";
   static constexpr auto schema =
       "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
       "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
@@ -600,20 +599,10 @@ struct Conv2dWeight {
           {"input": {"shape": [2, 4, 4]}, "weight_size": [2, 1, 2, 2], "stride": 2, "padding": 1, "groups": 2,
            "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv2d with respect to its weight.";
-  static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
-
-  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_weight("conv2d_weight", input, weight_size, grad_output, stride, padding, dilation,
-                       groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv2dWeight>& c, const Tensor& v) {
-    return conv_weight_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct ConvTranspose2d {
+struct ConvTranspose2d : ConvTransposeRules<ConvTranspose2d> {
+  static constexpr auto name = "conv_transpose2d";
   static constexpr auto schema =
       "nn.functional.conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
       "stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) "
@@ -625,17 +614,10 @@ struct ConvTranspose2d {
       "The transpose of conv2d as a map of its input: each element of images [N, C, H, W] or [C, "
       "H, W] is spread "
       "over the output by the kernels of weight, [C, features / groups, ...].";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
-                        IntList dilation) {
-    return conv_transpose("conv_transpose2d", input, weight, bias, stride, padding, output_padding,
-                          groups, dilation);
-  }
 };
 
-struct Conv3d {
+struct Conv3d : ConvRules<Conv3d> {
+  static constexpr auto name = "conv3d";
   static constexpr auto schema =
       "nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, "
       "int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
@@ -644,59 +626,30 @@ struct Conv3d {
           {"input": {"shape": [2, 2, 2, 3]}, "weight": {"shape": [2, 1, 1, 2, 2]}, "stride": [1, 2, 1], "padding": [0, 1, 0], "groups": 2}])";
   static constexpr auto doc =
       "The cross-correlation of volumes [N, C, D, H, W] or [C, D, H, W] with a set of kernels.";
-  static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv("conv3d", input, weight, bias, stride, padding, dilation, groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv3d>& c, const Tensor& g) {
-    return conv_backward(c, g);
-  }
-  static Tensor jvp(ContextOf<Conv3d>& c, TensorList t) { return conv_jvp("conv3d", c, t); }
 };
 
-struct Conv3dInput {
+struct Conv3dInput : ConvInputRules<Conv3dInput> {
+  static constexpr auto name = "conv3d_input";
   static constexpr auto schema =
       "nn.functional.conv3d_input(int[] input_size, Tensor weight, Tensor grad_output, "
       "int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input_size": [1, 2, 2, 3, 3], "weight": {"shape": [2, 2, 2, 2, 2]}, "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
   static constexpr auto doc = "The gradient of conv3d with respect to its input.";
-  static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
-
-  static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_input("conv3d_input", input_size, weight, grad_output, stride, padding, dilation,
-                      groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv3dInput>& c, const Tensor& v) {
-    return conv_input_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct Conv3dWeight {
+struct Conv3dWeight : ConvWeightRules<Conv3dWeight> {
+  static constexpr auto name = "conv3d_weight";
   static constexpr auto schema =
       "nn.functional.conv3d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
       "int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight_size": [2, 2, 2, 2, 2], "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
   static constexpr auto doc = "The gradient of conv3d with respect to its weight.";
-  static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
-
-  static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_weight("conv3d_weight", input, weight_size, grad_output, stride, padding, dilation,
-                       groups);
-  }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Conv3dWeight>& c, const Tensor& v) {
-    return conv_weight_backward(c, v);
-  }
-  static constexpr auto jvp = tenon::multilinear;
 };
 
-struct ConvTranspose3d {
+struct ConvTranspose3d : ConvTransposeRules<ConvTranspose3d> {
+  static constexpr auto name = "conv_transpose3d";
   static constexpr auto schema =
       "nn.functional.conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
       "stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) "
@@ -707,14 +660,6 @@ struct ConvTranspose3d {
       "The transpose of conv3d as a map of its input: each element of volumes [N, C, D, H, W] or "
       "[C, D, H, W] is spread "
       "over the output by the kernels of weight, [C, features / groups, ...].";
-  static constexpr bool composite = true;
-
-  static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList output_padding, int64_t groups,
-                        IntList dilation) {
-    return conv_transpose("conv_transpose3d", input, weight, bias, stride, padding, output_padding,
-                          groups, dilation);
-  }
 };
 
 }  // namespace

@@ -204,7 +204,28 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
   return {std::move(values), std::move(indices)};
 }
 
-struct MaxPool1dWithIndices {
+// What max_pool_with_indices is over any number of dimensions; `Op` has its own schema, name,
+// dimensions and document.
+template <class Op>
+struct MaxPoolRules {
+  static constexpr auto saves = "shape(input), result1";
+  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
+                                            std::optional<IntList> stride, IntList padding,
+                                            IntList dilation, bool ceil_mode) {
+    return largest(Op::name, input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+  static Tensor backward(ContextOf<Op>& c, const Tensor& g, const Tensor&) {
+    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(),
+                                     Op::dimensions);
+  }
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<Op>& c, TensorList t) {
+    return {pick(t[0], c["indices"_result], Op::dimensions), Tensor()};
+  }
+};
+
+struct MaxPool1dWithIndices : MaxPoolRules<MaxPool1dWithIndices> {
+  static constexpr auto name = "max_pool1d";
+  static constexpr int64_t dimensions = 1;
   static constexpr auto schema =
       "nn.functional.max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1]? "
       "stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, "
@@ -212,19 +233,6 @@ struct MaxPool1dWithIndices {
   static constexpr auto doc =
       "The largest element of each window, and its position in its row; "
       "-inf and -1 for a window wholly in the padding.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
-                                            std::optional<IntList> stride, IntList padding,
-                                            IntList dilation, bool ceil_mode) {
-    return largest("max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-  static Tensor backward(ContextOf<MaxPool1dWithIndices>& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 1);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool1dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 1), Tensor()};
-  }
 };
 
 struct MaxPool1d {
@@ -242,7 +250,9 @@ struct MaxPool1d {
   }
 };
 
-struct MaxPool2dWithIndices {
+struct MaxPool2dWithIndices : MaxPoolRules<MaxPool2dWithIndices> {
+  static constexpr auto name = "max_pool2d";
+  static constexpr int64_t dimensions = 2;
   static constexpr auto schema =
       "nn.functional.max_pool2d_with_indices(Tensor input, int[2] kernel_size, int[2]? "
       "stride=None, int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, "
@@ -251,19 +261,6 @@ struct MaxPool2dWithIndices {
       "The largest element of each window, and its position in its plane of height * width "
       "elements; "
       "-inf and -1 for a window wholly in the padding.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
-                                            std::optional<IntList> stride, IntList padding,
-                                            IntList dilation, bool ceil_mode) {
-    return largest("max_pool2d", input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-  static Tensor backward(ContextOf<MaxPool2dWithIndices>& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 2);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool2dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 2), Tensor()};
-  }
 };
 
 struct MaxPool2d {
@@ -281,7 +278,9 @@ struct MaxPool2d {
   }
 };
 
-struct MaxPool3dWithIndices {
+struct MaxPool3dWithIndices : MaxPoolRules<MaxPool3dWithIndices> {
+  static constexpr auto name = "max_pool3d";
+  static constexpr int64_t dimensions = 3;
   static constexpr auto schema =
       "nn.functional.max_pool3d_with_indices(Tensor input, int[3] kernel_size, int[3]? "
       "stride=None, int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, "
@@ -290,19 +289,6 @@ struct MaxPool3dWithIndices {
       "The largest element of each window, and its position in its volume of depth * height * "
       "width elements; "
       "-inf and -1 for a window wholly in the padding.";
-  static constexpr auto saves = "shape(input), result1";
-
-  static std::tuple<Tensor, Tensor> forward(const Tensor& input, IntList kernel_size,
-                                            std::optional<IntList> stride, IntList padding,
-                                            IntList dilation, bool ceil_mode) {
-    return largest("max_pool3d", input, kernel_size, stride, padding, dilation, ceil_mode);
-  }
-  static Tensor backward(ContextOf<MaxPool3dWithIndices>& c, const Tensor& g, const Tensor&) {
-    return tenon::nn::grad::max_pool(g, c["indices"_result], c["input"_arg].shape(), 3);
-  }
-  static std::tuple<Tensor, Tensor> jvp(ContextOf<MaxPool3dWithIndices>& c, TensorList t) {
-    return {pick(t[0], c["indices"_result], 3), Tensor()};
-  }
 };
 
 struct MaxPool3d {
