@@ -25,7 +25,7 @@ std::string tensor_text(const tenon_tensor* tensor) {
 }
 
 [[noreturn]] void refuse(const Schema& schema, const std::string& what) {
-  throw Error(TENON_ERROR_TYPE, "{}(){}", schema.short_name(), what);
+  throw Error(TENON_ERROR_TYPE, "{}(){}", schema.called_name(), what);
 }
 
 // "'a'", "'a' and 'b'", "'a', 'b', and 'c'": Python's list, with its comma.
@@ -59,6 +59,8 @@ std::string_view element_text(TypeKind kind) {
       return "dtype";
     case TypeKind::json:
       return "json";
+    case TypeKind::module:
+      return "Module";
     case TypeKind::any:
       return "any value";
   }
@@ -91,6 +93,8 @@ std::string_view list_element(uint32_t tag) {
       return "str";
     case TENON_VALUE_TENSOR_LIST:
       return "Tensor";
+    case TENON_VALUE_MODULE_LIST:
+      return "Module";
     default:
       return "int";
   }
@@ -116,7 +120,10 @@ Element* fresh(size_t count, BoundArguments& bound) {
   return reinterpret_cast<Element*>(block.get());
 }
 
-bool is_list(uint32_t tag) { return tag >= TENON_VALUE_INT_LIST && tag <= TENON_VALUE_TENSOR_LIST; }
+bool is_list(uint32_t tag) {
+  return (tag >= TENON_VALUE_INT_LIST && tag <= TENON_VALUE_TENSOR_LIST) ||
+         tag == TENON_VALUE_MODULE_LIST;
+}
 
 bool is_integral(const tenon_value& value) {
   return value.tag == TENON_VALUE_INT || value.tag == TENON_VALUE_BOOL;
@@ -175,7 +182,7 @@ class Conversion {
       TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
       throw Error(TENON_ERROR_VALUE, "{}(){}: unknown dtype {}{}; the dtypes are {}",
-                  schema_.short_name(), argument_text(schema_, index_, position_), quote(name),
+                  schema_.called_name(), argument_text(schema_, index_, position_), quote(name),
                   suggestion(name, names), word_list(names, "and"));
     }
     tenon_value result{};
@@ -194,7 +201,8 @@ class Conversion {
       if (wanted_length > 0 && value.length != wanted_length) wrong(sized_text(value));
       // An empty list carries no element type.
       if (value.length == 0) return empty_list();
-      if (value.tag == list_tag(kind) || (kind == TypeKind::scalar && scalar_list(value.tag)))
+      if (value.tag == list_tag(parameter_.type) ||
+          (kind == TypeKind::scalar && scalar_list(value.tag)))
         return value;
       return convert_elements(value);
     }
@@ -213,7 +221,7 @@ class Conversion {
 
   tenon_value empty_list() const {
     tenon_value result{};
-    result.tag = list_tag(parameter_.type.kind);
+    result.tag = list_tag(parameter_.type);
     return result;
   }
 
@@ -399,7 +407,7 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
                     std::span<const tenon_string> keywords,
                     std::span<const tenon_value> keyword_values, BoundArguments& bound) {
   if (keywords.size() != keyword_values.size()) {
-    throw Error(TENON_ERROR_ARGUMENT, "{}(): {} for {}", schema.short_name(),
+    throw Error(TENON_ERROR_ARGUMENT, "{}(): {} for {}", schema.called_name(),
                 counted(static_cast<int64_t>(keywords.size()), "keyword"),
                 counted(static_cast<int64_t>(keyword_values.size()), "value"));
   }
@@ -448,6 +456,11 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
   }
 }
 
+tenon_value bind_argument(const Schema& schema, size_t parameter, const tenon_value& value,
+                          BoundArguments& bound) {
+  return Conversion(schema, parameter, -1, bound).convert(value);
+}
+
 void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                          const std::string& found) {
   refuse(schema,
@@ -457,6 +470,7 @@ void throw_argument_type(const Schema& schema, int64_t parameter, int64_t positi
 
 std::string expected_text(const SchemaType& type) {
   const std::string element(element_text(type.kind));
+  if (type.dictionary) return "dictionary of Modules";
   if (!type.list) return element;
   return list_text(element, type.length > 0 ? type.length : -1);
 }
@@ -487,6 +501,10 @@ std::string value_type_text(const tenon_value& value) {
       return value.as.json != nullptr && value.as.json->is_array() ? "list" : "json";
     case TENON_VALUE_MODULE:
       return "Module";
+    case TENON_VALUE_MODULE_LIST:
+      return value.length == 0 ? "empty list" : "list of Modules";
+    case TENON_VALUE_MODULE_DICT:
+      return "dictionary of Modules";
     case TENON_VALUE_NOT_IMPLEMENTED:
       return "NotImplementedType";
     default:
@@ -498,8 +516,10 @@ void set_tensor_type_name(TensorTypeName name) noexcept {
   tensor_type_name.store(name, std::memory_order_release);
 }
 
-uint32_t list_tag(TypeKind kind) {
-  switch (kind) {
+uint32_t list_tag(const SchemaType& type) {
+  switch (type.kind) {
+    case TypeKind::module:
+      return type.dictionary ? TENON_VALUE_MODULE_DICT : TENON_VALUE_MODULE_LIST;
     case TypeKind::tensor:
       return TENON_VALUE_TENSOR_LIST;
     case TypeKind::floating:

@@ -60,12 +60,17 @@ void bind_arguments(const Schema& schema, std::span<const tenon_value> positiona
                     std::span<const tenon_string> keywords,
                     std::span<const tenon_value> keyword_values, BoundArguments& bound);
 
+// One value for one parameter, passed by keyword, as bind_arguments converts it. `bound` gives
+// memory to the conversion.
+tenon_value bind_argument(const Schema& schema, size_t parameter, const tenon_value& value,
+                          BoundArguments& bound);
+
 // Throws `mean(): argument 'input' (position 1) must be Tensor, not ScalarTensor`. `position`
 // counts from 0; negative: passed by keyword.
 [[noreturn]] void throw_argument_type(const Schema& schema, int64_t parameter, int64_t position,
                                       const std::string& found);
-// The tag of a flat list of such elements.
-uint32_t list_tag(TypeKind kind);
+// The tag of a flat list or dictionary of such elements.
+uint32_t list_tag(const SchemaType& type);
 
 // What such a message says is expected: "Tensor", "Tensor or Number", "list of 2 ints", ...
 std::string expected_text(const SchemaType& type);

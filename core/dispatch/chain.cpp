@@ -98,7 +98,7 @@ void bind_signature(const Candidate& candidate, const Implementation& implementa
     own[i] = source[i] < 0 ? parameter.default_value.value : bound[source[i]];
     if (accepts(parameter, own[i])) [[likely]]
       continue;
-    if (parameter.type.list && (own[i].tag == list_tag(parameter.type.kind))) continue;
+    if (parameter.type.list && (own[i].tag == list_tag(parameter.type))) continue;
     if (parameter.type.kind == TypeKind::floating && own[i].tag == TENON_VALUE_INT) {
       own[i].as.number = static_cast<double>(own[i].as.integer);
       own[i].tag = TENON_VALUE_FLOAT;

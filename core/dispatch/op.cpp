@@ -113,7 +113,7 @@ void prepare_parameters(Implementation& implementation) {
       // Schemas leave the tag out, so that binding sees every such list; calls check the length
       // instead.
       implementation.fixed_lists = true;
-      implementation.accept[i] |= 1u << list_tag(parameter.type.kind);
+      implementation.accept[i] |= 1u << list_tag(parameter.type);
       if (parameter.type.kind == TypeKind::scalar) {
         implementation.accept[i] |= 1u << TENON_VALUE_INT_LIST | 1u << TENON_VALUE_FLOAT_LIST;
       }

@@ -29,7 +29,7 @@ bool result_fits(const SchemaType& type, const tenon_value& value) {
                              (type.kind == TypeKind::floating || type.kind == TypeKind::scalar);
     const bool of_numbers = (tag == TENON_VALUE_FLOAT_LIST || tag == TENON_VALUE_BOOL_LIST) &&
                             type.kind == TypeKind::scalar;
-    return tag == list_tag(type.kind) || of_integers || of_numbers;
+    return tag == list_tag(type) || of_integers || of_numbers;
   }
   switch (type.kind) {
     case TypeKind::tensor:
@@ -50,6 +50,8 @@ bool result_fits(const SchemaType& type, const tenon_value& value) {
       return tag == TENON_VALUE_DTYPE;
     case TypeKind::json:
       return tag == TENON_VALUE_JSON;
+    case TypeKind::module:
+      return tag == TENON_VALUE_MODULE;
     default:
       return true;
   }
@@ -59,7 +61,8 @@ bool is_object(uint32_t tag) {
   return tag == TENON_VALUE_TENSOR || tag == TENON_VALUE_JSON || tag == TENON_VALUE_MODULE;
 }
 
-// What is wrong with a result; empty when nothing is.
+}  // namespace
+
 std::string result_fault(const SchemaType& type, const tenon_value& value) {
   if (!result_fits(type, value))
     return value.tag == TENON_VALUE_NONE ? "is none" : format_text("is {}", value_type_text(value));
@@ -72,6 +75,8 @@ std::string result_fault(const SchemaType& type, const tenon_value& value) {
   }
   return {};
 }
+
+namespace {
 
 // Whether every tensor of a result is, or shares the memory of, the operand that the schema says.
 bool aliases_as_declared(const Implementation& implementation, uint32_t r,
@@ -122,13 +127,15 @@ void release_results(const Implementation& implementation, tenon_value* results)
   for (uint32_t r = 0; r < implementation.result_count; ++r) release_value(results[r]);
 }
 
+void discard_value(tenon_value& value) noexcept {
+  if (value.tag < TENON_VALUE_STRING ||
+      (value.tag < TENON_VALUE_TAG_COUNT && value.as.pointer != nullptr))
+    release_value(value);
+  value = tenon_value{};
+}
+
 void discard_results(const Implementation& implementation, tenon_value* results) noexcept {
-  for (uint32_t r = 0; r < implementation.result_count; ++r) {
-    if (results[r].tag < TENON_VALUE_STRING ||
-        (results[r].tag < TENON_VALUE_TAG_COUNT && results[r].as.pointer != nullptr))
-      release_value(results[r]);
-    results[r] = tenon_value{};
-  }
+  for (uint32_t r = 0; r < implementation.result_count; ++r) discard_value(results[r]);
 }
 
 }  // namespace tenon::core

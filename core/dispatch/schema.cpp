@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/arguments.hpp"
 #include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
@@ -23,10 +24,11 @@ struct TypeName {
   std::string_view text;
   TypeKind kind;
 };
-constexpr TypeName kTypeNames[] = {
-    {"Tensor", TypeKind::tensor},  {"Scalar", TypeKind::scalar}, {"int", TypeKind::integer},
-    {"float", TypeKind::floating}, {"bool", TypeKind::boolean},  {"str", TypeKind::string},
-    {"dtype", TypeKind::dtype},    {"json", TypeKind::json},     {"any", TypeKind::any}};
+constexpr TypeName kTypeNames[] = {{"Tensor", TypeKind::tensor}, {"Scalar", TypeKind::scalar},
+                                   {"int", TypeKind::integer},   {"float", TypeKind::floating},
+                                   {"bool", TypeKind::boolean},  {"str", TypeKind::string},
+                                   {"dtype", TypeKind::dtype},   {"json", TypeKind::json},
+                                   {"Module", TypeKind::module}, {"any", TypeKind::any}};
 // What people write who come from elsewhere.
 constexpr std::pair<std::string_view, std::string_view> kForeignNames[] = {
     {"string", "str"},    {"String", "str"},  {"double", "float"}, {"number", "Scalar"},
@@ -47,6 +49,8 @@ uint32_t accepted_tags(const SchemaType& type) {
   if (type.list) {
     if (type.length > 0) return tags;
     switch (type.kind) {
+      case TypeKind::module:
+        return tags | bit(type.dictionary ? TENON_VALUE_MODULE_DICT : TENON_VALUE_MODULE_LIST);
       case TypeKind::tensor:
         return tags | bit(TENON_VALUE_TENSOR_LIST);
       case TypeKind::integer:
@@ -83,6 +87,8 @@ uint32_t accepted_tags(const SchemaType& type) {
       return tags | bit(TENON_VALUE_DTYPE);
     case TypeKind::json:
       return tags | bit(TENON_VALUE_JSON);
+    case TypeKind::module:
+      return tags | bit(TENON_VALUE_MODULE);
     case TypeKind::any:
       return bit(TENON_VALUE_TAG_COUNT) - 1;
   }
@@ -114,6 +120,7 @@ class Parser {
     parse_name();
     parse_parameters();
     const bool arrow = take("->");
+    if (arrow && module_at_) fail(*module_at_, "only attributes of modules are modules");
     if (arrow) parse_returns();
     skip_space();
     if (at_ < source_.size()) {
@@ -288,6 +295,7 @@ class Parser {
     if (known == std::end(kTypeNames))
       fail(begin, format_text("unknown type {}{}", quote(word), type_hint(word)));
     type.kind = known->kind;
+    if (type.kind == TypeKind::module && !module_at_) module_at_ = begin;
     if (take('|')) {
       skip_space();
       const size_t second = at_;
@@ -299,6 +307,7 @@ class Parser {
     }
     if (peek() == '(') parse_alias(type, is_parameter);
     if (peek() == '[') parse_list(type);
+    if (peek() == '{') parse_dictionary(type);
     if (take('?')) {
       if (!is_parameter && type.kind != TypeKind::tensor)
         fail(at_ - 1, "only a Tensor result can be optional");
@@ -306,7 +315,8 @@ class Parser {
       if (peek() == '[')
         fail(at_, "an optional list is written 'Type[]?'; lists of optional values do not exist");
     }
-    if (!is_parameter && (type.kind == TypeKind::tensor_or_scalar || type.length > 0)) {
+    if (!is_parameter && (type.kind == TypeKind::tensor_or_scalar ||
+                          type.kind == TypeKind::module || type.length > 0)) {
       fail(begin, format_text("{} cannot be the type of a result", quote(type_text(type))));
     }
     return type;
@@ -368,6 +378,15 @@ class Parser {
     }
     expect(']', "']'");
     if (peek() == '[') fail(at_, "there are no lists of lists");
+  }
+
+  void parse_dictionary(SchemaType& type) {
+    const size_t begin = at_;
+    expect('{', "'{'");
+    if (type.kind != TypeKind::module)
+      fail(begin, format_text("there are no dictionaries of {}", quote(kind_name(type.kind))));
+    type.list = type.dictionary = true;
+    expect('}', "'}'");
   }
 
   Literal parse_literal() {
@@ -489,6 +508,11 @@ class Parser {
         result.text += literal_text(element, item, parameter);
       }
       result.text += "]";
+      if (type.kind == TypeKind::module) {
+        if (!items.empty()) unfit(begin, parameter, "a module");
+        result.value.tag = list_tag(type);
+        return;
+      }
       if (type.length > 0 && static_cast<int32_t>(items.size()) != type.length) {
         fail(begin,
              format_text("the default of {} has {}, its type wants {}", quote(parameter.name),
@@ -602,6 +626,7 @@ class Parser {
         break;
       case TypeKind::tensor:
       case TypeKind::json:
+      case TypeKind::module:
         break;
     }
     if (literal.kind == Kind::Word && type.kind != TypeKind::dtype) {
@@ -787,6 +812,7 @@ class Parser {
 
   std::string_view source_;
   size_t at_ = 0;
+  std::optional<size_t> module_at_;  // the first type that is a module
   Schema schema_;
 };
 
@@ -795,6 +821,10 @@ class Parser {
 std::string_view Schema::short_name() const {
   const size_t dot = name.rfind('.');
   return dot == std::string::npos ? std::string_view(name) : std::string_view(name).substr(dot + 1);
+}
+
+std::string Schema::called_name() const {
+  return owner.empty() ? std::string(short_name()) : format_text("{}.{}", owner, short_name());
 }
 
 std::string_view Schema::namespace_name() const {
@@ -865,7 +895,10 @@ std::string type_text(const SchemaType& type) {
     text += type.alias;
     text += type.mutates ? "!)" : ")";
   }
-  if (type.list) text += type.length > 0 ? format_text("[{}]", type.length) : "[]";
+  if (type.dictionary)
+    text += "{}";
+  else if (type.list)
+    text += type.length > 0 ? format_text("[{}]", type.length) : "[]";
   if (type.optional) text += "?";
   return text;
 }

@@ -24,13 +24,15 @@ enum class TypeKind : uint8_t {
   string,
   dtype,
   json,
+  module,  // of modules' attributes
   any
 };
 
 struct SchemaType {
   TypeKind kind = TypeKind::tensor;
   bool list = false;
-  int32_t length = 0;  // int[2]: two, and a single int stands for both; 0: any number
+  bool dictionary = false;  // Module{}: by name
+  int32_t length = 0;       // int[2]: two, and a single int stands for both; 0: any number
   bool optional = false;
   char alias = 0;        // 'a' in Tensor(a); 0: fresh
   bool mutates = false;  // Tensor(a!)
@@ -62,8 +64,10 @@ struct Schema {
   bool returns_tuple = false;             // written in parentheses: "(Tensor y)"
   int64_t positional_count = 0;           // parameters before '*'
   int64_t required_count = 0;             // leading positional parameters without a default
+  std::string owner;  // of a module's forward: its type, "Linear"; what messages call is the two
 
   std::string_view short_name() const;             // "linear"
+  std::string called_name() const;                 // the same, or "Linear.forward"
   std::string_view namespace_name() const;         // "nn.functional", "" for the root
   int64_t find(std::string_view parameter) const;  // -1: no such parameter
 
@@ -85,13 +89,14 @@ struct Schema {
 //   schema    = name "(" [parameter {"," parameter}] ")" ["->" returns]
 //   name      = word {"." word}; the first is not "tenon", the runtime's own namespace
 //   parameter = type word ["=" default] | "*", after which all are keyword-only
-//   type      = base ["[" [length] "]"] ["?"]
+//   type      = base ["[" [length] "]" | "{" "}"] ["?"]
 //   base      = "Tensor" ["(" letter ["!"] ")"] | "Tensor|Scalar" | "Scalar" | "int" | "float" |
-//               "bool" | "str" | "dtype" | "json" | "any"
+//               "bool" | "str" | "dtype" | "json" | "Module" | "any"
 //   default   = number | inf | -inf | nan | True | False | None | 'text' | dtype |
 //               "[" [default {"," default}] "]"
 //   returns   = type | "(" [type [word] {"," type [word]}] ")"
-// Without "->" the text describes a module. A result that aliases a parameter carries the letter of
+// Only a list of modules can be a dictionary, `Module{}`: modules by name.
+// Without "->" the text describes the attributes of a module. A result that aliases a parameter carries the letter of
 // one. A keyword-only `out` is written `Tensor(a!)? out=None`.
 //
 // Throws ValueError whose message shows the text with a caret under the fault:

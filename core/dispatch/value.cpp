@@ -71,6 +71,14 @@ void release_value(tenon_value& value) noexcept {
       }
       free_bytes(value.as.pointer, length * 8);
       break;
+    case TENON_VALUE_MODULE_DICT:
+      for (int64_t i = 0; i < length; ++i) {
+        const tenon_named_module& entry = value.as.named_modules[i];
+        free_bytes(entry.name.data, entry.name.length);
+        if (entry.module != nullptr) release_module(entry.module);
+      }
+      free_bytes(value.as.pointer, length * static_cast<int64_t>(sizeof(tenon_named_module)));
+      break;
     default:
       break;
   }

@@ -164,6 +164,7 @@ void FactsCollector::add_op(const tenon_json& object) {
 void FactsCollector::add_module(const tenon_json& object) {
   ModuleFacts module;
   module.schema = schema(object, "module");
+  module.forward = text(object, "module", "forward", false, TENON_FACTS_MAX_PAYLOAD, true);
   module.doc = text(object, "module", "doc", false, TENON_FACTS_MAX_PAYLOAD, true);
   module.samples = text(object, "module", "samples", false, TENON_FACTS_MAX_PAYLOAD, true);
   const tenon_json* mode = object.find("mode");

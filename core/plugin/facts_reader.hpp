@@ -27,6 +27,7 @@ struct OpFacts {
 
 struct ModuleFacts {
   std::string schema;
+  std::string forward;  // the schema of its forward; empty: a mode, or instances have their own
   std::string doc;
   std::string samples;
   bool mode = false;  // can be entered as a mode

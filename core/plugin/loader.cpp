@@ -21,7 +21,7 @@
 #include "core/base/growable.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/op_check.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/module_type.hpp"
 
 namespace tenon::core {
 
@@ -247,7 +247,7 @@ void Load::check_module(const tenon_module_descriptor* module) const {
          "fill every entry of `modules`");
   }
   const std::string name = format_text("module {}", quote(schema_name(module->schema)));
-  constexpr size_t kOldest = offsetof(tenon_module_descriptor, tenon_function);
+  constexpr size_t kOldest = sizeof(tenon_module_descriptor);
   if (module->size < kOldest) {
     fail(PluginStage::Register, format_text("the descriptor of {} is too small", name),
          "set `size` to sizeof(tenon_module_descriptor)", format_text("at least {} bytes", kOldest),
@@ -407,8 +407,10 @@ void Load::compare_items(const tenon_plugin& plugin) const {
   });
   match("module ", facts_.modules, modules, differences,
         [&](const ModuleFacts& facts, const tenon_module_descriptor& module) {
-          differences.compare(format_text("module {}", facts.name()), "schema", facts.schema,
-                              module.schema);
+          const std::string name = format_text("module {}", facts.name());
+          differences.compare(name, "schema", facts.schema, module.schema);
+          differences.compare(name, "forward", facts.forward,
+                              module.forward_schema == nullptr ? "" : module.forward_schema);
         });
   const auto or_empty = [](const char* text) { return std::string(text == nullptr ? "" : text); };
   match("type ", facts_.types, types, differences,

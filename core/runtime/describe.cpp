@@ -233,6 +233,18 @@ void put_parts_of(JsonBuilder& document, const Facts& facts) {
   put_parsed(document, facts.schema);
 }
 
+// Null where instances have their own, and where there is none.
+void put_forward(JsonBuilder& document, const ModuleFacts& module) {
+  document.key("forward");
+  if (module.forward.empty()) {
+    document.value(nullptr);
+    return;
+  }
+  document.begin_object().member("schema", module.forward);
+  put_parsed(document, module.forward);
+  document.end_object();
+}
+
 void put_type_names(JsonBuilder& document, const PluginFacts& facts) {
   document.key("types").begin_array();
   for (const TypeFacts& type : facts.types) document.value(type.type);
@@ -258,6 +270,7 @@ void put_declarations(JsonBuilder& document, const PluginFacts& facts, const std
   for (const ModuleFacts& module : facts.modules) {
     document.begin_object();
     put_parts_of(document, module);
+    put_forward(document, module);
     document.member("mode", module.mode).end_object();
   }
   document.end_array();
@@ -480,6 +493,7 @@ Json describe_module(std::string_view name) {
   put_module(document, module);
   put_providers(document, ItemKind::Module, module.facts->name());
   put_parsed(document, module.facts->schema);
+  put_forward(document, *module.facts);
   return document.end_object().finish();
 }
 

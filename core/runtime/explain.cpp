@@ -723,7 +723,7 @@ class ByTypes {
     const SchemaType& type = parameter.type;
     if (type.list && type.length == 0) {
       tenon_value value{};
-      value.tag = list_tag(type.kind);
+      value.tag = list_tag(type);
       return value;
     }
     switch (type.kind) {

@@ -6,7 +6,7 @@
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/types.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/module_call.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {

@@ -7,7 +7,11 @@
 #include "core/base/allocator.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/value.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/create.hpp"
+#include "core/nn/module_call.hpp"
+#include "core/nn/module_text.hpp"
+#include "core/nn/state.hpp"
+#include "core/nn/walk.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -87,11 +91,14 @@ tenon_status module_child(tenon_module* module, const char* name, tenon_module**
     *child = find_child(*module, name);
   });
 }
-tenon_status module_call(tenon_module* module, const tenon_value* inputs, int64_t count,
-                         tenon_value* result, tenon_error** error) {
+tenon_status module_call(tenon_module* module, const tenon_value* arguments, int64_t count,
+                         const tenon_string* keywords, const tenon_value* keyword_values,
+                         int64_t keyword_count, tenon_value* results, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    call_module(*module, {inputs, static_cast<size_t>(count)}, *result);
+    call_module(*module, {arguments, static_cast<size_t>(count)},
+                {keywords, static_cast<size_t>(keyword_count)},
+                {keyword_values, static_cast<size_t>(keyword_count)}, results);
   });
 }
 int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
@@ -171,11 +178,84 @@ tenon_status module_save(tenon_module* module, const char* path, tenon_error** e
     save_module(*module, path);
   });
 }
+void give_report(const LoadReport& report, tenon_value* missing, tenon_value* unexpected) {
+  if (missing != nullptr) *missing = make_string_list(report.missing);
+  if (unexpected != nullptr) *unexpected = make_string_list(report.unexpected);
+}
 tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
+                         tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    give_report(load_module(*module, path, strict != 0), missing, unexpected);
+  });
+}
+tenon_status module_assign(tenon_module* module, const char* name, int64_t length,
+                           const tenon_value* value, uint32_t flags, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    assign_member(*module, {name, static_cast<size_t>(length)}, *value,
+                  (flags & TENON_ASSIGN_MAKE_PARAMETER) != 0);
+  });
+}
+tenon_status module_bind(tenon_module* module, const char* name, int64_t length, void** location,
                          tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    load_module(*module, path, strict != 0);
+    bind_member(*module, {name, static_cast<size_t>(length)}, location);
+  });
+}
+void module_unbind(tenon_module* module, const char* name, int64_t length) {
+  unbind_member(*module, {name, static_cast<size_t>(length)});
+}
+tenon_status module_clone(tenon_module* module, tenon_module** copy, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    *copy = clone_module(*module).give();
+  });
+}
+tenon_status module_set_forward(tenon_module* module, const char* schema, int64_t length,
+                                tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    set_forward_schema(*module, {schema, static_cast<size_t>(length)});
+  });
+}
+tenon_status module_forward(const tenon_module* module, tenon_string* schema, int64_t* results,
+                            tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    const Schema& forward = forward_schema(*module);
+    if (schema != nullptr)
+      *schema = {forward.text.data(), static_cast<int64_t>(forward.text.size())};
+    if (results != nullptr) *results = static_cast<int64_t>(forward.returns.size());
+  });
+}
+tenon_status module_state_slot(tenon_module* module, tenon_value* names, tenon_value* tensors,
+                               tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    std::vector<std::string> texts;
+    std::vector<TensorRef> list;
+    for (NamedTensor& named : module_state(*module)) {
+      texts.push_back(std::move(named.name));
+      list.push_back(std::move(named.tensor));
+    }
+    *names = make_string_list(texts);
+    *tensors = make_tensor_list(std::move(list));
+  });
+}
+tenon_status module_load_state(tenon_module* module, const tenon_string* names,
+                               tenon_tensor* const* tensors, int64_t count, int32_t strict,
+                               tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    std::vector<NamedTensor> state;
+    for (int64_t i = 0; i < count; ++i) {
+      require_not_null(tensors[i], "a tensor of the state");
+      state.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
+                       TensorRef(tensors[i])});
+    }
+    give_report(load_state(*module, state, strict != 0), missing, unexpected);
   });
 }
 
@@ -202,6 +282,14 @@ void add_module_slots(tenon_host& host) {
   host.module_save = module_save;
   host.module_load = module_load;
   host.module_attribute = module_attribute;
+  host.module_assign = module_assign;
+  host.module_bind = module_bind;
+  host.module_unbind = module_unbind;
+  host.module_clone = module_clone;
+  host.module_set_forward = module_set_forward;
+  host.module_forward = module_forward;
+  host.module_state = module_state_slot;
+  host.module_load_state = module_load_state;
 }
 
 }  // namespace tenon::core

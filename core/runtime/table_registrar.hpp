@@ -8,7 +8,7 @@
 #include "core/base/fork.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/types.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/module_type.hpp"
 #include "core/plugin/plugin_manager.hpp"
 
 namespace tenon::core {

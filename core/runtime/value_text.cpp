@@ -7,7 +7,7 @@
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/module_text.hpp"
 #include "core/tensor/shape.hpp"
 #include "core/tensor/text.hpp"
 

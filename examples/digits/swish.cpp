@@ -2,7 +2,7 @@
 // and the module that puts it into a model.
 #include <tenon/plugin.hpp>
 
-using tenon::Context, tenon::Module, tenon::Tensor;
+using tenon::Context, tenon::ModuleOf, tenon::Tensor;
 
 // x * sigmoid(x) (Ramachandran, Zoph and Le, 2017). Keeps x alone for backward, where the
 // composition of the two ops would keep three tensors.
@@ -22,11 +22,12 @@ struct Swish {
 };
 TENON_OP(Swish)
 
-struct SwishModule {
+struct SwishModule : ModuleOf<SwishModule> {
   static constexpr auto schema = "Swish()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "Applies digits.swish.";
 
-  static Tensor forward(const Module&, const Tensor& input) {
+  Tensor forward(const Tensor& input) const {
     static const tenon::Op swish("digits.swish");
     return swish.call<Tensor>(input);
   }

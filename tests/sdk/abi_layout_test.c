@@ -84,17 +84,19 @@ AT(tenon_saved_hooks, unpack, 24);
 AT(tenon_saved_hooks, drop, 32);
 AT(tenon_saved_hooks, destroy, 40);
 
-SIZE(tenon_module_descriptor, 72);
+SIZE(tenon_module_descriptor, 88);
 AT(tenon_module_descriptor, size, 0);
 AT(tenon_module_descriptor, flags, 4);
 AT(tenon_module_descriptor, schema, 8);
-AT(tenon_module_descriptor, doc, 16);
-AT(tenon_module_descriptor, self, 24);
-AT(tenon_module_descriptor, create, 32);
-AT(tenon_module_descriptor, forward, 40);
-AT(tenon_module_descriptor, destroy, 48);
-AT(tenon_module_descriptor, extra_repr, 56);
-AT(tenon_module_descriptor, tenon_function, 64);
+AT(tenon_module_descriptor, forward_schema, 16);
+AT(tenon_module_descriptor, doc, 24);
+AT(tenon_module_descriptor, self, 32);
+AT(tenon_module_descriptor, create, 40);
+AT(tenon_module_descriptor, forward, 48);
+AT(tenon_module_descriptor, destroy, 56);
+AT(tenon_module_descriptor, extra_repr, 64);
+AT(tenon_module_descriptor, tenon_function, 72);
+AT(tenon_module_descriptor, clone, 80);
 
 SIZE(tenon_node_info, 64);
 AT(tenon_node_info, size, 0);
@@ -334,7 +336,15 @@ SLOT(machine_isa, 170);
 SLOT(context_kept_result, 171);
 SLOT(op_parameter, 172);
 SLOT(module_attribute, 173);
-SIZE(tenon_host, 16 + 8 * 174);
+SLOT(module_assign, 174);
+SLOT(module_bind, 175);
+SLOT(module_unbind, 176);
+SLOT(module_clone, 177);
+SLOT(module_set_forward, 178);
+SLOT(module_forward, 179);
+SLOT(module_state, 180);
+SLOT(module_load_state, 181);
+SIZE(tenon_host, 16 + 8 * 182);
 
 /* ---- codes that are written into files and plugins ---- */
 

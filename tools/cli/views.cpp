@@ -105,6 +105,7 @@ void print_module(const Json& module) {
   Table table = facts_table();
   table.add({"attributes", module["signature"].text()});
   table.add({"schema", module["schema"].text()});
+  if (module["forward"].is_object()) table.add({"forward", module["forward"]["schema"].text()});
   print(table.text());
 }
 

@@ -100,6 +100,12 @@ class Json {
   tenon_json* node_ = nullptr;
 };
 
+inline Argument::Argument(const Json& document) : value_{} {
+  if (!document.defined()) return;
+  value_.tag = TENON_VALUE_JSON;
+  value_.as.json = const_cast<tenon_json*>(document.handle());
+}
+
 // A value of a document that code makes: null, a number, text or a document; it owns its copy.
 class JsonValue {
  public:

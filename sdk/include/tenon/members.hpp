@@ -21,6 +21,7 @@ namespace detail {
   struct Has_##name<D, std::void_t<decltype(&D::name)>> : std::true_type {};
 TENON_DETECT(element)
 TENON_DETECT(forward)
+TENON_DETECT(forward_schema)
 TENON_DETECT(setup_context)
 TENON_DETECT(backward)
 TENON_DETECT(vjp)
@@ -33,8 +34,6 @@ TENON_DETECT(doc)
 TENON_DETECT(not_overridable)
 TENON_DETECT(samples)
 TENON_DETECT(parameters)
-TENON_DETECT(create)
-TENON_DETECT(destroy)
 TENON_DETECT(extra_repr)
 #undef TENON_DETECT
 
@@ -44,6 +43,7 @@ TENON_DETECT(extra_repr)
   template <class D>                           \
   struct Declares_##name<D, std::void_t<decltype(&D::name)>> : std::bool_constant<D::name> {};
 TENON_DECLARED(composite)
+TENON_DECLARED(own_forward_schema)
 TENON_DECLARED(once_differentiable)
 TENON_DECLARED(twice_differentiable)
 TENON_DECLARED(jvp_once_differentiable)

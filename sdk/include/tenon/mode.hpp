@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/module.hpp"
+#include "tenon/module_definition.hpp"
 
 TENON_NAMESPACE_BEGIN
 

@@ -1,16 +1,24 @@
-// Modules: parameters with a forward. Defining them in plugins, and using them anywhere.
+// Modules: parameters, buffers and children by name around a forward. Using them anywhere;
+// module_definition.hpp has what defines them.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "tenon/define.hpp"
-#include "tenon/type.hpp"
+#include "tenon/op.hpp"
+#include "tenon/parameters.hpp"
 
 TENON_NAMESPACE_BEGIN
 
-// A counted reference to a module. Any thread may read; changing it needs outside ordering.
+// What a load that is not strict found: names that the state lacks, and names that the module does
+// not know.
+struct LoadReport {
+  std::vector<std::string> missing, unexpected;
+};
+
+// A counted reference to a module. Any thread may read and call it; changing it needs outside
+// ordering.
 class Module {
  public:
   Module() = default;
@@ -50,11 +58,17 @@ class Module {
   bool defined() const { return handle_ != nullptr; }
   tenon_module* handle() const { return handle_; }
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
+  bool is_same(const Module& other) const { return handle_ == other.handle_; }
 
   std::string type() const { return host().module_type(required()); }
+  // The schema that calls are bound to: "forward(Tensor input) -> Tensor".
+  std::string forward_schema() const {
+    tenon_string text{};
+    detail::check(host().module_forward, required(), &text, static_cast<int64_t*>(nullptr));
+    return std::string(text.data, static_cast<size_t>(text.length));
+  }
   // An attribute by name, as one of the types of sdk/README.md; text and lists are the module's.
-  // IndexError when the type has none of the name, TypeError when it is of another type. For code
-  // that knows the type at compile time ModuleOf has the attributes by name.
+  // IndexError when the type has none of the name, TypeError when it is of another type.
   template <class T>
   T attribute(std::string_view name) const {
     const tenon_value* value = nullptr;
@@ -66,10 +80,37 @@ class Module {
     }
     return detail::from_value<T>(*value);
   }
-  // Registration, in a definition's create. Undefined: a known name without a value.
+
+  // ---- calls ----
+  // Runs forward, whose arguments are bound as an op's: positional ones, then keywords,
+  // lstm(input, arg("hidden") = h). For modules with one result.
+  template <class... Arguments>
+  Tensor operator()(const Arguments&... arguments) const {
+    return call<Tensor>(arguments...);
+  }
+  // With the result type named: Tensor, Value, std::tuple<Tensor, Tensor>, void.
+  template <class Result, class... Arguments>
+  Result call(const Arguments&... arguments) const {
+    constexpr size_t keywords = (size_t{0} + ... + (std::is_same_v<Arguments, Keyword> ? 1 : 0));
+    std::array<tenon_value, sizeof...(Arguments) + 1> values{};
+    std::array<tenon_string, keywords + 1> names{};
+    std::array<tenon_value, keywords + 1> named{};
+    size_t v = 0, k = 0;
+    (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
+    tenon_value results[detail::max_results];
+    detail::check(host().module_call, required(), values.data(), static_cast<int64_t>(v),
+                  names.data(), named.data(), static_cast<int64_t>(k), results);
+    return take_results<Result>(results);
+  }
+  bool training() const { return host().module_training(required()) != 0; }
+  void train(bool training = true) const { host().module_train(required(), training ? 1 : 0); }
+  void eval() const { train(false); }
+
+  // ---- members ----
   // As PyTorch's Parameter(tensor): the parameter requires grad and shares the tensor's memory, the
   // tensor itself is not changed. A tensor that requires grad is registered as it is, so
-  // `b.register_parameter("weight", a.tensor("weight"))` shares one parameter.
+  // `b.register_parameter("weight", a.tensor("weight"))` shares one parameter. Undefined: a known
+  // name without a value.
   void register_parameter(const char* name, const Tensor& tensor) {
     detail::check(host().module_register_parameter, required(), name, tensor.handle());
   }
@@ -79,6 +120,14 @@ class Module {
   }
   void register_child(const char* name, const Module& child) {
     detail::check(host().module_register_child, required(), name, child.handle());
+  }
+  // Another value for a registered name; undefined for none. A parameter is a leaf that requires
+  // grad.
+  void assign(std::string_view name, const Tensor& tensor) {
+    assign(name, tensor.handle(), TENON_VALUE_TENSOR, 0);
+  }
+  void assign(std::string_view name, const Module& child) {
+    assign(name, child.handle(), TENON_VALUE_MODULE, 0);
   }
   // A parameter or buffer by (dotted) name; undefined when it has no value.
   Tensor tensor(const char* name) const {
@@ -91,18 +140,8 @@ class Module {
     detail::check(host().module_child, required(), name, &child);
     return borrow(child);
   }
-  Tensor operator()(const Tensor& input) const {
-    Value result;
-    detail::check(host().module_call, required(), &Argument(input).value(), int64_t{1},
-                  result.slot());
-    if (!result.is_tensor() && !result.is_none())
-      detail::throw_kind((type() + "(): the result").c_str(), result.get(), "Tensor");
-    return result.tensor();
-  }
-  bool training() const { return host().module_training(required()) != 0; }
-  void train(bool training = true) { host().module_train(required(), training ? 1 : 0); }
-  void eval() { train(false); }
 
+  // ---- walks ----
   // What is registered several times, a shared weight for example, comes once, under its first
   // name, unless remove_duplicate is false.
   std::vector<std::pair<std::string, Tensor>> named_parameters(bool recurse = true,
@@ -116,9 +155,14 @@ class Module {
   std::vector<std::pair<std::string, Module>> named_children() const {
     return named<Module>(2, false, true);
   }
-  // This module first, under the name "".
-  std::vector<std::pair<std::string, Module>> named_modules(bool remove_duplicate = true) const {
-    return named<Module>(3, true, remove_duplicate);
+  // This module first, under the name `prefix`; those below are "prefix.child", or "child" where
+  // there is no prefix.
+  std::vector<std::pair<std::string, Module>> named_modules(bool remove_duplicate = true,
+                                                            const std::string& prefix = "") const {
+    auto list = named<Module>(3, true, remove_duplicate);
+    if (prefix.empty()) return list;
+    for (auto& item : list) item.first = item.first.empty() ? prefix : prefix + "." + item.first;
+    return list;
   }
   std::vector<Tensor> parameters(bool recurse = true) const {
     return listed<Tensor>(0, recurse, true);
@@ -129,26 +173,80 @@ class Module {
   std::vector<Module> children(bool remove_duplicate = true) const {
     return listed<Module>(2, false, remove_duplicate);
   }
-  std::vector<Module> modules() const { return listed<Module>(3, true, true); }
+  std::vector<Module> modules(bool include_self = true) const {
+    std::vector<Module> list = listed<Module>(3, true, true);
+    if (!include_self) list.erase(list.begin());
+    return list;
+  }
+  // Calls `function(module)` for each module, children before their parents.
+  template <class Function>
+  const Module& apply(Function&& function) const {
+    const std::vector<Module> all = modules();
+    for (auto module = all.rbegin(); module != all.rend(); ++module) function(*module);
+    return *this;
+  }
   // Drops every parameter's gradient.
   void zero_grad() const {
     for (const Tensor& parameter : parameters()) Tensor(parameter).set_grad({});
   }
+  // Whether parameters get gradients, of all below.
+  void requires_grad_(bool requires_grad = true) const {
+    for (const Tensor& parameter : parameters()) Tensor(parameter).requires_grad_(requires_grad);
+  }
   // Converts floating point parameters, their gradients and buffers where they are: handles of them
   // stay good.
-  void to(DType dtype) {
+  void to(DType dtype) const {
     detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
+  }
+  // A copy with tensors of its own; what is shared inside stays shared. Gradients are not copied.
+  // RuntimeError for a type that cannot copy the state of its instances.
+  Module clone() const {
+    tenon_module* copy = nullptr;
+    detail::check(host().module_clone, required(), &copy);
+    return take(copy);
   }
   std::string text() const {
     Value text;
     detail::check(host().module_text, required(), text.slot());
     return text.text();
   }
+
+  // ---- state ----
+  // Parameters and persistent buffers under each of their names; the module's own, not copies.
+  std::vector<std::pair<std::string, Tensor>> state() const {
+    Value names, tensors;
+    detail::check(host().module_state, required(), names.slot(), tensors.slot());
+    std::vector<std::string> texts = names.strings();
+    std::vector<std::pair<std::string, Tensor>> state;
+    for (size_t i = 0; i < texts.size(); ++i)
+      state.emplace_back(std::move(texts[i]), Tensor::borrow(tensors.get().as.tensors[i]));
+    return state;
+  }
+  // Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that
+  // differ; else the sizes alone. All or nothing.
+  LoadReport load_state(const std::vector<std::pair<std::string, Tensor>>& state,
+                        bool strict = true) const {
+    std::vector<tenon_string> names;
+    std::vector<tenon_tensor*> tensors;
+    for (const auto& [name, tensor] : state) {
+      names.push_back(detail::string_of(name));
+      tensors.push_back(tensor.handle());
+    }
+    Value missing, unexpected;
+    detail::check(host().module_load_state, required(), names.data(), tensors.data(),
+                  static_cast<int64_t>(names.size()), strict ? 1 : 0, missing.slot(),
+                  unexpected.slot());
+    return {missing.strings(), unexpected.strings()};
+  }
+  // As a safetensors file.
   void save(const std::string& path) const {
     detail::check(host().module_save, required(), path.c_str());
   }
-  void load(const std::string& path, bool strict = true) {
-    detail::check(host().module_load, required(), path.c_str(), strict ? 1 : 0);
+  LoadReport load(const std::string& path, bool strict = true) const {
+    Value missing, unexpected;
+    detail::check(host().module_load, required(), path.c_str(), strict ? 1 : 0, missing.slot(),
+                  unexpected.slot());
+    return {missing.strings(), unexpected.strings()};
   }
 
  protected:
@@ -156,8 +254,65 @@ class Module {
     if (handle_ == nullptr) throw TypeError("the module is undefined: assign one before using it");
     return handle_;
   }
+  template <class Handle>
+  void assign(std::string_view name, Handle* handle, uint32_t tag, uint32_t flags) {
+    tenon_value value{};
+    if (handle != nullptr) {
+      value.tag = tag;
+      value.as.pointer = handle;
+    }
+    detail::check(host().module_assign, required(), name.data(), static_cast<int64_t>(name.size()),
+                  &value, flags);
+  }
 
  private:
+  static void place(const Keyword& keyword, tenon_value*, size_t&, tenon_string* names,
+                    tenon_value* named, size_t& k) {
+    names[k] = detail::string_of(keyword.name);
+    named[k++] = keyword.value.value();
+  }
+  static void place(const Argument& argument, tenon_value* values, size_t& v, tenon_string*,
+                    tenon_value*, size_t&) {
+    values[v++] = argument.value();
+  }
+  template <class Result>
+  Result take_results(tenon_value* results) const {
+    int64_t has = 0;
+    detail::check(host().module_forward, required(), static_cast<tenon_string*>(nullptr), &has);
+    constexpr int64_t asked = detail::count_results<Result>();
+    if (has != asked) refuse_count(results, has, asked);
+    if constexpr (detail::IsTuple<Result>::value)
+      return take_tuple<Result>(results, std::make_index_sequence<size_t{asked}>{});
+    else if constexpr (!std::is_void_v<Result>)
+      return take_result<Result>(results[0]);
+  }
+  template <class Result, size_t... I>
+  Result take_tuple(tenon_value* results, std::index_sequence<I...>) const {
+    std::array<Value, sizeof...(I)> owned{Value(results[I])...};
+    return Result{take_result<std::tuple_element_t<I, Result>>(*owned[I].slot())...};
+  }
+  template <class Result>
+  Result take_result(tenon_value& result) const {
+    Value value(std::exchange(result, tenon_value{}));
+    if constexpr (std::is_same_v<Result, Value>) {
+      return value;
+    } else if constexpr (std::is_same_v<Result, Tensor>) {
+      if (!value.is_tensor() && !value.is_none())
+        detail::throw_kind((type() + "(): the result").c_str(), value.get(), "Tensor");
+      return value.tensor();
+    } else {
+      return value.to<Result>();
+    }
+  }
+  [[noreturn]] __attribute__((cold, noinline)) void refuse_count(tenon_value* results, int64_t has,
+                                                                 int64_t asked) const {
+    for (int64_t i = 0; i < has; ++i) host().value_release(&results[i]);
+    throw TypeError(type() + "() has " + std::to_string(has) + " results, and is called for " +
+                    std::to_string(asked) + ": name a result type that fits, such as " +
+                    (has == 1   ? "module.call<Tensor>(...)"
+                     : has == 0 ? "module.call<void>(...)"
+                                : "module.call<std::tuple<Tensor, Tensor>>(...)"));
+  }
   static Tensor borrow_item(const tenon_value& items, size_t i, const Tensor*) {
     return Tensor::borrow(items.as.tensors[i]);
   }
@@ -199,121 +354,82 @@ class Module {
   tenon_module* handle_ = nullptr;
 };
 
-// A module of one type, whose attributes have names: `self["stride"_arg]` in a definition's
-// functions, of the type that the schema says.
-template <class Definition>
-class ModuleOf : public Module {
+// Modules by name, in the order of insertion: what an attribute of type Module{} is.
+class ModuleDict {
  public:
-  explicit ModuleOf(Module module) : Module(std::move(module)) {}
-  template <char... name>
-  decltype(auto) operator[](ArgumentName<name...>) const {
-    using Attribute = detail::ParameterOf<Definition, name...>;
-    static_assert(Attribute::known, "the schema has no attribute of this name");
-    if constexpr (Attribute::known)
-      return detail::from_value<typename Attribute::Type>(
-          host().module_attributes(required())[Attribute::place.index]);
-    else
-      return detail::Unknown();
+  ModuleDict() = default;
+  ModuleDict(std::initializer_list<std::pair<std::string, Module>> items) : items_(items) {}
+  void insert(std::string name, Module module) {
+    items_.emplace_back(std::move(name), std::move(module));
   }
+  auto begin() const { return items_.begin(); }
+  auto end() const { return items_.end(); }
+  size_t size() const { return items_.size(); }
+  // As the boundary has them; valid until the next insert.
+  const tenon_named_module* entries() const {
+    entries_.clear();
+    for (const auto& [name, module] : items_)
+      entries_.push_back({detail::string_of(name), module.handle()});
+    return entries_.data();
+  }
+
+ private:
+  std::vector<std::pair<std::string, Module>> items_;
+  mutable std::vector<tenon_named_module> entries_;
 };
+
+inline Argument::Argument(const Module& module) : value_{} {
+  if (!module.defined()) return;
+  value_.tag = TENON_VALUE_MODULE;
+  value_.as.module = module.handle();
+}
+// A Module is its handle.
+inline Argument::Argument(const std::vector<Module>& modules)
+    : value_{TENON_VALUE_MODULE_LIST, static_cast<uint32_t>(modules.size()), {0}} {
+  static_assert(sizeof(Module) == sizeof(tenon_module*));
+  value_.as.modules = reinterpret_cast<tenon_module* const*>(modules.data());
+}
+inline Argument::Argument(const ModuleDict& modules)
+    : value_{TENON_VALUE_MODULE_DICT, static_cast<uint32_t>(modules.size()), {0}} {
+  value_.as.named_modules = modules.entries();
+}
 
 namespace detail {
 
-// A module definition is a struct:
-//   static constexpr auto schema = "Linear(int in_features, int out_features, bool bias=True)";
-//   static void create(Module& self, int64_t in_features, int64_t out_features, bool bias);
-//   static Tensor forward(const ModuleOf<Linear>& self, const Tensor& input);
-// forward, extra_repr and tenon_function may take a plain const Module& as well. A mode that a
-// plugin ships is one, too, entered by a ModeScope (mode.hpp), with or without forward:
-//   static Results tenon_function(const Module& self, const Call& call);
-template <class D, class R, class... P, size_t... I>
-void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes,
-                 std::index_sequence<I...>) {
-  static_assert(sizeof...(P) == static_cast<size_t>(count_schema(D::schema).parameters),
-                "create must take the module and exactly the schema's attributes");
-  static_assert((takes<P>(count_schema(D::schema).types[I]) && ...),
-                "a parameter of create has a type that the schema's does not arrive as; "
-                "sdk/README.md has the table");
-  create(self, from_value<P>(attributes[I])...);
-}
-template <class D, class R, class... P>
-void call_create(R (*create)(Module&, P...), Module& self, const tenon_value* attributes) {
-  call_create<D>(create, self, attributes, std::index_sequence_for<P...>{});
-}
-template <class D>
-tenon_status run_create(void*, tenon_module* handle, const tenon_value* attributes, void**,
-                        tenon_error** error) {
-  return guarded(error, [&] {
-    Module self = Module::borrow(handle);
-    if constexpr (Has_create<D>::value) call_create<D>(&D::create, self, attributes);
-  });
-}
-template <class Self, class R, class Taken, class... P, size_t... I>
-R call_module(R (*forward)(const Taken&, P...), const Self& self, const tenon_value* inputs,
-              int64_t count, std::index_sequence<I...>) {
-  if (count != static_cast<int64_t>(sizeof...(P))) {
-    throw TypeError(self.type() + "() takes " + std::to_string(sizeof...(P)) + " inputs but " +
-                    std::to_string(count) + " were given");
+template <>
+struct HandleParameter<Module> {
+  static constexpr std::string_view type = "Module";
+  static constexpr uint32_t tag = TENON_VALUE_MODULE;
+  static Module read(const tenon_value& value) {
+    return value.tag == TENON_VALUE_NONE ? Module() : Module::borrow(value.as.module);
   }
-  return forward(self, from_value<P>(inputs[I])...);
-}
-template <class Self, class R, class Taken, class... P>
-R call_module(R (*forward)(const Taken&, P...), const Self& self, const tenon_value* inputs,
-              int64_t count) {
-  return call_module(forward, self, inputs, count, std::index_sequence_for<P...>{});
-}
-template <class D>
-tenon_status run_module(void*, void*, tenon_module* handle, const tenon_value* inputs,
-                        int64_t count, tenon_value* result, tenon_error** error) {
-  return guarded(error, [&] {
-    const ModuleOf<D> self(Module::borrow(handle));
-    give_result(call_module(&D::forward, self, inputs, count), result);
-  });
-}
-template <class D>
-tenon_status run_extra_repr(void*, void*, tenon_module* handle, tenon_value* text,
-                            tenon_error** error) {
-  return guarded(error, [&] {
-    give_result(std::string(D::extra_repr(ModuleOf<D>(Module::borrow(handle)))), text);
-  });
-}
-template <class D>
-tenon_status run_module_as_mode(void*, void*, tenon_module* handle, const tenon_call* call,
-                                tenon_value* results, tenon_error** error) {
-  return answer(call, results, error,
-                [&] { return D::tenon_function(ModuleOf<D>(Module::borrow(handle)), Call(call)); });
-}
-template <class D>
-constexpr tenon_module_descriptor make_module() {
-  check_schema_text<D, false>();
-  tenon_module_descriptor module{};
-  module.size = sizeof(tenon_module_descriptor);
-  module.schema = D::schema;
-  module.doc = doc_of<D>();
-  module.create = run_create<D>;
-  static_assert(Has_forward<D>::value || TypeHas_tenon_function<D>::value,
-                "a module has a forward, or is a mode and has a tenon_function");
-  if constexpr (Has_forward<D>::value) module.forward = run_module<D>;
-  if constexpr (TypeHas_tenon_function<D>::value) module.tenon_function = run_module_as_mode<D>;
-  if constexpr (Has_extra_repr<D>::value) module.extra_repr = run_extra_repr<D>;
-  return module;
-}
-template <class D>
-struct ModuleFact {
-  static constexpr void write(FactsWriter& writer) {
-    writer.raw("{\"module\":{\"schema\":");
-    writer.string(D::schema);
-    writer.raw(",\"doc\":");
-    writer.string(doc_of<D>());
-    write_samples<D>(writer);
-    if constexpr (TypeHas_tenon_function<D>::value) writer.raw(",\"mode\":true");
-    writer.raw("}}");
+};
+template <>
+struct HandleParameter<std::vector<Module>> {
+  static constexpr std::string_view type = "Module[]";
+  static constexpr uint32_t tag = TENON_VALUE_MODULE_LIST;
+  static std::vector<Module> read(const tenon_value& value) {
+    std::vector<Module> modules;
+    for (uint32_t i = 0; i < value.length; ++i)
+      modules.push_back(Module::borrow(value.as.modules[i]));
+    return modules;
+  }
+};
+template <>
+struct HandleParameter<ModuleDict> {
+  static constexpr std::string_view type = "Module{}";
+  static constexpr uint32_t tag = TENON_VALUE_MODULE_DICT;
+  static ModuleDict read(const tenon_value& value) {
+    ModuleDict modules;
+    for (uint32_t i = 0; i < value.length; ++i) {
+      const tenon_named_module& entry = value.as.named_modules[i];
+      modules.insert(std::string(entry.name.data, static_cast<size_t>(entry.name.length)),
+                     Module::borrow(entry.module));
+    }
+    return modules;
   }
 };
 
 }  // namespace detail
-TENON_NAMESPACE_END
 
-// Defines and registers a module. At global scope, once for a definition; in any file of the
-// plugin.
-#define TENON_MODULE(Definition) TENON_REGISTER(module, Definition, ModuleFact, make_module)
+TENON_NAMESPACE_END

@@ -36,6 +36,12 @@ inline std::vector<Scalar> scalars_of(const tenon_value& list) {
   return scalars;
 }
 
+// What is not of these headers says by a specialization how it is read: module.hpp, json.hpp.
+template <class T>
+struct HandleParameter {
+  static constexpr std::string_view type = "";
+};
+
 // Reads a bound value as a C++ parameter. The host has checked the tag against the schema.
 template <class P>
 decltype(auto) from_value(const tenon_value& value) {
@@ -78,6 +84,8 @@ decltype(auto) from_value(const tenon_value& value) {
   } else if constexpr (IsOptional<T>::value) {
     using Inner = typename T::value_type;
     return value.tag == TENON_VALUE_NONE ? T() : T(from_value<Inner>(value));
+  } else if constexpr (!HandleParameter<T>::type.empty()) {
+    return HandleParameter<T>::read(value);
   } else {
     static_assert(!sizeof(T), "no schema type crosses the boundary as this parameter type");
   }
@@ -103,6 +111,8 @@ bool holds(const tenon_value& value) {
     return value.tag == TENON_VALUE_STRING_LIST;
   else if constexpr (std::is_same_v<T, std::vector<Scalar>>)
     return ReadValue<std::vector<double>>::fits(value);
+  else if constexpr (!HandleParameter<T>::type.empty())
+    return value.tag == HandleParameter<T>::tag;
   else
     return ReadValue<T>::fits(value);
 }
@@ -146,6 +156,8 @@ constexpr bool takes(std::string_view type) {
   else if constexpr (std::is_same_v<T, Scalar>)
     return (base == "Scalar" || base == "int" || base == "float" || base == "bool") && !list &&
            !optional && !either;
+  else if constexpr (!HandleParameter<T>::type.empty())
+    return type.substr(0, type.size() - (optional ? 1 : 0)) == HandleParameter<T>::type;
   else
     return false;
 }

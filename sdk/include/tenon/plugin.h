@@ -90,13 +90,16 @@ extern __attribute__((visibility("hidden"))) const tenon_host* tenon_plugin_host
        TENON_FLAG_DIGIT(flag_bits, 1)},                                               \
       rest_text}
 
-/* Defines and registers a module; after the texts come members of tenon_module_descriptor. */
-#define TENON_MODULE(name, schema_text, doc_text, ...)                                  \
-  TENON_CHECK_TEXT(schema_text);                                                        \
-  TENON_CHECK_TEXT(doc_text);                                                           \
-  TENON_FACT(module_##name,                                                             \
-             "{\"module\":{\"schema\":\"" schema_text "\",\"doc\":\"" doc_text "\"}}"); \
-  TENON_REGISTER(module, name, .schema = schema_text, .doc = doc_text, __VA_ARGS__)
+/* Defines and registers a module: the schemas of its attributes and of forward; after the texts come
+ * members of tenon_module_descriptor. */
+#define TENON_MODULE(name, schema_text, forward_text, doc_text, ...)                           \
+  TENON_CHECK_TEXT(schema_text);                                                               \
+  TENON_CHECK_TEXT(forward_text);                                                              \
+  TENON_CHECK_TEXT(doc_text);                                                                  \
+  TENON_FACT(module_##name, "{\"module\":{\"schema\":\"" schema_text                           \
+                            "\",\"forward\":\"" forward_text "\",\"doc\":\"" doc_text "\"}}"); \
+  TENON_REGISTER(module, name, .schema = schema_text, .forward_schema = forward_text,          \
+                 .doc = doc_text, __VA_ARGS__)
 
 /* The plugin: its id and version, once; then .init and .shutdown of tenon_plugin, if any. */
 #define TENON_PLUGIN(plugin_id, ...)                                                              \

@@ -15,7 +15,7 @@
 #include "tenon/autograd.hpp"
 #include "tenon/define.hpp"
 #include "tenon/json.hpp"
-#include "tenon/module.hpp"
+#include "tenon/module_definition.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/override_entry.hpp"
 #include "tenon/parallel.hpp"

@@ -56,11 +56,11 @@ constexpr std::string_view schema_name(std::string_view schema) {
 
 // "Tensor" of "Tensor(a!)?".
 constexpr std::string_view base_type(std::string_view type) {
-  return type.substr(0, type.find_first_of("([?|"));
+  return type.substr(0, type.find_first_of("([{?|"));
 }
 constexpr bool known_type(std::string_view type) {
-  constexpr std::string_view names[] = {"Tensor", "Scalar", "int",  "float", "bool",
-                                        "str",    "dtype",  "json", "any"};
+  constexpr std::string_view names[] = {"Tensor", "Scalar", "int",  "float",  "bool",
+                                        "str",    "dtype",  "json", "Module", "any"};
   for (const std::string_view name : names) {
     if (base_type(type) == name) return true;
   }
@@ -178,7 +178,7 @@ constexpr void schema_is_wrong() {
   static_assert(problem != P::unclosed_parameters, "a '(' of the schema is never closed");
   static_assert(problem != P::unknown_type,
                 "the schema has an unknown type at this column; the types are Tensor, Scalar, int, "
-                "float, bool, str, dtype, json, any");
+                "float, bool, str, dtype, json, Module, any");
   static_assert(problem != P::unnamed_parameter,
                 "a parameter of the schema has no name: write its type, a space and its name");
   static_assert(

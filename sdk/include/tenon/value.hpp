@@ -18,6 +18,9 @@
 TENON_NAMESPACE_BEGIN
 
 class Tensor;
+class Module;
+class ModuleDict;
+class Json;
 
 enum class DType : uint8_t {
   none = 0,
@@ -253,6 +256,10 @@ class Argument {
   }
   inline Argument(const std::vector<Tensor>& list);
   inline Argument(TensorList list);
+  inline Argument(const Json& document);
+  inline Argument(const Module& module);
+  inline Argument(const std::vector<Module>& modules);
+  inline Argument(const ModuleDict& modules);
   template <class T>
   Argument(const std::optional<T>& optional) : Argument(none) {
     if (optional) *this = Argument(*optional);
@@ -273,12 +280,23 @@ namespace detail {
 inline constexpr Argument not_given{tenon_value{TENON_VALUE_TAG_COUNT, 0, {0}}};
 // What kind of value it is, as messages say it: "int", "list of Tensors".
 inline const char* kind_text(const tenon_value& value) {
-  constexpr const char* kinds[] = {"none",           "bool",         "int",
-                                   "float",          "dtype",        "str",
-                                   "Tensor",         "list of ints", "list of floats",
-                                   "list of bools",  "list of str",  "list of Tensors",
-                                   "json",           "Module",       "NotImplementedType",
-                                   "list of Modules"};
+  constexpr const char* kinds[] = {"none",
+                                   "bool",
+                                   "int",
+                                   "float",
+                                   "dtype",
+                                   "str",
+                                   "Tensor",
+                                   "list of ints",
+                                   "list of floats",
+                                   "list of bools",
+                                   "list of str",
+                                   "list of Tensors",
+                                   "json",
+                                   "Module",
+                                   "NotImplementedType",
+                                   "list of Modules",
+                                   "dictionary of Modules"};
   static_assert(sizeof(kinds) / sizeof(*kinds) == TENON_VALUE_TAG_COUNT);
   return value.tag < TENON_VALUE_TAG_COUNT ? kinds[value.tag] : "of an unknown kind";
 }

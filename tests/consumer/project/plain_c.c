@@ -9,17 +9,14 @@ static tenon_status TENON_CALL create(void* self, tenon_module* module,
 }
 
 static tenon_status TENON_CALL forward(void* self, void* state, tenon_module* module,
-                                       const tenon_value* inputs, int64_t count,
-                                       tenon_value* result, tenon_error** error) {
-  static const char expected[] = "plain_c.Identity takes one Tensor";
-  (void)self, (void)state, (void)module;
-  if (count != 1 || inputs[0].tag != TENON_VALUE_TENSOR)
-    return tenon_plugin_host->error_set(error, TENON_ERROR_TYPE, expected, sizeof expected - 1);
-  tenon_plugin_host->tensor_retain(inputs[0].as.tensor);
-  *result = inputs[0];
+                                       const tenon_value* arguments, tenon_value* results,
+                                       tenon_error** error) {
+  (void)self, (void)state, (void)module, (void)error;
+  tenon_plugin_host->tensor_retain(arguments[0].as.tensor);
+  results[0] = arguments[0];
   return TENON_OK;
 }
 
-TENON_MODULE(identity, "plain_c.Identity()", "Returns its input.", .create = create,
-             .forward = forward)
+TENON_MODULE(identity, "plain_c.Identity()", "forward(Tensor input) -> Tensor",
+             "Returns its input.", .create = create, .forward = forward)
 TENON_PLUGIN(plain_c, "1.0.0")

@@ -1,4 +1,6 @@
 // The state of modules in files: what comes back, and what is said of files that do not fit.
+#include "core/nn/state.hpp"
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -70,7 +72,8 @@ TEST_SUITE("nn/state") {
     register_buffer(*other, "new", floats({2}).get(), true);
     CHECK(refusal([&] { load_module(*other, file.path(), true); }, TENON_ERROR_RUNTIME) ==
           "Error(s) in loading state_dict for Block:\n\tMissing key(s) in state_dict: \"new\".\n\t"
-          "Unexpected key(s) in state_dict: \"old\".");
+          "Unexpected key(s) in state_dict: \"old\".\n\tThe file is '" +
+              file.path() + "'.");
     CHECK(read(*find_tensor(*other, "weight")) == std::vector<float>{1, 2});
     load_module(*other, file.path(), false);
     CHECK(read(*find_tensor(*other, "weight")) == std::vector<float>{4, 4});

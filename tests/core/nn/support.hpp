@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/nn/module.hpp"
+#include "core/nn/create.hpp"
+#include "core/nn/module_call.hpp"
+#include "core/nn/module_text.hpp"
+#include "core/nn/walk.hpp"
 #include "tests/core/dispatch/support.hpp"
 
 namespace tenon::core::test {
@@ -17,6 +20,7 @@ inline tenon_module_descriptor block(const char* schema = "Block(int width=2)",
   tenon_module_descriptor made{};
   made.size = sizeof made;
   made.schema = schema;
+  made.forward_schema = "forward(Tensor input) -> Tensor";
   made.self = destroyed;
   made.create = [](void*, tenon_module* module, const tenon_value* attributes, void** state,
                    tenon_error** error) {
@@ -29,12 +33,14 @@ inline tenon_module_descriptor block(const char* schema = "Block(int width=2)",
       *state = module;
     });
   };
-  made.forward = [](void*, void*, tenon_module*, const tenon_value* inputs, int64_t count,
-                    tenon_value* result, tenon_error** error) {
-    return guarded(error, [&] {
-      if (count == 0) throw Error(TENON_ERROR_INDEX, "no input");
-      *result = tensor_value(TensorRef(inputs[0].as.tensor).give());
-    });
+  made.forward = [](void*, void*, tenon_module*, const tenon_value* arguments, tenon_value* results,
+                    tenon_error** error) {
+    return guarded(error,
+                   [&] { results[0] = tensor_value(TensorRef(arguments[0].as.tensor).give()); });
+  };
+  made.clone = [](void*, void*, tenon_module* copy, void** state, tenon_error**) -> tenon_status {
+    *state = copy;
+    return TENON_OK;
   };
   made.destroy = [](void* self, void*) {
     if (self != nullptr) ++*static_cast<int*>(self);

@@ -65,10 +65,9 @@ struct Copied {
 };
 TENON_OP(Copied)
 
-struct Unattributed {
+struct Unattributed : ModuleOf<Unattributed> {
   static constexpr auto schema = "my.Unattributed(int size)";
-  static Tensor forward(const ModuleOf<Unattributed>& self, const Tensor& input) {
-    return input * self["sise"_arg];
-  }
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  Tensor forward(const Tensor& input) const { return input * (*this)["sise"_arg]; }
 };
 TENON_MODULE(Unattributed)

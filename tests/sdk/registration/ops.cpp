@@ -14,10 +14,10 @@ struct Add {
   static constexpr auto schema = "registration.add(Tensor input, Tensor other) -> Tensor";
   static constexpr auto element = [](auto a, auto b) { return a + b; };
 };
-struct Named {
+struct Named : ModuleOf<Named> {
   static constexpr auto schema = "registration.Named(int width)";
-  static void create(Module&, int64_t) {}
-  static Tensor forward(const Module&, const Tensor& input) { return input; }
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  Tensor forward(const Tensor& input) const { return input; }
 };
 struct TwiceOfLeaf {
   static constexpr auto schema = "registration.twice(Tensor input) -> str";

@@ -341,8 +341,9 @@ typedef struct tenon_host {
                                           int64_t count, const tenon_string* keywords,
                                           const tenon_value* keyword_values, int64_t keyword_count,
                                           tenon_module** module, tenon_error** error);
-  /* Makes a module from {"type": "Linear", attribute: value, ...}; the "layers" of a container
-   * become its children "0", "1", ... New reference. Any thread. */
+  /* Makes a module from {"type": "Linear", attribute: value, ...}, or the name of a type; an
+   * attribute that is a module is such a document itself. ConfigError names all faults with their
+   * places. New reference. Any thread. */
   tenon_status(TENON_CALL* module_create_json)(const tenon_json* document, tenon_module** module,
                                                tenon_error** error);
   /* Adds a reference. Any thread. */
@@ -376,9 +377,12 @@ typedef struct tenon_host {
    * module. Any thread. */
   tenon_status(TENON_CALL* module_child)(tenon_module* module, const char* name,
                                          tenon_module** child, tenon_error** error);
-  /* Runs forward; `result` receives its one result. Owned. Any thread. */
-  tenon_status(TENON_CALL* module_call)(tenon_module* module, const tenon_value* inputs,
-                                        int64_t count, tenon_value* result, tenon_error** error);
+  /* Binds arguments to the forward schema as an op's are bound, and runs forward. `results` has
+   * room for eight values; one is written for each result of the schema. Owned. Any thread. */
+  tenon_status(TENON_CALL* module_call)(tenon_module* module, const tenon_value* arguments,
+                                        int64_t count, const tenon_string* keywords,
+                                        const tenon_value* keyword_values, int64_t keyword_count,
+                                        tenon_value* results, tenon_error** error);
   /* 1 in training mode, which modules start in. Any thread. */
   int32_t(TENON_CALL* module_training)(const tenon_module* module);
   /* Sets training mode of the module and all below it. Any thread. */
@@ -401,9 +405,11 @@ typedef struct tenon_host {
    * leaves the old one. Any thread. */
   tenon_status(TENON_CALL* module_save)(tenon_module* module, const char* path,
                                         tenon_error** error);
-  /* Loads such a file. `strict` 0 accepts missing and unexpected names; a size that differs is
-   * always an error. All or none. Any thread. */
+  /* Loads such a file. `strict` 0 accepts missing and unexpected names, which the two string lists
+   * receive; either may be null. A size that differs is always an error. All or none. Owned. Any
+   * thread. */
   tenon_status(TENON_CALL* module_load)(tenon_module* module, const char* path, int32_t strict,
+                                        tenon_value* missing, tenon_value* unexpected,
                                         tenon_error** error);
 
   /* ---- tensor files ---- */
@@ -723,6 +729,40 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* module_attribute)(const tenon_module* module, const char* name,
                                              int64_t length, const tenon_value** value,
                                              tenon_error** error);
+
+  /* Gives a registered name another value: none, a tensor, or a module, as its kind asks. `flags`:
+   * TENON_ASSIGN_ bits. TypeError for a value of another kind. Any thread. */
+  tenon_status(TENON_CALL* module_assign)(tenon_module* module, const char* name, int64_t length,
+                                          const tenon_value* value, uint32_t flags,
+                                          tenon_error** error);
+  /* From now on *location, a tenon_tensor* or tenon_module*, follows the value of the name. It is
+   * null or a reference of its own before and after, which its owner releases in the end, after
+   * module_unbind. One location for each name. Any thread. */
+  tenon_status(TENON_CALL* module_bind)(tenon_module* module, const char* name, int64_t length,
+                                        void** location, tenon_error** error);
+  /* Ends that. Any thread. */
+  void(TENON_CALL* module_unbind)(tenon_module* module, const char* name, int64_t length);
+  /* A copy with tensors of its own; what is shared inside stays shared. RuntimeError names a type
+   * that cannot copy its state. New reference. Any thread. */
+  tenon_status(TENON_CALL* module_clone)(tenon_module* module, tenon_module** copy,
+                                         tenon_error** error);
+  /* Gives an instance of a type with TENON_MODULE_OWN_FORWARD its forward schema. In create. Any
+   * thread. */
+  tenon_status(TENON_CALL* module_set_forward)(tenon_module* module, const char* schema,
+                                               int64_t length, tenon_error** error);
+  /* The forward schema's text, and how many results it has; both may be null. Borrowed; valid as
+   * long as the module. TypeError where there is none. Any thread. */
+  tenon_status(TENON_CALL* module_forward)(const tenon_module* module, tenon_string* schema,
+                                           int64_t* results, tenon_error** error);
+  /* Parameters and persistent buffers under each of their names: a string list and a tensor list.
+   * Owned. Any thread. */
+  tenon_status(TENON_CALL* module_state)(tenon_module* module, tenon_value* names,
+                                         tenon_value* tensors, tenon_error** error);
+  /* module_load of `count` tensors in memory, whose values are copied. Any thread. */
+  tenon_status(TENON_CALL* module_load_state)(tenon_module* module, const tenon_string* names,
+                                              tenon_tensor* const* tensors, int64_t count,
+                                              int32_t strict, tenon_value* missing,
+                                              tenon_value* unexpected, tenon_error** error);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

@@ -12,27 +12,39 @@
 /* A bit of module_walk's `what`: a shared member is listed under each of its names. */
 #define TENON_WALK_DUPLICATES 4
 
+/* Bits of a descriptor's flags. */
+enum {
+  /* The type has no forward_schema: `create` gives each instance its own by module_set_forward. */
+  TENON_MODULE_OWN_FORWARD = 1
+};
+
+/* A bit of module_assign's flags: a tensor becomes a parameter as module_register_parameter makes
+ * one. Without it only a leaf that requires grad is a parameter. */
+#define TENON_ASSIGN_MAKE_PARAMETER 1
+
 /* A module type. Growable: begins with its size. Owned by the plugin; it and everything it points
  * to must stay valid as long as the plugin is loaded. Of each instance the host owns attributes,
  * parameters, buffers, children and the training flag; the plugin owns `state`. Every pointer may
- * be null, except `schema`, and except `forward` where there is no `tenon_function`. */
+ * be null, except `schema` and `create`, and except `forward` where there is no `tenon_function`. */
 typedef struct tenon_module_descriptor {
   uint32_t size;
-  uint32_t flags;
-  const char* schema; /* "Linear(int in_features, int out_features, bool bias=True)" */
-  const char* doc;    /* one or two plain sentences, for listings */
-  void* self;         /* first argument of every function; owned by the plugin */
+  uint32_t flags;             /* TENON_MODULE_ bits */
+  const char* schema;         /* "Linear(int in_features, int out_features, bool bias=True)" */
+  const char* forward_schema; /* "forward(Tensor input) -> Tensor" */
+  const char* doc;            /* one or two plain sentences, for listings */
+  void* self;                 /* first argument of every function; owned by the plugin */
   /* Registers parameters, buffers and children on `module` with the module_register_ slots.
    * `attributes` has one value for each parameter of the schema; borrowed, valid as long as the
    * module. *state becomes the `state` of the other functions; it may stay null. Any thread, once
    * for each instance. */
   tenon_status(TENON_CALL* create)(void* self, tenon_module* module, const tenon_value* attributes,
                                    void** state, tenon_error** error);
-  /* Computes one result from `count` inputs, which are borrowed, valid during the call. `result`
-   * receives an owned value. Its gradient comes from the ops that it calls. Any thread, several at
-   * the same time. */
+  /* Computes the results. `arguments` has one value for each parameter of the forward schema, bound
+   * as an op's are; borrowed, valid during the call. `results` receives one owned value for each
+   * result of the schema. Gradients come from the ops that it calls. Any thread, several at the
+   * same time. */
   tenon_status(TENON_CALL* forward)(void* self, void* state, tenon_module* module,
-                                    const tenon_value* inputs, int64_t count, tenon_value* result,
+                                    const tenon_value* arguments, tenon_value* results,
                                     tenon_error** error);
   /* Frees `state`, once for each instance whose `state` is not null. Any thread. */
   void(TENON_CALL* destroy)(void* self, void* state);
@@ -45,6 +57,10 @@ typedef struct tenon_module_descriptor {
   tenon_status(TENON_CALL* tenon_function)(void* self, void* state, tenon_module* module,
                                            const tenon_call* call, tenon_value* results,
                                            tenon_error** error);
+  /* Makes *copy_state, the state of `copy`, whose members the host has copied already. Needed of
+   * types whose instances have a state; without it they cannot be cloned. Any thread. */
+  tenon_status(TENON_CALL* clone)(void* self, void* state, tenon_module* copy, void** copy_state,
+                                  tenon_error** error);
 } tenon_module_descriptor;
 
 #endif

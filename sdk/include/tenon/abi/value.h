@@ -26,7 +26,8 @@ enum {
   TENON_VALUE_MODULE = 13,          /* module */
   TENON_VALUE_NOT_IMPLEMENTED = 14, /* an override or handler declines the call */
   TENON_VALUE_MODULE_LIST = 15,     /* modules */
-  TENON_VALUE_TAG_COUNT = 16
+  TENON_VALUE_MODULE_DICT = 16,     /* named_modules: `length` entries */
+  TENON_VALUE_TAG_COUNT = 17
 };
 
 /* UTF-8 text that is not NUL-terminated. Borrowed from what it was read from. */
@@ -41,6 +42,12 @@ typedef struct tenon_json tenon_json;
 /* A counted handle of a module: the module_ slots. Any thread; threads that change one module
  * synchronize themselves. */
 typedef struct tenon_module tenon_module;
+
+/* An entry of a dictionary of modules. Names are unique in it; the order is kept. */
+typedef struct tenon_named_module {
+  tenon_string name;
+  tenon_module* module;
+} tenon_named_module;
 
 /* One argument or result. Frozen: 16 bytes; unused bits are zero.
  * - As an argument, everything in it is borrowed, and valid during the call.
@@ -63,6 +70,7 @@ typedef struct tenon_value {
     tenon_json* json;
     tenon_module* module;
     tenon_module* const* modules;
+    const tenon_named_module* named_modules;
     void* pointer;
   } as;
 } tenon_value;

@@ -2,19 +2,26 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "common.hpp"
 
 namespace nn {
 
-using tenon::Module;
-using tenon::ModuleOf;
+using tenon::Module, tenon::ModuleOf;
 
 // Uniform within 1 / sqrt(fan_in) of zero: He's initialization as PyTorch's layers use it.
 inline Tensor uniform_parameter(const Tensor& values, int64_t fan_in) {
   const tenon::NoGrad no_grad;
   const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
   return values.uniform_(-bound, bound);
+}
+
+inline Tensor filled(IntList shape, double value) {
+  const Tensor result = tenon::empty_tensor(shape);
+  tenon::fill_elements(result, value);
+  return result;
 }
 
 inline void check_size(const char* module, const char* name, int64_t size, int64_t least,
@@ -31,6 +38,22 @@ inline void check_size(const char* module, const char* name, int64_t size, int64
 inline std::string truth_text(bool truth) { return truth ? "True" : "False"; }
 inline std::string pair_text(IntList pair) {
   return "(" + std::to_string(pair[0]) + ", " + std::to_string(pair[1]) + ")";
+}
+// As Python prints it: 1e-05, 0.1, 2.0.
+inline std::string number_text(double number) {
+  char text[32];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
+    if (std::strtod(text, nullptr) == number) break;
+  }
+  std::string shown = text;
+  return shown.find_first_of(".en") == std::string::npos ? shown + ".0" : shown;
+}
+// (4,), (2, 3)
+inline std::string tuple_text(IntList list) {
+  std::string text = "(";
+  for (int64_t i = 0; i < list.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(list[i]);
+  return text + (list.size() == 1 ? ",)" : ")");
 }
 
 }  // namespace nn

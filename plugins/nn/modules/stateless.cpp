@@ -4,88 +4,102 @@
 namespace {
 
 using namespace nn;
-using tenon::Module;
 using tenon::ModuleOf;
 namespace functional = tenon::nn::functional;
 
-struct ReLU {
+struct ReLU : ModuleOf<ReLU> {
   static constexpr auto schema = "ReLU()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "The larger of each element and zero.";
-  static Tensor forward(const Module&, const Tensor& input) { return input.relu(); }
+  Tensor forward(const Tensor& input) const { return input.relu(); }
 };
 
-struct Tanh {
+struct Tanh : ModuleOf<Tanh> {
   static constexpr auto schema = "Tanh()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent of each element.";
-  static Tensor forward(const Module&, const Tensor& input) { return input.tanh(); }
+  Tensor forward(const Tensor& input) const { return input.tanh(); }
 };
 
-struct Sigmoid {
+struct Sigmoid : ModuleOf<Sigmoid> {
   static constexpr auto schema = "Sigmoid()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-x)) of each element.";
-  static Tensor forward(const Module&, const Tensor& input) { return input.sigmoid(); }
+  Tensor forward(const Tensor& input) const { return input.sigmoid(); }
 };
 
-struct GELU {
+struct GELU : ModuleOf<GELU> {
   static constexpr auto schema = "GELU()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "Each element times the normal distribution function of it.";
-  static Tensor forward(const Module&, const Tensor& input) { return functional::gelu(input); }
+  Tensor forward(const Tensor& input) const { return functional::gelu(input); }
 };
 
-struct SiLU {
+struct SiLU : ModuleOf<SiLU> {
   static constexpr auto schema = "SiLU()";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "Each element times its sigmoid.";
-  static Tensor forward(const Module&, const Tensor& input) { return functional::silu(input); }
+  Tensor forward(const Tensor& input) const { return functional::silu(input); }
 };
 
-struct Softmax {
+struct Softmax : ModuleOf<Softmax> {
   static constexpr auto schema = "Softmax(int dim)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "exp(input) scaled so that it sums to 1 along dim.";
-  static Tensor forward(const ModuleOf<Softmax>& self, const Tensor& input) {
+  Tensor forward(const Tensor& input) const {
+    const Softmax& self = *this;
     return functional::softmax(input, self["dim"_arg]);
   }
 };
 
-struct Flatten {
+struct Flatten : ModuleOf<Flatten> {
   static constexpr auto schema = "Flatten(int start_dim=1, int end_dim=-1)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "Makes one dimension of several.";
-  static Tensor forward(const ModuleOf<Flatten>& self, const Tensor& input) {
+  Tensor forward(const Tensor& input) const {
+    const Flatten& self = *this;
     return input.flatten(self["start_dim"_arg], self["end_dim"_arg]);
   }
 };
 
-struct Dropout {
+struct Dropout : ModuleOf<Dropout> {
   static constexpr auto schema = "Dropout(float p=0.5)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc =
       "During training, zeroes each element with probability p; otherwise returns its input.";
-  static void create(Module&, double p) {
+  explicit Dropout(double p) {
     if (!(p >= 0 && p <= 1)) {
       throw tenon::ValueError("Dropout: p must be a probability, between 0 and 1, got " +
                               std::to_string(p));
     }
   }
-  static Tensor forward(const ModuleOf<Dropout>& self, const Tensor& input) {
-    return self.training() ? functional::dropout(input, self["p"_arg], true) : input;
+  Tensor forward(const Tensor& input) const {
+    const Dropout& self = *this;
+    return training() ? functional::dropout(input, self["p"_arg], true) : input;
   }
 };
 
-struct MaxPool2d {
+struct MaxPool2d : ModuleOf<MaxPool2d> {
   static constexpr auto schema =
       "MaxPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, int[2] dilation=1, "
       "bool ceil_mode=False)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "The largest element of each window.";
-  static Tensor forward(const ModuleOf<MaxPool2d>& self, const Tensor& input) {
+  Tensor forward(const Tensor& input) const {
+    const MaxPool2d& self = *this;
     return functional::max_pool2d(input, self["kernel_size"_arg], self["stride"_arg],
                                   self["padding"_arg], self["dilation"_arg], self["ceil_mode"_arg]);
   }
 };
 
-struct AvgPool2d {
+struct AvgPool2d : ModuleOf<AvgPool2d> {
   static constexpr auto schema =
       "AvgPool2d(int[2] kernel_size, int[2]? stride=None, int[2] padding=0, bool ceil_mode=False, "
       "bool count_include_pad=True)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc = "The mean of each window.";
-  static Tensor forward(const ModuleOf<AvgPool2d>& self, const Tensor& input) {
+  Tensor forward(const Tensor& input) const {
+    const AvgPool2d& self = *this;
     return functional::avg_pool2d(input, self["kernel_size"_arg], self["stride"_arg],
                                   self["padding"_arg], self["ceil_mode"_arg],
                                   self["count_include_pad"_arg]);

@@ -1,37 +1,40 @@
 // Embedding: a module around nn.functional.embedding.
-#include "initialize.hpp"
+#include "modules/initialize.hpp"
 
 namespace {
 
 using namespace nn;
 
-struct Embedding {
+struct Embedding : ModuleOf<Embedding> {
   static constexpr auto schema =
       "Embedding(int num_embeddings, int embedding_dim, int? padding_idx=None)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto samples = R"([{"num_embeddings": 4, "embedding_dim": 3}])";
   static constexpr auto doc =
       "A table of num_embeddings rows; the row padding_idx begins as zeros and stays so.";
 
-  static void create(Module& self, int64_t num_embeddings, int64_t embedding_dim,
-                     std::optional<int64_t> padding_idx) {
+  Parameter weight{*this, "weight"};
+
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, std::optional<int64_t> padding_idx) {
     check_size("Embedding", "num_embeddings", num_embeddings, 0);
     check_size("Embedding", "embedding_dim", embedding_dim, 0);
     const tenon::NoGrad no_grad;
-    const Tensor weight = tenon::empty_tensor({num_embeddings, embedding_dim}).normal_();
+    const Tensor table = tenon::empty_tensor({num_embeddings, embedding_dim}).normal_();
     if (padding_idx) {
       if (*padding_idx < -num_embeddings || *padding_idx >= num_embeddings) {
         throw tenon::ValueError("Embedding: padding_idx must name one of the " +
                                 std::to_string(num_embeddings) + " rows, got " +
                                 std::to_string(*padding_idx));
       }
-      tenon::fill_elements(weight.select(0, *padding_idx), 0);
+      tenon::fill_elements(table.select(0, *padding_idx), 0);
     }
-    self.register_parameter("weight", weight);
+    weight = table;
   }
-  static Tensor forward(const ModuleOf<Embedding>& self, const Tensor& input) {
-    return tenon::nn::functional::embedding(input, self.tensor("weight"), self["padding_idx"_arg]);
+  Tensor forward(const Tensor& input) const {
+    return tenon::nn::functional::embedding(input, weight, (*this)["padding_idx"_arg]);
   }
-  static std::string extra_repr(const ModuleOf<Embedding>& self) {
+  std::string extra_repr() const {
+    const Embedding& self = *this;
     const auto padding_idx = self["padding_idx"_arg];
     return std::to_string(self["num_embeddings"_arg]) + ", " +
            std::to_string(self["embedding_dim"_arg]) +

@@ -1,20 +1,23 @@
 // Conv2d: a module around nn.functional.conv2d.
-#include "initialize.hpp"
+#include "modules/initialize.hpp"
 
 namespace {
 
 using namespace nn;
 
-struct Conv2d {
+struct Conv2d : ModuleOf<Conv2d> {
   static constexpr auto schema =
       "Conv2d(int in_channels, int out_channels, int[2] kernel_size, int[2] stride=1, int[2] "
       "padding=0, "
       "int[2] dilation=1, int groups=1, bool bias=True)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto doc =
       "Convolution with weight [out_channels, in_channels / groups, kernel height, kernel width].";
 
-  static void create(Module& self, int64_t in_channels, int64_t out_channels, IntList kernel_size,
-                     IntList stride, IntList padding, IntList dilation, int64_t groups, bool bias) {
+  Parameter weight{*this, "weight"}, bias{*this, "bias"};
+
+  Conv2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
+         IntList padding, IntList dilation, int64_t groups, bool with_bias) {
     check_size("Conv2d", "in_channels", in_channels, 1);
     check_size("Conv2d", "out_channels", out_channels, 1);
     check_size("Conv2d", "groups", groups, 1);
@@ -30,18 +33,19 @@ struct Conv2d {
                               std::to_string(out_channels) + ", got " + std::to_string(groups));
     }
     const int64_t shape[] = {out_channels, in_channels / groups, kernel_size[0], kernel_size[1]};
-    const Tensor weight = tenon::empty_tensor({shape, 4});  // refuses sizes whose product overflows
-    const int64_t fan_in = weight.numel() / out_channels;
-    self.register_parameter("weight", uniform_parameter(weight, fan_in));
-    self.register_parameter(
-        "bias", bias ? uniform_parameter(tenon::empty_tensor({out_channels}), fan_in) : Tensor());
+    const Tensor values = tenon::empty_tensor({shape, 4});  // refuses sizes whose product overflows
+    const int64_t fan_in = values.numel() / out_channels;
+    weight = uniform_parameter(values, fan_in);
+    if (with_bias) bias = uniform_parameter(tenon::empty_tensor({out_channels}), fan_in);
   }
-  static Tensor forward(const ModuleOf<Conv2d>& self, const Tensor& input) {
-    return tenon::nn::functional::conv2d(input, self.tensor("weight"), self.tensor("bias"),
-                                         self["stride"_arg], self["padding"_arg],
-                                         self["dilation"_arg], self["groups"_arg]);
+  Tensor forward(const Tensor& input) const {
+    const Conv2d& self = *this;
+    return tenon::nn::functional::conv2d(input, weight, bias, self["stride"_arg],
+                                         self["padding"_arg], self["dilation"_arg],
+                                         self["groups"_arg]);
   }
-  static std::string extra_repr(const ModuleOf<Conv2d>& self) {
+  std::string extra_repr() const {
+    const Conv2d& self = *this;
     std::string text = std::to_string(self["in_channels"_arg]) + ", " +
                        std::to_string(self["out_channels"_arg]) +
                        ", kernel_size=" + pair_text(self["kernel_size"_arg]) +
@@ -50,7 +54,7 @@ struct Conv2d {
     if (padding[0] != 0 || padding[1] != 0) text += ", padding=" + pair_text(padding);
     if (dilation[0] != 1 || dilation[1] != 1) text += ", dilation=" + pair_text(dilation);
     if (self["groups"_arg] != 1) text += ", groups=" + std::to_string(self["groups"_arg]);
-    if (!self.tensor("bias").defined()) text += ", bias=False";
+    if (!bias.defined()) text += ", bias=False";
     return text;
   }
 };

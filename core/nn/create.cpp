@@ -1,0 +1,345 @@
+// Creation of modules.
+#include "core/nn/create.hpp"
+
+#include <optional>
+#include <unordered_map>
+
+#include "core/autograd/grad.hpp"
+#include "core/autograd/grow_stack.hpp"
+#include "core/autograd/history.hpp"
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/core_ops.hpp"
+#include "core/dispatch/thread_state.hpp"
+#include "core/tensor/copy.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// `attributes` has one value for each parameter of the schema.
+ModuleRef make_module(const ModuleType& type, const tenon_value* attributes) {
+  ModuleRef module = ModuleRef::take(new tenon_module(type));
+  for (size_t i = 0; i < type.schema.parameters.size(); ++i) module->attributes.add(attributes[i]);
+  const GradModeGuard guard(false);
+  tenon_error* error = nullptr;
+  const tenon_status status = type.descriptor.create(
+      type.descriptor.self, module.get(), module->attributes.data(), &module->state, &error);
+  if (status != TENON_OK) throw_status(status, error);
+  return module;
+}
+
+}  // namespace
+
+ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
+                        std::span<const tenon_string> keywords,
+                        std::span<const tenon_value> keyword_values) {
+  BoundArguments bound;
+  bind_arguments(type.schema, positional, keywords, keyword_values, bound);
+  return make_module(type, bound.values);
+}
+
+// ---- from a document ----
+
+namespace {
+
+// Makes the modules of a document, and goes on after a fault to find the others.
+class Builder {
+ public:
+  // Null after a fault.
+  ModuleRef build(const tenon_json& document) {
+    ModuleRef module;
+    const auto make = [&] { module = build_here(document); };
+    if (stack_is_low()) [[unlikely]] {
+      grow_stack(make);
+    } else {
+      make();
+    }
+    return module;
+  }
+  std::string faults() const {
+    std::string text;
+    for (const std::string& fault : faults_) text += (text.empty() ? "" : "\n") + fault;
+    return text;
+  }
+
+ private:
+  // What the values of one module's attributes point to, as long as it is made.
+  struct Attributes {
+    BoundArguments bound;
+    std::vector<ModuleRef> made;
+    std::vector<std::unique_ptr<std::vector<tenon_module*>>> lists;
+    std::vector<std::unique_ptr<std::vector<tenon_named_module>>> dictionaries;
+    bool complete = true;
+  };
+
+  void fault(const tenon_json& node, std::string_view what) {
+    const std::string place = place_of(node);
+    faults_.push_back(place.empty() ? std::string(what) : format_text("{}: {}", place, what));
+  }
+  void fault(const tenon_json& node, std::string_view what, const ModuleType& type) {
+    fault(node, format_text("{}; the schema is {}", what, type.schema.text));
+  }
+
+  // Runs `body`, whose error becomes a fault at the node.
+  template <class Body>
+  bool located(const tenon_json& node, const ModuleType* type, Body&& body) {
+    try {
+      body();
+      return true;
+    } catch (const Error& error) {
+      if (type == nullptr)
+        fault(node, error.message);
+      else
+        fault(node, error.message, *type);
+      return false;
+    }
+  }
+
+  const ModuleType* type_of(const tenon_json& document) {
+    const tenon_json* name = &document;
+    if (document.is_object()) {
+      name = document.find("type");
+      if (name == nullptr || !name->is_string()) {
+        fault(document, "a module needs a \"type\"");
+        return nullptr;
+      }
+    } else if (!document.is_string()) {
+      fault(document, "a module is an object with a \"type\", or a type's name");
+      return nullptr;
+    }
+    const ModuleType* type = nullptr;
+    located(*name, nullptr, [&] { type = &ModuleTable::process().require(name->as_string()); });
+    return type;
+  }
+
+  ModuleRef build_here(const tenon_json& document) {
+    const ModuleType* type = type_of(document);
+    if (type == nullptr) return {};
+    Attributes attributes;
+    bool given[kMaxParameters] = {};
+    for (const tenon_json& node :
+         document.is_object() ? document.children() : std::span<const tenon_json>()) {
+      if (node.key() == "type") continue;
+      const int64_t index = type->schema.find(node.key());
+      if (index < 0) {
+        refuse_name(node, *type);
+        attributes.complete = false;
+        continue;
+      }
+      given[index] = true;
+      set(node, *type, static_cast<size_t>(index), attributes);
+    }
+    fill_defaults(document, *type, given, attributes);
+    if (!attributes.complete) return {};
+    ModuleRef module;
+    located(document, nullptr, [&] { module = make_module(*type, attributes.bound.values); });
+    if (module) module->place = place_of(document);
+    return module;
+  }
+
+  void refuse_name(const tenon_json& node, const ModuleType& type) {
+    Words names;
+    for (const Parameter& parameter : type.schema.parameters) names.push_back(parameter.name);
+    fault(node,
+          format_text("{}() got an unexpected keyword argument {}{}", type.short_name(),
+                      quote(node.key()), suggestion(node.key(), names)),
+          type);
+  }
+
+  static std::string quoted_list(const Words& names) {
+    std::string text;
+    for (const auto& name : names) text += (text.empty() ? "" : ", ") + quote(name);
+    return text;
+  }
+
+  void fill_defaults(const tenon_json& document, const ModuleType& type, const bool* given,
+                     Attributes& attributes) {
+    Words missing;
+    for (size_t i = 0; i < type.schema.parameters.size(); ++i) {
+      const Parameter& parameter = type.schema.parameters[i];
+      if (given[i]) continue;
+      if (parameter.has_default)
+        attributes.bound.values[i] = parameter.default_value.value;
+      else
+        missing.push_back(parameter.name);
+    }
+    if (missing.empty()) return;
+    attributes.complete = false;
+    fault(document,
+          format_text("{}() missing {} required {}: {}", type.short_name(), missing.size(),
+                      missing.size() == 1 ? "attribute" : "attributes", quoted_list(missing)),
+          type);
+  }
+
+  void set(const tenon_json& node, const ModuleType& type, size_t index, Attributes& attributes) {
+    const Parameter& parameter = type.schema.parameters[index];
+    tenon_value& value = attributes.bound.values[index];
+    if (parameter.type.kind == TypeKind::module && !(node.is_null() && parameter.type.optional)) {
+      if (!set_modules(node, parameter, value, attributes)) attributes.complete = false;
+      return;
+    }
+    const bool fits = located(node, &type, [&] {
+      // JSON tells truths from numbers.
+      const TypeKind kind = parameter.type.kind;
+      if (node.is_bool() && (kind == TypeKind::integer || kind == TypeKind::floating))
+        throw_argument_type(type.schema, static_cast<int64_t>(index), -1, "bool");
+      value =
+          bind_argument(type.schema, index, whole_value(node, parameter.type), attributes.bound);
+    });
+    if (!fits) attributes.complete = false;
+  }
+
+  static tenon_value whole_value(const tenon_json& node, const SchemaType& type) {
+    if (!node.is_array() && !node.is_object() && type.kind != TypeKind::json) return node.value();
+    tenon_value value{};
+    value.tag = TENON_VALUE_JSON;
+    value.as.json = const_cast<tenon_json*>(&node);
+    return value;
+  }
+
+  bool set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,
+                   Attributes& attributes) {
+    value = {};
+    if (!parameter.type.list) {
+      const ModuleRef made = keep(node, attributes);
+      value.tag = TENON_VALUE_MODULE;
+      value.as.module = made.get();
+      return made.get() != nullptr;
+    }
+    if (!node.is_array() && !(node.is_object() && parameter.type.dictionary)) {
+      fault(node, format_text("\"{}\" is {} of modules", parameter.name,
+                              parameter.type.dictionary ? "an object or array" : "an array"));
+      return false;
+    }
+    auto& list = *attributes.lists.emplace_back(std::make_unique<std::vector<tenon_module*>>());
+    bool complete = true;
+    for (const tenon_json& child : node.children()) {
+      const ModuleRef made = keep(child, attributes);
+      complete = complete && made.get() != nullptr;
+      list.push_back(made.get());
+    }
+    value.length = static_cast<uint32_t>(list.size());
+    if (!parameter.type.dictionary) {
+      value.tag = TENON_VALUE_MODULE_LIST;
+      value.as.modules = list.data();
+      return complete;
+    }
+    auto& named =
+        *attributes.dictionaries.emplace_back(std::make_unique<std::vector<tenon_named_module>>());
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string_view name = node.is_object() ? node.children()[i].key() : index_text(i);
+      named.push_back({{name.data(), static_cast<int64_t>(name.size())}, list[i]});
+    }
+    value.tag = TENON_VALUE_MODULE_DICT;
+    value.as.named_modules = named.data();
+    return complete;
+  }
+
+  ModuleRef keep(const tenon_json& node, Attributes& attributes) {
+    ModuleRef made = build(node);
+    attributes.made.push_back(made);
+    return made;
+  }
+
+  std::string_view index_text(size_t index) {
+    return *indices_.emplace_back(std::make_unique<std::string>(std::to_string(index)));
+  }
+
+  std::vector<std::string> faults_;
+  std::vector<std::unique_ptr<std::string>> indices_;
+};
+
+}  // namespace
+
+ModuleRef create_module(const tenon_json& document) {
+  Builder builder;
+  ModuleRef module = builder.build(document);
+  if (const std::string faults = builder.faults(); !faults.empty())
+    throw Error(TENON_ERROR_CONFIG, faults);
+  return module;
+}
+
+// ---- from another module ----
+
+namespace {
+
+// Copies of a tree's modules and tensors, each made once.
+class Cloner {
+ public:
+  ModuleRef clone(tenon_module& module) {
+    if (const auto made = modules_.find(&module); made != modules_.end()) return made->second;
+    ModuleRef copy;
+    const auto make = [&] { copy = clone_here(module); };
+    if (stack_is_low()) [[unlikely]] {
+      grow_stack(make);
+    } else {
+      make();
+    }
+    return copy;
+  }
+
+ private:
+  ModuleRef clone_here(tenon_module& module) {
+    const tenon_module_descriptor& descriptor = module.type->descriptor;
+    if (module.state != nullptr && descriptor.clone == nullptr) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "clone is not implemented for {}: its instances have a state that plugin '{}' "
+                  "does not copy",
+                  module.type->schema.name, module.type->provider);
+    }
+    ModuleRef copy = ModuleRef::take(new tenon_module(*module.type));
+    modules_.emplace(&module, copy);
+    for (size_t i = 0; i < module.attributes.size(); ++i)
+      copy->attributes.add(module.attributes.data()[i]);
+    copy->names = module.names;
+    copy->training = module.training;
+    copy->place = module.place;
+    if (module.own_forward != nullptr)
+      copy->own_forward =
+          std::make_unique<Schema>(parse_forward_schema(module.own_forward->text, *module.type));
+    for (const auto& entry : module.parameters)
+      copy->parameters.push_back({entry.name, clone(entry.tensor.get()), entry.persistent});
+    for (const auto& entry : module.buffers)
+      copy->buffers.push_back({entry.name, clone(entry.tensor.get()), entry.persistent});
+    for (const auto& child : module.children) copy_child(child, *copy);
+    if (module.state == nullptr) return copy;
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        descriptor.clone(descriptor.self, module.state, copy.get(), &copy->state, &error);
+    if (status != TENON_OK) throw_status(status, error);
+    return copy;
+  }
+
+  void copy_child(const tenon_module::Child& child, tenon_module& copy) {
+    tenon_module* made = nullptr;
+    if (child.module != nullptr) {
+      made = clone(*child.module).give();
+      made->registrations.fetch_add(1, std::memory_order_relaxed);
+    }
+    copy.children.push_back({child.name, made});
+  }
+
+  TensorRef clone(Tensor* tensor) {
+    if (tensor == nullptr) return {};
+    TensorRef& copy = tensors_[tensor];
+    if (copy) return copy;
+    const GradModeGuard no_grad(false);
+    copy =
+        tensor->typed() ? core_ops::clone(*tensor) : contiguous_copy(*tensor, tensor->view.dtype);
+    if (tensor->requires_grad()) set_requires_grad(*copy, true);
+    return copy;
+  }
+
+  std::unordered_map<const tenon_module*, ModuleRef> modules_;
+  std::unordered_map<const Tensor*, TensorRef> tensors_;
+};
+
+}  // namespace
+
+ModuleRef clone_module(tenon_module& module) { return Cloner().clone(module); }
+
+}  // namespace tenon::core

@@ -1,0 +1,27 @@
+// Making modules: of attributes, of a document, and of another module.
+#pragma once
+
+#include <span>
+
+#include "core/nn/module.hpp"
+
+struct tenon_json;
+
+namespace tenon::core {
+
+// From attributes by position and name, bound like a call's arguments. Throws TypeError in Python's
+// words.
+ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> positional,
+                        std::span<const tenon_string> keywords,
+                        std::span<const tenon_value> keyword_values);
+
+// From {"type": "Linear", attribute: value, ...}, or the name of a type. An attribute that is a
+// module is such a document itself. Throws a ConfigError that names every fault with its place.
+ModuleRef create_module(const tenon_json& document);
+
+// A copy with tensors of its own: what is shared inside of the tree stays shared in the copy.
+// Gradients and hooks are not copied. Throws RuntimeError that names a type which has a state and
+// cannot copy it.
+ModuleRef clone_module(tenon_module& module);
+
+}  // namespace tenon::core

@@ -1,0 +1,138 @@
+// Binding and running a module's forward.
+#include "core/nn/module_call.hpp"
+
+#include "core/autograd/grow_stack.hpp"
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/modes.hpp"
+#include "core/dispatch/op.hpp"
+#include "core/dispatch/result_check.hpp"
+#include "core/dispatch/value.hpp"
+
+namespace tenon::core {
+
+const Schema& forward_schema(const tenon_module& module) {
+  if (module.own_forward != nullptr) return *module.own_forward;
+  if (module.type->forward) return *module.type->forward;
+  if (module.type->descriptor.forward == nullptr) {
+    throw Error(TENON_ERROR_TYPE,
+                "{} is a mode: enter it by a ModeScope; it has no forward to be called",
+                module.type->schema.name);
+  }
+  throw Error(TENON_ERROR_TYPE,
+              "{} has no forward schema: its create sets one for each instance, see "
+              "module_set_forward",
+              module.type->schema.name);
+}
+
+void set_forward_schema(tenon_module& module, std::string_view text) {
+  if (module.type->forward) {
+    throw Error(TENON_ERROR_TYPE, "{} has the forward schema of its type: {}",
+                module.type->schema.name, module.type->forward->text);
+  }
+  module.own_forward = std::make_unique<Schema>(parse_forward_schema(text, *module.type));
+}
+
+namespace {
+
+// Where nothing has to be converted: the arguments as given, and the defaults behind them.
+bool bind_as_given(const Schema& schema, std::span<const tenon_value> positional,
+                   tenon_value* arguments) {
+  const size_t count = schema.parameters.size();
+  if (positional.size() > static_cast<size_t>(schema.positional_count)) return false;
+  for (size_t i = 0; i < positional.size(); ++i) {
+    if (!accepts(schema.parameters[i], positional[i])) return false;
+    arguments[i] = positional[i];
+  }
+  for (size_t i = positional.size(); i < count; ++i) {
+    if (!schema.parameters[i].has_default) return false;
+    arguments[i] = schema.parameters[i].default_value.value;
+  }
+  return true;
+}
+
+void check_results(const tenon_module& module, const Schema& schema, tenon_value* results) {
+  for (size_t r = 0; r < schema.returns.size(); ++r) {
+    const std::string fault = result_fault(schema.returns[r], results[r]);
+    if (fault.empty()) continue;
+    const std::string declared = type_text(schema.returns[r]);
+    for (size_t i = 0; i < schema.returns.size(); ++i) discard_value(results[i]);
+    throw Error(TENON_ERROR_TYPE,
+                "{}(): result {} {}, but the schema declares {}; fix the module in plugin '{}'",
+                schema.called_name(), r, fault, declared, module.type->provider);
+  }
+}
+
+// With the place of the innermost module that a document describes.
+[[noreturn, gnu::cold]] void throw_located(const tenon_module& module, tenon_status status,
+                                           tenon_error* error) {
+  try {
+    throw_status(status, error);
+  } catch (Error& failure) {
+    constexpr const char* kIn = "\n  in ";
+    if (!module.place.empty() && failure.message.find(kIn) == std::string::npos)
+      failure.message += format_text("{}{} at {}", kIn, module.type->short_name(), module.place);
+    throw;
+  }
+}
+
+void run_forward(tenon_module& module, const Schema& schema, const tenon_value* arguments,
+                 tenon_value* results) {
+  const tenon_module_descriptor& descriptor = module.type->descriptor;
+  const auto forward = [&] {
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        descriptor.forward(descriptor.self, module.state, &module, arguments, results, &error);
+    if (status != TENON_OK) throw_located(module, status, error);
+    check_results(module, schema, results);
+  };
+  std::fill_n(results, kMaxResults, tenon_value{});
+  // Modules call those inside of them, to any depth.
+  if (stack_is_low()) [[unlikely]] {
+    grow_stack(forward);
+  } else {
+    forward();
+  }
+}
+
+}  // namespace
+
+void call_module(tenon_module& module, std::span<const tenon_value> positional,
+                 std::span<const tenon_string> keywords,
+                 std::span<const tenon_value> keyword_values, tenon_value* results) {
+  const Schema& schema = forward_schema(module);
+  tenon_value given[kMaxParameters];
+  if (keywords.empty() && bind_as_given(schema, positional, given)) [[likely]] {
+    run_forward(module, schema, given, results);
+    return;
+  }
+  BoundArguments bound;
+  bind_arguments(schema, positional, keywords, keyword_values, bound);
+  run_forward(module, schema, bound.values, results);
+}
+
+namespace {
+
+tenon_status ask_module(void* self, const tenon_call* call, tenon_value* results,
+                        tenon_error** error) {
+  auto* module = static_cast<tenon_module*>(self);
+  const tenon_module_descriptor& descriptor = module->type->descriptor;
+  return descriptor.tenon_function(descriptor.self, module->state, module, call, results, error);
+}
+
+}  // namespace
+
+ModeEntry* enter_module(tenon_module& module, bool below) {
+  if (module.type->descriptor.tenon_function == nullptr) {
+    throw Error(TENON_ERROR_TYPE,
+                "{} cannot be entered as a mode: its type defines no tenon_function",
+                module.type->schema.name);
+  }
+  ModeEntry* mode = enter_mode(module.type->schema.name, ask_module, &module, below);
+  module.retain();
+  mode->release_self = [](void* self) { static_cast<tenon_module*>(self)->release(); };
+  return mode;
+}
+
+}  // namespace tenon::core

@@ -1,0 +1,28 @@
+// Module state: the tensors that a module is saved as and loaded from.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/nn/module.hpp"
+#include "core/tensor/file.hpp"
+
+namespace tenon::core {
+
+// Of a load that is not strict: what the state lacks, and what the module does not know.
+struct LoadReport {
+  std::vector<std::string> missing, unexpected;
+};
+
+// Parameters and persistent buffers under each of their names, shared ones too. The module's own
+// tensors, not copies.
+std::vector<NamedTensor> module_state(tenon_module& module);
+// Copies values into the module's tensors. Strict: a missing or unexpected key is an error; a size
+// that differs always is. Nothing is loaded then.
+LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, bool strict);
+
+void save_module(tenon_module& module, const std::string& path);
+LoadReport load_module(tenon_module& module, const std::string& path, bool strict);
+
+}  // namespace tenon::core

@@ -1,0 +1,330 @@
+// Graph: ops and modules as named nodes.
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include <tenon/runtime.hpp>
+
+#include "common.hpp"
+
+namespace {
+
+using namespace nn;
+using tenon::Json, tenon::Module, tenon::ModuleOf, tenon::Value;
+
+[[noreturn]] void refuse(const Json& node, const std::string& what) {
+  const std::string place = node.place();
+  throw tenon::ConfigError((place.empty() ? "" : place + ": ") + what);
+}
+
+// The names of the results in a schema's text; an empty name where it has none.
+std::vector<std::string> result_names(const std::string& schema) {
+  std::string_view results = std::string_view(schema).substr(schema.rfind("->") + 2);
+  const auto trim = [](std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '(')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == ')')) text.remove_suffix(1);
+    return text;
+  };
+  std::vector<std::string> names;
+  results = trim(results);
+  while (!results.empty()) {
+    const size_t comma = results.find(',');
+    const std::string_view item = trim(results.substr(0, comma));
+    const size_t space = item.find(' ');
+    names.emplace_back(space == std::string_view::npos ? "" : item.substr(space + 1));
+    results = comma == std::string_view::npos ? std::string_view() : results.substr(comma + 1);
+  }
+  return names;
+}
+
+// What a node is given for one parameter: a value of the run, a list of them, or a literal.
+struct Input {
+  std::string keyword;  // empty: by position
+  std::vector<size_t> values;
+  bool list = false;
+  Json literal;  // where it is defined there are no values
+};
+
+struct Node {
+  std::string name;
+  std::string place;
+  std::optional<tenon::Op> op;
+  size_t child = 0;  // where there is no op
+  std::vector<Input> inputs;
+  size_t first_result = 0;
+  std::vector<std::string> results;  // their names
+  std::vector<size_t> last_uses;     // values that no later node reads
+};
+
+struct Graph : ModuleOf<Graph> {
+  static constexpr auto schema = "Graph(json nodes, str[] inputs=['input'], str[] outputs=[])";
+  static constexpr bool own_forward_schema = true;
+  static constexpr auto samples = R"([{"nodes": {"a": {"op": "tanh"}, "b": {"op": "add",
+      "inputs": ["a", "input"], "alpha": 2}}}])";
+  static constexpr auto doc =
+      "Named nodes, each an op or a module: {\"a\": {\"op\": \"relu\"}, \"b\": {\"module\": "
+      "{\"type\": \"Linear\", ...}, \"inputs\": [\"a\"]}}. A node runs on the one before it, or on "
+      "its inputs: names of the graph's inputs and of earlier nodes, \"lstm.hidden\" for one of "
+      "several results, a list of names, or numbers; by keyword in an object. Other keys of an op "
+      "are its keyword arguments. {\"same\": \"b\"} runs the module of b again.";
+
+  Graph(const Json& document, const std::vector<std::string_view>& inputs,
+        const std::vector<std::string_view>& outputs) {
+    if (!document.is_object() || document.size() == 0)
+      refuse(document, "Graph: nodes is an object of named nodes, with at least one");
+    std::string signature;
+    for (const std::string_view input : inputs) add_input(document, input, signature);
+    for (int64_t i = 0; i < document.size(); ++i) add_node(document.key(i), document[i]);
+    add_outputs(document, outputs);
+    std::string results;
+    for (size_t i = 0; i < outputs_.size(); ++i) results += i > 0 ? ", Tensor" : "Tensor";
+    set_forward_schema("forward(" + signature + ") -> " +
+                       (outputs_.size() == 1 ? results : "(" + results + ")"));
+    find_last_uses();
+  }
+
+  std::vector<Value> forward(const tenon_value* arguments) const {
+    std::vector<Value> values(names_.size());
+    for (size_t i = 0; i < input_count_; ++i) {
+      if (arguments[i].tag != TENON_VALUE_TENSOR) continue;
+      tenon_value given = arguments[i];
+      tenon::host().tensor_retain(given.as.tensor);
+      values[i] = Value(given);
+    }
+    for (const Node& node : nodes_) {
+      run(node, values);
+      for (const size_t value : node.last_uses) values[value] = Value();
+    }
+    std::vector<Value> results;
+    for (const size_t output : outputs_) {
+      tenon_value copy = values[output].get();
+      if (copy.tag == TENON_VALUE_TENSOR) tenon::host().tensor_retain(copy.as.tensor);
+      results.emplace_back(copy.tag == TENON_VALUE_TENSOR ? copy : tenon_value{});
+    }
+    return results;
+  }
+
+ private:
+  // "image", or "mask=None" for one that calls may leave out.
+  void add_input(const Json& document, std::string_view input, std::string& signature) {
+    const size_t equals = input.find('=');
+    const std::string name(input.substr(0, equals));
+    const bool optional = equals != std::string_view::npos;
+    if (name.empty() || (optional && input.substr(equals) != "=None"))
+      refuse(document,
+             "Graph: an input is a name, or \"name=None\", not '" + std::string(input) + "'");
+    if (find(name)) refuse(document, "Graph: the input '" + name + "' is there twice");
+    names_.push_back(name);
+    ++input_count_;
+    signature += signature.empty() ? "" : ", ";
+    signature += (optional ? "Tensor? " : "Tensor ") + name + (optional ? "=None" : "");
+  }
+
+  void add_node(const std::string& name, const Json& description) {
+    if (name.empty() || name.find('.') != std::string::npos)
+      refuse(description, "Graph: a node's name is not empty and has no dots, got '" + name + "'");
+    if (find(name)) refuse(description, "Graph: '" + name + "' is there twice");
+    if (!description.is_object())
+      refuse(description, "Graph: a node is an object with \"op\", \"module\" or \"same\"");
+    Node node;
+    node.name = name;
+    node.place = description.place();
+    const bool op = description["op"].defined(), module = description["module"].defined(),
+               same = description["same"].defined();
+    if (int{op} + int{module} + int{same} != 1)
+      refuse(description, "Graph: a node has one of \"op\", \"module\" and \"same\"");
+    if (op) {
+      node.op.emplace(description["op"].text());
+      node.results = result_names(tenon::describe("op", node.op->name())["schema"].text());
+    } else {
+      node.child = module ? add_child(name, description["module"])
+                          : child_of(description["same"], description["same"].text());
+      node.results = result_names(children_[node.child].forward_schema());
+    }
+    add_inputs(description, node);
+    for (int64_t i = 0; i < description.size(); ++i) add_keyword(description, i, node);
+    node.first_result = names_.size();
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      const std::string& result = node.results[i];
+      names_.push_back(node.results.size() == 1
+                           ? name
+                           : name + "." + (result.empty() ? std::to_string(i) : result));
+    }
+    nodes_.push_back(std::move(node));
+  }
+
+  size_t add_child(const std::string& name, const Json& description) {
+    const Module made = tenon::create_module(description);
+    children_.emplace_back(*this, name);
+    children_.back() = made;
+    return children_.size() - 1;
+  }
+  size_t child_of(const Json& at, const std::string& name) const {
+    for (const Node& node : nodes_) {
+      if (node.name == name && !node.op) return node.child;
+    }
+    refuse(at, "Graph: no earlier node '" + name + "' has a module");
+  }
+
+  // What the node is given; without a mention, what the node before it gave.
+  void add_inputs(const Json& description, Node& node) {
+    const Json inputs = description["inputs"];
+    if (!inputs.defined()) {
+      node.inputs.push_back({"", {nodes_.empty() ? 0 : nodes_.back().first_result}, false, {}});
+    } else if (inputs.is_container() && !inputs.is_object()) {
+      for (int64_t i = 0; i < inputs.size(); ++i) node.inputs.push_back(read_input("", inputs[i]));
+    } else if (inputs.is_object()) {
+      for (int64_t i = 0; i < inputs.size(); ++i)
+        node.inputs.push_back(read_input(inputs.key(i), inputs[i]));
+    } else {
+      node.inputs.push_back(read_input("", inputs));
+    }
+  }
+  Input read_input(const std::string& keyword, const Json& item) const {
+    Input input;
+    input.keyword = keyword;
+    if (item.is_text()) {
+      input.values.push_back(reference(item));
+    } else if (item.is_container() && !item.is_object() && item.size() > 0 && item[0].is_text()) {
+      input.list = true;
+      for (int64_t i = 0; i < item.size(); ++i) input.values.push_back(reference(item[i]));
+    } else {
+      input.literal = item;
+    }
+    return input;
+  }
+  void add_keyword(const Json& description, int64_t i, Node& node) const {
+    const std::string key = description.key(i);
+    if (key == "op" || key == "module" || key == "same" || key == "inputs") return;
+    if (!node.op) {
+      refuse(description[i], "Graph: a node with a module has \"inputs\" beside it, not '" + key +
+                                 "'; attributes are inside of \"module\", keyword inputs in an "
+                                 "object of \"inputs\"");
+    }
+    Input input;
+    input.keyword = key;
+    input.literal = description[i];
+    node.inputs.push_back(input);
+  }
+
+  std::optional<size_t> find(const std::string& name) const {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] == name) return i;
+    }
+    return std::nullopt;
+  }
+  // A value by its name; one of several results by "node.result" or "node.1".
+  size_t reference(const Json& item) const {
+    const std::string name = item.text();
+    if (const auto found = find(name)) return *found;
+    const std::string node_name = name.substr(0, name.find('.'));
+    for (const Node& node : nodes_) {
+      if (node.name != node_name) continue;
+      std::string known;
+      for (size_t i = 0; i < node.results.size(); ++i) {
+        if (name == node_name + "." + std::to_string(i)) return node.first_result + i;
+        known += (i > 0 ? ", " : "") + names_[node.first_result + i];
+      }
+      refuse(item, "Graph: node '" + node_name + "' has " + std::to_string(node.results.size()) +
+                       " results; name one of " + known);
+    }
+    std::string known;
+    for (const std::string& value : names_) known += (known.empty() ? "" : ", ") + value;
+    refuse(item, "Graph: '" + name + "' is not an input or an earlier node; these are: " + known);
+  }
+
+  void add_outputs(const Json& document, const std::vector<std::string_view>& outputs) {
+    if (outputs.empty()) {
+      for (size_t i = 0; i < nodes_.back().results.size(); ++i)
+        outputs_.push_back(nodes_.back().first_result + i);
+    }
+    for (const std::string_view output : outputs) {
+      const auto found = find(std::string(output));
+      if (!found)
+        refuse(document, "Graph: the output '" + std::string(output) +
+                             "' is not an input or a node, or a node with several results");
+      outputs_.push_back(*found);
+    }
+    if (outputs_.empty() || outputs_.size() > 8)
+      refuse(document, "Graph: it has " + std::to_string(outputs_.size()) +
+                           " outputs; from 1 to 8 are possible");
+  }
+
+  void find_last_uses() {
+    std::vector<bool> used(names_.size(), false);
+    for (const size_t output : outputs_) used[output] = true;
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      const auto use = [&](size_t value) {
+        if (!used[value]) node->last_uses.push_back(value);
+        used[value] = true;
+      };
+      for (const Input& input : node->inputs) {
+        for (const size_t value : input.values) use(value);
+      }
+      for (size_t i = 0; i < node->results.size(); ++i) use(node->first_result + i);
+    }
+  }
+
+  void run(const Node& node, std::vector<Value>& values) const {
+    std::vector<tenon_value> positional, named;
+    std::vector<tenon_string> keywords;
+    std::deque<std::vector<tenon_tensor*>> lists;
+    for (const Input& input : node.inputs) {
+      const tenon_value value = argument(input, values, lists);
+      if (input.keyword.empty()) {
+        positional.push_back(value);
+      } else {
+        keywords.push_back(tenon::detail::string_of(input.keyword));
+        named.push_back(value);
+      }
+    }
+    tenon_value results[tenon::detail::max_results]{};
+    tenon_error* error = nullptr;
+    const auto count = static_cast<int64_t>(positional.size());
+    const auto named_count = static_cast<int64_t>(named.size());
+    const tenon_status status =
+        node.op ? tenon::host().op_call_keywords(node.op->handle(), positional.data(), count,
+                                                 keywords.data(), named.data(), named_count,
+                                                 results, &error)
+                : tenon::host().module_call(children_[node.child].handle(), positional.data(),
+                                            count, keywords.data(), named.data(), named_count,
+                                            results, &error);
+    if (status != TENON_OK) fail(node, status, error);
+    for (size_t i = 0; i < node.results.size(); ++i)
+      values[node.first_result + i] = Value(results[i]);
+  }
+  static tenon_value argument(const Input& input, const std::vector<Value>& values,
+                              std::deque<std::vector<tenon_tensor*>>& lists) {
+    tenon_value value{};
+    if (input.values.empty()) {
+      value.tag = TENON_VALUE_JSON;
+      value.as.json = const_cast<tenon_json*>(input.literal.handle());
+      return value;
+    }
+    if (!input.list) return values[input.values[0]].get();
+    std::vector<tenon_tensor*>& list = lists.emplace_back();
+    for (const size_t one : input.values) list.push_back(values[one].tensor().handle());
+    value.tag = TENON_VALUE_TENSOR_LIST;
+    value.length = static_cast<uint32_t>(list.size());
+    value.as.tensors = list.data();
+    return value;
+  }
+  [[noreturn]] static void fail(const Node& node, tenon_status status, tenon_error* error) {
+    try {
+      tenon::detail::throw_error(status, error);
+    } catch (const tenon::Error& cause) {
+      throw tenon::Error(cause.kind(), std::string(cause.what()) + "\n  at node '" + node.name +
+                                           "'" +
+                                           (node.place.empty() ? "" : " (" + node.place + ")"));
+    }
+  }
+
+  std::vector<std::string> names_;  // of all values: inputs, then results of nodes
+  size_t input_count_ = 0;
+  std::vector<Node> nodes_;
+  std::deque<Child> children_;
+  std::vector<size_t> outputs_;
+};
+
+}  // namespace
+TENON_MODULE(Graph)

@@ -1,0 +1,62 @@
+// Making modules.
+#include "core/nn/create.hpp"
+
+#include "core/autograd/grad.hpp"
+#include "tests/core/nn/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+TEST_SUITE("nn/create") {
+  TEST_CASE("attributes are bound like arguments, and given to create") {
+    const Types types;
+    const tenon_value width[] = {integer(3)};
+    const ModuleRef module = create_module(types["Block"], width, {}, {});
+    CHECK(find_tensor(*module, "weight")->view.count == 3);
+    CHECK(module_text(*module) == "Block(width=3)");
+    CHECK(has(refusal(
+                  [&] {
+                    const tenon_value wrong[] = {number(1.5)};
+                    create_module(types["Block"], wrong, {}, {});
+                  },
+                  TENON_ERROR_TYPE),
+              "width"));
+  }
+
+  TEST_CASE("a clone has tensors of its own, and shares what its original shares") {
+    const Types types;
+    const ModuleRef root = types.make(), child = types.make();
+    register_child(*root, "left", child.get());
+    register_child(*root, "right", child.get());
+    register_parameter(*root, "tied", find_tensor(*child, "weight"));
+    register_parameter(*root, "none", nullptr);
+    set_requires_grad(*find_tensor(*root, "weight"), false);
+    set_training(*child, false);
+    const ModuleRef copy = clone_module(*root);
+    CHECK(module_text(*copy) == module_text(*root));
+    CHECK(find_child(*copy, "left") == find_child(*copy, "right"));
+    CHECK(find_child(*copy, "left") != child.get());
+    CHECK_FALSE(find_child(*copy, "left")->training);
+    CHECK(find_tensor(*copy, "tied") == find_tensor(*copy, "left.weight"));
+    CHECK(find_tensor(*copy, "none") == nullptr);
+    CHECK_FALSE(find_tensor(*copy, "weight")->requires_grad());
+    CHECK(find_tensor(*copy, "tied")->requires_grad());
+    static_cast<float*>(find_tensor(*copy, "weight")->view.data)[0] = 9;
+    CHECK(read(*find_tensor(*root, "weight")) == std::vector<float>{1, 2});
+    CHECK(copy->state == copy.get());
+  }
+
+  TEST_CASE("MOD-15 a type with a state that it cannot copy is named by clone") {
+    tenon_module_descriptor made = block("Rigid(int width=2)");
+    made.clone = nullptr;
+    ModuleTable table;
+    const tenon_module_descriptor* one[] = {&made};
+    table.commit(table.prepare("p", one));
+    const Types types;
+    const ModuleRef root = types.make(), rigid = create_module(*table.find("Rigid"), {}, {}, {});
+    register_child(*root, "inner", rigid.get());
+    CHECK(refusal([&] { clone_module(*root); }, TENON_ERROR_RUNTIME) ==
+          "clone is not implemented for Rigid: its instances have a state that plugin 'p' does not "
+          "copy");
+  }
+}
