@@ -1,0 +1,141 @@
+// Convolutions and their transposes of one to three dimensions.
+#include <algorithm>
+
+#include "modules/initialize.hpp"
+
+namespace {
+
+using namespace nn;
+using tenon::detail::Parameter;
+
+// Weight and bias, and what both directions check and print.
+template <class Definition>
+struct ConvolutionLayer : ModuleOf<Definition> {
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  Parameter weight{*this, "weight"}, bias{*this, "bias"};
+
+  static void check(int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
+                    IntList padding, IntList dilation, int64_t groups) {
+    const char* name = Definition::name;
+    check_size(name, "in_channels", in_channels, 1);
+    check_size(name, "out_channels", out_channels, 1);
+    check_size(name, "groups", groups, 1);
+    for (int64_t i = 0; i < kernel_size.size(); ++i) {
+      check_size(name, "kernel_size", kernel_size[i], 1, largest_setting);
+      check_size(name, "stride", stride[i], 1, largest_setting);
+      check_size(name, "padding", padding[i], 0, largest_setting);
+      check_size(name, "dilation", dilation[i], 1, largest_setting);
+    }
+    if (in_channels % groups != 0 || out_channels % groups != 0) {
+      throw tenon::ValueError(std::string(name) + ": groups must divide in_channels " +
+                              std::to_string(in_channels) + " and out_channels " +
+                              std::to_string(out_channels) + ", got " + std::to_string(groups));
+    }
+  }
+  // [first, second, kernel...]; the fan in is what one row has.
+  void draw(int64_t first, int64_t second, IntList kernel_size, int64_t biases, bool with_bias) {
+    std::vector<int64_t> shape{first, second};
+    shape.insert(shape.end(), kernel_size.begin(), kernel_size.end());
+    const Tensor values = tenon::empty_tensor(shape);  // refuses sizes whose product overflows
+    const int64_t fan_in = values.numel() / first;
+    weight = uniform_parameter(values, fan_in);
+    if (with_bias) bias = uniform_parameter(tenon::empty_tensor({biases}), fan_in);
+  }
+  static bool all_are(IntList list, int64_t value) {
+    return std::all_of(list.begin(), list.end(), [&](int64_t each) { return each == value; });
+  }
+  std::string text() const {
+    const auto& self = static_cast<const Definition&>(*this);
+    std::string text = std::to_string(self["in_channels"_arg]) + ", " +
+                       std::to_string(self["out_channels"_arg]) +
+                       ", kernel_size=" + tuple_text(self["kernel_size"_arg]) +
+                       ", stride=" + tuple_text(self["stride"_arg]);
+    if (!all_are(self["padding"_arg], 0)) text += ", padding=" + tuple_text(self["padding"_arg]);
+    if (!all_are(self["dilation"_arg], 1)) text += ", dilation=" + tuple_text(self["dilation"_arg]);
+    return text;
+  }
+  std::string ending() const {
+    const auto& self = static_cast<const Definition&>(*this);
+    const int64_t groups = self["groups"_arg];
+    return (groups != 1 ? ", groups=" + std::to_string(groups) : "") +
+           (bias.defined() ? "" : ", bias=False");
+  }
+};
+
+template <class Definition>
+struct Convolution : ConvolutionLayer<Definition> {
+  static constexpr auto doc =
+      "Convolution with weight [out_channels, in_channels / groups, kernel size...].";
+
+  Convolution(int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
+              IntList padding, IntList dilation, int64_t groups, bool with_bias) {
+    this->check(in_channels, out_channels, kernel_size, stride, padding, dilation, groups);
+    this->draw(out_channels, in_channels / groups, kernel_size, out_channels, with_bias);
+  }
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op op(Definition::op);
+    const auto& self = static_cast<const Definition&>(*this);
+    return op.call<Tensor>(input, this->weight, this->bias, self["stride"_arg], self["padding"_arg],
+                           self["dilation"_arg], self["groups"_arg]);
+  }
+  std::string extra_repr() const { return this->text() + this->ending(); }
+};
+
+template <class Definition>
+struct TransposedConvolution : ConvolutionLayer<Definition> {
+  static constexpr auto doc =
+      "Transposed convolution with weight [in_channels, out_channels / groups, kernel size...].";
+
+  TransposedConvolution(int64_t in_channels, int64_t out_channels, IntList kernel_size,
+                        IntList stride, IntList padding, IntList, int64_t groups, bool with_bias,
+                        IntList dilation) {
+    this->check(in_channels, out_channels, kernel_size, stride, padding, dilation, groups);
+    this->draw(in_channels, out_channels / groups, kernel_size, out_channels, with_bias);
+  }
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op op(Definition::op);
+    const auto& self = static_cast<const Definition&>(*this);
+    return op.call<Tensor>(input, this->weight, this->bias, self["stride"_arg], self["padding"_arg],
+                           self["output_padding"_arg], self["groups"_arg], self["dilation"_arg]);
+  }
+  std::string extra_repr() const {
+    const IntList output_padding = static_cast<const Definition&>(*this)["output_padding"_arg];
+    return this->text() +
+           (this->all_are(output_padding, 0) ? ""
+                                             : ", output_padding=" + tuple_text(output_padding)) +
+           this->ending();
+  }
+};
+
+}  // namespace
+
+#define NN_CONVOLUTION(d, sample)                                                                  \
+  namespace {                                                                                      \
+  struct Conv##d##d : Convolution<Conv##d##d> {                                                    \
+    static constexpr auto name = "Conv" #d "d";                                                    \
+    static constexpr auto op = "nn.functional.conv" #d "d";                                        \
+    static constexpr auto schema =                                                                 \
+        "Conv" #d "d(int in_channels, int out_channels, int[" #d "] kernel_size, int[" #d          \
+        "] stride=1, int[" #d "] padding=0, int[" #d                                               \
+        "] dilation=1, int groups=1, bool bias=True)";                                             \
+    static constexpr auto samples = sample;                                                        \
+    using Convolution::Convolution;                                                                \
+  };                                                                                               \
+  struct ConvTranspose##d##d : TransposedConvolution<ConvTranspose##d##d> {                        \
+    static constexpr auto name = "ConvTranspose" #d "d";                                           \
+    static constexpr auto op = "nn.functional.conv_transpose" #d "d";                              \
+    static constexpr auto schema =                                                                 \
+        "ConvTranspose" #d "d(int in_channels, int out_channels, int[" #d "] kernel_size, int[" #d \
+        "] stride=1, int[" #d "] padding=0, int[" #d                                               \
+        "] output_padding=0, int groups=1, bool bias=True, int[" #d "] dilation=1)";               \
+    static constexpr auto samples = sample;                                                        \
+    using TransposedConvolution::TransposedConvolution;                                            \
+  };                                                                                               \
+  }                                                                                                \
+  TENON_MODULE(Conv##d##d)                                                                         \
+  TENON_MODULE(ConvTranspose##d##d)
+
+NN_CONVOLUTION(1, R"([{"in_channels": 2, "out_channels": 3, "kernel_size": 2}])")
+NN_CONVOLUTION(2, R"([{"in_channels": 2, "out_channels": 3, "kernel_size": 2},
+                      {"in_channels": 1, "out_channels": 2, "kernel_size": 3, "padding": 1}])")
+NN_CONVOLUTION(3, R"([{"in_channels": 1, "out_channels": 2, "kernel_size": 2}])")

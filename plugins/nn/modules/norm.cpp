@@ -1,0 +1,207 @@
+// Normalizations: layer, RMS, group, batch and instance norm.
+#include "modules/initialize.hpp"
+
+namespace {
+
+using namespace nn;
+using tenon::detail::Buffer, tenon::detail::Parameter;
+
+void check_normalized_shape(const char* module, IntList shape) {
+  check_size(module, "the length of normalized_shape", shape.size(), 1);
+  for (const int64_t size : shape) check_size(module, "normalized_shape", size, 1);
+}
+
+struct LayerNorm : ModuleOf<LayerNorm> {
+  static constexpr auto schema =
+      "LayerNorm(int[] normalized_shape, float eps=1e-5, bool elementwise_affine=True, bool "
+      "bias=True)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  static constexpr auto doc =
+      "Mean 0 and variance 1 over the last dimensions, then times weight plus bias.";
+
+  Parameter weight{*this, "weight"}, bias{*this, "bias"};
+
+  LayerNorm(IntList normalized_shape, double, bool elementwise_affine, bool with_bias) {
+    check_normalized_shape("LayerNorm", normalized_shape);
+    if (elementwise_affine) weight = filled(normalized_shape, 1);
+    if (elementwise_affine && with_bias) bias = filled(normalized_shape, 0);
+  }
+  Tensor forward(const Tensor& input) const {
+    return tenon::nn::functional::layer_norm(input, (*this)["normalized_shape"_arg], weight, bias,
+                                             (*this)["eps"_arg]);
+  }
+  // As PyTorch prints it: (4,), eps=1e-05, elementwise_affine=True.
+  std::string extra_repr() const {
+    return tuple_text((*this)["normalized_shape"_arg]) +
+           ", eps=" + number_text((*this)["eps"_arg]) +
+           ", elementwise_affine=" + truth_text((*this)["elementwise_affine"_arg]);
+  }
+};
+
+struct RMSNorm : ModuleOf<RMSNorm> {
+  static constexpr auto schema =
+      "RMSNorm(int[] normalized_shape, float? eps=None, bool elementwise_affine=True)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  static constexpr auto samples = R"([{"normalized_shape": [3]}])";
+  static constexpr auto doc =
+      "Divides by the root mean square over the last dimensions, then times weight.";
+
+  Parameter weight{*this, "weight"};
+
+  RMSNorm(IntList normalized_shape, std::optional<double>, bool elementwise_affine) {
+    check_normalized_shape("RMSNorm", normalized_shape);
+    if (elementwise_affine) weight = filled(normalized_shape, 1);
+  }
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op rms_norm("nn.functional.rms_norm");
+    return rms_norm.call<Tensor>(input, (*this)["normalized_shape"_arg], weight,
+                                 (*this)["eps"_arg]);
+  }
+};
+
+struct GroupNorm : ModuleOf<GroupNorm> {
+  static constexpr auto schema =
+      "GroupNorm(int num_groups, int num_channels, float eps=1e-5, bool affine=True)";
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  static constexpr auto samples = R"([{"num_groups": 1, "num_channels": 2}])";
+  static constexpr auto doc =
+      "Mean 0 and variance 1 in each group of channels of a sample, then times weight plus bias.";
+
+  Parameter weight{*this, "weight"}, bias{*this, "bias"};
+
+  GroupNorm(int64_t num_groups, int64_t num_channels, double, bool affine) {
+    check_size("GroupNorm", "num_groups", num_groups, 1);
+    check_size("GroupNorm", "num_channels", num_channels, 1);
+    if (num_channels % num_groups != 0) {
+      throw tenon::ValueError("GroupNorm: num_groups " + std::to_string(num_groups) +
+                              " must divide num_channels " + std::to_string(num_channels));
+    }
+    if (!affine) return;
+    weight = filled(IntList(&num_channels, 1), 1);
+    bias = filled(IntList(&num_channels, 1), 0);
+  }
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op group_norm("nn.functional.group_norm");
+    return group_norm.call<Tensor>(input, (*this)["num_groups"_arg], weight, bias,
+                                   (*this)["eps"_arg]);
+  }
+  std::string extra_repr() const {
+    return std::to_string((*this)["num_groups"_arg]) + ", " +
+           std::to_string((*this)["num_channels"_arg]) +
+           ", eps=" + number_text((*this)["eps"_arg]) +
+           ", affine=" + truth_text((*this)["affine"_arg]);
+  }
+};
+
+// Running statistics over the samples: of batch norm, and of instance norm where asked for.
+template <class Definition>
+struct StatisticsNorm : ModuleOf<Definition> {
+  static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  Parameter weight{*this, "weight"}, bias{*this, "bias"};
+  Buffer running_mean{*this, "running_mean"}, running_var{*this, "running_var"};
+  Buffer num_batches_tracked{*this, "num_batches_tracked"};
+
+  StatisticsNorm(int64_t num_features, double, std::optional<double>, bool affine, bool track) {
+    check_size(Definition::name, "num_features", num_features, 1);
+    const IntList shape(&num_features, 1);
+    if (affine) {
+      weight = filled(shape, 1);
+      bias = filled(shape, 0);
+    }
+    if (!track) return;
+    running_mean = filled(shape, 0);
+    running_var = filled(shape, 1);
+    const Tensor none = tenon::empty_tensor({}, tenon::i64);
+    tenon::fill_elements(none, 0);
+    num_batches_tracked = none;
+  }
+  void check_input(const Tensor& input) const {
+    for (const int64_t dim : Definition::dims) {
+      if (input.dim() == dim) return;
+    }
+    throw tenon::ValueError(std::string(Definition::name) + ": expected an input of " +
+                            Definition::dims_text + " dimensions, got " +
+                            std::to_string(input.dim()));
+  }
+  // Counts the batch; the share of it that goes into the running statistics.
+  double count_batch() const {
+    const auto momentum = static_cast<const Definition&>(*this)["momentum"_arg];
+    if (this->training() && num_batches_tracked.defined()) {
+      const tenon::NoGrad off;
+      num_batches_tracked.add_(1);
+      if (!momentum) return 1 / num_batches_tracked.item();
+    }
+    return momentum ? *momentum : 0;
+  }
+  std::string extra_repr() const {
+    const auto& self = static_cast<const Definition&>(*this);
+    const auto momentum = self["momentum"_arg];
+    return std::to_string(self["num_features"_arg]) + ", eps=" + number_text(self["eps"_arg]) +
+           ", momentum=" + (momentum ? number_text(*momentum) : "None") +
+           ", affine=" + truth_text(self["affine"_arg]) +
+           ", track_running_stats=" + truth_text(self["track_running_stats"_arg]);
+  }
+};
+
+template <class Definition>
+struct BatchNorm : StatisticsNorm<Definition> {
+  static constexpr auto doc =
+      "Mean 0 and variance 1 of each channel over the batch (running statistics in eval mode), "
+      "then "
+      "times weight plus bias (Ioffe and Szegedy, 2015).";
+  using StatisticsNorm<Definition>::StatisticsNorm;
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op batch_norm("nn.functional.batch_norm");
+    this->check_input(input);
+    const double momentum = this->count_batch();
+    const bool of_batch = this->training() || !this->running_mean.defined();
+    return batch_norm.call<Tensor>(input, this->running_mean, this->running_var, this->weight,
+                                   this->bias, of_batch, momentum,
+                                   static_cast<const Definition&>(*this)["eps"_arg]);
+  }
+};
+
+template <class Definition>
+struct InstanceNorm : StatisticsNorm<Definition> {
+  static constexpr auto doc =
+      "Mean 0 and variance 1 of each channel of each sample, then times weight plus bias (Ulyanov "
+      "et al., 2016).";
+  using StatisticsNorm<Definition>::StatisticsNorm;
+  Tensor forward(const Tensor& input) const {
+    static const tenon::Op instance_norm("nn.functional.instance_norm");
+    this->check_input(input);
+    const double momentum = this->count_batch();
+    const bool of_input = this->training() || !this->running_mean.defined();
+    return instance_norm.call<Tensor>(input, this->running_mean, this->running_var, this->weight,
+                                      this->bias, of_input, momentum,
+                                      static_cast<const Definition&>(*this)["eps"_arg]);
+  }
+};
+
+}  // namespace
+TENON_MODULE(LayerNorm)
+TENON_MODULE(RMSNorm)
+TENON_MODULE(GroupNorm)
+
+#define NN_STATISTICS_NORM(Name, Base, affine_default, track_default, dims_list, text)        \
+  namespace {                                                                                 \
+  struct Name : Base<Name> {                                                                  \
+    static constexpr auto name = #Name;                                                       \
+    static constexpr int64_t dims[] = dims_list;                                              \
+    static constexpr auto dims_text = text;                                                   \
+    static constexpr auto schema = #Name                                                      \
+        "(int num_features, float eps=1e-5, float? momentum=0.1, bool affine=" affine_default \
+        ", bool track_running_stats=" track_default ")";                                      \
+    static constexpr auto samples = R"([{"num_features": 2}, {"num_features": 3}])";          \
+    using Base<Name>::Base;                                                                   \
+  };                                                                                          \
+  }                                                                                           \
+  TENON_MODULE(Name)
+#define NN_LIST(...) \
+  { __VA_ARGS__ }
+NN_STATISTICS_NORM(BatchNorm1d, BatchNorm, "True", "True", NN_LIST(2, 3), "2 or 3")
+NN_STATISTICS_NORM(BatchNorm2d, BatchNorm, "True", "True", NN_LIST(4), "4")
+NN_STATISTICS_NORM(BatchNorm3d, BatchNorm, "True", "True", NN_LIST(5), "5")
+NN_STATISTICS_NORM(InstanceNorm1d, InstanceNorm, "False", "False", NN_LIST(2, 3), "2 or 3")
+NN_STATISTICS_NORM(InstanceNorm2d, InstanceNorm, "False", "False", NN_LIST(3, 4), "3 or 4")
+NN_STATISTICS_NORM(InstanceNorm3d, InstanceNorm, "False", "False", NN_LIST(4, 5), "4 or 5")

@@ -1,0 +1,60 @@
+// Modules that are one op: each is a line of a table.
+#pragma once
+
+#include <array>
+
+#include "common.hpp"
+
+namespace nn {
+
+using tenon::Module, tenon::ModuleOf;
+
+// The names of a schema's parameters, in their order.
+template <size_t Count>
+std::array<tenon_string, Count + 1> parameter_names(std::string_view schema) {
+  std::array<tenon_string, Count + 1> names{};
+  tenon::detail::each_item(schema, schema.find('('),
+                           [&](int i, std::string_view, std::string_view name) {
+                             names[static_cast<size_t>(i)] = tenon::detail::string_of(name);
+                           });
+  return names;
+}
+
+// Calls Definition::op with the inputs, and with the attributes as keywords of the same names.
+template <class Definition, class... Inputs>
+Tensor apply_op(const ModuleOf<Definition>& self, const Inputs&... inputs) {
+  constexpr auto count =
+      static_cast<size_t>(tenon::detail::count_schema(Definition::schema, false).parameters);
+  static const tenon::Op op(Definition::op);
+  static const std::array<tenon_string, count + 1> names =
+      parameter_names<count>(Definition::schema);
+  const std::array<tenon_value, sizeof...(Inputs)> given{tenon::Argument(inputs).value()...};
+  tenon_value results[tenon::detail::max_results]{};
+  if constexpr (count == 0) {
+    tenon::detail::check(tenon::host().op_call, op.handle(), given.data(),
+                         static_cast<int64_t>(given.size()), results);
+  } else {
+    tenon::detail::check(tenon::host().op_call_keywords, op.handle(), given.data(),
+                         static_cast<int64_t>(given.size()), names.data(),
+                         tenon::host().module_attributes(self.handle()),
+                         static_cast<int64_t>(count), results);
+  }
+  return tenon::Value(results[0]).tensor();
+}
+
+}  // namespace nn
+
+// NN_OP_MODULE(Softmax, "(int dim)", "softmax", "sample or empty", "a sentence"): `op_name` is of
+// nn.functional or, with a dot in front, of the root: ".tanh".
+#define NN_OP_MODULE(Name, attributes, op_name, samples_text, doc_text)                  \
+  namespace {                                                                            \
+  struct Name : nn::ModuleOf<Name> {                                                     \
+    static constexpr auto schema = #Name attributes;                                     \
+    static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";            \
+    static constexpr auto op = op_name;                                                  \
+    static constexpr auto samples = samples_text;                                        \
+    static constexpr auto doc = doc_text;                                                \
+    nn::Tensor forward(const nn::Tensor& input) const { return apply_op(*this, input); } \
+  };                                                                                     \
+  }                                                                                      \
+  TENON_MODULE(Name)
