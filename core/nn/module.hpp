@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nn/hooks.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/value.h"
@@ -64,6 +65,7 @@ struct tenon_module {
   std::unique_ptr<tenon::core::Schema> own_forward;  // of an instance whose type has none
   std::string place;                                 // in the document that describes it
   std::atomic<int32_t> registrations{0};             // as a child of others
+  tenon::core::ModuleHooksPointer hooks;
   void* state = nullptr;
   bool training = true;
 

@@ -9,6 +9,7 @@
 #include "core/dispatch/op.hpp"
 #include "core/dispatch/result_check.hpp"
 #include "core/dispatch/value.hpp"
+#include "core/nn/hooks.hpp"
 
 namespace tenon::core {
 
@@ -77,17 +78,42 @@ void check_results(const tenon_module& module, const Schema& schema, tenon_value
   }
 }
 
+// Computes from bound arguments.
+void compute(tenon_module& module, const Schema& schema, const tenon_value* arguments,
+             tenon_value* results) {
+  const tenon_module_descriptor& descriptor = module.type->descriptor;
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      descriptor.forward(descriptor.self, module.state, &module, arguments, results, &error);
+  if (status != TENON_OK) throw_located(module, status, error);
+  check_results(module, schema, results);
+}
+
+// What pre-hooks replaced is bound anew, and what forward hooks replaced is checked.
+[[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
+                                      const tenon_value* arguments, tenon_value* results) {
+  std::vector<tenon_string> names;
+  for (const Parameter& parameter : schema.parameters)
+    names.push_back({parameter.name.data(), static_cast<int64_t>(parameter.name.size())});
+  const auto forward = [&](std::span<const tenon_value> left) {
+    BoundArguments bound;
+    bind_arguments(schema, {}, std::span(names).first(left.size()), left, bound);
+    compute(module, schema, bound.values, results);
+  };
+  call_with_hooks(module, names, {arguments, names.size()}, {results, schema.returns.size()},
+                  forward);
+  check_results(module, schema, results);
+}
+
 void run_forward(tenon_module& module, const Schema& schema, const tenon_value* arguments,
                  tenon_value* results) {
-  const tenon_module_descriptor& descriptor = module.type->descriptor;
-  const auto forward = [&] {
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        descriptor.forward(descriptor.self, module.state, &module, arguments, results, &error);
-    if (status != TENON_OK) throw_located(module, status, error);
-    check_results(module, schema, results);
-  };
   std::fill_n(results, kMaxResults, tenon_value{});
+  const auto forward = [&] {
+    if (may_have_hooks(module.hooks)) [[unlikely]]
+      compute_with_hooks(module, schema, arguments, results);
+    else
+      compute(module, schema, arguments, results);
+  };
   // Modules call those inside of them, to any depth.
   if (stack_is_low()) [[unlikely]] {
     grow_stack(forward);

@@ -7,11 +7,14 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/components.hpp"
+#include "core/nn/hooks.hpp"
 #include "core/nn/walk.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/shape.hpp"
@@ -20,10 +23,61 @@ namespace tenon::core {
 
 namespace {
 
+constexpr WalkOptions kEachName{.recurse = true, .names = true, .duplicates = true};
+
 StoredTensors stored(const std::vector<NamedTensor>& state) {
   StoredTensors all;
   for (const NamedTensor& own : state) all.add(own.name, own.tensor);
   return all;
+}
+
+// A module of a walk; its prefix begins the names of its members, and those of all below it.
+struct Visited {
+  ModuleRef module;
+  std::string prefix;
+};
+
+// Those that may have hooks, parents first. Hooks may change the tree meanwhile.
+std::vector<Visited> hooked_modules(tenon_module& root) {
+  std::vector<Visited> modules;
+  visit_modules(root, kEachName, [&](tenon_module& entered, const std::string& prefix) {
+    if (may_have_hooks(entered.hooks)) modules.push_back({ModuleRef(&entered), prefix});
+  });
+  return modules;
+}
+
+// Each module once those below it were visited.
+template <class Visit>
+void visit_children_first(const std::vector<Visited>& modules, Visit&& visit) {
+  std::vector<const Visited*> open;
+  const auto close = [&] {
+    visit(*open.back()->module, open.back()->prefix);
+    open.pop_back();
+  };
+  for (const Visited& next : modules) {
+    while (!open.empty() && !next.prefix.starts_with(open.back()->prefix)) close();
+    open.push_back(&next);
+  }
+  while (!open.empty()) close();
+}
+
+std::vector<NamedTensor> own_state(tenon_module& module) {
+  std::vector<NamedTensor> state;
+  visit_modules(module, kEachName, [&](tenon_module& entered, const std::string& prefix) {
+    for (const tenon_module::Entry& entry : entered.parameters) {
+      if (entry.tensor) state.push_back({prefix + entry.name, entry.tensor});
+    }
+    for (const tenon_module::Entry& entry : entered.buffers) {
+      if (entry.tensor && entry.persistent) state.push_back({prefix + entry.name, entry.tensor});
+    }
+  });
+  return state;
+}
+
+void run_save_hooks(const std::vector<Visited>& modules, std::vector<NamedTensor>& state) {
+  visit_children_first(modules, [&](tenon_module& module, const std::string& prefix) {
+    run_state_save_post_hooks(module, prefix, state);
+  });
 }
 
 std::string key_list(const std::vector<std::string>& keys) {
@@ -35,87 +89,116 @@ std::string key_list(const std::vector<std::string>& keys) {
   return text;
 }
 
-// What a file or the memory holds.
+// What is loaded, of a file or of the memory.
 struct Source {
-  const std::vector<NamedTensor>& tensors;
+  std::vector<NamedTensor>& tensors;                         // hooks may change them
   std::function<std::string(const std::string& name)> type;  // "" where none is said
   std::string path;                                          // empty: in memory
 };
 
-LoadReport load(tenon_module& module, const Source& source, bool strict) {
-  const StoredTensors stored_own = stored(module_state(module));
-  const std::vector<NamedTensor>& state = stored_own.tensors;
-  std::unordered_map<std::string_view, const NamedTensor*> in_source;
-  for (const NamedTensor& saved : source.tensors) in_source.emplace(saved.name, &saved);
-  const auto find = [&](const NamedTensor& own) {
-    const auto found = in_source.find(own.name);
-    return found == in_source.end() ? nullptr : found->second;
-  };
+// How a state fits a module.
+struct Fit {
   LoadReport report;
   std::vector<std::string> mismatched;
-  for (const NamedTensor& own : state) {
-    const NamedTensor* saved = find(own);
-    if (saved == nullptr) {
-      report.missing.push_back(own.name);
-    } else if (!std::equal(own.tensor->shape().begin(), own.tensor->shape().end(),
-                           saved->tensor->shape().begin(), saved->tensor->shape().end())) {
-      mismatched.push_back(format_text(
-          "size mismatch for {}: copying a param with shape {} from checkpoint, the shape in "
-          "current model is {}.",
-          own.name, shape_text(saved->tensor->shape()), shape_text(own.tensor->shape())));
-    }
-  }
+  std::vector<std::pair<TensorRef, TensorRef>> copies;  // from the second to the first
+};
+
+Fit compare(const StoredTensors& stored, const Source& source) {
+  Fit fit;
+  std::unordered_map<std::string_view, const NamedTensor*> in_source;
+  for (const NamedTensor& saved : source.tensors) in_source.emplace(saved.name, &saved);
   std::unordered_set<std::string_view> known;
-  for (const NamedTensor& own : state) known.insert(own.name);
+  for (const NamedTensor& own : stored.tensors) {
+    known.insert(own.name);
+    const auto found = in_source.find(own.name);
+    if (found == in_source.end()) {
+      fit.report.missing.push_back(own.name);
+      continue;
+    }
+    const TensorRef& saved = found->second->tensor;
+    fit.copies.emplace_back(own.tensor, saved);
+    if (same_shape(own.tensor->shape(), saved->shape())) continue;
+    fit.mismatched.push_back(format_text(
+        "size mismatch for {}: copying a param with shape {} from checkpoint, the shape in "
+        "current model is {}.",
+        own.name, shape_text(saved->shape()), shape_text(own.tensor->shape())));
+  }
   // A plain file says nothing of types; one that does must mean the same ones.
-  for (const auto& [key, type] : stored_own.metadata) {
+  for (const auto& [key, type] : stored.metadata) {
     const std::string name = key.substr(key.find(" of ") + 4);
     const std::string saved = source.type(name);
     if (!saved.empty() && saved != type) {
-      mismatched.push_back(format_text(
+      fit.mismatched.push_back(format_text(
           "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.", name,
           saved, type));
     }
   }
   for (const NamedTensor& saved : source.tensors) {
-    if (!known.contains(saved.name)) report.unexpected.push_back(saved.name);
+    if (!known.contains(saved.name)) fit.report.unexpected.push_back(saved.name);
   }
+  return fit;
+}
+
+void require_fit(const tenon_module& module, const Fit& fit, const Source& source, bool strict) {
+  const LoadReport& report = fit.report;
   std::string faults;
   if (strict && !report.missing.empty())
     faults += format_text("\n\tMissing key(s) in state_dict: {}.", key_list(report.missing));
   if (strict && !report.unexpected.empty())
     faults += format_text("\n\tUnexpected key(s) in state_dict: {}.", key_list(report.unexpected));
-  for (const std::string& mismatch : mismatched) faults += format_text("\n\t{}", mismatch);
-  if (!faults.empty()) {
-    if (!source.path.empty()) faults += format_text("\n\tThe file is {}.", quote(source.path));
-    throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for {}:{}",
-                module.type->schema.short_name(), faults);
+  for (const std::string& mismatch : fit.mismatched) faults += format_text("\n\t{}", mismatch);
+  if (faults.empty()) return;
+  if (!source.path.empty()) faults += format_text("\n\tThe file is {}.", quote(source.path));
+  throw Error(TENON_ERROR_RUNTIME, "Error(s) in loading state_dict for {}:{}",
+              module.type->schema.short_name(), faults);
+}
+
+// What was loaded is taken back when a hook fails, or leaves keys that do not fit.
+void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& modules, Fit& fit,
+                          const Source& source, bool strict) {
+  std::vector<TensorRef> before;
+  for (const auto& [own, saved] : fit.copies) before.push_back(contiguous_copy(*own));
+  for (const auto& [own, saved] : fit.copies) copy(*own, *saved);
+  try {
+    visit_children_first(modules, [&](tenon_module& module, const std::string& prefix) {
+      run_state_load_post_hooks(module, prefix, fit.report.missing, fit.report.unexpected);
+    });
+    require_fit(root, fit, source, strict);
+  } catch (...) {
+    for (size_t i = 0; i < before.size(); ++i) copy(*fit.copies[i].first, *before[i]);
+    throw;
   }
-  for (const NamedTensor& own : state) {
-    if (const NamedTensor* saved = find(own)) copy(*own.tensor, *saved->tensor);
-  }
-  return report;
+}
+
+LoadReport load(tenon_module& module, const Source& source, bool strict) {
+  const std::vector<Visited> modules = hooked_modules(module);
+  for (const Visited& visited : modules)
+    run_state_load_pre_hooks(*visited.module, visited.prefix, source.tensors, strict);
+  Fit fit = compare(stored(own_state(module)), source);
+  const bool hooked = std::any_of(modules.begin(), modules.end(), [](const Visited& visited) {
+    return has_hook(*visited.module, TENON_HOOK_STATE_LOAD_POST);
+  });
+  // Hooks may take missing and unexpected keys from the report, but not what cannot be copied.
+  require_fit(module, fit, source, strict && !hooked);
+  if (hooked)
+    load_with_post_hooks(module, modules, fit, source, strict);
+  else
+    for (const auto& [own, saved] : fit.copies) copy(*own, *saved);
+  return std::move(fit.report);
 }
 
 }  // namespace
 
 std::vector<NamedTensor> module_state(tenon_module& module) {
-  std::vector<NamedTensor> state;
-  visit_modules(module, {.recurse = true, .names = true, .duplicates = true},
-                [&](tenon_module& entered, const std::string& prefix) {
-                  for (const tenon_module::Entry& entry : entered.parameters) {
-                    if (entry.tensor) state.push_back({prefix + entry.name, entry.tensor});
-                  }
-                  for (const tenon_module::Entry& entry : entered.buffers) {
-                    if (entry.tensor && entry.persistent)
-                      state.push_back({prefix + entry.name, entry.tensor});
-                  }
-                });
+  const std::vector<Visited> modules = hooked_modules(module);
+  for (const Visited& visited : modules) run_state_save_pre_hooks(*visited.module, visited.prefix);
+  std::vector<NamedTensor> state = own_state(module);
+  run_save_hooks(modules, state);
   return state;
 }
 
 LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, bool strict) {
-  const StoredTensors given = stored({state.begin(), state.end()});
+  StoredTensors given = stored({state.begin(), state.end()});
   const auto type = [&](const std::string& name) {
     for (const auto& [key, text] : given.metadata) {
       if (key.substr(key.find(" of ") + 4) == name) return text;
@@ -131,7 +214,7 @@ void save_module(tenon_module& module, const std::string& path) {
 }
 
 LoadReport load_module(tenon_module& module, const std::string& path, bool strict) {
-  const TensorFile file = load_tensors(path);
+  TensorFile file = load_tensors(path);
   const auto type = [&](const std::string& name) { return stored_type(file, name); };
   return load(module, {file.tensors, type, path}, strict);
 }

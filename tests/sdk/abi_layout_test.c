@@ -98,6 +98,16 @@ AT(tenon_module_descriptor, extra_repr, 64);
 AT(tenon_module_descriptor, tenon_function, 72);
 AT(tenon_module_descriptor, clone, 80);
 
+SIZE(tenon_module_hook_call, 56);
+AT(tenon_module_hook_call, size, 0);
+AT(tenon_module_hook_call, kind, 4);
+AT(tenon_module_hook_call, module, 8);
+AT(tenon_module_hook_call, inputs, 16);
+AT(tenon_module_hook_call, input_count, 24);
+AT(tenon_module_hook_call, outputs, 32);
+AT(tenon_module_hook_call, output_count, 40);
+AT(tenon_module_hook_call, input_names, 48);
+
 SIZE(tenon_node_info, 64);
 AT(tenon_node_info, size, 0);
 AT(tenon_node_info, edges, 4);
@@ -336,15 +346,16 @@ SLOT(machine_isa, 170);
 SLOT(context_kept_result, 171);
 SLOT(op_parameter, 172);
 SLOT(module_attribute, 173);
-SLOT(module_assign, 174);
-SLOT(module_bind, 175);
-SLOT(module_unbind, 176);
-SLOT(module_clone, 177);
-SLOT(module_set_forward, 178);
-SLOT(module_forward, 179);
-SLOT(module_state, 180);
-SLOT(module_load_state, 181);
-SIZE(tenon_host, 16 + 8 * 182);
+SLOT(module_add_hook, 174);
+SLOT(module_assign, 175);
+SLOT(module_bind, 176);
+SLOT(module_unbind, 177);
+SLOT(module_clone, 178);
+SLOT(module_set_forward, 179);
+SLOT(module_forward, 180);
+SLOT(module_state, 181);
+SLOT(module_load_state, 182);
+SIZE(tenon_host, 16 + 8 * 183);
 
 /* ---- codes that are written into files and plugins ---- */
 
@@ -354,5 +365,6 @@ _Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");
 _Static_assert(TENON_VALUE_NOT_IMPLEMENTED == 14, "value tags");
 _Static_assert(TENON_OK == 0 && TENON_ERROR_TYPE == 1 && TENON_ERROR_INTERNAL == 14, "error kinds");
 _Static_assert(TENON_HOOK_TENSOR == 0 && TENON_HOOK_NODE_AFTER == 3, "hook kinds");
+_Static_assert(TENON_HOOK_FORWARD_PRE == 4 && TENON_HOOK_STATE_LOAD_POST == 11, "hook kinds");
 _Static_assert(TENON_DIFFERENTIABLE_COMPOSITE == 2 && TENON_JVP_MULTILINEAR == 4, "op codes");
 _Static_assert(TENON_FACTS_TYPE == 0x544e0001u && TENON_FACTS_FORMAT == 1, "facts codes");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/hookable.hpp"
 #include "tenon/op.hpp"
 #include "tenon/parameters.hpp"
 
@@ -19,7 +20,7 @@ struct LoadReport {
 
 // A counted reference to a module. Any thread may read and call it; changing it needs outside
 // ordering.
-class Module {
+class Module : public Hookable<Module> {
  public:
   Module() = default;
   static Module take(tenon_module* handle) noexcept {
@@ -56,6 +57,7 @@ class Module {
     if (handle_ != nullptr) host().module_release(handle_);
   }
   bool defined() const { return handle_ != nullptr; }
+  tenon_module* hook_target() const { return required(); }
   tenon_module* handle() const { return handle_; }
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
   bool is_same(const Module& other) const { return handle_ == other.handle_; }
