@@ -11,6 +11,7 @@
 #include "half.h"
 #include "host.h"
 #include "module.h"
+#include "module_hooks.h"
 #include "op.h"
 #include "plugin.h"
 #include "saved_hooks.h"
