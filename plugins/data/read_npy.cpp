@@ -10,31 +10,10 @@ namespace {
 
 using tenon::Tensor;
 
-tenon::DType dtype_of(tenon::data::NpyType type) {
-  switch (type) {
-    case tenon::data::NpyType::boolean:
-      return tenon::boolean;
-    case tenon::data::NpyType::u8:
-      return tenon::u8;
-    case tenon::data::NpyType::i8:
-      return tenon::i8;
-    case tenon::data::NpyType::i16:
-      return tenon::i16;
-    case tenon::data::NpyType::i32:
-      return tenon::i32;
-    case tenon::data::NpyType::i64:
-      return tenon::i64;
-    case tenon::data::NpyType::f32:
-      return tenon::f32;
-    default:
-      return tenon::f64;
-  }
-}
-
 struct ReadNpy {
   static constexpr auto schema = "data.read_npy(str path) -> Tensor";
   static constexpr auto doc =
-      "The array of a .npy file: bool, u8, i8 to i64, f32 or f64, little-endian, of any order and "
+      "The array of a .npy file: bool, integers, f16, f32 or f64, little-endian, of any order and "
       "format version.";
 
   static Tensor forward(std::string_view path) {
@@ -53,10 +32,11 @@ struct ReadNpy {
     const auto rank = static_cast<int64_t>(layout.shape.size());
     std::vector<int64_t> stored = layout.shape;
     if (layout.fortran_order) std::reverse(stored.begin(), stored.end());
-    Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank), dtype_of(layout.type));
+    Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank),
+                                        static_cast<tenon::DType>(layout.dtype));
     auto* bytes = static_cast<char*>(result.view_record().data);
     if (layout.bytes > 0) file.read(bytes, layout.offset, layout.bytes);
-    if (layout.type == tenon::data::NpyType::boolean) {
+    if (layout.dtype == TENON_BOOL) {
       for (int64_t i = 0; i < layout.bytes; ++i) bytes[i] = bytes[i] != 0;
     }
     if (!layout.fortran_order || rank < 2) return result;

@@ -8,31 +8,17 @@ namespace {
 
 using tenon::Tensor;
 
-tenon::data::NpyType type_of(tenon::DType dtype) {
-  switch (dtype) {
-    case tenon::boolean:
-      return tenon::data::NpyType::boolean;
-    case tenon::u8:
-      return tenon::data::NpyType::u8;
-    case tenon::i8:
-      return tenon::data::NpyType::i8;
-    case tenon::i16:
-      return tenon::data::NpyType::i16;
-    case tenon::i32:
-      return tenon::data::NpyType::i32;
-    case tenon::i64:
-      return tenon::data::NpyType::i64;
-    case tenon::f32:
-      return tenon::data::NpyType::f32;
-    default:
-      return tenon::data::NpyType::f64;
-  }
+const tenon::data::NpyType& type_of(tenon::DType dtype) {
+  if (const auto* type = tenon::data::find_npy_type(static_cast<tenon_dtype>(dtype))) return *type;
+  throw tenon::TypeError(std::string("write_npy(): .npy files have no ") + dtype_text(dtype) +
+                         "; convert the tensor to f32 with to(), or write a safetensors file");
 }
 
 struct WriteNpy {
   static constexpr auto schema = "data.write_npy(str path, Tensor input) -> ()";
   static constexpr auto doc =
       "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
 
   static void forward(std::string_view path, const Tensor& input) {
     const Tensor whole = tenon::contiguous_as(input, input.dtype());
