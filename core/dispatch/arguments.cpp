@@ -149,9 +149,13 @@ class Conversion {
   tenon_value convert(const tenon_value& value) {
     if (accepts(parameter_, value)) return value;
     const SchemaType& type = parameter_.type;
-    if (value.tag == TENON_VALUE_JSON && !type.list && value.as.json != nullptr &&
+    if (value.tag == TENON_VALUE_JSON && type.kind != TypeKind::json && value.as.json != nullptr &&
         value.as.json->children().empty() && !value.as.json->is_array() &&
         !value.as.json->is_object()) {
+      // In documents truths are not numbers.
+      if (value.as.json->is_bool() &&
+          (type.kind == TypeKind::integer || type.kind == TypeKind::floating))
+        wrong("bool");
       return convert(value.as.json->value());
     }
     if (type.list) return convert_list(value);

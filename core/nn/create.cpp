@@ -46,7 +46,7 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 
 namespace {
 
-// Makes the modules of a document, and goes on after a fault to find the others.
+// Makes the modules of a document, and continues after a fault to find the others.
 class Builder {
  public:
   // Null after a fault.
@@ -183,22 +183,12 @@ class Builder {
       return;
     }
     const bool fits = located(node, &type, [&] {
-      // JSON tells truths from numbers.
-      const TypeKind kind = parameter.type.kind;
-      if (node.is_bool() && (kind == TypeKind::integer || kind == TypeKind::floating))
-        throw_argument_type(type.schema, static_cast<int64_t>(index), -1, "bool");
-      value =
-          bind_argument(type.schema, index, whole_value(node, parameter.type), attributes.bound);
+      tenon_value whole{};
+      whole.tag = TENON_VALUE_JSON;
+      whole.as.json = const_cast<tenon_json*>(&node);
+      value = bind_argument(type.schema, index, whole, attributes.bound);
     });
     if (!fits) attributes.complete = false;
-  }
-
-  static tenon_value whole_value(const tenon_json& node, const SchemaType& type) {
-    if (!node.is_array() && !node.is_object() && type.kind != TypeKind::json) return node.value();
-    tenon_value value{};
-    value.tag = TENON_VALUE_JSON;
-    value.as.json = const_cast<tenon_json*>(&node);
-    return value;
   }
 
   bool set_modules(const tenon_json& node, const Parameter& parameter, tenon_value& value,

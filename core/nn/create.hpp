@@ -19,7 +19,7 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
 // module is such a document itself. Throws a ConfigError that names every fault with its place.
 ModuleRef create_module(const tenon_json& document);
 
-// A copy with tensors of its own: what is shared inside of the tree stays shared in the copy.
+// A copy with its own tensors: what is shared inside of the tree stays shared in the copy.
 // Gradients and hooks are not copied. Throws RuntimeError that names a type which has a state and
 // cannot copy it.
 ModuleRef clone_module(tenon_module& module);

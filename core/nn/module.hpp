@@ -97,7 +97,7 @@ void register_child(tenon_module& module, const std::string& name, tenon_module*
 void assign_member(tenon_module& module, std::string_view name, const tenon_value& value,
                    bool make_parameter);
 
-// From now on the handle of the name's value is kept in *location as a reference of its own, which
+// From now on the handle of the name's value is kept in *location as another reference, which
 // the location's owner releases in the end. One location for each name.
 void bind_member(tenon_module& module, std::string_view name, void** location);
 // The module writes to the location no more.

@@ -89,7 +89,7 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
   check_results(module, schema, results);
 }
 
-// What pre-hooks replaced is bound anew, and what forward hooks replaced is checked.
+// What pre-hooks replaced is bound again, and what forward hooks replaced is checked.
 [[gnu::cold]] void compute_with_hooks(tenon_module& module, const Schema& schema,
                                       const tenon_value* arguments, tenon_value* results) {
   std::vector<tenon_string> names;

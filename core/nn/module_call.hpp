@@ -11,7 +11,7 @@ struct ModeEntry;
 
 // Of its type, or its own. Throws TypeError for a mode, and for an instance that has none.
 const Schema& forward_schema(const tenon_module& module);
-// Gives the instance a forward schema of its own. Throws TypeError when its type has one.
+// Gives the instance its own forward schema. Throws TypeError when its type has one.
 void set_forward_schema(tenon_module& module, std::string_view text);
 
 // Binds the arguments to the forward schema as an op's are bound, and runs forward. `results` has

@@ -159,7 +159,7 @@ TEST_SUITE("sdk/module_contract") {
     CHECK(swap.forward_schema() == "forward(Tensor x0, Tensor x1) -> (Tensor, Tensor)");
   }
 
-  TEST_CASE("instances have forward schemas of their own") {
+  TEST_CASE("instances have their own forward schemas") {
     const Module swap = create(R"({"type": "modules.Swap", "count": 3})");
     const auto [a, b, c] =
         swap.call<std::tuple<Tensor, Tensor, Tensor>>(full({}, 1), full({}, 2), full({}, 3));

@@ -71,6 +71,8 @@ class Plan {
   void plan_config_plugins();
   void plan_data();
   void plan_module(const Json& node, const std::string& name, int depth);
+  void plan_children(const Json& value, const DeclaredType& parameter, const std::string& name,
+                     int depth);
   void plan_loss();
   void plan_output();
   void add_data(Table& table) const;
@@ -187,31 +189,58 @@ void Plan::plan_data() {
   faults_.insert(faults_.end(), data_.faults.begin(), data_.faults.end());
 }
 
+namespace {
+
+// What is shown as layers.
+bool holds_modules(const Json& value) {
+  if (value.is_object()) return value["type"].is_text();
+  return value.is_container() && value.size() > 0 && value[0].is_object();
+}
+
+}  // namespace
+
 void Plan::plan_module(const Json& node, const std::string& name, int depth) {
+  std::vector<DeclaredType> parameters;
   Layer layer;
   layer.name = name;
   layer.depth = depth;
-  layer.type = node["type"].text();
+  layer.type = node.is_text() ? node.text() : node["type"].text();
   for (int64_t i = 0; i < node.size(); ++i) {
-    if (node.key(i) == "type" || node.key(i) == "layers") continue;
+    if (node.key(i) == "type" || holds_modules(node[i])) continue;
     layer.attributes +=
         format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
   }
   layer.plugin = "-";
-  if (const Json found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
+  if (const Json found =
+          use_item("module", layer.type, node.is_text() ? node : node["type"], "model");
+      found.defined()) {
     layer.plugin = found["provider"].text();
     for (int64_t i = 0; i < found["providers"].size(); ++i) {
       if (found["providers"][i]["standing"].text() == "chosen")
         layer.plugin = found["providers"][i]["plugin"].text();
     }
-    check_arguments(node, layer.type, found, 0, {"type", "layers"});
+    check_arguments(node, layer.type, found, 0, {"type"});
+    parameters = declared_types(found["parameters"]);
   }
   layers_.push_back(std::move(layer));
-  const Json layers = node["layers"];
-  for (int64_t i = 0; i < layers.size(); ++i) {
-    const std::string index = std::to_string(i);
-    plan_module(layers[i], depth == 0 ? index : format_text("{}.{}", name, index), depth + 1);
+  for (const DeclaredType& parameter : parameters) {
+    if (parameter.base == "Module") plan_children(node[parameter.name], parameter, name, depth);
   }
+}
+
+// Of an attribute that is a module, or modules: the elements of a list are named as Sequential
+// registers them, others after the attribute.
+void Plan::plan_children(const Json& value, const DeclaredType& parameter, const std::string& name,
+                         int depth) {
+  const auto below = [&](const std::string& child) {
+    return depth == 0 ? child : format_text("{}.{}", name, child);
+  };
+  if (!parameter.list) {
+    if (value.defined() && !value.is_null()) plan_module(value, below(parameter.name), depth + 1);
+    return;
+  }
+  for (int64_t i = 0; i < value.size(); ++i)
+    plan_module(value[i], below(value.is_object() ? value.key(i) : std::to_string(i)), depth + 1);
 }
 
 void Plan::plan_loss() {

@@ -19,10 +19,12 @@ std::vector<DeclaredType> declared_types(const Json& list) {
     DeclaredType type;
     type.name = part["name"].text();
     type.text = part["type"].text();
-    type.base = type.text.substr(0, type.text.find_first_of("([?"));
+    type.base = type.text.substr(0, type.text.find_first_of("([{?"));
     const size_t bracket = type.text.find('[');
-    type.list = bracket != std::string::npos;
-    if (type.list) type.length = std::strtoll(type.text.c_str() + bracket + 1, nullptr, 10);
+    type.dictionary = type.text.find('{') != std::string::npos;
+    type.list = bracket != std::string::npos || type.dictionary;
+    if (bracket != std::string::npos)
+      type.length = std::strtoll(type.text.c_str() + bracket + 1, nullptr, 10);
     type.optional = type.text.ends_with("?");
     type.has_default = part["default"].defined();
     type.default_text = part["default"].text();
@@ -44,14 +46,15 @@ bool is_dtype(const std::string& name) {
   return false;
 }
 
-bool fits_one(const Json& value, const std::string& base, bool element) {
+bool fits_one(const Json& value, const std::string& base) {
   const bool number = value.is_number();
   const bool integer = number && value.dump().find_first_of(".eE") == std::string::npos;
   const bool truth =
       value.defined() && !value.is_null() && !value.is_container() && !value.is_text() && !number;
-  if (base == "int") return integer || (truth && !element);
-  if (base == "float") return number || (truth && !element);
-  if (base == "Scalar" || base == "Tensor|Scalar") return number || (truth && !element);
+  if (base == "int") return integer;
+  if (base == "float") return number;
+  if (base == "Scalar" || base == "Tensor|Scalar") return number || truth;
+  if (base == "Module") return value.is_text() || value.is_object();
   if (base == "bool") return truth;
   if (base == "str") return value.is_text();
   if (base == "dtype") return value.is_text() && is_dtype(value.text());
@@ -61,12 +64,14 @@ bool fits_one(const Json& value, const std::string& base, bool element) {
 
 bool fits(const Json& value, const DeclaredType& type) {
   if (value.is_null()) return type.optional;
-  if (!type.list) return fits_one(value, type.base, false);
+  if (!type.list) return fits_one(value, type.base);
   // One number stands for all of a list.
-  if (!value.is_container()) return !value.is_text() && fits_one(value, type.base, false);
-  if (value.is_object() || (type.length > 0 && value.size() != type.length)) return false;
+  if (!value.is_container())
+    return type.base != "Module" && !value.is_text() && fits_one(value, type.base);
+  if ((value.is_object() && !type.dictionary) || (type.length > 0 && value.size() != type.length))
+    return false;
   for (int64_t i = 0; i < value.size(); ++i) {
-    if (!fits_one(value[i], type.base, true)) return false;
+    if (!fits_one(value[i], type.base)) return false;
   }
   return true;
 }

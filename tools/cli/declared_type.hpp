@@ -14,7 +14,8 @@ struct DeclaredType {
   std::string text;  // "Tensor|Scalar", "int[2]?"
   std::string base;  // "Tensor|Scalar", "int"
   bool list = false, optional = false, has_default = false, mutates = false, keyword_only = false;
-  int64_t length = 0;  // of int[2]; 0: any
+  bool dictionary = false;  // a list by name: Module{}
+  int64_t length = 0;       // of int[2]; 0: any
   std::string alias, default_text;
 
   bool is_tensor() const { return base == "Tensor" || base == "Tensor|Scalar"; }

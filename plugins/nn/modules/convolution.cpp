@@ -36,7 +36,8 @@ struct ConvolutionLayer : ModuleOf<Definition> {
   void draw(int64_t first, int64_t second, IntList kernel_size, int64_t biases, bool with_bias) {
     std::vector<int64_t> shape{first, second};
     shape.insert(shape.end(), kernel_size.begin(), kernel_size.end());
-    const Tensor values = tenon::empty_tensor(shape);  // refuses sizes whose product overflows
+    const Tensor values =
+        tenon::empty_tensor(list_of(shape));  // refuses sizes whose product overflows
     const int64_t fan_in = values.numel() / first;
     weight = uniform_parameter(values, fan_in);
     if (with_bias) bias = uniform_parameter(tenon::empty_tensor({biases}), fan_in);
@@ -109,31 +110,31 @@ struct TransposedConvolution : ConvolutionLayer<Definition> {
 
 }  // namespace
 
-#define NN_CONVOLUTION(d, sample)                                                                  \
+#define NN_CONVOLUTION(n, sample)                                                                  \
   namespace {                                                                                      \
-  struct Conv##d##d : Convolution<Conv##d##d> {                                                    \
-    static constexpr auto name = "Conv" #d "d";                                                    \
-    static constexpr auto op = "nn.functional.conv" #d "d";                                        \
+  struct Conv##n##d : Convolution<Conv##n##d> {                                                    \
+    static constexpr auto name = "Conv" #n "d";                                                    \
+    static constexpr auto op = "nn.functional.conv" #n "d";                                        \
     static constexpr auto schema =                                                                 \
-        "Conv" #d "d(int in_channels, int out_channels, int[" #d "] kernel_size, int[" #d          \
-        "] stride=1, int[" #d "] padding=0, int[" #d                                               \
+        "Conv" #n "d(int in_channels, int out_channels, int[" #n "] kernel_size, int[" #n          \
+        "] stride=1, int[" #n "] padding=0, int[" #n                                               \
         "] dilation=1, int groups=1, bool bias=True)";                                             \
     static constexpr auto samples = sample;                                                        \
     using Convolution::Convolution;                                                                \
   };                                                                                               \
-  struct ConvTranspose##d##d : TransposedConvolution<ConvTranspose##d##d> {                        \
-    static constexpr auto name = "ConvTranspose" #d "d";                                           \
-    static constexpr auto op = "nn.functional.conv_transpose" #d "d";                              \
+  struct ConvTranspose##n##d : TransposedConvolution<ConvTranspose##n##d> {                        \
+    static constexpr auto name = "ConvTranspose" #n "d";                                           \
+    static constexpr auto op = "nn.functional.conv_transpose" #n "d";                              \
     static constexpr auto schema =                                                                 \
-        "ConvTranspose" #d "d(int in_channels, int out_channels, int[" #d "] kernel_size, int[" #d \
-        "] stride=1, int[" #d "] padding=0, int[" #d                                               \
-        "] output_padding=0, int groups=1, bool bias=True, int[" #d "] dilation=1)";               \
+        "ConvTranspose" #n "d(int in_channels, int out_channels, int[" #n "] kernel_size, int[" #n \
+        "] stride=1, int[" #n "] padding=0, int[" #n                                               \
+        "] output_padding=0, int groups=1, bool bias=True, int[" #n "] dilation=1)";               \
     static constexpr auto samples = sample;                                                        \
     using TransposedConvolution::TransposedConvolution;                                            \
   };                                                                                               \
   }                                                                                                \
-  TENON_MODULE(Conv##d##d)                                                                         \
-  TENON_MODULE(ConvTranspose##d##d)
+  TENON_MODULE(Conv##n##d)                                                                         \
+  TENON_MODULE(ConvTranspose##n##d)
 
 NN_CONVOLUTION(1, R"([{"in_channels": 2, "out_channels": 3, "kernel_size": 2}])")
 NN_CONVOLUTION(2, R"([{"in_channels": 2, "out_channels": 3, "kernel_size": 2},

@@ -40,7 +40,7 @@ struct Dropout2d : ModuleOf<Dropout2d> {
     }
     std::vector<int64_t> shape = input.sizes();
     shape[shape.size() - 1] = shape[shape.size() - 2] = 1;
-    const Tensor ones = tenon::empty_tensor(shape, input.dtype());
+    const Tensor ones = tenon::empty_tensor(list_of(shape), input.dtype());
     tenon::fill_elements(ones, 1);
     return input * tenon::nn::functional::dropout(ones, (*this)["p"_arg], true);
   }

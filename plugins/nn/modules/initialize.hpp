@@ -49,6 +49,9 @@ inline std::string number_text(double number) {
   std::string shown = text;
   return shown.find_first_of(".en") == std::string::npos ? shown + ".0" : shown;
 }
+inline IntList list_of(const std::vector<int64_t>& sizes) {
+  return IntList(sizes.data(), static_cast<int64_t>(sizes.size()));
+}
 // (4,), (2, 3)
 inline std::string tuple_text(IntList list) {
   std::string text = "(";

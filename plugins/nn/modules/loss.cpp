@@ -9,7 +9,7 @@
     static constexpr auto op = "nn.functional." op_name;                                     \
     static constexpr auto doc = doc_text;                                                    \
     nn::Tensor forward(const nn::Tensor& input, const nn::Tensor& target) const {            \
-      return apply_op(*this, input, target);                                                 \
+      return nn::apply_op(*this, input, target);                                             \
     }                                                                                        \
   };                                                                                         \
   }                                                                                          \

@@ -46,15 +46,15 @@ Tensor apply_op(const ModuleOf<Definition>& self, const Inputs&... inputs) {
 
 // NN_OP_MODULE(Softmax, "(int dim)", "softmax", "sample or empty", "a sentence"): `op_name` is of
 // nn.functional or, with a dot in front, of the root: ".tanh".
-#define NN_OP_MODULE(Name, attributes, op_name, samples_text, doc_text)                  \
-  namespace {                                                                            \
-  struct Name : nn::ModuleOf<Name> {                                                     \
-    static constexpr auto schema = #Name attributes;                                     \
-    static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";            \
-    static constexpr auto op = op_name;                                                  \
-    static constexpr auto samples = samples_text;                                        \
-    static constexpr auto doc = doc_text;                                                \
-    nn::Tensor forward(const nn::Tensor& input) const { return apply_op(*this, input); } \
-  };                                                                                     \
-  }                                                                                      \
+#define NN_OP_MODULE(Name, attributes, op_name, samples_text, doc_text)                      \
+  namespace {                                                                                \
+  struct Name : nn::ModuleOf<Name> {                                                         \
+    static constexpr auto schema = #Name attributes;                                         \
+    static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";                \
+    static constexpr auto op = op_name;                                                      \
+    static constexpr auto samples = samples_text;                                            \
+    static constexpr auto doc = doc_text;                                                    \
+    nn::Tensor forward(const nn::Tensor& input) const { return nn::apply_op(*this, input); } \
+  };                                                                                         \
+  }                                                                                          \
   TENON_MODULE(Name)

@@ -132,14 +132,15 @@ struct Recurrent : ModuleOf<Definition> {
                  int64_t batch, int64_t width) const {
     const std::vector<int64_t> shape{count, batch, width};
     if (!state.defined()) {
-      const Tensor zeros = tenon::empty_tensor(shape, input.dtype());
+      const Tensor zeros = tenon::empty_tensor(list_of(shape), input.dtype());
       tenon::fill_elements(zeros, 0);
       return zeros;
     }
     const Tensor whole = state.dim() == 2 && input.dim() == 2 ? state.unsqueeze(1) : state;
     if (whole.sizes() == shape) return whole;
     throw tenon::ValueError(std::string(Definition::name) + ": expected " + what + " of shape " +
-                            tuple_text(shape) + ", got " + tuple_text(state.sizes()));
+                            tuple_text(list_of(shape)) + ", got " +
+                            tuple_text(list_of(state.sizes())));
   }
   // All steps of one layer in one direction; `state` becomes the last one.
   Tensor scan(const Tensor& steps, int64_t index, bool reverse, State& state) const {

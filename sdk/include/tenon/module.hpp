@@ -200,7 +200,7 @@ class Module : public Hookable<Module> {
   void to(DType dtype) const {
     detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
   }
-  // A copy with tensors of its own; what is shared inside stays shared. Gradients are not copied.
+  // A copy with its own tensors; what is shared inside stays shared. Gradients are not copied.
   // RuntimeError for a type that cannot copy the state of its instances.
   Module clone() const {
     tenon_module* copy = nullptr;

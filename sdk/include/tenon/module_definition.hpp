@@ -279,21 +279,22 @@ void run_destroy(void*, void* state) {
   delete static_cast<D*>(state);
 }
 
-template <class D, class R, class... P, size_t... I>
-void call_forward(R (D::*forward)(P...) const, const D& self, const tenon_value* arguments,
+// `Owner`: the definition, or what it inherits forward from.
+template <class Owner, class R, class... P, size_t... I>
+void call_forward(R (Owner::*forward)(P...) const, const Owner& self,
+                  [[maybe_unused]] const tenon_value* arguments,
                   [[maybe_unused]] tenon_value* results, std::index_sequence<I...>) {
-  (void)arguments;
   if constexpr (std::is_void_v<R>)
     (self.*forward)(from_value<P>(arguments[I])...);
   else
     give_results((self.*forward)(from_value<P>(arguments[I])...), results);
 }
-template <class D, class R, class... P>
-void call_forward(R (D::*forward)(P...) const, const D& self, const tenon_value* arguments,
+template <class D, class Owner, class R, class... P>
+void call_forward(R (Owner::*forward)(P...) const, const D& self, const tenon_value* arguments,
                   tenon_value* results) {
-  call_forward(forward, self, arguments, results, std::index_sequence_for<P...>{});
+  call_forward<Owner>(forward, self, arguments, results, std::index_sequence_for<P...>{});
 }
-// Of a definition whose instances have forward schemas of their own.
+// Of a definition whose instances have their own forward schemas.
 template <class D>
 void call_own_forward(const D& self, const tenon_value* arguments, tenon_value* results) {
   tenon_string schema{};
@@ -335,8 +336,8 @@ template <class... P, size_t... I>
 constexpr bool parameters_fit(const SchemaCounts& schema, std::index_sequence<I...>) {
   return (takes<P>(schema.types[I]) && ...);
 }
-template <class D, class R, class... P>
-constexpr bool forward_fits(R (D::*)(P...) const) {
+template <class D, class Owner, class R, class... P>
+constexpr bool forward_fits(R (Owner::*)(P...) const) {
   constexpr SchemaCounts schema = count_schema(D::forward_schema);
   static_assert(sizeof...(P) == static_cast<size_t>(schema.parameters),
                 "forward takes the parameters of forward_schema, no more and no fewer");
@@ -350,8 +351,8 @@ constexpr bool forward_fits(R (D::*)(P...) const) {
                 "table");
   return true;
 }
-template <class D, class R, class... P>
-constexpr bool forward_fits(R (D::*)(P...)) {
+template <class D, class Owner, class R, class... P>
+constexpr bool forward_fits(R (Owner::*)(P...)) {
   static_assert(!sizeof(D), "forward is a const member: it may run on several threads at once");
   return false;
 }
@@ -361,7 +362,7 @@ constexpr void check_forward() {
     static_assert(Has_forward_schema<D>::value,
                   "a module with a forward has a forward_schema: static constexpr auto "
                   "forward_schema = \"forward(Tensor input) -> Tensor\"");
-    if constexpr (Has_forward_schema<D>::value) forward_fits(&D::forward);
+    if constexpr (Has_forward_schema<D>::value) forward_fits<D>(&D::forward);
   }
 }
 

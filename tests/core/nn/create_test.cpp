@@ -23,7 +23,7 @@ TEST_SUITE("nn/create") {
               "width"));
   }
 
-  TEST_CASE("a clone has tensors of its own, and shares what its original shares") {
+  TEST_CASE("a clone has its own tensors, and shares what its original shares") {
     const Types types;
     const ModuleRef root = types.make(), child = types.make();
     register_child(*root, "left", child.get());

@@ -748,13 +748,13 @@ typedef struct tenon_host {
                                           const tenon_value* value, uint32_t flags,
                                           tenon_error** error);
   /* From now on *location, a tenon_tensor* or tenon_module*, follows the value of the name. It is
-   * null or a reference of its own before and after, which its owner releases in the end, after
+   * null or another reference before and after, which its owner releases in the end, after
    * module_unbind. One location for each name. Any thread. */
   tenon_status(TENON_CALL* module_bind)(tenon_module* module, const char* name, int64_t length,
                                         void** location, tenon_error** error);
   /* Ends that. Any thread. */
   void(TENON_CALL* module_unbind)(tenon_module* module, const char* name, int64_t length);
-  /* A copy with tensors of its own; what is shared inside stays shared. RuntimeError names a type
+  /* A copy with its own tensors; what is shared inside stays shared. RuntimeError names a type
    * that cannot copy its state. New reference. Any thread. */
   tenon_status(TENON_CALL* module_clone)(tenon_module* module, tenon_module** copy,
                                          tenon_error** error);
