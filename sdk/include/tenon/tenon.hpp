@@ -11,6 +11,7 @@
 #include "tenon/explain.hpp"
 #include "tenon/mode.hpp"
 #include "tenon/module.hpp"
+#include "tenon/module_hooks.hpp"
 #include "tenon/nn_ops.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/overridable.hpp"
