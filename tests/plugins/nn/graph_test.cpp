@@ -41,13 +41,13 @@ TEST_SUITE("nn/graph") {
     const Tensor x = rand({2, 3});
     const Module linear = module.child("hidden");
     const Tensor sum = linear(x).tanh() + x * 2;
-    CHECK((module(x) - cat(std::vector<Tensor>{linear(sum), x}, 1)).abs().max().item() < 1e-6);
+    CHECK((module(x) - cat(std::vector<Tensor>{linear(sum), x}, 1)).abs().amax().item() < 1e-6);
     CHECK(module.forward_schema() == "forward(Tensor input) -> Tensor");
     CHECK(module.named_parameters().size() == 2);
     module(x).sum().backward();
     CHECK(linear.tensor("weight").grad().defined());
     const Module copy = module.clone();
-    CHECK((copy(x) - module(x)).abs().max().item() == 0);
+    CHECK((copy(x) - module(x)).abs().amax().item() == 0);
     CHECK_FALSE(copy.child("hidden").is_same(linear));
   }
 
@@ -64,8 +64,8 @@ TEST_SUITE("nn/graph") {
     const auto [hidden, top] = module.call<std::tuple<Tensor, Tensor>>(x);
     const auto [output, last, cell] =
         module.child("lstm").call<std::tuple<Tensor, Tensor, Tensor>>(x);
-    CHECK((hidden - last).abs().max().item() == 0);
-    CHECK((top + output.relu()).abs().max().item() == 0);
+    CHECK((hidden - last).abs().amax().item() == 0);
+    CHECK((top + output.relu()).abs().amax().item() == 0);
   }
 
   TEST_CASE("an error names the node and its place, and the module that raised it") {
@@ -125,25 +125,25 @@ TEST_SUITE("nn/graph") {
       const size_t output = random() % names.size();
       const Module module =
           graph("\"nodes\": {" + nodes + "}, \"outputs\": [\"" + names[output] + "\"]");
-      CHECK((module(values[0]) - values[output]).abs().max().item() == 0);
+      CHECK((module(values[0]) - values[output]).abs().amax().item() == 0);
     }
   }
 
   TEST_CASE("Residual, Parallel, ModuleList and ModuleDict") {
     const Tensor x = rand({2, 3});
     const auto made = [](const char* json) { return create_module(Json::parse(json)); };
-    CHECK((made(R"({"type": "Residual", "body": "Tanh"})")(x) - (x + x.tanh())).abs().max().item() ==
+    CHECK((made(R"({"type": "Residual", "body": "Tanh"})")(x) - (x + x.tanh())).abs().amax().item() ==
           0);
     CHECK((made(R"({"type": "Parallel", "branches": ["Tanh", "ReLU"]})")(x) -
            cat(std::vector<Tensor>{x.tanh(), x.relu()}, 1))
               .abs()
-              .max()
+              .amax()
               .item() == 0);
     CHECK((made(R"({"type": "Parallel", "branches": {"a": "Tanh", "b": "ReLU"}, "reduce": "sum"})")(
                x) -
            (x.tanh() + x.relu()))
               .abs()
-              .max()
+              .amax()
               .item() == 0);
     CHECK(made(R"({"type": "ModuleDict", "modules": {"a": "Tanh", "b": "ReLU"}})").text() ==
           "ModuleDict(\n  (a): Tanh()\n  (b): ReLU()\n)");

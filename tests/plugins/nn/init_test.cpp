@@ -83,14 +83,14 @@ TEST_SUITE("nn/init") {
       const bool wide = weight.size(0) <= weight.size(1);
       const Tensor product = wide ? mm(weight, weight.t()) : mm(weight.t(), weight);
       const Tensor expected = eye(product.size(0), none, f64) * 4;
-      CHECK((product - expected).abs().max().item() < 1e-12);
+      CHECK((product - expected).abs().amax().item() < 1e-12);
     }
     CHECK(init::eye_(zeros({2, 3})).to_vector<float>() == std::vector<float>{1, 0, 0, 0, 1, 0});
     const Tensor weight = init::set(zeros({4, 2, 3, 3}), "dirac_", int64_t{2});
     const Tensor image = rand({1, 4, 5, 5});
     const Tensor kept =
         nn::functional::conv2d(image, weight, Tensor(), 1, 1, 1, int64_t{2});
-    CHECK((kept - image).abs().max().item() == 0);
+    CHECK((kept - image).abs().amax().item() == 0);
     CHECK_THROWS_WITH_AS(init::eye_(zeros({2})), doctest::Contains("must have 2 dimensions"),
                          ValueError);
     CHECK_THROWS_WITH_AS(init::set(zeros({3}), "xavier_uniform_"),
