@@ -38,7 +38,8 @@ Tensor read_npy_array(ByteStream& stream) {
   const auto rank = static_cast<int64_t>(layout.shape.size());
   std::vector<int64_t> stored = layout.shape;
   if (layout.fortran_order) std::reverse(stored.begin(), stored.end());
-  Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank), static_cast<tenon::DType>(layout.dtype));
+  Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank),
+                                      static_cast<tenon::DType>(layout.dtype));
   auto* bytes = static_cast<char*>(result.view_record().data);
   const int64_t present = std::min(head_size - layout.offset, layout.bytes);
   if (present > 0) std::memcpy(bytes, head.data() + layout.offset, static_cast<size_t>(present));

@@ -58,8 +58,7 @@ TEST_SUITE("nn/graph") {
                    "inputs": {"input": "x"}},
           "top": {"module": {"type": "Graph", "nodes": {"a": {"op": "relu"}, "b": {"op": "neg"}}},
                   "inputs": ["lstm.output"]}})");
-    CHECK(module.forward_schema() ==
-          "forward(Tensor x, Tensor? state=None) -> (Tensor, Tensor)");
+    CHECK(module.forward_schema() == "forward(Tensor x, Tensor? state=None) -> (Tensor, Tensor)");
     const Tensor x = rand({4, 1, 3});
     const auto [hidden, top] = module.call<std::tuple<Tensor, Tensor>>(x);
     const auto [output, last, cell] =
@@ -115,8 +114,8 @@ TEST_SUITE("nn/graph") {
         const size_t op = random() % 7, a = random() % names.size(), b = random() % names.size();
         const bool binary = op >= 4;
         const std::string name = "n" + std::to_string(i);
-        nodes += (i > 0 ? ", \"" : "\"") + name + R"(": {"op": ")" + ops[op] + R"(", "inputs": [")" +
-                 names[a] + (binary ? "\", \"" + names[b] : "") + "\"]}";
+        nodes += (i > 0 ? ", \"" : "\"") + name + R"(": {"op": ")" + ops[op] +
+                 R"(", "inputs": [")" + names[a] + (binary ? "\", \"" + names[b] : "") + "\"]}";
         const Op called(ops[op]);
         values.push_back(binary ? called.call<Tensor>(values[a], values[b])
                                 : called.call<Tensor>(values[a]));
@@ -132,8 +131,9 @@ TEST_SUITE("nn/graph") {
   TEST_CASE("Residual, Parallel, ModuleList and ModuleDict") {
     const Tensor x = rand({2, 3});
     const auto made = [](const char* json) { return create_module(Json::parse(json)); };
-    CHECK((made(R"({"type": "Residual", "body": "Tanh"})")(x) - (x + x.tanh())).abs().amax().item() ==
-          0);
+    CHECK(
+        (made(R"({"type": "Residual", "body": "Tanh"})")(x) - (x + x.tanh())).abs().amax().item() ==
+        0);
     CHECK((made(R"({"type": "Parallel", "branches": ["Tanh", "ReLU"]})")(x) -
            cat(std::vector<Tensor>{x.tanh(), x.relu()}, 1))
               .abs()

@@ -21,7 +21,8 @@ Moments moments(const Tensor& tensor) {
     found.high = std::max(found.high, value);
   }
   for (const double value : values)
-    found.variance += (value - found.mean) * (value - found.mean) / static_cast<double>(values.size());
+    found.variance +=
+        (value - found.mean) * (value - found.mean) / static_cast<double>(values.size());
   return found;
 }
 
@@ -79,7 +80,8 @@ TEST_SUITE("nn/init") {
 
   TEST_CASE("orthogonal rows or columns, an identity, and a convolution that keeps its channels") {
     for (const auto& shape : {std::vector<int64_t>{5, 8}, {8, 5}, {4, 2, 3}}) {
-      const Tensor weight = init::set(zeros(shape, f64), "orthogonal_", 2.0).reshape({shape[0], -1});
+      const Tensor weight =
+          init::set(zeros(shape, f64), "orthogonal_", 2.0).reshape({shape[0], -1});
       const bool wide = weight.size(0) <= weight.size(1);
       const Tensor product = wide ? mm(weight, weight.t()) : mm(weight.t(), weight);
       const Tensor expected = eye(product.size(0), none, f64) * 4;
@@ -88,8 +90,7 @@ TEST_SUITE("nn/init") {
     CHECK(init::eye_(zeros({2, 3})).to_vector<float>() == std::vector<float>{1, 0, 0, 0, 1, 0});
     const Tensor weight = init::set(zeros({4, 2, 3, 3}), "dirac_", int64_t{2});
     const Tensor image = rand({1, 4, 5, 5});
-    const Tensor kept =
-        nn::functional::conv2d(image, weight, Tensor(), 1, 1, 1, int64_t{2});
+    const Tensor kept = nn::functional::conv2d(image, weight, Tensor(), 1, 1, 1, int64_t{2});
     CHECK((kept - image).abs().amax().item() == 0);
     CHECK_THROWS_WITH_AS(init::eye_(zeros({2})), doctest::Contains("must have 2 dimensions"),
                          ValueError);

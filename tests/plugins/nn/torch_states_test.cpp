@@ -4,6 +4,7 @@
 #include <map>
 
 #include <doctest/doctest.h>
+
 #include <tenon/tenon.hpp>
 
 using namespace tenon;
@@ -62,8 +63,7 @@ std::vector<Tensor> call(const Module& module, const std::vector<Tensor>& inputs
 // cos(0), cos(1), ... in the shape of the result.
 Tensor weights_like(const Tensor& result) {
   std::vector<float> values(static_cast<size_t>(result.numel()));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = std::cos(static_cast<float>(i));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::cos(static_cast<float>(i));
   return from_range(values.begin(), values.end()).reshape(result.sizes());
 }
 
