@@ -40,16 +40,14 @@ namespace detail {
 }
 }  // namespace detail
 
-// TypeError unless the argument's dtype is one of a set.
+// TypeError unless the argument's dtype is one of a set; f16 and bf16 count as f32, in which their
+// ops are computed.
 inline void check_dtype(const char* op, const char* name, DType dtype, uint32_t dtypes) {
-  if (__builtin_expect((dtypes & dtype_bit(dtype)) == 0, 0))
+  if (__builtin_expect((dtypes & dtype_bit(compute_dtype(dtype))) == 0, 0))
     detail::throw_argument_dtype(op, name, dtype, dtypes);
 }
-// TypeError unless its elements are floating numbers: f16 and bf16 in composites and views, which
-// get them as they are.
 inline void check_floating(const char* op, const char* name, DType dtype) {
-  if (__builtin_expect(!is_floating(dtype), 0))
-    detail::throw_argument_dtype(op, name, dtype, floating_dtypes);
+  check_dtype(op, name, dtype, floating_dtypes);
 }
 inline void check_floating(const char* op, const char* name, const Tensor& tensor) {
   check_floating(op, name, tensor.dtype());
