@@ -45,9 +45,10 @@ std::string key_list(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-void save_module(tenon_module& module, const std::string& path) {
+void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
   const StoredTensors state = collect(module);
-  save_tensors(path, state.tensors, state.metadata);
+  metadata.insert(metadata.end(), state.metadata.begin(), state.metadata.end());
+  save_tensors(path, state.tensors, metadata);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {

@@ -334,7 +334,13 @@ SLOT(machine_isa, 170);
 SLOT(context_kept_result, 171);
 SLOT(op_parameter, 172);
 SLOT(module_attribute, 173);
-SIZE(tenon_host, 16 + 8 * 174);
+SLOT(config_read_sections, 174);
+SLOT(config_schema, 175);
+SLOT(generator_state_set, 176);
+SLOT(tensors_save_metadata, 177);
+SLOT(module_save_metadata, 178);
+SLOT(tensors_metadata, 179);
+SIZE(tenon_host, 16 + 8 * 180);
 
 /* ---- codes that are written into files and plugins ---- */
 
