@@ -208,9 +208,10 @@ LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, 
   return load(module, {given.tensors, type, ""}, strict);
 }
 
-void save_module(tenon_module& module, const std::string& path) {
+void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
   const StoredTensors state = stored(module_state(module));
-  save_tensors(path, state.tensors, state.metadata);
+  metadata.insert(metadata.end(), state.metadata.begin(), state.metadata.end());
+  save_tensors(path, state.tensors, metadata);
 }
 
 LoadReport load_module(tenon_module& module, const std::string& path, bool strict) {

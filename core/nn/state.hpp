@@ -22,7 +22,7 @@ std::vector<NamedTensor> module_state(tenon_module& module);
 // that differs always is. Nothing is loaded then.
 LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, bool strict);
 
-void save_module(tenon_module& module, const std::string& path);
+void save_module(tenon_module& module, const std::string& path, FileMetadata metadata = {});
 LoadReport load_module(tenon_module& module, const std::string& path, bool strict);
 
 }  // namespace tenon::core

@@ -14,6 +14,7 @@
 #include "core/nn/walk.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
+#include "core/tensor/file.hpp"
 
 namespace tenon::core {
 
@@ -178,6 +179,14 @@ tenon_status module_save(tenon_module* module, const char* path, tenon_error** e
     save_module(*module, path);
   });
 }
+tenon_status module_save_metadata(tenon_module* module, const char* path,
+                                  const tenon_json* metadata, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    require_not_null(metadata, "the metadata");
+    save_module(*module, path, file_metadata(*metadata));
+  });
+}
 void give_report(const LoadReport& report, tenon_value* missing, tenon_value* unexpected) {
   if (missing != nullptr) *missing = make_string_list(report.missing);
   if (unexpected != nullptr) *unexpected = make_string_list(report.unexpected);
@@ -280,6 +289,7 @@ void add_module_slots(tenon_host& host) {
   host.module_to = module_to;
   host.module_text = module_text_slot;
   host.module_save = module_save;
+  host.module_save_metadata = module_save_metadata;
   host.module_load = module_load;
   host.module_attribute = module_attribute;
   host.module_assign = module_assign;

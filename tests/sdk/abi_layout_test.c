@@ -355,7 +355,13 @@ SLOT(module_set_forward, 179);
 SLOT(module_forward, 180);
 SLOT(module_state, 181);
 SLOT(module_load_state, 182);
-SIZE(tenon_host, 16 + 8 * 183);
+SLOT(config_read_sections, 183);
+SLOT(config_schema, 184);
+SLOT(generator_state_set, 185);
+SLOT(tensors_save_metadata, 186);
+SLOT(module_save_metadata, 187);
+SLOT(tensors_metadata, 188);
+SIZE(tenon_host, 16 + 8 * 189);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -148,6 +148,19 @@ void define_plan(CLI::App& program, Invocation& invocation) {
   plan.json();
 }
 
+void define_schema(CLI::App& program, Invocation& invocation) {
+  Definition<SchemaOptions> schema(
+      program, invocation, print_schema, "schema",
+      "Print the JSON Schema of configs with the ops and modules that are installed, for editors",
+      "  tenon schema > config.schema.json\n"
+      "  tenon schema digits.json    # with the plugins that this config names\n"
+      "A config that begins with \"$schema\": \"config.schema.json\" is completed and checked.");
+  schema.app
+      ->add_option("config", schema.options->config, "A config whose plugins are installed as well")
+      ->type_name("CONFIG");
+  schema.app->add_flag("--open", schema.options->open, "Without what is installed");
+}
+
 std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invocation) {
   Definition<CheckOptions> check(
       program, invocation, check_plugin, "check",
@@ -400,6 +413,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
+  define_schema(program, invocation);
   const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
   define_listings(program, invocation);
   define_coverage(program, invocation);

@@ -28,6 +28,11 @@ struct RunOptions {
   bool json = false;
 };
 
+struct SchemaOptions {
+  std::string config;  // whose plugins are installed as well; empty: none
+  bool open = false;   // without the ops and modules that are installed
+};
+
 struct PlanOptions {
   std::string config;
   bool json = false;
@@ -86,6 +91,7 @@ struct CheckOptions {
 };
 
 int run_config(const RunOptions& options);
+int print_schema(const SchemaOptions& options);
 int plan_config(const PlanOptions& options);
 int check_plugin(const CheckOptions& options);
 int list_plugins(const ListOptions& options);

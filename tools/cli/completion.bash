@@ -29,7 +29,7 @@ _tenon() {
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
+    words='run plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
     words+=' --help --version --plugin-path --no-autoload --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
@@ -46,7 +46,7 @@ _tenon() {
     esac
   else
     case $command in
-      run | plan) compopt -o default; return ;;
+      run | plan | schema) compopt -o default; return ;;
       check)
         compopt -o default
         words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')
