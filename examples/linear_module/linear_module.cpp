@@ -32,7 +32,7 @@ struct Linear : ModuleOf<Linear> {
   static constexpr auto doc = "examples.linear with its own weight and bias.";
 
   // Each is known by its name from here on. A bias that is never set is a name without a value: it
-  // is no parameter, and in no file.
+  // is not a parameter, and not in files.
   Parameter weight{*this, "weight"}, bias{*this, "bias"};
 
   Linear(int64_t input_features, int64_t output_features, bool with_bias) {

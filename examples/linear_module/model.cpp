@@ -9,8 +9,8 @@ int main() {
   tenon::add_plugin_path(PLUGIN_FOLDER);
   tenon::seed_generator(1);
 
-  const Module linear = Module::create("examples.Linear", arg("input_features") = 5,
-                                       arg("output_features") = 3);
+  const Module linear =
+      Module::create("examples.Linear", arg("input_features") = 5, arg("output_features") = 3);
   std::puts(linear.text().c_str());
   for (const auto& [name, parameter] : linear.named_parameters())
     std::printf("%s: %lld values\n", name.c_str(), static_cast<long long>(parameter.numel()));

@@ -28,7 +28,7 @@ TEST_SUITE("config sections") {
       "definitions": {"tree": {"shorthand": "name", "properties": {
         "name": {"type": "string"}, "size": {"type": "integer", "maximum": 5, "default": 2},
         "parts": {"type": "array", "items": {"$ref": "#/definitions/tree"}}}}}})")
-                                     .get());
+                                      .get());
     const ConfigObject& table = sections.table();
     REQUIRE(table.keys.size() == config_table().keys.size() + 1);
     const ConfigKey& tree = table.keys.back();
