@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/autograd.hpp>
 #include <tenon/training/trainer.hpp>
 
 #include "format.hpp"

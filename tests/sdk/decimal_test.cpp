@@ -25,7 +25,8 @@ std::string random_text(std::mt19937& random) {
   return text;
 }
 
-bool same(const Decimal& a, const Decimal& b) {
+template <class T>
+bool same(const Decimal<T>& a, const Decimal<T>& b) {
   if (a.stop != b.stop || a.error != b.error) return false;
   if (a.error != std::errc()) return true;
   return std::isnan(a.value) ? std::isnan(b.value)
@@ -41,8 +42,10 @@ TEST_SUITE("sdk/decimal") {
       const std::string text = random_text(random);
       CAPTURE(text);
       const char* end = text.data() + text.size();
-      REQUIRE(same(tenon::data::decimal(text.data(), end),
-                   tenon::data::decimal_by_strtod(text.data(), end)));
+      REQUIRE(same(tenon::data::decimal<double>(text.data(), end),
+                   tenon::data::decimal_by_strtod<double>(text.data(), end)));
+      REQUIRE(same(tenon::data::decimal<float>(text.data(), end),
+                   tenon::data::decimal_by_strtod<float>(text.data(), end)));
     }
   }
 }
