@@ -33,7 +33,7 @@ namespace tenon::core {
 struct ConfigOptions {
   size_t max_bytes = size_t{4} << 20;
   // JSON Schema of the further sections (config_sections.hpp). Null: keys that the host does not
-  // know are copied as they are, unless they are nearly one of its own.
+  // know are copied as they are, unless they are nearly one of the host's.
   const tenon_json* sections = nullptr;
 };
 

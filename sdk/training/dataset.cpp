@@ -144,6 +144,17 @@ Samples read_samples(const Json& data) {
   return samples;
 }
 
+// Scaled and shaped.
+Tensor prepared(const Json& data, Tensor inputs) {
+  const int64_t count = inputs.size(0);
+  check_samples(data, count, count == 0 ? 0 : inputs.numel() / count);
+  if (const double scale = data["scale"].number(1); scale != 1) inputs = mul(inputs, scale);
+  std::vector<int64_t> shape = sample_shape(data);
+  if (shape.empty()) return inputs;
+  shape.insert(shape.begin(), count);
+  return inputs.reshape(shape);
+}
+
 }  // namespace
 
 Samples Samples::narrow(int64_t start, int64_t length) const {
@@ -174,15 +185,23 @@ std::string reader_name(const Json& data) {
 
 Samples load_samples(const Json& data) {
   Samples samples = read_samples(data);
-  const int64_t count = samples.inputs.size(0);
-  check_samples(data, count, count == 0 ? 0 : samples.inputs.numel() / count);
-  if (const double scale = data["scale"].number(1); scale != 1)
-    samples.inputs = mul(samples.inputs, scale);
-  if (std::vector<int64_t> shape = sample_shape(data); !shape.empty()) {
-    shape.insert(shape.begin(), count);
-    samples.inputs = samples.inputs.reshape(shape);
-  }
+  samples.inputs = prepared(data, samples.inputs);
   return samples;
+}
+
+Tensor load_inputs(const Json& data, const std::string& path, bool labelled) {
+  JsonObject other;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    if (data.key(i) != "path" && data.key(i) != "labels") other.set(data.key(i), data[i]);
+  }
+  const Json section = other.set("path", path).json();
+  const OpChoice reader(reader_role(), section, reader_name(section));
+  const std::vector<Value> results = reader.call({});
+  Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
+  if (!inputs.defined()) throw ValueError(format_text("'{}' has no samples", path));
+  if (labelled && results.size() == 1 && !data["labels"].defined())
+    inputs = split_table(section, reader.found().name, inputs).inputs;
+  return prepared(section, contiguous_as(inputs, f32));
 }
 
 std::vector<std::string> dataset_ops(const Json& data, const Json& split) {

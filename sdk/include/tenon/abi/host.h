@@ -731,7 +731,7 @@ typedef struct tenon_host {
    * dependencies, additionalProperties, default, description, and $ref to "#/definitions/NAME". The
    * format of a string may be "name", "input-path" or "output-path"; "shorthand" of an object is the
    * key that a bare string stands for. Without sections (null) keys that the host does not know are
-   * left to the application, unless they are nearly one of its own. New reference. Any thread. */
+   * left to the application, unless they are nearly one of the host's. New reference. Any thread. */
   tenon_status(TENON_CALL* config_read_sections)(const char* path, const tenon_json* sections,
                                                  tenon_json** config, tenon_error** error);
   /* JSON Schema (draft 7) of configs with these sections, which may be null. New reference.

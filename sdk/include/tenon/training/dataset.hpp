@@ -39,6 +39,9 @@ std::string reader_name(const Json& data);
 
 // Reads, scales and shapes.
 Samples load_samples(const Json& data);
+// The inputs of another file, read as `data` says. Where its tables have a label column, this one is
+// left out; `labelled` false: they have none.
+Tensor load_inputs(const Json& data, const std::string& path, bool labelled);
 // load_samples, divided. Draws from the process's generator where it shuffles.
 Dataset load_dataset(const Json& data, const Json& split);
 // How `count` samples divide: those for testing.
