@@ -5,6 +5,7 @@
 #include <atomic>
 #include <queue>
 #include <string>
+#include <unordered_map>
 
 #include "core/autograd/anomaly.hpp"
 #include "core/autograd/grad.hpp"
@@ -165,6 +166,15 @@ class Run final : public EngineRun {
   bool reaches(const Node& node) override {
     const Visit* visit = map_.find(&node, visits_);
     return visit != nullptr && visit->needed;
+  }
+
+  void keep(const void* key, std::vector<TensorRef> tensors) override {
+    kept_.insert_or_assign(key, std::move(tensors));
+  }
+  std::optional<std::vector<TensorRef>> take(const void* key) override {
+    auto found = kept_.extract(key);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.mapped());
   }
 
   TensorRef take_capture(size_t index) { return std::move(captures_[index].gradient); }
@@ -419,6 +429,7 @@ class Run final : public EngineRun {
     TensorRef before;
   };
   std::vector<Undo> retained_;  // what to put back when the run fails
+  std::unordered_map<const void*, std::vector<TensorRef>> kept_;
   uint32_t first_leaf_ = 0;
   int64_t id_ = 0;
   const Node* watched_ = nullptr;

@@ -1,6 +1,7 @@
 // The engine: takes gradients from roots back through the graph, iteratively.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +40,10 @@ class EngineRun {
   virtual int64_t id() = 0;
   // Whether it goes through the node.
   virtual bool reaches(const Node& node) = 0;
+  // What one node keeps for another, by a key that no others use; freed with the run.
+  virtual void keep(const void* key, std::vector<TensorRef> tensors) = 0;
+  // None when nothing was kept by the key, or it was taken already.
+  virtual std::optional<std::vector<TensorRef>> take(const void* key) = 0;
   // The node that anomaly mode watches at the moment, if any.
   virtual const Node* watched() = 0;
 

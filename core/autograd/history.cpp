@@ -58,7 +58,7 @@ void refresh_stale(Tensor& tensor) {
   if (tensor.node == nullptr && tensor.requires_grad()) fail_leaf_view();
   if (tensor.view_origin != ViewOrigin::recorded)
     fail_unrecorded_view(tensor, "its base, or another view of its base, was modified inplace");
-  check_function_view(tensor);
+  check_function_view(tensor, Changed::base);
   require_place(tensor, base);
   old = NodeRef(static_cast<Node*>(tensor.node));
   set_history(tensor, {make_view_node(tensor, base), 0});

@@ -15,17 +15,11 @@
 
 namespace tenon::core {
 
-namespace {
-
-std::atomic<int64_t> hook_counter{1};
-
-}  // namespace
-
 NodeExtra::NodeExtra(const Node& node) : node_(&node) {}
 NodeExtra::~NodeExtra() = default;
 
 int64_t NodeExtra::add(int32_t kind, uint32_t output, std::shared_ptr<HookBody> body) {
-  const int64_t id = hook_counter.fetch_add(1, std::memory_order_relaxed);
+  const int64_t id = next_hook_id();
   const std::lock_guard lock(mutex_);
   hooks_.push_back({id, kind, output, std::move(body)});
   return id;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/autograd/component_history.hpp"
+#include "core/autograd/gradient_hook_node.hpp"
 #include "core/autograd/history.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
@@ -48,18 +49,62 @@ bool may_overlap(Shape shape, Shape strides) {
   return false;
 }
 
-void check_function_view(const Tensor& view) {
-  auto* node = static_cast<Node*>(view.node);
-  const Implementation* implementation = node == nullptr ? nullptr : node->implementation();
+namespace {
+
+// The operand that an op's result is declared a view of; -1: none.
+int32_t viewed_parameter(const Implementation& implementation, uint32_t output) {
+  const std::vector<int32_t>& aliases = implementation.result_alias;
+  if (aliases.size() == 1) return aliases[0];  // a list, too
+  return output < aliases.size() ? aliases[output] : -1;
+}
+
+// Result `output` of `node`; borrowed from the view.
+struct ViewSource {
+  Node* node;
+  uint32_t output;
+};
+
+// Where the view's history leaves the declared views that it was taken by.
+ViewSource source_of(const Tensor& view) {
+  ViewSource source{static_cast<Node*>(view.node), view.node_output};
+  while (source.node != nullptr) {
+    const Implementation* implementation = source.node->implementation();
+    if (implementation == nullptr || implementation->mutates) break;
+    const int32_t parameter = viewed_parameter(*implementation, source.output);
+    const std::span<const Edge> edges = source.node->edges();
+    if (parameter < 0 || static_cast<size_t>(parameter) >= edges.size()) break;
+    const Edge& edge = edges[static_cast<size_t>(parameter)];
+    source = {edge.node.get(), edge.output};
+  }
+  return source;
+}
+
+[[noreturn, gnu::cold]] void fail_hooked_view(const ViewSource& source, Changed changed) {
+  throw Error(
+      TENON_ERROR_INPLACE,
+      "Output {} of {} is a view and {} modified inplace. This view was created because an input "
+      "or output of a module with full backward hooks is returned as-is, and the change would "
+      "bypass the hooks. Clone the tensor, and change the clone",
+      source.output, source.node->name(),
+      changed == Changed::view ? "is being" : "its base or another view of its base has been");
+}
+
+}  // namespace
+
+void check_function_view(const Tensor& view, Changed changed) {
+  const ViewSource source = source_of(view);
+  const Node* node = source.node;
+  if (node == nullptr) return;
+  const Implementation* implementation = node->implementation();
+  if (implementation == nullptr && hooks_gradients(*node)) fail_hooked_view(source, changed);
   if (implementation == nullptr || (implementation->flags & TENON_OP_FUNCTION) == 0) return;
-  const std::vector<int32_t>& aliases = implementation->result_alias;
-  if (view.node_output < aliases.size() && aliases[view.node_output] >= 0) return;
+  if (viewed_parameter(*implementation, source.output) >= 0) return;
   Error error(TENON_ERROR_INPLACE,
               "Output {} of {} is a view and it, or its base, is being modified inplace. This view "
               "was created inside a custom Function (or because an input was returned as-is) and "
               "the gradient of the Function would be passed over. Clone the output of the "
               "Function, or declare the view in its schema: Tensor(a)",
-              view.node_output, node->name());
+              source.output, node->name());
   error.op = implementation->schema.name;
   error.provider = implementation->provider;
   throw error;
@@ -119,7 +164,7 @@ void check_inplace(Tensor& tensor, const char* op) {
   }
   if (!tensor.requires_grad() && tensor.view_base->requires_grad())
     fail_unrecorded_view(tensor, "is being modified inplace");
-  check_function_view(tensor);
+  check_function_view(tensor, Changed::view);
   require_place(tensor, *tensor.view_base);
 }
 

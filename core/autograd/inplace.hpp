@@ -27,9 +27,12 @@ bool may_overlap(Shape shape, Shape strides);
 // Throws unless the view is in the memory of its base, which must be row-major: the gradient of
 // another layout has no place for that of the view.
 void require_place(const Tensor& view, const Tensor& base);
-// Throws for a view that a Function returns without declaring it: its history is the Function's
-// own rule, which reading the view out of its changed base would bypass.
-void check_function_view(const Tensor& view);
+// What was changed, of a view that is refused.
+enum class Changed { view, base };
+// Throws for a view that a Function returns without declaring it, or that hook_gradients made, and
+// for views of it: its history is a rule which reading the view out of its changed base would
+// bypass.
+void check_function_view(const Tensor& view, Changed changed);
 // For a view that was made where nothing is recorded: its change would not reach the base's
 // history, nor the base's change its own.
 [[noreturn, gnu::cold]] void fail_unrecorded_view(const Tensor& view, const std::string& changed);

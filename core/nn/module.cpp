@@ -409,12 +409,18 @@ void call_module(tenon_module& module, std::span<const tenon_value> inputs, teno
                 "{} is a mode: enter it by a ModeScope; it has no forward to be called",
                 module.type->schema.name);
   }
-  const auto forward = [&] {
+  const auto compute = [&](std::span<const tenon_value> arguments) {
     tenon_error* error = nullptr;
     const tenon_status status =
-        descriptor.forward(descriptor.self, module.state, &module, inputs.data(),
-                           static_cast<int64_t>(inputs.size()), &result, &error);
+        descriptor.forward(descriptor.self, module.state, &module, arguments.data(),
+                           static_cast<int64_t>(arguments.size()), &result, &error);
     if (status != TENON_OK) throw_status(status, error);
+  };
+  const auto forward = [&] {
+    if (may_have_hooks(module.hooks)) [[unlikely]]
+      call_with_hooks(module, {}, inputs, {&result, 1}, compute);
+    else
+      compute(inputs);
   };
   // Modules call those inside of them, to any depth.
   if (stack_is_low()) [[unlikely]] {

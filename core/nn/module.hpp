@@ -16,6 +16,7 @@
 #include "core/base/json.hpp"
 #include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
+#include "core/nn/hooks.hpp"
 #include "core/tensor/file_header.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/module.h"
@@ -111,6 +112,7 @@ struct tenon_module {
   std::vector<Child> children;
   std::map<std::string, Place, std::less<>> names;
   std::atomic<int32_t> registrations{0};  // as a child of others
+  tenon::core::ModuleHooksPointer hooks;
   void* state = nullptr;
   bool training = true;
 

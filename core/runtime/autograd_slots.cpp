@@ -19,6 +19,7 @@
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
+#include "core/runtime/add_hook.hpp"
 #include "core/runtime/slots.hpp"
 
 namespace tenon::core {
@@ -149,31 +150,6 @@ tenon_status dual_unpack(tenon_tensor* dual, tenon_tensor** primal, tenon_tensor
 tenon_node* handle_of(Node* node) { return reinterpret_cast<tenon_node*>(node); }
 Node* node_from(tenon_node* node) { return reinterpret_cast<Node*>(node); }
 
-tenon_hook* new_handle(const HookHandle& handle) { return new tenon_hook{1, handle}; }
-
-// Takes the state, whatever happens.
-template <class Register>
-tenon_status add_hook(tenon_hook_function function, void* state, void (*destroy)(void*),
-                      tenon_hook** hook, tenon_error** error, Register&& hang) {
-  std::shared_ptr<HookBody> body;
-  const tenon_status status = guarded(error, [&] {
-    struct Give {
-      void* state;
-      void (*destroy)(void*);
-      ~Give() {
-        if (destroy != nullptr) destroy(state);
-      }
-    } give{state, destroy};
-    body = std::make_shared<HookBody>(function, state, destroy);
-    give.destroy = nullptr;
-  });
-  if (status != TENON_OK) return status;
-  return guarded(error, [&] {
-    if (function == nullptr) throw Error(TENON_ERROR_ARGUMENT, "the hook's function is null");
-    const HookHandle handle = hang(std::move(body));
-    if (hook != nullptr) *hook = new_handle(handle);
-  });
-}
 tenon_status tensor_add_hook(tenon_tensor* tensor, int32_t kind, tenon_hook_function function,
                              void* state, void (*destroy)(void*), tenon_hook** hook,
                              tenon_error** error) {

@@ -51,6 +51,7 @@ const tenon_host& host_table() noexcept {
     add_runtime_slots(host);
     add_json_slots(host);
     add_module_slots(host);
+    add_module_hook_slots(host);
     add_type_slots(host);
     add_mode_slots(host);
     return host;

@@ -18,6 +18,7 @@ void add_autograd_slots(tenon_host& host);
 void add_context_slots(tenon_host& host);
 void add_json_slots(tenon_host& host);
 void add_mode_slots(tenon_host& host);
+void add_module_hook_slots(tenon_host& host);
 void add_module_slots(tenon_host& host);
 void add_op_slots(tenon_host& host);
 void add_runtime_slots(tenon_host& host);

@@ -1,51 +1,16 @@
 // data.write_npy: a tensor into a .npy file.
-#include <string>
-
-#include <tenon/npy.hpp>
-#include <tenon/plugin.hpp>
+#include "array_file.hpp"
+#include "npy_array.hpp"
 
 namespace {
-
-using tenon::Tensor;
-
-tenon::data::NpyType type_of(tenon::DType dtype) {
-  switch (dtype) {
-    case tenon::boolean:
-      return tenon::data::NpyType::boolean;
-    case tenon::u8:
-      return tenon::data::NpyType::u8;
-    case tenon::i8:
-      return tenon::data::NpyType::i8;
-    case tenon::i16:
-      return tenon::data::NpyType::i16;
-    case tenon::i32:
-      return tenon::data::NpyType::i32;
-    case tenon::i64:
-      return tenon::data::NpyType::i64;
-    case tenon::f32:
-      return tenon::data::NpyType::f32;
-    default:
-      return tenon::data::NpyType::f64;
-  }
-}
 
 struct WriteNpy {
   static constexpr auto schema = "data.write_npy(str path, Tensor input) -> ()";
   static constexpr auto doc =
       "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
 
-  static void forward(std::string_view path, const Tensor& input) {
-    const Tensor whole = tenon::contiguous_as(input, input.dtype());
-    std::string file =
-        tenon::data::npy_header(type_of(input.dtype()), input.shape().data(), input.dim());
-    if (whole.numel() > 0) {
-      file.append(static_cast<const char*>(whole.view_record().data),
-                  static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype())));
-    }
-    if (path.find('\0') != path.npos)
-      throw tenon::IOError("write_npy(): the path holds a NUL byte; remove it");
-    tenon::detail::check(tenon::host().file_write, std::string(path).c_str(), file.data(),
-                         static_cast<int64_t>(file.size()));
+  static void forward(std::string_view path, const tenon::Tensor& input) {
+    data::replace_file(path, data::npy_file(input));
   }
 };
 

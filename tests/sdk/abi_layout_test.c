@@ -96,6 +96,16 @@ AT(tenon_module_descriptor, destroy, 48);
 AT(tenon_module_descriptor, extra_repr, 56);
 AT(tenon_module_descriptor, tenon_function, 64);
 
+SIZE(tenon_module_hook_call, 56);
+AT(tenon_module_hook_call, size, 0);
+AT(tenon_module_hook_call, kind, 4);
+AT(tenon_module_hook_call, module, 8);
+AT(tenon_module_hook_call, inputs, 16);
+AT(tenon_module_hook_call, input_count, 24);
+AT(tenon_module_hook_call, outputs, 32);
+AT(tenon_module_hook_call, output_count, 40);
+AT(tenon_module_hook_call, input_names, 48);
+
 SIZE(tenon_node_info, 64);
 AT(tenon_node_info, size, 0);
 AT(tenon_node_info, edges, 4);
@@ -334,13 +344,14 @@ SLOT(machine_isa, 170);
 SLOT(context_kept_result, 171);
 SLOT(op_parameter, 172);
 SLOT(module_attribute, 173);
-SLOT(config_read_sections, 174);
-SLOT(config_schema, 175);
-SLOT(generator_state_set, 176);
-SLOT(tensors_save_metadata, 177);
-SLOT(module_save_metadata, 178);
-SLOT(tensors_metadata, 179);
-SIZE(tenon_host, 16 + 8 * 180);
+SLOT(module_add_hook, 174);
+SLOT(config_read_sections, 175);
+SLOT(config_schema, 176);
+SLOT(generator_state_set, 177);
+SLOT(tensors_save_metadata, 178);
+SLOT(module_save_metadata, 179);
+SLOT(tensors_metadata, 180);
+SIZE(tenon_host, 16 + 8 * 181);
 
 /* ---- codes that are written into files and plugins ---- */
 
@@ -350,5 +361,6 @@ _Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");
 _Static_assert(TENON_VALUE_NOT_IMPLEMENTED == 14, "value tags");
 _Static_assert(TENON_OK == 0 && TENON_ERROR_TYPE == 1 && TENON_ERROR_INTERNAL == 14, "error kinds");
 _Static_assert(TENON_HOOK_TENSOR == 0 && TENON_HOOK_NODE_AFTER == 3, "hook kinds");
+_Static_assert(TENON_HOOK_FORWARD_PRE == 4 && TENON_HOOK_STATE_LOAD_POST == 11, "hook kinds");
 _Static_assert(TENON_DIFFERENTIABLE_COMPOSITE == 2 && TENON_JVP_MULTILINEAR == 4, "op codes");
 _Static_assert(TENON_FACTS_TYPE == 0x544e0001u && TENON_FACTS_FORMAT == 1, "facts codes");

@@ -94,7 +94,11 @@ int predict_outputs(const PredictOptions& options) {
     throw UsageError("no weights are given: name them by --weights, or in the config's output");
   check_output(config, options);
   tenon::apply_config(config);
-  const Tensor inputs = training::load_inputs(config["data"], options.data, !options.unlabelled);
+  const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
+  const std::string fitted =
+      noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
+  const Tensor inputs =
+      training::load_inputs(config["data"], options.data, !options.unlabelled, fitted);
   tenon::Module model = tenon::create_module(config["model"]);
   model.load(weights);
   const Tensor outputs = training::predict(model, inputs, 256);

@@ -213,12 +213,14 @@ struct Setup {
 // What a run notes in the metadata of its weights.
 constexpr const char* kRunKey = "tenon.run";
 
-Json weights_metadata(const Json& config, const Result& result, int64_t epoch) {
+Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
+                      const std::string& fitted) {
   return tenon::JsonObject()
       .set(kRunKey, tenon::JsonObject()
                         .set("seed", static_cast<int64_t>(result.seed))
                         .set("split", config["split"].dump())
                         .set("epoch", epoch)
+                        .set("fitted", fitted)
                         .json()
                         .dump())
       .json();
@@ -384,8 +386,9 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   result.train_loss = last.train_loss;
   result.score = last.test;
   if (!result.weights.empty())
-    training::save_weights(setup.model, result.weights,
-                           weights_metadata(config, result, trainer.best_epoch()));
+    training::save_weights(
+        setup.model, result.weights,
+        weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
   if (!result.plot.empty())
     tenon::write_file(result.plot, learning_curve(file_name(result.config), result.epochs));
   return true;

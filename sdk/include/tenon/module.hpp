@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "tenon/define.hpp"
+#include "tenon/hookable.hpp"
 #include "tenon/type.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 // A counted reference to a module. Any thread may read; changing it needs outside ordering.
-class Module {
+class Module : public Hookable<Module> {
  public:
   Module() = default;
   static Module take(tenon_module* handle) noexcept {
@@ -48,6 +49,7 @@ class Module {
     if (handle_ != nullptr) host().module_release(handle_);
   }
   bool defined() const { return handle_ != nullptr; }
+  tenon_module* hook_target() const { return required(); }
   tenon_module* handle() const { return handle_; }
   tenon_module* give() noexcept { return std::exchange(handle_, nullptr); }
 

@@ -12,6 +12,7 @@
 #include "tenon/metric_ops.hpp"
 #include "tenon/mode.hpp"
 #include "tenon/module.hpp"
+#include "tenon/module_hooks.hpp"
 #include "tenon/nn_ops.hpp"
 #include "tenon/ops.hpp"
 #include "tenon/optim_ops.hpp"

@@ -57,6 +57,8 @@ struct Reaching final : EngineRun {
   explicit Reaching(const Node* target) : target_(target) {}
   int64_t id() override { return 1; }
   bool reaches(const Node& node) override { return &node == target_; }
+  void keep(const void*, std::vector<TensorRef>) override {}
+  std::optional<std::vector<TensorRef>> take(const void*) override { return std::nullopt; }
   const Node* watched() override { return nullptr; }
 
  private:

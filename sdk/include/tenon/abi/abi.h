@@ -10,6 +10,7 @@
 #include "facts.h"
 #include "host.h"
 #include "module.h"
+#include "module_hooks.h"
 #include "op.h"
 #include "plugin.h"
 #include "saved_hooks.h"

@@ -25,6 +25,7 @@
 #include "attributes.h"
 #include "autograd.h"
 #include "error.h"
+#include "module_hooks.h"
 #include "op.h"
 #include "saved_hooks.h"
 #include "tensor.h"
@@ -723,6 +724,16 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* module_attribute)(const tenon_module* module, const char* name,
                                              int64_t length, const tenon_value** value,
                                              tenon_error** error);
+  /* Registers a hook of a kind of module_hooks.h on a module, or on all modules when `module` is
+   * null. `flags`: TENON_HOOK_PREPEND, TENON_HOOK_ALWAYS_CALL; ArgumentError for others, and for an
+   * unknown kind. Takes `state`: `destroy(state)` runs once, on any thread, when the hook was
+   * removed or its module is gone, and it no longer runs. `destroy` may be null. `hook` receives a
+   * new reference to its handle; it may be null. Any thread, also while the module is called: a
+   * call sees the hooks that are there when their turn comes. */
+  tenon_status(TENON_CALL* module_add_hook)(tenon_module* module, int32_t kind, uint32_t flags,
+                                            tenon_module_hook_function function, void* state,
+                                            void (*destroy)(void* state), tenon_hook** hook,
+                                            tenon_error** error);
 
   /* config_read of a config that has further sections. `sections` describes them as a JSON Schema:
    * its "properties" become keys of the config's top, checked like the host's own, and any other key
