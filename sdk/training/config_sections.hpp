@@ -129,9 +129,40 @@ inline constexpr std::string_view kSections = R"({
                      "description": "learning-rate schedule, or several, whose factors are multiplied; constant when left out"},
         "clip": {"anyOf": [{"$ref": "#/definitions/clip"},
                            {"type": "array", "items": {"$ref": "#/definitions/clip"}}],
-                 "description": "how gradients are clipped before each step; not when left out"}
+                 "description": "how gradients are clipped before each step; not when left out"},
+        "monitor": {"$ref": "#/definitions/monitor",
+                    "description": "a number of the test samples that says which epoch is the best"},
+        "checkpoint": {"$ref": "#/definitions/checkpoint", "default": {},
+                       "description": "how often output.checkpoint is written"}
       },
       "required": ["epochs"],
+      "additionalProperties": false
+    },
+    "monitor": {
+      "description": "which epoch is the best, and when to stop",
+      "properties": {
+        "metric": {"type": "string", "default": "loss",
+                   "description": "the loss of the test samples, or a metric by its name"},
+        "goal": {"type": "string", "enum": ["minimize", "maximize"],
+                 "description": "which values are better"},
+        "patience": {"type": "integer", "minimum": 0, "default": 0,
+                     "description": "epochs without improvement after which the training stops; 0: it does not"},
+        "minimum_change": {"type": "number", "minimum": 0, "default": 0.0,
+                           "description": "what is not an improvement yet"},
+        "keep_best": {"type": "boolean", "default": true,
+                      "description": "whether the weights of the best epoch are the result"}
+      },
+      "required": ["goal"],
+      "additionalProperties": false
+    },
+    "checkpoint": {
+      "description": "how often a checkpoint is written",
+      "properties": {
+        "epochs": {"type": "integer", "minimum": 1,
+                   "description": "after so many epochs; 1 when neither is given"},
+        "minutes": {"type": "number", "exclusiveMinimum": 0,
+                    "description": "after so many minutes, within an epoch as well"}
+      },
       "additionalProperties": false
     },
     "output": {
@@ -140,7 +171,11 @@ inline constexpr std::string_view kSections = R"({
         "weights": {"type": "string", "format": "output-path",
                     "description": "safetensors file of the trained weights"},
         "plot": {"type": "string", "format": "output-path",
-                 "description": "SVG file of the learning curve"}
+                 "description": "SVG file of the learning curve"},
+        "history": {"type": "string", "format": "output-path",
+                    "description": "JSON lines, one for each epoch when it is done"},
+        "checkpoint": {"type": "string", "format": "output-path",
+                       "description": "what --resume continues from; also written on Ctrl-C"}
       },
       "additionalProperties": false
     }

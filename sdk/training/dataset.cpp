@@ -109,8 +109,10 @@ Samples split_table(const Json& data, const std::string& reader, const Tensor& t
   for (int64_t c = 0; c < columns; ++c) {
     if (c != label) rest.push_back(c);
   }
-  return {index_select(table, 1, from_range(rest.begin(), rest.end())),
-          narrow(table, 1, label, 1).reshape({table.size(0)})};
+  Samples samples;
+  samples.inputs = index_select(table, 1, from_range(rest.begin(), rest.end()));
+  samples.labels = tenon::narrow(table, 1, label, 1).reshape({table.size(0)});
+  return samples;
 }
 
 Samples read_samples(const Json& data) {
@@ -125,12 +127,17 @@ Samples read_samples(const Json& data) {
       throw ConfigError(format_text("{}: {} must give tensors", data.place(), reader.found().name));
     return results[i].tensor();
   };
-  if (results.empty() || results.size() > 2)
-    throw ConfigError(format_text("{}: {} must give one tensor, or inputs and labels, but gives {}",
-                                  data.place(), reader.found().name, results.size()));
+  if (results.empty())
+    throw ConfigError(format_text("{}: {} gives no samples", data.place(), reader.found().name));
   Samples samples;
-  if (results.size() == 2) {
-    samples = {tensor(0), tensor(1)};
+  if (results.size() >= 2) {
+    samples.inputs = tensor(0);
+    samples.labels = tensor(1);
+    for (size_t i = 2; i < results.size(); ++i) {
+      const bool parts = results[i].is_tensor() && results[i].tensor().defined();
+      if (parts && results[i].tensor().numel() > 0) samples.parts = results[i].tensor();
+      if (!results[i].is_tensor()) samples.fitted = results[i].text();
+    }
   } else if (const Json labels = data["labels"]; labels.defined()) {
     samples.inputs = tensor(0);
     const std::string path = labels.text();
@@ -144,14 +151,31 @@ Samples read_samples(const Json& data) {
   return samples;
 }
 
+// Scaled and shaped.
+Tensor prepared(const Json& data, Tensor inputs) {
+  const int64_t count = inputs.size(0);
+  check_samples(data, count, count == 0 ? 0 : inputs.numel() / count);
+  if (const double scale = data["scale"].number(1); scale != 1) inputs = mul(inputs, scale);
+  std::vector<int64_t> shape = sample_shape(data);
+  if (shape.empty()) return inputs;
+  shape.insert(shape.begin(), count);
+  return inputs.reshape(shape);
+}
+
 }  // namespace
 
 Samples Samples::narrow(int64_t start, int64_t length) const {
-  return {tenon::narrow(inputs, 0, start, length), tenon::narrow(labels, 0, start, length)};
+  Samples part;
+  part.inputs = tenon::narrow(inputs, 0, start, length);
+  part.labels = tenon::narrow(labels, 0, start, length);
+  return part;
 }
 
 Samples Samples::select(const Tensor& rows) const {
-  return {index_select(inputs, 0, rows), index_select(labels, 0, rows)};
+  Samples part;
+  part.inputs = index_select(inputs, 0, rows);
+  part.labels = index_select(labels, 0, rows);
+  return part;
 }
 
 std::string reader_name(const Json& data) {
@@ -174,15 +198,25 @@ std::string reader_name(const Json& data) {
 
 Samples load_samples(const Json& data) {
   Samples samples = read_samples(data);
-  const int64_t count = samples.inputs.size(0);
-  check_samples(data, count, count == 0 ? 0 : samples.inputs.numel() / count);
-  if (const double scale = data["scale"].number(1); scale != 1)
-    samples.inputs = mul(samples.inputs, scale);
-  if (std::vector<int64_t> shape = sample_shape(data); !shape.empty()) {
-    shape.insert(shape.begin(), count);
-    samples.inputs = samples.inputs.reshape(shape);
-  }
+  samples.inputs = prepared(data, samples.inputs);
   return samples;
+}
+
+Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
+                   const std::string& fitted) {
+  JsonObject other;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    if (data.key(i) != "path" && data.key(i) != "labels") other.set(data.key(i), data[i]);
+  }
+  const Json section = other.set("path", path).json();
+  const OpChoice reader(reader_role(), section, reader_name(section));
+  const std::vector<Value> results =
+      reader.call({}, {arg("with_targets") = false, arg("fitted") = fitted});
+  Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
+  if (!inputs.defined()) throw ValueError(format_text("'{}' has no samples", path));
+  if (labelled && results.size() == 1 && !data["labels"].defined())
+    inputs = split_table(section, reader.found().name, inputs).inputs;
+  return prepared(section, contiguous_as(inputs, f32));
 }
 
 std::vector<std::string> dataset_ops(const Json& data, const Json& split) {
@@ -200,9 +234,21 @@ int64_t test_count(const Json& split, int64_t count) {
 Dataset load_dataset(const Json& data, const Json& split) {
   const Samples all = load_samples(data);
   const int64_t count = all.count();
+  Dataset dataset;
+  dataset.fitted = all.fitted;
+  if (all.parts.defined()) {
+    std::vector<int64_t> train, test;
+    const std::vector<int64_t> parts = all.parts.to_vector<int64_t>();
+    for (size_t i = 0; i < parts.size(); ++i)
+      (parts[i] == 0 ? train : test).push_back(static_cast<int64_t>(i));
+    if (train.empty())
+      throw ConfigError(format_text("{}: no sample is for training", data.place()));
+    dataset.train = all.select(from_range(train.begin(), train.end()));
+    if (!test.empty()) dataset.test = all.select(from_range(test.begin(), test.end()));
+    return dataset;
+  }
   const int64_t held_back = test_count(split, count);
   const Tensor order = split["shuffle"].as_bool(true) ? randperm(count) : arange(0, count, 1, i64);
-  Dataset dataset;
   dataset.train = all.select(narrow(order, 0, 0, count - held_back));
   if (held_back > 0) dataset.test = all.select(narrow(order, 0, count - held_back, held_back));
   return dataset;

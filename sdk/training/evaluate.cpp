@@ -45,6 +45,18 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   return score;
 }
 
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
+  const NoGrad no_grad;
+  const bool training = model.training();
+  model.eval();
+  std::vector<Tensor> outputs;
+  const int64_t count = inputs.size(0);
+  for (int64_t start = 0; start < count; start += batch_size)
+    outputs.push_back(model(narrow(inputs, 0, start, std::min(batch_size, count - start))));
+  model.train(training);
+  return outputs.size() == 1 ? outputs.front() : cat(outputs);
+}
+
 std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset) {
   std::vector<Metric> metrics;
   const Json section = config["metrics"];

@@ -106,7 +106,10 @@ std::string output_fault(const std::string& path) {
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code code;
   if (std::filesystem::equivalent(a, b, code)) return true;
-  return std::filesystem::weakly_canonical(a, code) == std::filesystem::weakly_canonical(b, code);
+  const auto whole = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, code), code);
+  };
+  return whole(a) == whole(b);
 }
 
 }  // namespace training

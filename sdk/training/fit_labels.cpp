@@ -6,6 +6,7 @@
 #include <tenon/ops.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/dataset.hpp>
+#include <tenon/training/op_choice.hpp>
 
 #include "format.hpp"
 
@@ -72,7 +73,8 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
   const NoGrad no_grad;
   const bool training = model.training();
   model.eval();
-  const Tensor output = model(narrow(dataset.train.inputs, 0, 0, 1));
+  const Tensor output =
+      at_place(config["model"], [&] { return model(narrow(dataset.train.inputs, 0, 0, 1)); });
   model.train(training);
   if (output.dim() < 1 || output.size(0) != 1) {
     throw ValueError(

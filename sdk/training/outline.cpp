@@ -185,11 +185,28 @@ class Outliner {
     use_ops({"index_select", "randperm", "narrow"}, training, "training");
     for (const Json& one : section_list(training["schedule"])) use_choice(schedule_role(), one);
     for (const Json& one : section_list(training["clip"])) use_choice(clip_role(), one);
+    const Json watched = training["monitor"]["metric"];
+    if (!config_["metrics"].defined() || watched.text("loss") == "loss") return;
+    std::vector<std::string> names = {"loss"};
+    for (const Json& metric : section_list(config_["metrics"])) {
+      const std::string op = metric["type"].text();
+      names.push_back(metric["name"].text(op.substr(op.rfind('.') + 1)));
+    }
+    if (std::find(names.begin(), names.end(), watched.text()) == names.end())
+      fault(watched, format_text("no metric is named '{}'{}; there are {}", watched.text(),
+                                 suggestion(watched.text(), names), join(names, ", ")));
   }
 
   void outline_output(const Json& output) {
     for (int64_t i = 0; i < output.size(); ++i) {
-      const std::string text = output_fault(output[i].text());
+      const std::string path = output[i].text();
+      std::string text = output_fault(path);
+      if (text.empty() && output.key(i) == "plot") text = plot_fault(path);
+      if (text.empty()) text = overwrite_fault(config_, path);
+      for (int64_t k = 0; k < i && text.empty(); ++k) {
+        if (same_file(path, output[k].text()))
+          text = format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
+      }
       if (!text.empty()) fault(output[i], text);
     }
   }
@@ -199,6 +216,34 @@ class Outliner {
 };
 
 }  // namespace
+
+std::string overwrite_fault(const Json& config, const std::string& path) {
+  // "FILE:1:20: /schema_version"
+  std::string file = config["schema_version"].place();
+  for (int colons = 0; colons < 3 && !file.empty(); ++colons)
+    file.resize(file.rfind(':') == std::string::npos ? 0 : file.rfind(':'));
+  const auto text = [&](const std::string& what) {
+    return format_text("cannot write '{}': it is {}", path, what);
+  };
+  if (!file.empty() && same_file(path, file)) return text("the config");
+  for (const char* key : {"path", "labels"}) {
+    const std::string input = config["data"][key].text();
+    if (!input.empty() && same_file(path, input)) return text("the file of the data");
+  }
+  for (int64_t i = 0; i < config["plugins"].size(); ++i) {
+    const std::string plugin = config["plugins"][i]["path"].text();
+    if (!plugin.empty() && same_file(path, plugin)) return text("a plugin of the config");
+  }
+  return "";
+}
+
+std::string plot_fault(const std::string& path) {
+  const std::string ending = ".svg";
+  const bool fits = path.size() > ending.size() &&
+                    path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  if (fits || path.compare(0, 5, "/dev/") == 0) return "";
+  return format_text("cannot write '{}': a plot is an SVG image; let its name end in .svg", path);
+}
 
 Outline outline(const Json& config, DataFiles files) { return Outliner(config, files).take(); }
 

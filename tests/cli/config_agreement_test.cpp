@@ -83,7 +83,6 @@ const std::vector<Member>& members() {
         R"({"path": "x.npy", "labels": "y.npy"})",
 
         R"({"path": "x.npy", "labels": "short.npy"})",
-        R"({"path": "x.npy"})",
         R"({"path": "cut.npy", "labels": "y.npy"})",
         R"({"path": "blobs.csv", "type": "npy", "labels": "y.npy"})"}},
       {"split", {R"({"test": 0.2})", "", R"({"test": 1})", R"({"test": 0, "shuffle": false})"}},

@@ -41,11 +41,12 @@ TEST_SUITE("op choice") {
              R"({"type": "sgd", "learning_rat": 0.1, "momentum": "big", "nesterov": 1})");
     });
     CHECK(error ==
-          "/learning_rat: optim.sgd_step_ has no argument 'learning_rat' (did you mean "
+          "line 1, column 33: /learning_rat: optim.sgd_step_ has no argument 'learning_rat' (did "
+          "you mean "
           "'learning_rate'?); it takes learning_rate, momentum, dampening, weight_decay, nesterov\n"
-          "/momentum: optim.sgd_step_ takes 'float momentum', found \"big\"\n"
-          "/nesterov: optim.sgd_step_ takes 'bool nesterov', found 1\n"
-          ": optim.sgd_step_ needs 'float learning_rate'");
+          "line 1, column 50: /momentum: optim.sgd_step_ takes 'float momentum', found \"big\"\n"
+          "line 1, column 69: /nesterov: optim.sgd_step_ takes 'bool nesterov', found 1\n"
+          "line 1, column 1: optim.sgd_step_ needs 'float learning_rate'");
     CHECK(contains(
         refusal([] { choice(training::schedule_role(), R"({"type": "cosine", "steps": 3})"); }),
         "has no argument 'steps'"));

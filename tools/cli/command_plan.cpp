@@ -177,6 +177,8 @@ void Plan::add_training(Table& table) const {
   table.add(
       {"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
                                schedule.defined() ? choices_text(schedule, " * ") : "constant")});
+  if (const Json monitor = section["monitor"]; monitor.defined())
+    table.add({"monitor", format_text("{} {}", monitor["goal"].text(), monitor["metric"].text())});
   if (section["clip"].defined()) table.add({"clip", choices_text(section["clip"], ", ")});
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -55,9 +56,10 @@ double seconds_since(Clock::time_point start) {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
 // Where the config names the file, `node` is its place.
-void check_writable(const std::string& path, const Json& node) {
+void check_output(const Json& config, const std::string& path, const Json& node) {
   if (path.empty()) return;
-  const std::string fault = training::output_fault(path);
+  std::string fault = training::output_fault(path);
+  if (fault.empty()) fault = training::overwrite_fault(config, path);
   if (fault.empty()) return;
   throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
 }
@@ -80,6 +82,7 @@ struct Result {
   double seconds = 0, computing_seconds = 0;
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
+  std::optional<int64_t> best_epoch;  // where a monitor keeps it
 
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
@@ -139,6 +142,7 @@ void print_result_json(const Result& result) {
     tenon::JsonArray history;
     for (const Epoch& epoch : result.epochs) history.add(epoch_json(epoch));
     object.set("history", history.json());
+    if (result.best_epoch) object.set("best_epoch", *result.best_epoch);
   }
   print_json(
       object.set("weights", text_or_null(result.weights)).set("plot", text_or_null(result.plot)));
@@ -174,6 +178,7 @@ void print_result(const Result& result) {
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
   if (result.trained) table.add({"train loss", loss_text(result.train_loss)});
   if (result.score) add_score(table, *result.score);
+  if (result.best_epoch) table.add({"best epoch", grouped(*result.best_epoch)});
   table.add({"time", duration(result.seconds)});
   table.add({"speed", format_text("{} samples/s", grouped(static_cast<int64_t>(result.rate())))});
   if (!result.weights.empty()) {
@@ -205,16 +210,75 @@ struct Setup {
   tenon::Module model;
 };
 
+// What a run notes in the metadata of its weights.
+constexpr const char* kRunKey = "tenon.run";
+
+Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
+                      const std::string& fitted) {
+  return tenon::JsonObject()
+      .set(kRunKey, tenon::JsonObject()
+                        .set("seed", static_cast<int64_t>(result.seed))
+                        .set("split", config["split"].dump())
+                        .set("epoch", epoch)
+                        .set("fitted", fitted)
+                        .json()
+                        .dump())
+      .json();
+}
+
+// The seed of an evaluation: that of the training, or rows that the weights were trained on would be
+// measured.
+uint64_t evaluation_seed(const Json& config, const RunOptions& options) {
+  const uint64_t asked = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
+  const Json noted = tenon::tensors_metadata(options.evaluate)[kRunKey];
+  if (!noted.defined()) return asked;
+  const Json run = Json::parse(noted.text());
+  const auto seed = static_cast<uint64_t>(run["seed"].integer());
+  if (options.seed && *options.seed != seed)
+    throw tenon::ValueError(
+        format_text("'{}' was trained with seed {}: with seed {} it would be measured on samples "
+                    "that it was trained on; omit --seed",
+                    options.evaluate, seed, *options.seed));
+  if (run["split"].text() != config["split"].dump())
+    throw tenon::ValueError(format_text(
+        "{}: '{}' was trained with the split {}, the config has {}: it would be "
+        "measured on samples that it was trained on",
+        config["split"].place(), options.evaluate, run["split"].text(), config["split"].dump()));
+  return seed;
+}
+
+void load_weights(tenon::Module& model, const std::string& path) {
+  try {
+    model.load(path);
+  } catch (const tenon::RuntimeError& error) {
+    throw tenon::RuntimeError(format_text("'{}' does not fit the model: {}", path, error.what()));
+  }
+}
+
 Result start_result(const Json& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
   result.trained = options.evaluate.empty();
+  const Json output = config["output"];
+  result.weights = result.trained ? output["weights"].text() : options.evaluate;
+  if (!result.trained) {
+    result.seed = evaluation_seed(config, options);
+    return result;
+  }
   result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
-  result.weights = result.trained ? config["output"]["weights"].text() : options.evaluate;
-  if (!result.trained) return result;
-  result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
-  check_writable(result.weights, config["output"]["weights"]);
-  check_writable(result.plot, config["output"]["plot"]);
+  result.plot = options.plot.empty() ? output["plot"].text() : options.plot;
+  for (const char* key : {"weights", "history", "checkpoint"}) {
+    const std::string path = output[key].text();
+    check_output(config, path, output[key]);
+    if (!options.plot.empty() && !path.empty() && training::same_file(path, options.plot))
+      throw tenon::IOError(
+          format_text("cannot write '{}': \"{}\" is the same file", options.plot, key));
+  }
+  check_output(config, result.plot, output["plot"]);
+  if (const std::string fault = training::plot_fault(result.plot);
+      !result.plot.empty() && !fault.empty())
+    throw tenon::IOError(options.plot.empty() ? format_text("{}: {}", output["plot"].place(), fault)
+                                              : fault);
   return result;
 }
 
@@ -233,17 +297,66 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
     result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();
   result.test_count = setup.dataset.test.count();
-  if (!result.trained) setup.model.load(options.evaluate);
+  if (!result.trained) load_weights(setup.model, options.evaluate);
   training::fit_labels(config, setup.model, setup.dataset);
   return setup;
 }
 
-// False: interrupted, nothing was saved.
+// JSON lines, one for each epoch as soon as it is done.
+class History {
+ public:
+  History(const std::string& path, const std::vector<Epoch>& done) : path_(path) {
+    if (path.empty()) return;
+    file_.open(path, std::ios::trunc);
+    for (const Epoch& epoch : done) add(epoch);
+  }
+  void add(const Epoch& epoch) {
+    if (path_.empty()) return;
+    file_ << epoch_json(epoch).dump() << std::endl;
+    if (!file_) throw tenon::IOError(format_text("cannot write '{}'", path_));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+// Whether there is a checkpoint to continue from.
+bool resume(training::Trainer& trainer, const std::string& path) {
+  if (path.empty())
+    throw UsageError("--resume continues from output.checkpoint, which the config does not have");
+  if (!std::filesystem::exists(path)) {
+    std::fprintf(stderr, "tenon: there is no checkpoint '%s' yet: starting with the first epoch\n",
+                 path.c_str());
+    return false;
+  }
+  trainer.resume(path);
+  return true;
+}
+
+void report_interrupt(const training::Trainer& trainer, const std::string& checkpoint) {
+  const std::string start = format_text("tenon: interrupted after {} of {} epochs",
+                                        trainer.history().size(), trainer.epochs());
+  if (checkpoint.empty()) {
+    std::fprintf(stderr, "%s; nothing was saved\n", start.c_str());
+    return;
+  }
+  trainer.save_checkpoint(checkpoint);
+  std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(), checkpoint.c_str());
+}
+
+// False: interrupted.
 bool train_and_save(const Json& config, const RunOptions& options, Setup& setup, Result& result) {
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
+  const std::string checkpoint = config["output"]["checkpoint"].text();
+  trainer.write_checkpoints(checkpoint);
+  if (options.resume) resume(trainer, checkpoint);
+  const auto done = static_cast<int64_t>(trainer.history().size());
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
+  History history(config["output"]["history"].text(), trainer.history());
   const InterruptScope interrupts;
-  Progress progress(epochs, epochs * batches, epochs * result.train_count, options.quiet);
+  Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
+                    options.quiet);
   Stopwatch computing;
   int64_t steps_left = batches;
   trainer.batch_done = [&](double batch_loss) {
@@ -252,6 +365,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   };
   trainer.epoch_done = [&](const Epoch& epoch) {
     progress.epoch_done(epoch);
+    history.add(epoch);
     steps_left = batches;
     computing.resume();
   };
@@ -261,15 +375,20 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   progress.finish();
   result.epochs = trainer.history();
   if (!finished) {
-    std::fprintf(stderr, "tenon: interrupted after %zu of %lld epochs; nothing was saved\n",
-                 result.epochs.size(), static_cast<long long>(epochs));
+    report_interrupt(trainer, checkpoint);
     return false;
   }
   result.computing_seconds = computing.seconds();
-  result.computed = epochs * result.train_count;
-  result.train_loss = result.epochs.back().train_loss;
-  result.score = result.epochs.back().test;
-  if (!result.weights.empty()) setup.model.save(result.weights);
+  result.computed = (static_cast<int64_t>(result.epochs.size()) - done) * result.train_count;
+  const bool best = config["training"]["monitor"].defined();
+  if (best) result.best_epoch = trainer.best_epoch();
+  const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
+  result.train_loss = last.train_loss;
+  result.score = last.test;
+  if (!result.weights.empty())
+    training::save_weights(
+        setup.model, result.weights,
+        weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
   if (!result.plot.empty())
     tenon::write_file(result.plot, learning_curve(file_name(result.config), result.epochs));
   return true;
@@ -295,8 +414,8 @@ int run_config(const RunOptions& options) {
   const Clock::time_point start = Clock::now();
   const Json config = training::read_config(options.config);
   const bool trains = options.evaluate.empty();
-  if (!trains && (!options.plot.empty() || options.epochs)) {
-    throw UsageError("--plot and --epochs are about training; --evaluate does not train");
+  if (!trains && (!options.plot.empty() || options.epochs || options.resume)) {
+    throw UsageError("--plot, --epochs and --resume are about training; --evaluate does not train");
   }
   require_keys(config, options.config, trains);
   Result result = start_result(config, options);

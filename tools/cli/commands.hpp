@@ -24,8 +24,16 @@ struct RunOptions {
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
   int threads = 0;  // 0: what the config says
+  bool resume = false;
   bool quiet = false;
   bool json = false;
+};
+
+struct PredictOptions {
+  std::string config, data;
+  std::string weights;  // empty: those of the config's output
+  std::string output;   // .csv, .npy or .json
+  bool unlabelled = false;
 };
 
 struct SchemaOptions {
@@ -91,6 +99,7 @@ struct CheckOptions {
 };
 
 int run_config(const RunOptions& options);
+int predict_outputs(const PredictOptions& options);
 int print_schema(const SchemaOptions& options);
 int plan_config(const PlanOptions& options);
 int check_plugin(const CheckOptions& options);

@@ -63,8 +63,8 @@ Progress::Progress(int64_t epochs, int64_t steps, int64_t samples, bool quiet)
     : epochs_(epochs),
       steps_(steps),
       samples_(samples),
-      live_(!quiet && is_terminal(stderr)),
-      plain_(!quiet && !is_terminal(stderr)),
+      live_(!quiet && can_redraw(stderr)),
+      plain_(!quiet && !can_redraw(stderr)),
       utf8_(shows_utf8()) {
   if (live_) thread_ = std::thread([this] { draw_until_finished(); });
 }

@@ -43,6 +43,12 @@ Outline outline(const Json& config, DataFiles files = DataFiles::read);
 // ConfigError with all faults of the outline, data files left out: a run reads them itself.
 void require_sound(const Json& config);
 
+// Why a run must not write this file: it is the config, or a file that the config reads; empty: it
+// may.
+std::string overwrite_fault(const Json& config, const std::string& path);
+// Why the file cannot be a plot; empty: it can.
+std::string plot_fault(const std::string& path);
+
 // The keys that a config needs to be run, and has not: "\"data\", no \"model\"".
 std::string missing_keys(const Json& config, bool training);
 

@@ -5,8 +5,9 @@
 //   "split": {"test": 0.2, "shuffle": true}
 //
 // "type" is the op that reads, or follows from the file's ending; what is not named here is an
-// argument of it. The op returns inputs and labels, or one tensor: a table, whose "label_column" has
-// the labels, or the inputs alone, whose labels the same op reads from the file "labels".
+// argument of it. The op returns inputs and labels, and perhaps parts and a fitted text, as
+// plugins/README.md says of readers; or one tensor: a table, whose "label_column" has the labels, or
+// the inputs alone, whose labels the same op reads from the file "labels".
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ namespace training {
 struct Samples {
   Tensor inputs;  // f32 [samples, ...]
   Tensor labels;
+  Tensor parts;  // i64 [samples]: 0 train, 1 validation, 2 test; undefined: the reader does not say
+  std::string fitted;  // what the reader learned from the file, for reading others
   int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
   // Those of the rows from `start` on, as views; those that `rows`, an i64 tensor, names, as copies.
   Samples narrow(int64_t start, int64_t length) const;
@@ -32,6 +35,7 @@ struct Samples {
 
 struct Dataset {
   Samples train, test;
+  std::string fitted;  // of the reader
 };
 
 // The name of the op that reads: from "type", else from the ending of "path".
@@ -39,7 +43,12 @@ std::string reader_name(const Json& data);
 
 // Reads, scales and shapes.
 Samples load_samples(const Json& data);
-// load_samples, divided. Draws from the process's generator where it shuffles.
+// The inputs of another file, read as `data` says. Where its tables have a label column, this one is
+// left out; `labelled` false: they have none. `fitted` goes to readers that have such a parameter.
+Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
+                   const std::string& fitted);
+// load_samples, divided: by the parts that the file says (validation and test samples are tested on),
+// else at random, by draws from the process's generator where it shuffles.
 Dataset load_dataset(const Json& data, const Json& split);
 // How `count` samples divide: those for testing.
 int64_t test_count(const Json& split, int64_t count);

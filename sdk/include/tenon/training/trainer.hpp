@@ -12,6 +12,7 @@
 //   model.save("digits.safetensors");
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,9 +20,11 @@
 #include <vector>
 
 #include "tenon/training/batches.hpp"
+#include "tenon/training/checkpoint.hpp"
 #include "tenon/training/gradient_clip.hpp"
 #include "tenon/training/loss.hpp"
 #include "tenon/training/metric.hpp"
+#include "tenon/training/monitor.hpp"
 #include "tenon/training/optimizer.hpp"
 #include "tenon/training/schedule.hpp"
 
@@ -47,6 +50,9 @@ struct Epoch {
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size);
 
+// The outputs of a model for inputs, in eval mode, without recording.
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
+
 // The metrics of a config: those of "metrics", without the key the accuracy where labels are
 // classes.
 std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
@@ -63,9 +69,18 @@ class Trainer {
   std::function<void(const Epoch&)> epoch_done;
   std::function<bool()> stopped;
 
-  // Trains until the last epoch; false when `stopped` has ended it before. ValueError when the loss
-  // is not finite.
+  // Trains until the last epoch, or until the monitor's patience is at its end; false when `stopped`
+  // has ended it before. The model then has the weights of the best epoch, where a monitor keeps
+  // them. ValueError when the loss is not finite.
   bool run();
+
+  // Writes checkpoints to this file while it runs, as often as "checkpoint" of "training" says.
+  void write_checkpoints(const std::string& path) { checkpoint_path_ = path; }
+  // A checkpoint of where the training is, which `run` continues from with the same final bits, the
+  // process's generator included.
+  void save_checkpoint(const std::string& path) const;
+  // ValueError when the checkpoint is of another training: other data, model, optimizer, ...
+  void resume(const std::string& path);
 
   int64_t epochs() const { return epochs_; }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
@@ -73,10 +88,16 @@ class Trainer {
   const std::vector<Epoch>& history() const { return history_; }
   const Loss& loss() const { return loss_; }
   const std::vector<Metric>& metrics() const { return metrics_; }
+  // The epoch whose weights the model has after `run`.
+  int64_t best_epoch() const;
 
  private:
   double train_batch();
   void finish_epoch();
+  void watch(const Epoch& epoch);
+  void write_due_checkpoint(bool epoch_ended);
+  Json progress() const;
+  void restore_progress(const Json& progress);
 
   Module model_;
   Dataset dataset_;
@@ -86,11 +107,18 @@ class Trainer {
   Optimizer optimizer_;
   Schedule schedule_;
   GradientClip clip_;
+  Monitor monitor_;
   int64_t epochs_;
+  Json identity_;  // what a checkpoint must have in common with the config
+  std::string checkpoint_path_;
+  int64_t checkpoint_epochs_ = 0;
+  double checkpoint_minutes_ = 0;
+  std::chrono::steady_clock::time_point last_checkpoint_;
   // Where the training is.
   int64_t epoch_ = 0, batch_ = 0;
   double total_loss_ = 0;
   std::vector<Epoch> history_;
+  NamedTensors best_;  // copies of the best epoch's state
 };
 
 }  // namespace training
