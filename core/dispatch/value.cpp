@@ -97,6 +97,9 @@ tenon_value copy_value(const tenon_value& value) {
     case TENON_VALUE_TENSOR:
       copy.as.tensor->retain();
       break;
+    case TENON_VALUE_JSON:
+      copy.as.json->retain();
+      break;
     case TENON_VALUE_STRING_LIST: {
       std::vector<std::string> texts;
       for (uint32_t i = 0; i < value.length; ++i) {
@@ -111,7 +114,7 @@ tenon_value copy_value(const tenon_value& value) {
       return make_tensor_list(std::move(tensors));
     }
     default:
-      throw Error(TENON_ERROR_TYPE, "a module or document cannot be kept as a value");
+      throw Error(TENON_ERROR_TYPE, "a module cannot be kept as a value");
   }
   return copy;
 }

@@ -12,9 +12,13 @@
 #include <tenon/file_fault.hpp>
 #include <tenon/plugin.hpp>
 
+#include "byte_source.hpp"
+#include "bytes.hpp"
+#include "gunzip.hpp"
+
 namespace data {
 
-class File {
+class File : public ByteSource {
  public:
   explicit File(std::string_view path) : path_(path) {
     if (path_.empty() || path_.find('\0') != std::string::npos)
@@ -28,17 +32,15 @@ class File {
       fail(S_ISDIR(facts.st_mode) ? "it is a folder" : "it is not a regular file");
     size_ = static_cast<int64_t>(facts.st_size);
   }
-  ~File() {
+  ~File() override {
     if (descriptor_ >= 0) close(descriptor_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
   const std::string& path() const { return path_; }
-  int64_t size() const { return size_; }
-
-  // Exactly `count` bytes from `offset`.
-  void read(char* to, int64_t offset, int64_t count) const {
+  int64_t size() const override { return size_; }
+  void read(char* to, int64_t offset, int64_t count) const override {
     while (count > 0) {
       const ssize_t got =
           pread(descriptor_, to, static_cast<size_t>(count), static_cast<off_t>(offset));
@@ -49,6 +51,13 @@ class File {
       offset += got;
       count -= got;
     }
+  }
+
+  // The whole file, decompressed where it is gzipped. Throws tenon::data::Fault for broken data.
+  Bytes text() const {
+    Bytes bytes(size_);
+    read(bytes.data(), 0, size_);
+    return is_gzip(bytes) ? gunzip(bytes) : std::move(bytes);
   }
 
   [[noreturn]] void refuse(const std::string& reason) const {

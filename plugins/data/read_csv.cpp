@@ -20,12 +20,15 @@ struct ReadCsv {
                               std::string(delimiter) + "'");
     }
     const data::File file(path);
-    std::string text(static_cast<size_t>(file.size()), '\0');
-    file.read(text.data(), 0, file.size());
     try {
-      const tenon::data::CsvTable table = tenon::data::parse_csv(text, delimiter[0], header);
-      Tensor result = tenon::empty_tensor({table.rows, table.columns});
-      std::memcpy(result.data<float>(), table.values.data(), table.values.size() * sizeof(float));
+      tenon::data::CsvTable table = tenon::data::parse_csv(file.text(), delimiter[0], header);
+      const std::array<int64_t, 2> shape = {table.rows, table.columns},
+                                   strides = {table.columns, 1};
+      float* values = table.values.get();
+      Tensor result =
+          tenon::wrap_buffer(values, tenon::IntList(shape.data(), 2),
+                             tenon::IntList(strides.data(), 2), tenon::f32, values, std::free);
+      table.values.release();
       return result;
     } catch (const tenon::data::Fault& fault) {
       file.refuse(fault);

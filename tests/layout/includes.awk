@@ -59,6 +59,8 @@ function check_user(    from, to) {
     breach("fmt belongs to core, and to tools/cli/format.hpp")
   if (target ~ /(cblas|openblas)/ && FILENAME !~ /^(plugins\/blas|tools\/bench|examples\/cblas_function)\//)
     breach("OpenBLAS belongs to plugins/blas")
+  if (target ~ /^z(lib|conf)\.h$/ && FILENAME !~ /^plugins\/data\//)
+    breach("zlib belongs to plugins/data")
   split(FILENAME, from, "/")
   split(target, to, "/")
   if (target ~ /^plugins\// && (from[1] != "plugins" || from[2] != to[2]))

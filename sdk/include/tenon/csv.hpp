@@ -1,10 +1,14 @@
-// Tables of numbers in text: one pass, no locale, no allocation but the result.
+// Tables in text, comma-separated or alike: one pass, no locale.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,209 +20,355 @@ TENON_NAMESPACE_BEGIN
 
 namespace data {
 
-struct CsvTable {
-  std::vector<std::string> names;  // of the columns; empty without a header
-  std::vector<float> values;       // row after row
-  int64_t rows = 0, columns = 0;
+// The text of a cell without its quotes, or without the blanks around it.
+struct CsvCell {
+  std::string_view text;
+  bool quoted;
 };
 
-// Lines of numbers with `delimiter` between them. Spaces and tabs around numbers, quotes around a
-// number, CRLF, a byte order mark and blank lines at the end are accepted; everything else that is
-// not a number is a Fault.
-class CsvParser {
+// Walks a table row by row, cell by cell:
+//
+//   while (cursor.next_row()) {
+//     do {
+//       if (!cursor.take_number(value)) use(cursor.take_cell());
+//     } while (cursor.more_cells());
+//   }
+//
+// Cells are separated by the delimiter, rows by LF or CRLF. A cell within quotes may hold delimiters,
+// line ends, and quotes that are written twice. Blanks around cells, a byte order mark of UTF-8 and
+// blank lines at the end are skipped.
+class CsvCursor {
  public:
-  CsvParser(std::string_view text, char delimiter, bool header)
-      : start_(text.data()),
-        at_(start_),
-        end_(start_ + text.size()),
-        delimiter_(delimiter),
-        header_(header) {}
-
-  CsvTable parse() {
-    if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r' ||
-        is_number_part(delimiter_)) {
-      throw Fault("the delimiter " + quoted(std::string_view(&delimiter_, 1)) +
+  // The text is borrowed.
+  explicit CsvCursor(std::string_view text, char delimiter = ',', char point = '.')
+      : at_(text.data()), end_(at_ + text.size()), delimiter_(delimiter), point_(point) {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (std::string_view("\"\n\r.+-").find(delimiter) != std::string_view::npos ||
+        digit(delimiter) || delimiter == point) {
+      throw Fault("the delimiter " + quoted(std::string_view(&delimiter, 1)) +
                   " cannot separate numbers");
     }
-    skip_byte_order_mark();
-    if (header_) read_header();
-    while (at_ != end_) {
-      if (skip_blank_line()) continue;
-      if (blank_line_ != 0)
-        throw Fault("the line is blank, with rows behind it", std::to_string(blank_line_));
-      row();
-    }
-    if (table_.rows == 0)
-      throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
-    return std::move(table_);
+    const auto begins = [&](std::string_view mark) { return text.substr(0, mark.size()) == mark; };
+    if (begins("\xff\xfe") || begins("\xfe\xff"))
+      throw Fault("the text is UTF-16: convert the file to UTF-8");
+    if (begins("\xef\xbb\xbf")) at_ += 3;
+    line_start_ = at_;
   }
 
-  // The names of the columns alone.
-  std::vector<std::string> parse_header() {
-    skip_byte_order_mark();
-    read_header();
-    return std::move(table_.names);
+  char delimiter() const { return delimiter_; }
+  char point() const { return point_; }
+  // Of the row that next_row found.
+  int64_t row_line() const { return row_line_; }
+  // "3:12", line and column of the cell that was taken last.
+  std::string place() const {
+    return std::to_string(cell_line_) + ":" + std::to_string(cell_ - cell_line_start_ + 1);
+  }
+
+  // To the next row; false at the end.
+  bool next_row() {
+    if (at_ != end_ && !is_space(*at_) && *at_ != '\n' && *at_ != '\r') {
+      row_line_ = line_;
+      return true;
+    }
+    return next_row_past_blanks();
+  }
+
+  // The number in the next cell, where it is a common one: see quick_decimal. False where take_cell
+  // must look, and then nothing was taken.
+  template <class T>
+  bool take_number(T& value) {
+    if (end_ - at_ <= kQuickDecimal) return false;
+    const char* stop = quick_decimal(at_, point_, value);
+    if (stop == nullptr) return false;
+    if (*stop == '\r' && stop[1] == '\n') ++stop;
+    if (*stop != delimiter_ && *stop != '\n') return false;
+    at_ = stop;
+    return true;
+  }
+
+  // The next cell; its text is valid until the next call.
+  CsvCell take_cell() {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    cell_ = at_;
+    cell_line_ = line_;
+    cell_line_start_ = line_start_;
+    if (at_ != end_ && *at_ == '"') return {take_quoted(), true};
+    while (at_ != end_ && *at_ != delimiter_ && *at_ != '\n') ++at_;
+    const char* last = at_;
+    if (last != cell_ && last[-1] == '\r' && at_ != end_ && *at_ == '\n') --last;
+    while (last != cell_ && is_space(last[-1])) --last;
+    return {std::string_view(cell_, static_cast<size_t>(last - cell_)), false};
+  }
+
+  // After a cell: whether another one follows in the row.
+  bool more_cells() {
+    if (at_ == end_) return false;
+    if (*at_ == delimiter_) {
+      ++at_;
+      return true;
+    }
+    take_line_end();
+    return false;
+  }
+
+  // How many cells the row has from here on; takes them.
+  int64_t count_cells() {
+    int64_t count = 0;
+    do {
+      take_cell();
+      ++count;
+    } while (more_cells());
+    return count;
+  }
+
+  // At most as many rows as there are from here on, where each has so many cells.
+  int64_t most_rows(int64_t columns) const {
+    int64_t lines = 1;
+    const char* at = at_;
+    while ((at = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end_ - at)))) !=
+           nullptr) {
+      ++lines;
+      if (++at == end_) break;
+    }
+    return std::min(lines, (end_ - at_) / std::max<int64_t>(columns, 1) + 1);
   }
 
  private:
-  static bool is_number_part(char c) {
-    return (c >= '0' && c <= '9') || c == '.' || c == '+' || c == '-';
-  }
   bool is_space(char c) const { return (c == ' ' || c == '\t') && c != delimiter_; }
 
-  // Past the end of the line, if one is here.
-  bool take_line_end() {
-    if (at_ == end_) return true;
-    if (*at_ == '\r' && end_ - at_ >= 2 && at_[1] == '\n') ++at_;
-    if (*at_ != '\n') return false;
+  void take_line_end() {
     ++at_;
     ++line_;
     line_start_ = at_;
-    return true;
   }
 
-  void skip_byte_order_mark() {
-    if (end_ - at_ >= 3 && std::memcmp(at_, "\xef\xbb\xbf", 3) == 0) at_ += 3;
-    line_start_ = at_;
-  }
-
-  // Within quotes a name may hold delimiters, line breaks, and quotes that are written twice.
-  void read_header() {
-    std::string name;
-    bool inside = false;
-    for (; at_ != end_ && (inside || *at_ != '\n'); ++at_) {
-      if (*at_ == '"' && inside && end_ - at_ >= 2 && at_[1] == '"') {
-        name += *at_++;
-      } else if (*at_ == '"') {
-        inside = !inside;
-      } else if (*at_ == delimiter_ && !inside) {
-        add_name(name);
-      } else {
-        if (*at_ == '\n') {
-          ++line_;
-          line_start_ = at_ + 1;
-        }
-        name += *at_;
+  bool next_row_past_blanks() {
+    int64_t blank = 0;  // the first blank line
+    while (at_ != end_) {
+      const char* look = at_;
+      while (look != end_ && is_space(*look)) ++look;
+      if (end_ - look >= 2 && look[0] == '\r' && look[1] == '\n') ++look;
+      if (look == end_) {
+        at_ = end_;
+        break;
       }
+      if (*look != '\n') {
+        if (blank != 0)
+          throw Fault("the line is blank, with rows behind it", std::to_string(blank));
+        row_line_ = line_;
+        return true;
+      }
+      if (blank == 0) blank = line_;
+      at_ = look;
+      take_line_end();
     }
-    if (inside) throw Fault("a quote in the header is not closed", "1");
-    add_name(name);
-    take_line_end();
-  }
-  void add_name(std::string& name) {
-    const size_t first = std::min(name.find_first_not_of(" \t\r"), name.size());
-    const size_t last = name.find_last_not_of(" \t\r");
-    table_.names.push_back(name.substr(first, last == name.npos ? 0 : last + 1 - first));
-    name.clear();
+    return false;
   }
 
-  // Remembers the first of a run of blank lines: they are fine at the end only.
-  bool skip_blank_line() {
-    const char* look = at_;
-    while (look != end_ && is_space(*look)) ++look;
-    const bool crlf = end_ - look >= 2 && look[0] == '\r' && look[1] == '\n';
-    if (look != end_ && *look != '\n' && !crlf) return false;
-    if (blank_line_ == 0) blank_line_ = line_;
-    at_ = look;
-    take_line_end();
-    return true;
-  }
-
-  void row() {
-    const int64_t line = line_;
-    int64_t count = 0;
+  std::string_view take_quoted() {
+    const char* first = ++at_;
+    unquoted_.clear();
+    bool doubled = false;
     for (;;) {
-      table_.values.push_back(field());
-      ++count;
-      if (at_ != end_ && *at_ == delimiter_) {
-        ++at_;
-        continue;
+      const auto* quote = static_cast<const char*>(
+          at_ == end_ ? nullptr : std::memchr(at_, '"', static_cast<size_t>(end_ - at_)));
+      if (quote == nullptr) throw Fault("a quote is not closed", place());
+      count_lines(at_, quote);
+      doubled = doubled || (end_ - quote >= 2 && quote[1] == '"');
+      if (doubled) unquoted_.append(at_, quote);
+      at_ = quote + 1;
+      if (at_ == end_ || *at_ != '"') {
+        const std::string_view plain(first, static_cast<size_t>(quote - first));
+        const std::string_view text = doubled ? std::string_view(unquoted_) : plain;
+        check_closed(text);
+        return text;
       }
-      if (take_line_end()) break;
-      refuse(at_, "follows a number");
+      unquoted_ += *at_++;
     }
-    if (table_.rows == 0) {
-      table_.columns = count;
-    } else if (count != table_.columns) {
-      throw Fault(std::to_string(count) + (count == 1 ? " column where " : " columns where ") +
-                      std::to_string(table_.columns) + (table_.columns == 1 ? " was" : " were") +
-                      " read before",
-                  std::to_string(line));
-    }
-    ++table_.rows;
   }
-
-  float field() {
+  void check_closed(std::string_view text) {
     while (at_ != end_ && is_space(*at_)) ++at_;
-    const bool inside = at_ != end_ && *at_ == '"';
-    if (inside) ++at_;
-    const float value = number(inside);
-    if (inside) ++at_;
-    while (at_ != end_ && is_space(*at_)) ++at_;
-    return value;
+    if (end_ - at_ >= 2 && at_[0] == '\r' && at_[1] == '\n') ++at_;
+    if (at_ == end_ || *at_ == delimiter_ || *at_ == '\n') return;
+    throw Fault(
+        "text follows the closing quote of " + quoted(text) + ": write a quote within quotes twice",
+        place());
   }
-
-  bool ends_number(const char* c, bool inside) const {
-    if (c == end_) return !inside;
-    if (inside) return *c == '"';
-    return *c == delimiter_ || *c == '\n' || *c == '\r' || is_space(*c);
-  }
-
-  float number(bool inside) {
-    const char* first = at_;
-    // Most numbers are short integers.
-    const char* digit = first;
-    int64_t whole = 0;
-    while (digit != end_ && *digit >= '0' && *digit <= '9' && digit - first < 15)
-      whole = whole * 10 + (*digit++ - '0');
-    if (digit != first && ends_number(digit, inside)) {
-      at_ = digit;
-      return static_cast<float>(whole);
+  void count_lines(const char* first, const char* last) {
+    for (; first != last; ++first) {
+      if (*first != '\n') continue;
+      ++line_;
+      line_start_ = first + 1;
     }
-    const char* from =
-        first != end_ && *first == '+' && end_ - first >= 2 && first[1] != '-' ? first + 1 : first;
-    const auto [value, stop, error] = decimal(from, end_);
-    const bool beyond = error == std::errc::result_out_of_range;
-    if ((error != std::errc() && !beyond) || !ends_number(stop, inside))
-      refuse(first, "is not a number", inside);
-    const bool tiny =
-        beyond && std::string_view(from, static_cast<size_t>(stop - from)).find('-', 1) !=
-                      std::string_view::npos;
-    const auto single = static_cast<float>(tiny ? 0 : value);
-    if ((beyond && !tiny) || (std::isinf(single) && std::isfinite(value))) {
-      refuse(first, "is beyond the range of f32", inside);
-    }
-    at_ = stop;
-    return single;
   }
 
-  [[noreturn]] void refuse(const char* first, const char* what, bool inside = false) const {
-    const char* last = first;
-    while (last != end_ && *last != '\n' && *last != '\r' && *last != (inside ? '"' : delimiter_))
-      ++last;
-    while (last != first && is_space(last[-1])) --last;
-    const std::string_view found(first, static_cast<size_t>(last - first));
-    std::string message = found.empty() ? "the field is empty" : quoted(found) + " " + what;
-    if (table_.rows == 0 && !header_)
-      message += "; if the first row names the columns, say header=true";
-    throw Fault(message, std::to_string(line_) + ":" + std::to_string(first - line_start_ + 1));
-  }
-
-  const char* start_;
   const char* at_;
   const char* end_;
   const char* line_start_ = nullptr;
-  char delimiter_;
+  const char* cell_ = nullptr;
+  const char* cell_line_start_ = nullptr;
+  int64_t line_ = 1, row_line_ = 1, cell_line_ = 1;
+  char delimiter_, point_;
+  std::string unquoted_;
+};
+
+// The one of tab ; | , that separates the first ten rows into equally many cells; of several the one
+// that makes most cells, then the one named first. Where none does, the first of them that the first
+// row has, else a comma.
+inline char find_delimiter(std::string_view text, char point = '.') {
+  constexpr int rows = 10;
+  char best = 0, present = 0;
+  int64_t most = 1;
+  for (const char candidate : {'\t', ';', '|', ','}) {
+    if (candidate == point) continue;
+    try {
+      CsvCursor cursor(text, candidate, point);
+      int64_t cells = 0;
+      for (int row = 0; row < rows && cursor.next_row(); ++row) {
+        const int64_t count = cursor.count_cells();
+        if (row == 0 && count > 1 && present == 0) present = candidate;
+        if (row > 0 && count != cells) cells = 0;
+        if (row == 0) cells = count;
+        if (cells == 0) break;
+      }
+      if (cells > most) {
+        most = cells;
+        best = candidate;
+      }
+    } catch (const Fault&) {
+      continue;  // quotes that only another delimiter makes sense of
+    }
+  }
+  if (best != 0) return best;
+  if (present != 0) return present;
+  return point == ',' ? ';' : ',';
+}
+
+// The names in the header, which is the cursor's next row. No name may be there twice; several may
+// be empty.
+inline std::vector<std::string> read_header(CsvCursor& cursor) {
+  std::vector<std::string> names;
+  if (!cursor.next_row()) throw Fault("there is no header");
+  std::map<std::string, size_t> seen;
+  do {
+    const CsvCell cell = cursor.take_cell();
+    const auto [earlier, fresh] = seen.emplace(cell.text, names.size());
+    if (!fresh && !cell.text.empty()) {
+      throw Fault("the header has the name " + quoted(cell.text) + " twice, for column " +
+                      std::to_string(earlier->second) + " and column " +
+                      std::to_string(names.size()) + ": rename one",
+                  cursor.place());
+    }
+    names.emplace_back(cell.text);
+  } while (cursor.more_cells());
+  return names;
+}
+
+// "column 'age'", or "column 3" where it has no name. Columns count from 0.
+inline std::string column_text(const std::vector<std::string>& names, int64_t column) {
+  const auto i = static_cast<size_t>(column);
+  const bool named = i < names.size() && !names[i].empty();
+  return "column " + (named ? data::quoted(names[i]) : std::to_string(column));
+}
+
+// Refuses a row of another width than the header or the rows before it. `count`: cells that it has.
+[[noreturn]] inline void refuse_width(const std::vector<std::string>& names, int64_t columns,
+                                      int64_t count, int64_t line) {
+  const auto counted = [](int64_t n) {
+    return std::to_string(n) + (n == 1 ? " column" : " columns");
+  };
+  if (names.empty()) {
+    throw Fault(counted(count) + " where " + std::to_string(columns) +
+                    (columns == 1 ? " was" : " were") + " read before",
+                std::to_string(line));
+  }
+  throw Fault("the row has " + counted(count) + ", the header names " + std::to_string(columns) +
+                  ": give the header one name for each column",
+              std::to_string(line));
+}
+
+struct CsvTable {
+  struct Free {
+    void operator()(float* values) const { std::free(values); }
+  };
+  std::vector<std::string> names;         // of the columns; empty without a header
+  std::unique_ptr<float[], Free> values;  // row after row; of std::malloc
+  int64_t rows = 0, columns = 0;
+};
+
+// Reads tables of numbers alone, inf and nan among them; for others see the op data.csv.
+class CsvNumbers {
+ public:
+  CsvNumbers(std::string_view text, char delimiter, bool header)
+      : cursor_(text, delimiter), header_(header) {}
+
+  CsvTable read() {
+    if (header_) table_.names = read_header(cursor_);
+    if (!cursor_.next_row())
+      throw Fault(header_ ? "there are no rows below the header" : "there are no rows");
+    table_.columns =
+        header_ ? static_cast<int64_t>(table_.names.size()) : CsvCursor(cursor_).count_cells();
+    const auto cells = static_cast<size_t>(cursor_.most_rows(table_.columns) * table_.columns);
+    table_.values.reset(static_cast<float*>(std::malloc(cells * sizeof(float))));
+    if (table_.values == nullptr) throw std::bad_alloc();
+    float* to = table_.values.get();
+    do {
+      row(to);
+      to += table_.columns;
+      ++table_.rows;
+    } while (cursor_.next_row());
+    return std::move(table_);
+  }
+
+ private:
+  void row(float* to) {
+    int64_t column = 0;
+    do {
+      if (column == table_.columns)
+        refuse_width(table_.names, column, column + cursor_.count_cells(), cursor_.row_line());
+      if (!cursor_.take_number(to[column])) to[column] = number(column);
+      ++column;
+    } while (cursor_.more_cells());
+    if (column != table_.columns)
+      refuse_width(table_.names, table_.columns, column, cursor_.row_line());
+  }
+
+  float number(int64_t column) {
+    const CsvCell cell = cursor_.take_cell();
+    float value = 0;
+    const Reading reading = read_decimal(cell.text, cursor_.point(), value);
+    if (reading == Reading::number) return value;
+    if (reading == Reading::not_a_number && not_finite(cell.text, value)) return value;
+    std::string message = column_text(table_.names, column) + ": ";
+    if (reading == Reading::out_of_range) {
+      message += quoted(cell.text) + " is beyond the range of f32";
+    } else {
+      message += cell.text.empty() ? "the cell is empty" : quoted(cell.text) + " is not a number";
+      if (table_.rows == 0 && !header_)
+        message += "; if the first row names the columns, say header=true";
+    }
+    throw Fault(message, cursor_.place());
+  }
+  // inf, -inf, nan and infinity, in any case.
+  static bool not_finite(std::string_view text, float& value) {
+    if (!text.empty() && text[0] == '+') text.remove_prefix(1);
+    const char* last = text.data() + text.size();
+    const Decimal<float> word = decimal<float>(text.data(), last);
+    value = word.value;
+    return word.error == std::errc() && word.stop == last && !std::isfinite(value);
+  }
+
+  CsvCursor cursor_;
   bool header_;
-  int64_t line_ = 1, blank_line_ = 0;
   CsvTable table_;
 };
 
 inline CsvTable parse_csv(std::string_view text, char delimiter = ',', bool header = false) {
-  return CsvParser(text, delimiter, header).parse();
+  return CsvNumbers(text, delimiter, header).read();
 }
 inline std::vector<std::string> parse_csv_header(std::string_view text, char delimiter = ',') {
-  return CsvParser(text, delimiter, true).parse_header();
+  CsvCursor cursor(text, delimiter);
+  return read_header(cursor);
 }
 
 }  // namespace data

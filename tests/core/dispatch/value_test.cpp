@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/base/json.hpp"
+
 using namespace tenon::core;
 
 TEST_SUITE("dispatch/value") {
@@ -38,5 +40,19 @@ TEST_SUITE("dispatch/value") {
     tenon_value none = make_tensor_list({});
     CHECK(none.length == 0);
     release_value(none);
+  }
+
+  TEST_CASE("a copied document outlives what it was copied from") {
+    tenon_value copy;
+    {
+      const Json document = parse_json(R"({"columns": ["a", 3]})");
+      tenon_value value{};
+      value.tag = TENON_VALUE_JSON;
+      value.as.json = const_cast<tenon_json*>(document.get());
+      copy = copy_value(value);
+    }
+    CHECK(copy.as.json->get("columns").at(1)->as_int() == 3);
+    release_value(copy);
+    CHECK(copy.tag == TENON_VALUE_NONE);
   }
 }

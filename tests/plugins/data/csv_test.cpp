@@ -1,5 +1,7 @@
 // read_csv: what it takes, and how it refuses the rest.
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -63,25 +65,92 @@ TEST_SUITE("data") {
   TEST_CASE("read_csv says where and why it refuses") {
     CHECK(refused("1,2\n3\n") == "csv_test.csv:2: 1 column where 2 were read before");
     CHECK(refused("1\n2,3,4\n") == "csv_test.csv:2: 3 columns where 1 was read before");
-    CHECK(refused("1,2\n3,4\n55, abc \n") == "csv_test.csv:3:5: 'abc' is not a number");
-    CHECK(refused("label,1\n") ==
-          "csv_test.csv:1:1: 'label' is not a number; if the first row names the columns, say "
-          "header=true");
-    CHECK(refused("1,2\n3,\n") == "csv_test.csv:2:3: the field is empty");
-    CHECK(refused("1,2\n,3\n") == "csv_test.csv:2:1: the field is empty");
+    CHECK(refused("1,2\n3,4\n55, abc \n") == "csv_test.csv:3:5: column 1: 'abc' is not a number");
+    CHECK(refused("a,b\n3,x\n", true) == "csv_test.csv:2:3: column 'b': 'x' is not a number");
+    CHECK(
+        refused("label,1\n") ==
+        "csv_test.csv:1:1: column 0: 'label' is not a number; if the first row names the columns, "
+        "say header=true");
+    CHECK(refused("1,2\n3,\n") == "csv_test.csv:2:3: column 1: the cell is empty");
+    CHECK(refused("1,2\n,3\n") == "csv_test.csv:2:1: column 0: the cell is empty");
     CHECK(refused("1,2\n\n3,4\n") == "csv_test.csv:2: the line is blank, with rows behind it");
-    CHECK(refused("1,2\n3,1e39\n") == "csv_test.csv:2:3: '1e39' is beyond the range of f32");
-    CHECK(refused("1,2\n3,1e999\n") == "csv_test.csv:2:3: '1e999' is beyond the range of f32");
-    CHECK(refused("1,2\n3 4,5\n") == "csv_test.csv:2:3: '4' follows a number");
-    CHECK(refused("1,2\n3,\"4\n") == "csv_test.csv:2:4: '4' is not a number");
-    CHECK(refused("1,2\n3,4x\n") == "csv_test.csv:2:3: '4x' is not a number");
-    CHECK(refused("1,2\n3,0x10\n") == "csv_test.csv:2:3: '0x10' is not a number");
+    CHECK(refused("1,2\n3,1e39\n") ==
+          "csv_test.csv:2:3: column 1: '1e39' is beyond the range of f32");
+    CHECK(refused("1,2\n3,1e999\n") ==
+          "csv_test.csv:2:3: column 1: '1e999' is beyond the range of f32");
+    CHECK(refused("1,2\n3 4,5\n") == "csv_test.csv:2:1: column 0: '3 4' is not a number");
+    CHECK(refused("1,2\n3,\"4\n") == "csv_test.csv:2:3: a quote is not closed");
+    CHECK(refused("1,2\n3,4x\n") == "csv_test.csv:2:3: column 1: '4x' is not a number");
+    CHECK(refused("1,2\n3,0x10\n") == "csv_test.csv:2:3: column 1: '0x10' is not a number");
     CHECK(refused("") == "csv_test.csv: there are no rows");
     CHECK(refused("a,b\n", true) == "csv_test.csv: there are no rows below the header");
-    CHECK(refused("\"a,b\n1,2\n", true) == "csv_test.csv:1: a quote in the header is not closed");
+    CHECK(refused("\"a,b\n1,2\n", true) == "csv_test.csv:1:1: a quote is not closed");
+    CHECK(refused("1,\"2\"3\n") ==
+          "csv_test.csv:1:3: text follows the closing quote of '2': write a quote within quotes "
+          "twice");
+    CHECK(refused("\xff\xfe"
+                  "1") == "csv_test.csv: the text is UTF-16: convert the file to UTF-8");
+    CHECK(refused("a,b\n1,2,3\n", true) ==
+          "csv_test.csv:2: the row has 3 columns, the header names 2: give the header one name for "
+          "each column");
+    CHECK(refused("a,b,c\n1,2,3\n1,2\n", true) ==
+          "csv_test.csv:3: the row has 2 columns, the header names 3: give the header one name for "
+          "each column");
+    CHECK(refused("a,b,a\n1,2,3\n", true) ==
+          "csv_test.csv:1:5: the header has the name 'a' twice, for column 0 and column 2: rename "
+          "one");
     CHECK_THROWS_AS(read("1,2\n3\n"), tenon::ValueError);
     CHECK_THROWS_AS(read("1,2", false, ",,"), tenon::ValueError);
     CHECK_THROWS_AS(read("1,2", false, "5"), tenon::ValueError);
+  }
+
+  TEST_CASE("quick_decimal and read_decimal round as strtof and strtod do") {
+    using tenon::data::Reading;
+    const tenon::Draws draws{11, 0};
+    int64_t drawn = 0;
+    const auto below = [&](uint64_t n) { return draws.bits(drawn++) % n; };
+    int64_t quick = 0, wrong = 0;
+    const auto compare_to = [&](const std::string& text, auto expected) {
+      using T = decltype(expected);
+      T value = -1;
+      const std::string padded = text + std::string(tenon::data::kQuickDecimal, ',');
+      const char* stop = tenon::data::quick_decimal(padded.data(), '.', value);
+      if (stop != nullptr) {
+        ++quick;
+        if (value != expected || stop != padded.data() + text.size()) ++wrong;
+      }
+      const Reading reading = tenon::data::read_decimal(text, '.', value);
+      const bool right = std::isinf(expected) ? reading == Reading::out_of_range
+                                              : reading == Reading::number && value == expected;
+      if (!right) ++wrong;
+      INFO(text);
+      CHECK(wrong == 0);
+    };
+    for (int i = 0; i < 60000 && wrong == 0; ++i) {
+      std::string text = below(2) == 0 ? "-" : "";
+      const uint64_t digits = 1 + below(24), point = below(26);
+      for (uint64_t k = 0; k < digits; ++k) {
+        if (k == point) text += '.';
+        text += static_cast<char>('0' + below(10));
+      }
+      if (below(3) == 0) text += "e" + std::to_string(static_cast<int>(below(90)) - 45);
+      compare_to(text, std::strtof(text.c_str(), nullptr));
+      compare_to(text, std::strtod(text.c_str(), nullptr));
+    }
+    // In the middle between two f32, and just beside it.
+    for (int i = 0; i < 20000 && wrong == 0; ++i) {
+      const auto low =
+          static_cast<float>(below(1 << 24)) * std::exp2(static_cast<float>(below(20)));
+      const double middle = (double{low} + double{std::nextafter(low, 2e30f)}) / 2;
+      char text[64];
+      std::snprintf(text, sizeof(text), "%.*f", static_cast<int>(below(3)), middle);
+      compare_to(text, std::strtof(text, nullptr));
+      std::snprintf(text, sizeof(text), "%.*g", 10 + static_cast<int>(below(9)), middle);
+      compare_to(text, std::strtof(text, nullptr));
+    }
+    CHECK(quick > 50000);
+    for (const char* text : {"0", "-0", ".5", "5.", "+4", "1e-400", "0.000e99", "1e-46", "3.4e38"})
+      compare_to(text[0] == '+' ? text + 1 : text, std::strtof(text, nullptr));
   }
 
   TEST_CASE("read_csv says which file it cannot read") {
@@ -101,7 +170,7 @@ TEST_SUITE("data") {
     CHECK(parse_csv(text, ',', true).rows == 1);
     CHECK(parse_csv("1;2\n", ';').names.empty());
     CHECK(parse_csv_header("a;b,c", ';') == Names{"a", "b,c"});
-    CHECK(parse_csv_header("") == Names{""});
+    CHECK_THROWS_AS(parse_csv_header(""), tenon::data::Fault);
     CHECK_THROWS_AS(parse_csv_header("\"a\nb"), tenon::data::Fault);
   }
 

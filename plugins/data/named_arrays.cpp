@@ -1,0 +1,62 @@
+// data.read_npz, data.write_npz, data.read_safetensors, data.write_safetensors: files of tensors
+// with names.
+#include "array_file.hpp"
+
+namespace {
+
+using data::NamedArrays;
+using tenon::Tensor;
+
+std::tuple<std::vector<std::string>, std::vector<Tensor>> split(const NamedArrays& arrays) {
+  std::tuple<std::vector<std::string>, std::vector<Tensor>> lists;
+  for (const auto& [name, tensor] : arrays) {
+    std::get<0>(lists).push_back(name);
+    std::get<1>(lists).push_back(tensor);
+  }
+  return lists;
+}
+
+struct ReadNpz {
+  static constexpr auto schema = "data.read_npz(str path) -> (str[] names, Tensor[] tensors)";
+  static constexpr auto doc =
+      "The arrays of a .npz file, in the order of the file; members that are not arrays are "
+      "skipped.";
+  static auto forward(std::string_view path) { return split(data::read_npz(path)); }
+};
+
+struct WriteNpz {
+  static constexpr auto schema =
+      "data.write_npz(str path, str[] names, Tensor[] tensors, *, bool compress=False) -> ()";
+  static constexpr auto doc =
+      "Writes tensors as a .npz file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
+  static void forward(std::string_view path, const std::vector<std::string_view>& names,
+                      tenon::TensorList tensors, bool compress) {
+    data::write_npz(path, data::named_arrays(names, tensors), compress);
+  }
+};
+
+struct ReadSafetensors {
+  static constexpr auto schema =
+      "data.read_safetensors(str path) -> (str[] names, Tensor[] tensors)";
+  static constexpr auto doc = "The tensors of a safetensors file, in the order of their data.";
+  static auto forward(std::string_view path) { return split(data::read_safetensors(path)); }
+};
+
+struct WriteSafetensors {
+  static constexpr auto schema =
+      "data.write_safetensors(str path, str[] names, Tensor[] tensors) -> ()";
+  static constexpr auto doc =
+      "Writes tensors as a safetensors file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
+  static void forward(std::string_view path, const std::vector<std::string_view>& names,
+                      tenon::TensorList tensors) {
+    data::write_safetensors(path, data::named_arrays(names, tensors));
+  }
+};
+
+}  // namespace
+TENON_OP(ReadNpz)
+TENON_OP(WriteNpz)
+TENON_OP(ReadSafetensors)
+TENON_OP(WriteSafetensors)
