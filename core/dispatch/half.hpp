@@ -11,7 +11,7 @@
 
 namespace tenon::core {
 
-// Whether f16 and bf16 operands go on as they are: to composites, whose ops are converted one by
+// Whether f16 and bf16 operands are passed as they are: to composites, whose ops are converted one by
 // one; to elementwise kernels, whose runner converts (elementwise.cpp); to views; to what declares
 // TENON_OP_ANY_DTYPE; and to overrides, which take tensors of their types.
 bool takes_half(const Implementation& implementation);
