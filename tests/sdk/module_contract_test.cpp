@@ -64,7 +64,7 @@ TEST_SUITE("sdk/module_contract") {
           "  (more0): ReLU()\n"
           "  (more1): Tanh()\n"
           "  (left): Sigmoid()\n"
-          "  (right): GELU()\n"
+          "  (right): GELU(approximate='none')\n"
           ")");
     const Tensor x = tensor({{1, 2}}, f32);
     CHECK(numbers(module(x)) == numbers(x + module.child("body")(x)));

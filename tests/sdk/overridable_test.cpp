@@ -20,6 +20,7 @@ struct AnyArguments {
   const std::vector<Tensor> list{one};
   const std::vector<int64_t> integers{1, 1, 1, 1, 1, 1, 1, 1};
   const std::vector<double> floats{1, 1, 1, 1};
+  const std::array<tenon_string, 1> texts{tenon_string{"text", 4}};
   std::vector<std::string> names;
   std::vector<Argument> positional;
   std::vector<Keyword> keywords;
@@ -44,6 +45,7 @@ struct AnyArguments {
       const int64_t count = length.empty() ? 1 : std::stoll(length);
       if (type.rfind("Tensor", 0) == 0) return list;
       if (type.rfind("float", 0) == 0) return floats;
+      if (type.rfind("str", 0) == 0) return texts;
       return IntList(integers.data(), count);
     }
     if (type.rfind("Tensor", 0) == 0) return one;

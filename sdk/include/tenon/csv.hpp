@@ -289,7 +289,7 @@ inline std::string column_text(const std::vector<std::string>& names, int64_t co
 
 struct CsvTable {
   struct Free {
-    void operator()(float* values) const { std::free(values); }
+    void operator()(float* memory) const { std::free(memory); }
   };
   std::vector<std::string> names;         // of the columns; empty without a header
   std::unique_ptr<float[], Free> values;  // row after row; of std::malloc

@@ -154,7 +154,7 @@ TEST_SUITE("schema") {
     CHECK(fault("add(quaternion x)")
               .starts_with("schema error at column 5: unknown type 'quaternion'; the types are "
                            "Tensor, Scalar, int, float, "
-                           "bool, str, dtype, json and any\n"));
+                           "bool, str, dtype, json, Module and any\n"));
     CHECK(fault("tenon.add(Tensor x) -> Tensor")
               .starts_with("schema error at column 1: the namespace 'tenon' is the runtime's own"));
     CHECK(fault("tenon.nn.relu(Tensor x) -> Tensor").find("'tenon' is the runtime's own") !=
