@@ -14,6 +14,7 @@
 #include "core/base/format.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
+#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
@@ -46,10 +47,12 @@ bool holds_nan(const Tensor& tensor) {
 
 bool holds_nan(Tensor& tensor) {
   if (tensor.storage == nullptr || tensor.view.count == 0) return false;
-  const TensorRef dense = tensor.contiguous() ? TensorRef(&tensor) : contiguous_copy(tensor);
-  return tensor.view.dtype == TENON_F32   ? holds_nan<float>(*dense)
-         : tensor.view.dtype == TENON_F64 ? holds_nan<double>(*dense)
-                                          : false;
+  if (!dtype_floating(tensor.view.dtype)) return false;
+  const tenon_dtype dtype = compute_dtype(tensor.view.dtype);
+  const TensorRef dense = tensor.contiguous() && dtype == tensor.view.dtype
+                              ? TensorRef(&tensor)
+                              : contiguous_copy(tensor, dtype);
+  return dtype == TENON_F32 ? holds_nan<float>(*dense) : holds_nan<double>(*dense);
 }
 
 std::shared_ptr<const CallOrigin> origin_of(const Node& node) {

@@ -171,7 +171,7 @@ class Conversion {
     const tenon_dtype dtype = dtype_find(name);
     if (dtype == TENON_DTYPE_NONE) {
       Words names;
-#define TENON_NAME(name, code, bytes, type, text) names.push_back(text);
+#define TENON_NAME(name, code, bytes, type, text, ...) names.push_back(text);
       TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
       throw Error(TENON_ERROR_VALUE, "{}(){}: unknown dtype {}{}; the dtypes are {}",

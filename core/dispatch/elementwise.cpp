@@ -62,28 +62,33 @@ std::string name_of(const Implementation& implementation) {
 // The best instruction set that has a loop for the dtype.
 uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) {
   const tenon_loop* loops = implementation.elementwise.loops;
-  for (uint32_t isa = best_isa;; --isa) {
-    if (loops[isa * TENON_DTYPE_COUNT + dtype] != nullptr) return isa;
+  for (uint32_t isa = best_isa; dtype_computed(dtype); --isa) {
+    if (loops[isa * TENON_COMPUTED_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
+  }
+  if (!dtype_computed(dtype)) {
+    throw Error(TENON_ERROR_TYPE,
+                "{} is not implemented for {} operands: convert them to i64 or f32 with to()",
+                name_of(implementation), dtype_text(dtype));
   }
   throw Error(TENON_ERROR_TYPE, "{} is not implemented for {} operands", name_of(implementation),
               dtype_text(dtype));
 }
 tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
   return implementation.elementwise
-      .loops[find_loop_isa(implementation, dtype) * TENON_DTYPE_COUNT + dtype];
+      .loops[find_loop_isa(implementation, dtype) * TENON_COMPUTED_DTYPE_COUNT + dtype];
 }
 
 // The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only
 // where they are of a higher category (bool, integer, floating).
-tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
+tenon_dtype common_dtype_of(const tenon_value* const* operands, size_t count) {
   tenon_dtype by_rank[3] = {TENON_DTYPE_NONE, TENON_DTYPE_NONE, TENON_DTYPE_NONE};
   for (size_t i = 0; i < count; ++i) {
     const tenon_value& value = *operands[i];
     if (value.tag == TENON_VALUE_TENSOR) {
       const Tensor& tensor = *value.as.tensor;
       tenon_dtype& dtype = by_rank[tensor.view.rank == 0 ? 1 : 0];
-      dtype = promote_dtypes(dtype, tensor.view.dtype);
+      dtype = common_dtype(dtype, tensor.view.dtype);
     } else {
       const tenon_dtype own = value.tag == TENON_VALUE_FLOAT ? TENON_F32
                               : value.tag == TENON_VALUE_INT ? TENON_I64
@@ -103,9 +108,11 @@ tenon_dtype common_dtype(const tenon_value* const* operands, size_t count) {
 void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
   visit_dtype(dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
-                                                    : static_cast<T>(value.as.integer);
-    std::memcpy(to, &number, sizeof(T));
+    if constexpr (dtype_computed(dtype_of<T>())) {
+      const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
+                                                      : static_cast<T>(value.as.integer);
+      std::memcpy(to, &number, sizeof(T));
+    }
   });
 }
 
@@ -292,11 +299,15 @@ struct ElementwiseCall {
   const tenon_value* operands[kMaxOperands - 1];
   size_t count = 0;
   bool condition = false;
-  tenon_dtype compute = TENON_DTYPE_NONE;
+  tenon_dtype compute = TENON_DTYPE_NONE;  // of the loop: f32 where the result is f16 or bf16
   tenon_dtype result = TENON_DTYPE_NONE;
+  bool biased = false;       // u64 operands, compared in the order that i64 gives them
   Tensor* target = nullptr;  // borrowed: `out` or the operand changed in place
   bool in_place = false;
 
+  bool compares() const { return implementation.elementwise.promotion == TENON_PROMOTE_COMPARE; }
+  // What the loop writes.
+  tenon_dtype written() const { return compares() ? tenon_dtype{TENON_BOOL} : compute; }
   tenon_dtype dtype_of_input(size_t i) const {
     return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
   }
@@ -320,14 +331,17 @@ void check_number(const ElementwiseCall& call, const tenon_value& value, tenon_d
 }
 
 // Integers are compared as they are: in a dtype that holds every operand, 0-dim ones and numbers
-// included.
+// included; i64 for u16 and u32.
 tenon_dtype widest_integer(const ElementwiseCall& call) {
   tenon_dtype widest = TENON_BOOL;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
     if (value.tag == TENON_VALUE_TENSOR)
-      widest = promote_dtypes(widest, value.as.tensor->view.dtype);
+      widest = common_dtype(widest == TENON_BOOL ? tenon_dtype{TENON_DTYPE_NONE} : widest,
+                            value.as.tensor->view.dtype);
   }
+  if (widest == TENON_U16 || widest == TENON_U32) return TENON_I64;
+  if (widest == TENON_U64) return widest;
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
     if (value.tag == TENON_VALUE_INT && (widest == TENON_BOOL || !number_fits(value, widest)))
@@ -340,7 +354,7 @@ void choose_dtypes(ElementwiseCall& call) {
   const Implementation& implementation = call.implementation;
   const uint32_t promotion = implementation.elementwise.promotion;
   const size_t first = call.condition ? 1 : 0;
-  tenon_dtype common = common_dtype(call.operands + first, call.count - first);
+  tenon_dtype common = common_dtype_of(call.operands + first, call.count - first);
   if (common == TENON_DTYPE_NONE) common = TENON_F32;
   if (promotion == TENON_PROMOTE_COMPARE && !dtype_floating(common)) common = widest_integer(call);
   if (promotion == TENON_PROMOTE_FLOAT && !dtype_floating(common)) common = TENON_F32;
@@ -356,8 +370,9 @@ void choose_dtypes(ElementwiseCall& call) {
     }
     check_number(call, value, common);
   }
-  call.compute = common;
-  call.result = promotion == TENON_PROMOTE_COMPARE ? tenon_dtype{TENON_BOOL} : common;
+  call.biased = call.compares() && common == TENON_U64;
+  call.compute = call.biased ? tenon_dtype{TENON_I64} : compute_dtype(common);
+  call.result = call.compares() ? tenon_dtype{TENON_BOOL} : common;
 }
 
 // The parameters as the loop sees them, in schema order.
@@ -375,12 +390,24 @@ struct Operands {
   Sizes shape{};  // of the result
 };
 
+// A copy of u64 elements as the i64 that compare as they do: the highest bit is the other way
+// round.
+TensorRef biased_copy(const Tensor& tensor) {
+  TensorRef copy = contiguous_copy(tensor, TENON_U64);
+  auto* elements = static_cast<uint64_t*>(copy->view.data);
+  for (int64_t i = 0; i < copy->view.count; ++i) elements[i] ^= uint64_t{1} << 63;
+  copy->view.dtype = TENON_I64;
+  return copy;
+}
+
 void read_operands(const ElementwiseCall& call, Operands& operands) {
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
     const tenon_dtype expected = call.dtype_of_input(i);
     if (value.tag != TENON_VALUE_TENSOR) {
-      store_number(value, expected, operands.numbers[i]);
+      tenon_value number = value;
+      if (call.biased) number.as.integer ^= INT64_MIN;
+      store_number(number, expected, operands.numbers[i]);
       continue;
     }
     const Tensor*& tensor = operands.tensors[i];
@@ -396,7 +423,10 @@ void read_operands(const ElementwiseCall& call, Operands& operands) {
       error.message = format_text("{}: {}", name_of(call.implementation), error.message);
       throw;
     }
-    if (tensor->view.dtype != expected) {
+    if (call.biased) {
+      operands.converted[i] = biased_copy(*tensor);
+      tensor = operands.converted[i].get();
+    } else if (tensor->view.dtype != expected) {
       operands.converted[i] = contiguous_copy(*tensor, expected);
       tensor = operands.converted[i].get();
     }
@@ -430,7 +460,7 @@ bool same_view(const Tensor& a, const Tensor& b) {
 // when an operand overlaps it other than exactly.
 bool needs_temporary(const ElementwiseCall& call, const Operands& operands) {
   const Tensor& target = *call.target;
-  if (target.view.dtype != call.result) return true;
+  if (target.view.dtype != call.written()) return true;
   for (size_t d = 0; d < target.view.rank; ++d) {
     if (target.view.strides[d] == 0 && target.view.shape[d] > 1) return true;
   }
@@ -487,9 +517,12 @@ void run_strided(const ElementwiseCall& call, tenon_loop loop, Operands& operand
       return target;
     }
   }
-  TensorRef made = make_empty(call.result, operands.shape);
+  TensorRef made = make_empty(call.written(), operands.shape);
   run_strided(call, loop, operands, *made);
-  if (target == nullptr) return made.give();
+  if (target == nullptr) {
+    if (call.written() != call.result) made = contiguous_copy(*made, call.result);
+    return made.give();
+  }
   const uint32_t version = target->version();
   copy(*target, *made);  // raises the version; so does the dispatcher, once for each call
   target->storage->version.store(version, std::memory_order_relaxed);
@@ -546,7 +579,9 @@ inline const Tensor* dense_model(const ElementwiseCall& call) {
       if (tensor->view.shape[d] != model->view.shape[d]) return nullptr;
     }
   }
-  return model != nullptr && dtype_floating(model->view.dtype) ? model : nullptr;
+  const bool dense =
+      model != nullptr && (model->view.dtype == TENON_F32 || model->view.dtype == TENON_F64);
+  return dense ? model : nullptr;
 }
 
 // Whether the result may be written into the target as it is computed.
@@ -623,7 +658,7 @@ inline Tensor* run_dense(const ElementwiseCall& call) {
   if (model == nullptr) return nullptr;
   const tenon_dtype dtype = model->view.dtype;
   const tenon_loop loop =
-      call.implementation.elementwise.loops[best_isa * TENON_DTYPE_COUNT + dtype];
+      call.implementation.elementwise.loops[best_isa * TENON_COMPUTED_DTYPE_COUNT + dtype];
   if (loop == nullptr || call.implementation.scalar_parameters.size() > kMaxOperands)
     return nullptr;
 

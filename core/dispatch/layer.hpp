@@ -5,6 +5,7 @@
 //   mode         modes.cpp           handlers that are active in a scope of the thread
 //   typed        chain.cpp           overrides and handlers of the operands' types
 //   checks       change_check.cpp    refuses to change what is read-only
+//   half         half.cpp            runs ops on f16 and bf16 in f32
 //   autograd     autograd/record.cpp leaves a node, carries tangents
 //   mode_below   modes.cpp           handlers that are asked where a kernel would run
 //   kernel       kernel.cpp          runs the implementation
@@ -24,8 +25,8 @@
 
 namespace tenon::core {
 
-enum class LayerId : uint8_t { trace, mode, typed, checks, autograd, mode_below, kernel };
-inline constexpr size_t kLayerCount = 7;
+enum class LayerId : uint8_t { trace, mode, typed, checks, half, autograd, mode_below, kernel };
+inline constexpr size_t kLayerCount = 8;
 
 // A call on its way down.
 struct Call {
@@ -50,8 +51,9 @@ inline constexpr uint32_t kKernelFlag = 1u << 28;
 inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE;
 inline constexpr uint32_t kAutogradFlags =
     TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;
-inline constexpr uint32_t kSpecialFlags =
-    kTraceFlag | kModeFlag | TENON_TENSOR_TYPED | kCheckFlags | kAutogradFlags | kModeBelowFlag;
+inline constexpr uint32_t kSpecialFlags = kTraceFlag | kModeFlag | TENON_TENSOR_TYPED |
+                                          kCheckFlags | TENON_TENSOR_HALF | kAutogradFlags |
+                                          kModeBelowFlag;
 
 // In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
 // it.
@@ -75,6 +77,7 @@ tenon_status run_traced(Call& call) noexcept;
 tenon_status run_modes(Call& call) noexcept;
 tenon_status run_typed(Call& call) noexcept;
 tenon_status run_checks(Call& call) noexcept;
+tenon_status run_half(Call& call) noexcept;
 tenon_status run_modes_below(Call& call) noexcept;
 tenon_status run_kernel(Call& call) noexcept;
 

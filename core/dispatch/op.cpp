@@ -8,6 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
 #include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/half.hpp"
 #include "core/dispatch/op_check.hpp"
 
 namespace tenon::core {
@@ -254,6 +255,7 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
   if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
+  implementation.takes_half = takes_half(implementation);
   return made;
 }
 

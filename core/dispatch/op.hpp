@@ -52,6 +52,7 @@ struct Implementation {
   bool updates_aliasing = false;  // versions of operands or view bases change after a run
   AfterRun after_run = AfterRun::other;
   bool composite = false;
+  bool takes_half = false;   // f16 and bf16 operands are passed as they are (half.hpp)
   bool fast_record = false;  // formula, one new tensor, no lists, nothing changed, no notes
   int8_t out_parameter = -1;
   int8_t viewed_parameter =

@@ -621,7 +621,7 @@ class Parser {
 
   static std::string dtype_hint(std::string_view word) {
     Words names;
-#define TENON_NAME(name, code, bytes, type, text) names.push_back(text);
+#define TENON_NAME(name, code, bytes, type, text, ...) names.push_back(text);
     TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
     const std::string hint = suggestion(word, names);

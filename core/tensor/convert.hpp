@@ -5,12 +5,48 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
+
+#include "tenon/abi/half.h"
 
 namespace tenon::core {
 
 // The form in memory: a stored bool is a byte that is true when it is not 0.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+
+template <class T>
+inline constexpr bool is_half = std::is_same_v<T, tenon_f16> || std::is_same_v<T, tenon_bf16>;
+
+inline float widen(tenon_f16 half) { return tenon_f16_to_f32(half); }
+inline float widen(tenon_bf16 half) { return tenon_bf16_to_f32(half); }
+
+// To the nearest, in one rounding.
+template <class Half>
+inline Half narrow(float number) {
+  if constexpr (std::is_same_v<Half, tenon_f16>)
+    return tenon_f32_to_f16(number);
+  else
+    return tenon_f32_to_bf16(number);
+}
+template <class Half>
+inline Half narrow(double number) {
+  return narrow<Half>(tenon_f64_to_odd_f32(number));
+}
+// Of more than 53 bits the last ones that a double holds are replaced by whether they are 0: enough
+// to round to fewer.
+template <class Half, class Integer>
+inline Half narrow_integer(Integer number) {
+  if constexpr (sizeof(Integer) == 8) {
+    constexpr Integer kLast = (Integer{1} << 11) - 1;
+    constexpr Integer kExact = Integer{1} << 53;
+    bool exact = number < kExact || (number & kLast) == 0;
+    if constexpr (std::is_signed_v<Integer>)
+      exact = (exact && number > -kExact) || (number & kLast) == 0;
+    number = exact ? number : (number & ~kLast) | (Integer{1} << 11);
+  }
+  return narrow<Half>(static_cast<double>(number));
+}
 
 // Truncates; stops at the ends of the range; NaN gives 0. Only selections, no branches: it
 // vectorizes.
@@ -24,7 +60,9 @@ inline To saturate(From value) {
     From cut = value < kHighest ? value : kHighest;
     cut = cut > kLowest ? cut : kLowest;
     cut = value == value ? cut : From{0};
-    return static_cast<To>(static_cast<int32_t>(cut));
+    using Through =
+        std::conditional_t<sizeof(To) < sizeof(int32_t) || std::is_signed_v<To>, int32_t, int64_t>;
+    return static_cast<To>(static_cast<Through>(cut));
   } else {
     // The first value beyond the range is a power of two, so exact; the last one inside is not.
     constexpr From kBeyond = static_cast<From>(uint64_t{1} << (Limits::digits - 1)) * 2;
@@ -40,7 +78,7 @@ inline To saturate(From value) {
 // number.
 template <class To, class Number>
 inline bool fits(Number number) {
-  if constexpr (std::is_floating_point_v<To> || std::is_same_v<To, bool>) {
+  if constexpr (!std::is_integral_v<To> || std::is_same_v<To, bool>) {
     return true;
   } else if constexpr (std::is_floating_point_v<Number>) {
     constexpr auto kBeyond =
@@ -48,7 +86,7 @@ inline bool fits(Number number) {
     constexpr auto kLowest = static_cast<Number>(std::numeric_limits<To>::min());
     return number < kBeyond && std::trunc(number) >= kLowest;
   } else {
-    return static_cast<Number>(static_cast<To>(number)) == number;
+    return std::in_range<To>(number);
   }
 }
 
@@ -56,6 +94,15 @@ template <class To, class From>
 inline Stored<To> convert(Stored<From> value) {
   if constexpr (std::is_same_v<To, From> && !std::is_same_v<To, bool>) {
     return value;
+  } else if constexpr (is_half<From>) {
+    return convert<To, float>(widen(value));
+  } else if constexpr (is_half<To>) {
+    if constexpr (std::is_same_v<From, bool>)
+      return narrow<To>(value != 0 ? 1.0F : 0.0F);
+    else if constexpr (std::is_floating_point_v<From>)
+      return narrow<To>(value);
+    else
+      return narrow_integer<To>(value);
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != 0;
   } else if constexpr (std::is_same_v<From, bool>) {

@@ -197,15 +197,24 @@ void convert_block(char* to, int64_t to_step, const char* from, int64_t from_ste
 
 struct Loops {
   Row row;
-  Block block;
+  Block block;  // null: none is worth its size
 };
+
+// The tile loops of a pair of dtypes, where kernels compute in both.
+template <class To, class From>
+constexpr Block block_for() {
+  if constexpr (dtype_computed(dtype_of<To>()) && dtype_computed(dtype_of<From>()))
+    return &convert_block<To, From>;
+  else
+    return nullptr;
+}
 
 Loops loops_for(tenon_dtype to, tenon_dtype from) {
   return visit_dtype(to, [from](auto to_type) {
     return visit_dtype(from, [](auto from_type) {
       using To = typename decltype(to_type)::type;
       using From = typename decltype(from_type)::type;
-      return Loops{&convert_row<To, From>, &convert_block<To, From>};
+      return Loops{&convert_row<To, From>, block_for<To, From>()};
     });
   });
 }
@@ -399,7 +408,7 @@ void run_blocks(const Plan& plan, int64_t across, Block block) {
 void run(Plan plan, Loops loops) {
   const Axis inner = plan.axes[plan.rank - 1];
   if (plan.rank > 1 && inner.to == plan.to_bytes && inner.from != plan.from_bytes &&
-      inner.from != 0) {
+      inner.from != 0 && loops.block != nullptr) {
     int64_t across = -1;
     int64_t longest = 0;
     for (int64_t i = 0; i < plan.rank - 1; ++i) {
@@ -511,9 +520,14 @@ std::string misfit_text(const tenon_value& number, tenon_dtype dtype) {
   const std::string text = number.tag == TENON_VALUE_FLOAT ? float_text(number.as.number)
                                                            : std::to_string(number.as.integer);
   return visit_dtype(dtype, [&](auto type) {
-    using Limits = std::numeric_limits<typename decltype(type)::type>;
-    return format_text("the number {} does not fit {}, which holds {} to {}", text,
-                       dtype_text(dtype), Limits::min(), Limits::max());
+    using T = typename decltype(type)::type;
+    if constexpr (std::is_integral_v<T>) {
+      return format_text("the number {} does not fit {}, which holds {} to {}", text,
+                         dtype_text(dtype), std::numeric_limits<T>::min(),
+                         std::numeric_limits<T>::max());
+    } else {
+      return format_text("the number {} does not fit {}", text, dtype_text(dtype));
+    }
   });
 }
 
@@ -564,10 +578,16 @@ tenon_value item(const Tensor& tensor) {
   visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const auto element = *static_cast<const Stored<T>*>(tensor.view.data);
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (!std::is_integral_v<T>) {
       value.tag = TENON_VALUE_FLOAT;
-      value.as.number = static_cast<double>(element);
+      value.as.number = convert<double, T>(element);
     } else {
+      if (!fits<int64_t>(element)) {
+        fail(
+            format_text("item(): the number {} does not fit i64; convert the tensor with to(), to "
+                        "f64 for example",
+                        element));
+      }
       value.tag = std::is_same_v<T, bool> ? TENON_VALUE_BOOL : TENON_VALUE_INT;
       value.as.integer = convert<int64_t, T>(element);
     }

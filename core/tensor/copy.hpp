@@ -11,7 +11,7 @@ namespace tenon::core {
 // Elementwise copy with conversion; `source` is broadcast to the destination's shape, and may share
 // memory with it. Not recorded; raises the storage's version, as `fill` does: what writes to a
 // tensor says so. Conversion: integers wrap, float to integer truncates and stops at the ends of
-// the range (NaN gives 0), to bool is `!= 0`. Throws ValueError when the shapes do not fit, the
+// the range (NaN gives 0), floats round to the nearest, ties to even, to bool is `!= 0`. Throws ValueError when the shapes do not fit, the
 // destination is read-only, has no data, or holds one element in several places (expanded).
 void copy(Tensor& destination, const Tensor& source);
 

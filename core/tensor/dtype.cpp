@@ -12,15 +12,16 @@ struct LongName {
   tenon_dtype dtype;
 };
 constexpr LongName kLongNames[] = {
-    {"uint8", TENON_U8},  {"int8", TENON_I8},     {"int16", TENON_I16},
-    {"int32", TENON_I32}, {"int64", TENON_I64},   {"float32", TENON_F32},
-    {"float", TENON_F32}, {"float64", TENON_F64}, {"double", TENON_F64},
+    {"uint8", TENON_U8},   {"int8", TENON_I8},     {"int16", TENON_I16},  {"int32", TENON_I32},
+    {"int64", TENON_I64},  {"float32", TENON_F32}, {"float", TENON_F32},  {"float64", TENON_F64},
+    {"double", TENON_F64}, {"float16", TENON_F16}, {"half", TENON_F16},   {"bfloat16", TENON_BF16},
+    {"uint16", TENON_U16}, {"uint32", TENON_U32},  {"uint64", TENON_U64},
 };
 
 std::string all_dtypes() {
   std::string text;
-#define TENON_NAME(name, code, bytes, type, short_name) \
-  if (!text.empty()) text += ", ";                      \
+#define TENON_NAME(name, code, bytes, type, short_name, ...) \
+  if (!text.empty()) text += ", ";                           \
   text += short_name;
   TENON_DTYPES(TENON_NAME)
 #undef TENON_NAME
@@ -31,8 +32,8 @@ std::string all_dtypes() {
 
 const char* dtype_text(tenon_dtype dtype) noexcept {
   switch (dtype) {
-#define TENON_CASE(name, code, bytes, type, text) \
-  case code:                                      \
+#define TENON_CASE(name, code, bytes, type, text, ...) \
+  case code:                                           \
     return text;
     TENON_DTYPES(TENON_CASE)
 #undef TENON_CASE
@@ -42,7 +43,7 @@ const char* dtype_text(tenon_dtype dtype) noexcept {
 }
 
 tenon_dtype dtype_find(std::string_view text) noexcept {
-#define TENON_MATCH(name, code, bytes, type, short_name) \
+#define TENON_MATCH(name, code, bytes, type, short_name, ...) \
   if (text == short_name) return code;
   TENON_DTYPES(TENON_MATCH)
 #undef TENON_MATCH
@@ -56,6 +57,13 @@ tenon_dtype dtype_parse(std::string_view text) {
   const tenon_dtype dtype = dtype_find(text);
   if (dtype != TENON_DTYPE_NONE) return dtype;
   throw Error(TENON_ERROR_VALUE, "unknown dtype '{}': the dtypes are {}", text, all_dtypes());
+}
+
+void fail_no_common_dtype(tenon_dtype a, tenon_dtype b) {
+  throw Error(TENON_ERROR_TYPE,
+              "{} and {} have no common dtype: u16, u32 and u64 mix with floating dtypes alone; "
+              "convert one of the tensors with to(), to i64 for example",
+              dtype_text(a), dtype_text(b));
 }
 
 void dtype_check(tenon_dtype dtype) {

@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-enum class DtypeCategory : uint8_t { boolean, integer, floating };
+enum class DtypeCategory : uint8_t { boolean, integer, floating };  // as in TENON_DTYPES
 
 constexpr bool dtype_valid(tenon_dtype dtype) {
   return dtype > TENON_DTYPE_NONE && dtype < TENON_DTYPE_COUNT;
@@ -18,19 +18,31 @@ constexpr bool dtype_valid(tenon_dtype dtype) {
 
 // 0 for a dtype that does not exist.
 constexpr int64_t dtype_bytes(tenon_dtype dtype) {
-#define TENON_BYTES(name, code, bytes, type, text) bytes,
+#define TENON_BYTES(name, code, bytes, ...) bytes,
   constexpr int8_t sizes[] = {0, TENON_DTYPES(TENON_BYTES)};
 #undef TENON_BYTES
   return dtype < TENON_DTYPE_COUNT ? sizes[dtype] : 0;
 }
 
 constexpr DtypeCategory dtype_category(tenon_dtype dtype) {
-  if (dtype == TENON_BOOL) return DtypeCategory::boolean;
-  return dtype == TENON_F32 || dtype == TENON_F64 ? DtypeCategory::floating
-                                                  : DtypeCategory::integer;
+#define TENON_KIND(name, code, bytes, type, text, kind, ...) DtypeCategory::kind,
+  constexpr DtypeCategory kinds[] = {DtypeCategory::integer, TENON_DTYPES(TENON_KIND)};
+#undef TENON_KIND
+  return dtype < TENON_DTYPE_COUNT ? kinds[dtype] : DtypeCategory::integer;
 }
+constexpr bool dtype_half(tenon_dtype dtype) { return dtype == TENON_F16 || dtype == TENON_BF16; }
 constexpr bool dtype_floating(tenon_dtype dtype) {
-  return dtype_category(dtype) == DtypeCategory::floating;
+  return dtype == TENON_F32 || dtype == TENON_F64 || dtype_half(dtype);
+}
+// Whether kernels compute in it; the others are for storage, conversion and files.
+constexpr bool dtype_computed(tenon_dtype dtype) { return dtype < TENON_COMPUTED_DTYPE_COUNT; }
+// f32 for f16 and bf16, else the dtype itself.
+constexpr tenon_dtype compute_dtype(tenon_dtype dtype) {
+  return dtype_half(dtype) ? tenon_dtype{TENON_F32} : dtype;
+}
+// u16, u32, u64
+constexpr bool dtype_wide_unsigned(tenon_dtype dtype) {
+  return dtype == TENON_U16 || dtype == TENON_U32 || dtype == TENON_U64;
 }
 
 // "f32"; "none" for TENON_DTYPE_NONE and codes that do not exist.
@@ -42,52 +54,64 @@ tenon_dtype dtype_parse(std::string_view text);
 // Throws ValueError for a code that does not exist.
 void dtype_check(tenon_dtype dtype);
 
-// The dtype of a result that mixes two: a float wins over integers, they over bool, wide over
-// narrow; u8 with i8 needs i16.
+[[noreturn, gnu::cold]] void fail_no_common_dtype(tenon_dtype a, tenon_dtype b);
+
+// The dtype of a result that mixes two, as in PyTorch: a float wins over integers, they over bool,
+// wide over narrow; u8 with i8 needs i16, f16 with bf16 f32. TENON_DTYPE_NONE where there is none:
+// u16, u32 and u64 mix with floats alone. (A dtype that was not given leaves the other.)
 constexpr tenon_dtype promote_dtypes(tenon_dtype a, tenon_dtype b) {
   if (a == b || b == TENON_DTYPE_NONE) return a;
   if (a == TENON_DTYPE_NONE) return b;
   const DtypeCategory category_a = dtype_category(a);
   const DtypeCategory category_b = dtype_category(b);
+  if (category_a == DtypeCategory::floating || category_b == DtypeCategory::floating) {
+    if (category_a != category_b) return category_a > category_b ? a : b;
+    if (dtype_half(a) && dtype_half(b)) return TENON_F32;
+  } else if (dtype_wide_unsigned(a) || dtype_wide_unsigned(b)) {
+    return TENON_DTYPE_NONE;
+  }
   if (category_a != category_b) return category_a > category_b ? a : b;
   if ((a == TENON_U8 && b == TENON_I8) || (a == TENON_I8 && b == TENON_U8)) return TENON_I16;
   return dtype_bytes(a) > dtype_bytes(b) ? a : b;
 }
+// The same; throws TypeError where there is none.
+constexpr tenon_dtype common_dtype(tenon_dtype a, tenon_dtype b) {
+  const tenon_dtype common = promote_dtypes(a, b);
+  if (common == TENON_DTYPE_NONE && a != b) [[unlikely]]
+    fail_no_common_dtype(a, b);
+  return common;
+}
+
+// The C++ type of an element: of a bool `bool`, whose stored form is a uint8_t that may hold any
+// non-zero value for true.
+template <tenon_dtype>
+struct ElementOf;
+#define TENON_ELEMENT(name, code, bytes, type, ...)                  \
+  template <>                                                        \
+  struct ElementOf<code> {                                           \
+    using Type = std::conditional_t<code == TENON_BOOL, bool, type>; \
+  };
+TENON_DTYPES(TENON_ELEMENT)
+#undef TENON_ELEMENT
 
 template <class T>
 constexpr tenon_dtype dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return TENON_BOOL;
-  if constexpr (std::is_same_v<T, uint8_t>) return TENON_U8;
-  if constexpr (std::is_same_v<T, int8_t>) return TENON_I8;
-  if constexpr (std::is_same_v<T, int16_t>) return TENON_I16;
-  if constexpr (std::is_same_v<T, int32_t>) return TENON_I32;
-  if constexpr (std::is_same_v<T, int64_t>) return TENON_I64;
-  if constexpr (std::is_same_v<T, float>) return TENON_F32;
-  if constexpr (std::is_same_v<T, double>) return TENON_F64;
+#define TENON_IS(name, code, ...) \
+  if constexpr (std::is_same_v<T, ElementOf<code>::Type>) return code;
+  TENON_DTYPES(TENON_IS)
+#undef TENON_IS
   return TENON_DTYPE_NONE;
 }
 
-// Calls `body(std::type_identity<T>{})`; for TENON_BOOL T is bool, whose stored form is a uint8_t
-// that may hold any non-zero value for true.
+// Calls `body(std::type_identity<T>{})`.
 template <class Body>
 decltype(auto) visit_dtype(tenon_dtype dtype, Body&& body) {
   switch (dtype) {
-    case TENON_BOOL:
-      return body(std::type_identity<bool>{});
-    case TENON_U8:
-      return body(std::type_identity<uint8_t>{});
-    case TENON_I8:
-      return body(std::type_identity<int8_t>{});
-    case TENON_I16:
-      return body(std::type_identity<int16_t>{});
-    case TENON_I32:
-      return body(std::type_identity<int32_t>{});
-    case TENON_I64:
-      return body(std::type_identity<int64_t>{});
-    case TENON_F32:
-      return body(std::type_identity<float>{});
-    case TENON_F64:
-      return body(std::type_identity<double>{});
+#define TENON_CASE(name, code, ...) \
+  case code:                        \
+    return body(std::type_identity<ElementOf<code>::Type>{});
+    TENON_DTYPES(TENON_CASE)
+#undef TENON_CASE
     default:
       throw Error(TENON_ERROR_INTERNAL, "dtype {} has no C++ type", dtype);
   }

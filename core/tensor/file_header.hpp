@@ -49,9 +49,9 @@ struct FileDtype {
   std::string_view text;
   tenon_dtype dtype;
 };
-inline constexpr FileDtype kFileDtypes[] = {
-    {"BOOL", TENON_BOOL}, {"U8", TENON_U8},   {"I8", TENON_I8},   {"I16", TENON_I16},
-    {"I32", TENON_I32},   {"I64", TENON_I64}, {"F32", TENON_F32}, {"F64", TENON_F64}};
+#define TENON_FILE_DTYPE(name, code, ...) {#name, code},
+inline constexpr FileDtype kFileDtypes[] = {TENON_DTYPES(TENON_FILE_DTYPE)};
+#undef TENON_FILE_DTYPE
 // As files write it, "F32".
 std::string_view dtype_file_text(tenon_dtype dtype);
 inline constexpr std::string_view kMetadataKey = "__metadata__";

@@ -30,6 +30,11 @@ TensorExtension* make_extension(int64_t rank) {
 
 [[noreturn]] void fail(std::string message) { throw Error(TENON_ERROR_VALUE, std::move(message)); }
 
+// Of the flags those that follow from the dtype.
+constexpr uint32_t half_flag(tenon_dtype dtype) {
+  return dtype_half(dtype) ? uint32_t{TENON_TENSOR_HALF} : 0;
+}
+
 // A tensor with room for `rank` dimensions and without storage; the caller fills shape and strides.
 Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   auto* tensor = new (allocate(sizeof(Tensor))) Tensor;
@@ -47,7 +52,7 @@ Tensor* make_object(tenon_dtype dtype, size_t rank, uint32_t flags) {
   view.data = nullptr;
   view.shape = dimensions;
   view.strides = dimensions + rank;
-  view.flags = flags;
+  view.flags = flags | half_flag(dtype);
   view.type = 0;
   view.dtype = dtype;
   view.rank = static_cast<uint8_t>(rank);
@@ -292,7 +297,7 @@ void set_type(Tensor& tensor, uint32_t type, Payload* payload) {
 
 void replace_data(Tensor& tensor, const Tensor& value) {
   constexpr uint32_t kTaken =
-      TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_TYPED;
+      TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_SHAPE_ONLY | TENON_TENSOR_TYPED | TENON_TENSOR_HALF;
   constexpr uint32_t kKept = TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_INFERENCE;
   const uint32_t version = tensor.version();
   if (value.storage != nullptr) value.storage->retain();

@@ -59,33 +59,41 @@ template <class T>
 class Formatter {
  public:
   explicit Formatter(const Extract& extract) : extract_(extract) {
-    if constexpr (std::is_floating_point_v<T>) choose_style();
-    auto widen = [this](Stored<T> value) {
+    if constexpr (std::is_floating_point_v<Shown>) choose_style();
+    auto measure = [this](Shown value) {
       if (!counts_for_width(value)) return;
       width_ = std::max(width_, plain(value).size());
     };
-    each(widen);
+    each(measure);
   }
 
   size_t width() const { return width_; }
 
-  std::string text(Stored<T> value) const {
-    std::string text = plain(value);
+  std::string text(Stored<T> element) const {
+    std::string text = plain(shown(element));
     if (text.size() < width_) text.insert(0, width_ - text.size(), ' ');
     return text;
   }
 
  private:
   enum class Style { whole, fixed, scientific };
+  using Shown = std::conditional_t<is_half<T>, float, Stored<T>>;
 
+  static Shown shown(Stored<T> element) {
+    if constexpr (is_half<T>)
+      return widen(element);
+    else
+      return element;
+  }
   template <class Body>
   void each(Body& body) const {
-    each_value<T>(extract_, 0, static_cast<const Stored<T>*>(extract_.tensor.view.data), body);
+    auto show = [&body](Stored<T> element) { body(shown(element)); };
+    each_value<T>(extract_, 0, static_cast<const Stored<T>*>(extract_.tensor.view.data), show);
   }
 
   // Zeros, infinities and NaN neither decide the style nor the width of floats.
-  static bool counts_for_width(Stored<T> value) {
-    if constexpr (std::is_floating_point_v<T>) return std::isfinite(value) && value != 0;
+  static bool counts_for_width(Shown value) {
+    if constexpr (std::is_floating_point_v<Shown>) return std::isfinite(value) && value != 0;
     return true;
   }
 
@@ -93,7 +101,7 @@ class Formatter {
     double smallest = std::numeric_limits<double>::infinity();
     double largest = 0;
     bool whole = true;
-    auto look = [&](Stored<T> value) {
+    auto look = [&](Shown value) {
       if (!counts_for_width(value)) return;
       const double size = std::abs(static_cast<double>(value));
       smallest = std::min(smallest, size);
@@ -107,10 +115,10 @@ class Formatter {
       style_ = Style::scientific;
   }
 
-  std::string plain(Stored<T> value) const {
+  std::string plain(Shown value) const {
     if constexpr (std::is_same_v<T, bool>) {
       return value != 0 ? "True" : "False";
-    } else if constexpr (std::is_integral_v<T>) {
+    } else if constexpr (std::is_integral_v<Shown>) {
       return std::to_string(value);
     } else {
       if (std::isnan(value)) return "nan";

@@ -144,10 +144,13 @@ ArraySamples make_samples(const FileArray& inputs_file, const FileArray& targets
   std::string fitted = fit(inputs, request, place);
 
   const int64_t samples = inputs.shape()[0];
-  const Tensor targets = targets_file.array;
+  Tensor targets = targets_file.array;
   if (!targets.defined()) return {inputs, tenon::empty_tensor({samples, 0}), fitted};
   const Place targets_place(targets_file);
   check_targets(targets, samples, targets_place);
+  // Class numbers, or numbers like the inputs.
+  targets = tenon::contiguous_as(targets,
+                                 tenon::is_floating(targets.dtype()) ? request.dtype : tenon::i64);
   if (request.check_finite) check_finite(targets, targets_place);
   return {inputs, targets, fitted};
 }

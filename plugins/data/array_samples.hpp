@@ -28,8 +28,9 @@ struct FileArray {
   tenon::Tensor array;  // undefined where it is not read
 };
 
-// Inputs of any dtype, [samples, ...]; targets [samples] or [samples, columns]. ValueError for
-// numbers of samples that differ, for another shape than was fitted, for NaN and inf.
+// Inputs of any dtype, [samples, ...]; targets [samples] or [samples, columns], of which integers and
+// bools become i64. ValueError for numbers of samples that differ, for another shape than was
+// fitted, for NaN and inf.
 ArraySamples make_samples(const FileArray& inputs, const FileArray& targets,
                           const ArrayRequest& request);
 

@@ -8,13 +8,12 @@
 
 #include <tenon/csv.hpp>
 
-#include "category_codes.hpp"
+#include "cell_text.hpp"
+#include "column_plan.hpp"
 
 namespace data {
 
-using tenon::Json;
 using tenon::Tensor;
-using tenon::data::CsvCell;
 using tenon::data::CsvCursor;
 using tenon::data::Fault;
 using tenon::data::Reading;
@@ -40,212 +39,6 @@ MissingRule::MissingRule(const tenon::Argument& value) {
 }
 
 namespace {
-
-// What cells without a value hold; in any case of letters.
-bool is_missing(std::string_view text) {
-  constexpr std::string_view words[] = {"", "na", "n/a", "#n/a", "nan", "null", "none", "?"};
-  constexpr size_t longest = 4;
-  if (text.size() > longest) return false;
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return std::find(std::begin(words), std::end(words), lower) != std::end(words);
-}
-
-bool is_infinite(std::string_view text) {
-  if (!text.empty() && text[0] == '+') text.remove_prefix(1);
-  const char* last = text.data() + text.size();
-  const auto word = tenon::data::decimal<double>(text.data(), last);
-  return word.error == std::errc() && word.stop == last && std::isinf(word.value);
-}
-
-// "1,5": what is a number where the comma is the decimal point.
-bool has_decimal_comma(std::string_view text) {
-  double value = 0;
-  return text.find(',') != text.npos &&
-         tenon::data::read_decimal(text, ',', value) == Reading::number;
-}
-
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80   ? 1
-                          : lead < 0xc2 ? 0
-                          : lead < 0xe0 ? 2
-                          : lead < 0xf0 ? 3
-                          : lead < 0xf5 ? 4
-                                        : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    uint32_t code = lead & (0xffu >> (length == 1 ? 1 : length + 1));
-    for (size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      code = code << 6 | (next & 0x3f);
-    }
-    if ((length == 3 && code < 0x800) || (length == 4 && (code < 0x10000 || code > 0x10ffff)) ||
-        (code >= 0xd800 && code < 0xe000))
-      return false;
-    i += length;
-  }
-  return true;
-}
-void check_utf8(std::string_view text, const std::string& place) {
-  if (!is_utf8(text))
-    throw Fault(tenon::data::quoted(text) + " is not UTF-8: convert the file to UTF-8", place);
-}
-
-// Whether the row at hand names the columns: no cell of it is a number.
-bool is_header(CsvCursor cursor) {
-  bool text = false, number = false, counted = true;
-  int64_t column = 0;
-  do {
-    const std::string_view cell = cursor.take_cell().text;
-    double value = 0;
-    if (tenon::data::read_decimal(cell, cursor.point(), value) == Reading::number) {
-      number = true;
-      counted = counted && value == static_cast<double>(column);
-    } else {
-      counted = false;
-      text = text || !is_missing(cell);
-    }
-    ++column;
-  } while (cursor.more_cells());
-  if (counted && column > 2) {
-    throw Fault(
-        "the first row is 0, 1, 2, ...: say header=true if these are names, header=false "
-        "if they are values",
-        "1");
-  }
-  return text && !number;
-}
-
-// ---- columns ----
-
-struct Column {
-  enum class Use : uint8_t { skipped, input, target, part };
-  Use use = Use::skipped;
-  bool may_code = false;        // text is coded
-  bool named_category = false;  // so are numbers, and words for missing values
-  CategoryCodes codes;
-  std::optional<double> mean;
-  int64_t missing = 0;
-  std::string first_missing;  // its place
-};
-
-// What the columns of a text are used for.
-struct ColumnPlan {
-  std::vector<std::string> names;        // empty without a header
-  std::vector<Column> columns;           // of the text
-  std::vector<int64_t> inputs, targets;  // positions, in the order of the results
-
-  int64_t width() const { return static_cast<int64_t>(columns.size()); }
-  std::string text(int64_t column) const { return tenon::data::column_text(names, column); }
-  Column& at(int64_t column) { return columns[static_cast<size_t>(column)]; }
-
-  void use(const std::vector<int64_t>& positions, Column::Use use) {
-    for (const int64_t position : positions) {
-      if (at(position).use != Column::Use::skipped)
-        throw Fault(text(position) + " is named for two uses: inputs, targets or part");
-      at(position).use = use;
-    }
-  }
-};
-
-void plan_by_request(ColumnPlan& plan, const CsvRequest& request) {
-  const auto resolve = [&](const ColumnChoice& choice) {
-    return choice.resolve(plan.names, plan.width());
-  };
-  plan.targets = resolve(request.targets);
-  plan.use(plan.targets, Column::Use::target);
-  plan.use(resolve(request.part), Column::Use::part);
-  const std::vector<int64_t> dropped = resolve(request.drop);
-  for (const int64_t column : dropped) {
-    if (plan.at(column).use != Column::Use::skipped)
-      throw Fault(plan.text(column) + " is named in drop and for another use");
-  }
-  if (request.inputs.given()) {
-    plan.inputs = resolve(request.inputs);
-  } else {
-    for (int64_t column = 0; column < plan.width(); ++column) {
-      if (plan.at(column).use == Column::Use::skipped &&
-          std::find(dropped.begin(), dropped.end(), column) == dropped.end())
-        plan.inputs.push_back(column);
-    }
-  }
-  plan.use(plan.inputs, Column::Use::input);
-  const bool all = request.categories.is_word("auto");
-  for (Column& column : plan.columns) column.may_code = all || column.use == Column::Use::target;
-  if (!all) {
-    for (const int64_t column : resolve(request.categories)) {
-      if (plan.at(column).use == Column::Use::skipped)
-        throw Fault("categories names " + plan.text(column) + ", which is not read");
-      plan.at(column).may_code = plan.at(column).named_category = true;
-    }
-  }
-  if (request.with_targets) return;
-  for (const int64_t column : plan.targets) plan.at(column).use = Column::Use::skipped;
-  plan.targets.clear();
-}
-
-// Where a column that another text was fitted with is in this one; -1 where it is not.
-int64_t find_fitted(const ColumnPlan& plan, const Json& column, int64_t fitted_width,
-                    const std::vector<int64_t>& absent) {
-  if (column.is_text()) {
-    const auto found = std::find(plan.names.begin(), plan.names.end(), column.text());
-    return found == plan.names.end() ? -1 : found - plan.names.begin();
-  }
-  const int64_t position = column.integer();
-  if (plan.width() == fitted_width) return position;
-  // Without the targets the columns behind them are further to the front.
-  if (std::find(absent.begin(), absent.end(), position) != absent.end()) return -1;
-  const auto before = std::count_if(absent.begin(), absent.end(),
-                                    [&](int64_t target) { return target < position; });
-  return position - before;
-}
-
-void plan_by_fitted(ColumnPlan& plan, const CsvRequest& request) {
-  const Json& fitted = request.fitted;
-  const int64_t fitted_width = fitted["width"].integer();
-  std::vector<int64_t> absent;
-  const Json targets = fitted["targets"];
-  if (!request.with_targets && plan.width() == fitted_width - targets.size()) {
-    for (int64_t i = 0; i < targets.size(); ++i)
-      if (!targets[i]["column"].is_text()) absent.push_back(targets[i]["column"].integer());
-  } else if (plan.names.empty() && plan.width() != fitted_width) {
-    throw Fault("the file has " + std::to_string(plan.width()) + " columns, the one that was " +
-                "fitted has " + std::to_string(fitted_width));
-  }
-  const auto add = [&](const Json& list, std::vector<int64_t>& positions, Column::Use use) {
-    for (int64_t i = 0; i < list.size(); ++i) {
-      const Json entry = list[i];
-      const int64_t position = find_fitted(plan, entry["column"], fitted_width, absent);
-      if (position < 0 || position >= plan.width()) {
-        throw Fault("the file has no column " + tenon::data::quoted(entry["column"].text()) +
-                    (use == Column::Use::input
-                         ? ", which the inputs were fitted with"
-                         : ", the target: say with_targets=false where there is none"));
-      }
-      positions.push_back(position);
-      plan.use({position}, use);
-      Column& column = plan.at(position);
-      if (entry["mean"].is_number()) column.mean = entry["mean"].number();
-      const Json categories = entry["categories"];
-      if (!categories.defined()) continue;
-      std::vector<std::string> values;
-      for (int64_t k = 0; k < categories.size(); ++k) values.push_back(categories[k].text());
-      column.codes.fix(std::move(values));
-      column.may_code = column.named_category = true;
-    }
-  };
-  if (request.with_targets) add(targets, plan.targets, Column::Use::target);
-  add(fitted["inputs"], plan.inputs, Column::Use::input);
-  try {
-    plan.use(request.part.resolve(plan.names, plan.width()), Column::Use::part);
-  } catch (const Fault&) {
-    return;  // a text to predict from need not have it
-  }
-}
-
-// ---- rows ----
 
 template <class T>
 class Buffer {
@@ -566,20 +359,14 @@ CsvSamples read_csv_samples(std::string_view text, const CsvRequest& request) {
   CsvCursor cursor(text, delimiter, request.point);
   if (!cursor.next_row()) throw Fault("there are no rows");
   const bool header = request.header ? *request.header : is_header(cursor);
-  ColumnPlan plan;
+  std::vector<std::string> names;
   if (header) {
-    plan.names = tenon::data::read_header(cursor);
-    for (const std::string& name : plan.names) check_utf8(name, "1");
+    names = tenon::data::read_header(cursor);
+    for (const std::string& name : names) check_utf8(name, "1");
     if (!cursor.next_row()) throw Fault("there are no rows below the header");
-    plan.columns.resize(plan.names.size());
-  } else {
-    plan.columns.resize(static_cast<size_t>(CsvCursor(cursor).count_cells()));
   }
-  if (request.fitted.defined())
-    plan_by_fitted(plan, request);
-  else
-    plan_by_request(plan, request);
-  if (plan.inputs.empty()) throw Fault("no column is left for the inputs");
+  const auto width = header ? static_cast<int64_t>(names.size()) : CsvCursor(cursor).count_cells();
+  ColumnPlan plan = plan_columns(std::move(names), width, request);
   if (request.dtype == tenon::f64)
     return SampleReader<double>(std::move(cursor), std::move(plan), request, header).read();
   return SampleReader<float>(std::move(cursor), std::move(plan), request, header).read();

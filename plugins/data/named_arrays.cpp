@@ -29,6 +29,7 @@ struct WriteNpz {
       "data.write_npz(str path, str[] names, Tensor[] tensors, *, bool compress=False) -> ()";
   static constexpr auto doc =
       "Writes tensors as a .npz file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
   static void forward(std::string_view path, const std::vector<std::string_view>& names,
                       tenon::TensorList tensors, bool compress) {
     data::write_npz(path, data::named_arrays(names, tensors), compress);
@@ -47,6 +48,7 @@ struct WriteSafetensors {
       "data.write_safetensors(str path, str[] names, Tensor[] tensors) -> ()";
   static constexpr auto doc =
       "Writes tensors as a safetensors file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
   static void forward(std::string_view path, const std::vector<std::string_view>& names,
                       tenon::TensorList tensors) {
     data::write_safetensors(path, data::named_arrays(names, tensors));

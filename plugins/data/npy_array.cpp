@@ -11,46 +11,10 @@ using tenon::Tensor;
 
 namespace {
 
-tenon::DType dtype_of(tenon::data::NpyType type) {
-  switch (type) {
-    case tenon::data::NpyType::boolean:
-      return tenon::boolean;
-    case tenon::data::NpyType::u8:
-      return tenon::u8;
-    case tenon::data::NpyType::i8:
-      return tenon::i8;
-    case tenon::data::NpyType::i16:
-      return tenon::i16;
-    case tenon::data::NpyType::i32:
-      return tenon::i32;
-    case tenon::data::NpyType::i64:
-      return tenon::i64;
-    case tenon::data::NpyType::f32:
-      return tenon::f32;
-    default:
-      return tenon::f64;
-  }
-}
-
-tenon::data::NpyType type_of(tenon::DType dtype) {
-  switch (dtype) {
-    case tenon::boolean:
-      return tenon::data::NpyType::boolean;
-    case tenon::u8:
-      return tenon::data::NpyType::u8;
-    case tenon::i8:
-      return tenon::data::NpyType::i8;
-    case tenon::i16:
-      return tenon::data::NpyType::i16;
-    case tenon::i32:
-      return tenon::data::NpyType::i32;
-    case tenon::i64:
-      return tenon::data::NpyType::i64;
-    case tenon::f32:
-      return tenon::data::NpyType::f32;
-    default:
-      return tenon::data::NpyType::f64;
-  }
+const tenon::data::NpyType& type_of(tenon::DType dtype) {
+  if (const auto* type = tenon::data::find_npy_type(static_cast<tenon_dtype>(dtype))) return *type;
+  throw tenon::TypeError(std::string(".npy files have no ") + dtype_text(dtype) +
+                         "; convert the tensor to f32 with to(), or write a safetensors file");
 }
 
 // A tensor of the sizes, from the bytes as Fortran orders them.
@@ -74,12 +38,13 @@ Tensor read_npy_array(ByteStream& stream) {
   const auto rank = static_cast<int64_t>(layout.shape.size());
   std::vector<int64_t> stored = layout.shape;
   if (layout.fortran_order) std::reverse(stored.begin(), stored.end());
-  Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank), dtype_of(layout.type));
+  Tensor result = tenon::empty_tensor(tenon::IntList(stored.data(), rank),
+                                      static_cast<tenon::DType>(layout.dtype));
   auto* bytes = static_cast<char*>(result.view_record().data);
   const int64_t present = std::min(head_size - layout.offset, layout.bytes);
   if (present > 0) std::memcpy(bytes, head.data() + layout.offset, static_cast<size_t>(present));
   if (layout.bytes > present) stream.read(bytes + present, layout.bytes - present);
-  if (layout.type == tenon::data::NpyType::boolean) {
+  if (layout.dtype == TENON_BOOL) {
     for (int64_t i = 0; i < layout.bytes; ++i) bytes[i] = bytes[i] != 0;
   }
   return layout.fortran_order && rank > 1 ? row_major(result, layout.shape) : result;

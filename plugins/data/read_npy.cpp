@@ -6,7 +6,7 @@ namespace {
 struct ReadNpy {
   static constexpr auto schema = "data.read_npy(str path) -> Tensor";
   static constexpr auto doc =
-      "The array of a .npy file: bool, u8, i8 to i64, f32 or f64, little-endian, of any order and "
+      "The array of a .npy file: bool, integers, f16, f32 or f64, little-endian, of any order and "
       "format version.";
 
   static tenon::Tensor forward(std::string_view path) { return data::read_npy(path); }

@@ -8,6 +8,7 @@ struct WriteNpy {
   static constexpr auto schema = "data.write_npy(str path, Tensor input) -> ()";
   static constexpr auto doc =
       "Writes a tensor as a .npy file; a file that is there is replaced as a whole or stays.";
+  static constexpr bool any_dtype = true;
 
   static void forward(std::string_view path, const tenon::Tensor& input) {
     data::replace_file(path, data::npy_file(input));

@@ -19,7 +19,7 @@ std::vector<int64_t> true_places(const Tensor& input) {
   const Tensor source = contiguous_as(input, input.dtype());
   const int64_t count = source.numel(), pieces = (count + kPiece - 1) / kPiece;
   std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1), places;
-  kernel::visit<all_dtypes>(source.dtype(), [&](auto zero) {
+  kernel::visit<computed_dtypes>(source.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* from = kernel::elements<const T>(source);
     const auto each_piece = [&](const auto& body) {

@@ -10,7 +10,7 @@ template <bool Largest>
 Tensor extremum(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim) {
   const Reduction plan = plan_nonempty_reduction(op, input, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, input.dtype());
-  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+  kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using Kernel = kernel::LaneKernel<kernel::ExtremumPolicy<T, Largest>>;
     T* to = kernel::elements<T>(result);

@@ -150,7 +150,7 @@ void find(const char* op, const Tensor& input, std::optional<int64_t> dim, bool 
   indices = empty_tensor(plan.shape, i64);
   if (values != nullptr) *values = empty_tensor(plan.shape, input.dtype());
   int64_t* index_to = indices.data<int64_t>();
-  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+  kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using Kernel = ArgKernel<T, Largest>;
     T* value_to = values == nullptr ? nullptr : kernel::elements<T>(*values);

@@ -119,6 +119,7 @@ struct AsStridedScatter {
            "check": {"layouts": false}}])";
   static constexpr auto doc =
       "A copy of input, laid out like it, with src in the place of a strided view.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(Context& c, const Tensor& input, const Tensor& src, IntList size,
                         IntList stride, int64_t storage_offset) {
     check_layout("as_strided_scatter", size, stride);

@@ -9,6 +9,7 @@ namespace {
 struct Clone {
   static constexpr auto schema = "clone(Tensor input) -> Tensor";
   static constexpr auto doc = "A contiguous copy.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
     const Tensor result = empty_tensor(input.shape(), input.dtype());

@@ -9,8 +9,7 @@ namespace {
 DType common_dtype(TensorList tensors) {
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) {
-    dtype = static_cast<DType>(host().promote_dtypes(static_cast<tenon_dtype>(dtype),
-                                                     static_cast<tenon_dtype>(tensor.dtype())));
+    dtype = tenon::common_dtype(dtype, tensor.dtype());
   }
   return dtype;
 }
@@ -20,6 +19,7 @@ bool is_nothing(const Tensor& tensor) { return tensor.dim() == 1 && tensor.shape
 struct Cat {
   static constexpr auto schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto doc = "Joins tensors along a dimension; their other sizes must agree.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(tensors)";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(TensorList tensors, int64_t dim) {
@@ -86,6 +86,7 @@ struct Cat {
 struct Stack {
   static constexpr auto schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
   static constexpr auto doc = "Joins tensors of one shape along a new dimension.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(TensorList tensors, int64_t dim) {
     if (tensors.empty()) throw ValueError("stack(): the list of tensors is empty");

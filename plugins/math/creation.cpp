@@ -62,6 +62,7 @@ struct Full {
 struct ZerosLike {
   static constexpr auto schema = "zeros_like(Tensor input, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "Zeros in the shape and dtype of input.";
+  static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, DType dtype) {
     return filled(input.shape(), 0, choose(dtype, input.dtype()));
@@ -71,6 +72,7 @@ struct ZerosLike {
 struct OnesLike {
   static constexpr auto schema = "ones_like(Tensor input, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "Ones in the shape and dtype of input.";
+  static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, DType dtype) {
     return filled(input.shape(), 1, choose(dtype, input.dtype()));
@@ -81,6 +83,7 @@ struct FullLike {
   static constexpr auto schema =
       "full_like(Tensor input, Scalar value, *, dtype? dtype=None) -> Tensor";
   static constexpr auto doc = "One value in the shape and dtype of input.";
+  static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input, const Scalar& value, DType dtype) {
     return filled(input.shape(), value, choose(dtype, input.dtype()));

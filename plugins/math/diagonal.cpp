@@ -74,6 +74,7 @@ struct DiagonalBackward {
       R"([{"grad": {"shape": [2]}, "input_size": [2, 3]}, {"grad": {"shape": [2]}, "input_size":
           [3, 3], "offset": 1}])";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the diagonal.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t offset, int64_t dim1,
                         int64_t dim2) {

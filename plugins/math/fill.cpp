@@ -10,6 +10,7 @@ using namespace tenon;
 struct Fill_ : Overwritten<Fill_> {
   static constexpr auto schema = "fill_(Tensor(a!) input, Scalar value) -> Tensor(a!)";
   static constexpr auto doc = "Sets every element to value.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, const Scalar& value) {
     fill_elements(input, value);
     return input;
@@ -19,6 +20,7 @@ struct Fill_ : Overwritten<Fill_> {
 struct Zero_ : Overwritten<Zero_> {
   static constexpr auto schema = "zero_(Tensor(a!) input) -> Tensor(a!)";
   static constexpr auto doc = "Sets every element to 0.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input) {
     fill_elements(input, 0);
     return input;
@@ -28,6 +30,7 @@ struct Zero_ : Overwritten<Zero_> {
 struct Copy_ {
   static constexpr auto schema = "copy_(Tensor(a!) input, Tensor source) -> Tensor(a!)";
   static constexpr auto doc = "Overwrites input with source, broadcast and converted to its dtype.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, const Tensor& source) {
     copy_elements(input, source);
     return input;

@@ -10,6 +10,7 @@ struct Flip {
   static constexpr auto schema = "flip(Tensor input, int[] dims) -> Tensor";
   static constexpr auto doc =
       "A copy with the order of the elements reversed along the given dimensions.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList dims) {
     const uint32_t mask = dimension_mask("flip", dims, input.dim());

@@ -65,6 +65,7 @@ void add_to(T& sum, T value) {
 struct IndexSelect {
   static constexpr auto schema = "index_select(Tensor input, int dim, Tensor index) -> Tensor";
   static constexpr auto doc = "The entries at the given indices along a dimension.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(input), index";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index) {
     constexpr auto op = "index_select";
@@ -223,6 +224,7 @@ struct Gather {
   static constexpr auto schema = "gather(Tensor input, int dim, Tensor index) -> Tensor";
   static constexpr auto doc =
       "For each place of the index the entry at that index along a dimension.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(input), index";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index) {
     constexpr auto op = "gather";
@@ -233,10 +235,10 @@ struct Gather {
     if (result.numel() == 0) return result;
     const Tensor source = contiguous_as(input, input.dtype());
     const Places places{Shape(source.shape()), row_major_strides(source.shape()), at};
-    visit(input.dtype(), [&](auto zero) {
+    kernel::visit_width(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
-      const E* from = source.data<E>();
-      E* to = result.data<E>();
+      const E* from = kernel::elements<const E>(source);
+      E* to = kernel::elements<E>(result);
       places.each(index.shape(), indices.data<int64_t>(),
                   [=](int64_t i, int64_t place) { to[i] = from[place]; });
     });
@@ -280,6 +282,7 @@ struct Scatter {
   static constexpr auto doc =
       "A copy of input with each entry of src, or one number, written where the index says. Where "
       "two name one place the last in row-major order is written, and has the gradient.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(input), index, shape(src)";
   static Tensor forward(const Tensor& input, int64_t dim, const Tensor& index,
                         const Argument& given) {
@@ -299,10 +302,10 @@ struct Scatter {
     const Tensor part = alias_tensor(src, index.shape(), src.strides(), 0);
     const Tensor written = contiguous_as(part, part.dtype());
     const Places places{Shape(result.shape()), row_major_strides(result.shape()), at};
-    visit(input.dtype(), [&](auto zero) {
+    kernel::visit_width(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
-      const E* from = written.data<E>();
-      E* to = result.data<E>();
+      const E* from = kernel::elements<const E>(written);
+      E* to = kernel::elements<E>(result);
       places.each(index.shape(), indices.data<int64_t>(),
                   [=](int64_t i, int64_t place) { to[place] = from[i]; });
     });

@@ -127,7 +127,9 @@ struct VectorNorm {
   static constexpr auto saves = "input, result";
   static Tensor forward(const Tensor& input, double ord, std::optional<IntList> dim, bool keepdim,
                         DType dtype) {
-    return vector_norm_of("vector_norm", input, ord, dim, keepdim, dtype);
+    const Tensor norm =
+        vector_norm_of("vector_norm", input, ord, dim, keepdim, compute_dtype(dtype));
+    return is_half(dtype) ? norm.to(dtype) : norm;
   }
   static Tensor kept(ContextOf<VectorNorm>& c, const Tensor& x) {
     return keep_dimensions("vector_norm", x, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);

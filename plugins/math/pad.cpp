@@ -50,6 +50,7 @@ struct ConstantPadNd {
   static constexpr auto doc =
       "input with `value` around it: pad has two numbers for each dimension, the last one first; "
       "negative ones cut elements off. value is converted to the dtype of input, as fill_ does.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, IntList pad, const Scalar& value) {
     constexpr auto op = "constant_pad_nd";
     const std::vector<Margins> margins = read_margins(op, pad, input.dim());

@@ -78,11 +78,12 @@ struct Prod {
     const Reduction plan = plan_reduction("prod", input, dims, keepdim);
     const DType natural = is_floating(input.dtype()) ? input.dtype() : i64;
     const DType result_dtype = dtype == DType::none ? natural : dtype;
-    const Tensor source = result_dtype == natural ? input : contiguous_as(input, result_dtype);
-    const DType computed = is_floating(result_dtype) ? result_dtype : i64;
+    const Tensor source =
+        result_dtype == natural ? input : contiguous_as(input, compute_dtype(result_dtype));
+    const DType computed = is_floating(result_dtype) ? compute_dtype(result_dtype) : i64;
     const Tensor result = empty_tensor(plan.shape, computed);
     void* to = result.view_record().data;
-    kernel::visit<all_dtypes>(source.dtype(), [&](auto zero) {
+    kernel::visit<computed_dtypes>(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using Kernel = kernel::LaneKernel<ProductPolicy<T>>;
       using Out = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;

@@ -44,6 +44,7 @@ void require_floating(const char* op, DType dtype) {
 // The largest number of `dtype` below `high`, to which rounding could otherwise lead.
 double last_below(double high, DType dtype) {
   if (dtype == f64) return std::nextafter(high, -HUGE_VAL);
+  if (is_half(dtype)) return high - std::fabs(high) * (dtype == f16 ? 0x1p-11 : 0x1p-8);
   const auto nearest = static_cast<float>(high);
   return nearest < high ? nearest : std::nextafter(nearest, -HUGE_VALF);
 }
@@ -99,6 +100,7 @@ struct Uniform_ : Overwritten<Uniform_> {
   static constexpr auto schema =
       "uniform_(Tensor(a!) input, float low=0, float high=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with numbers drawn evenly from [low, high).";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, double low, double high) {
     require_floating("uniform_", input.dtype());
     if (!(low <= high) || !std::isfinite(high - low)) {
@@ -113,6 +115,7 @@ struct Normal_ : Overwritten<Normal_> {
   static constexpr auto schema =
       "normal_(Tensor(a!) input, float mean=0, float std=1) -> Tensor(a!)";
   static constexpr auto doc = "Fills with normally distributed numbers.";
+  static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, double mean, double deviation) {
     require_floating("normal_", input.dtype());
     if (!(deviation >= 0)) {

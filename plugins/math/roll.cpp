@@ -33,6 +33,7 @@ struct Roll {
   static constexpr auto doc =
       "A copy with the elements moved along dimensions by shifts, one for each; what leaves at one "
       "end comes in at the other. Without dims they move in row-major order.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, IntList shifts, IntList dims) {
     if (shifts.size() != (dims.empty() ? 1 : dims.size())) {

@@ -26,9 +26,7 @@ int64_t place_of(const T* line, int64_t size, T value) {
 // A dtype that holds the elements of the sequence and a value.
 DType common_dtype(const Tensor& sequence, const tenon_value& value) {
   if (value.tag == TENON_VALUE_TENSOR) {
-    return static_cast<DType>(
-        host().promote_dtypes(static_cast<tenon_dtype>(sequence.dtype()),
-                              static_cast<tenon_dtype>(Tensor::borrow(value.as.tensor).dtype())));
+    return tenon::common_dtype(sequence.dtype(), Tensor::borrow(value.as.tensor).dtype());
   }
   if (is_floating(sequence.dtype())) return sequence.dtype();
   return Scalar(value).is_floating() ? f64 : i64;

@@ -117,6 +117,7 @@ struct SliceBackward {
       "int step=1) -> "
       "Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the slice.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim,
                         std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
@@ -134,6 +135,7 @@ struct SliceScatter {
       "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int "
       "step=1) -> Tensor";
   static constexpr auto doc = "A copy of input with src in the place of a slice.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(src)";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim,
@@ -190,6 +192,7 @@ struct SelectBackward {
   static constexpr auto schema =
       "select_backward(Tensor grad, int[] input_size, int dim, int index) -> Tensor";
   static constexpr auto doc = "Zeros of a shape with `grad` in the place of the selected index.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& grad, IntList input_size, int64_t dim, int64_t index) {
     const Tensor result = zeros_of(input_size, grad.dtype());
@@ -206,6 +209,7 @@ struct SelectScatter {
       "select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor";
   static constexpr auto doc =
       "A copy of input with src in the place of one index along a dimension.";
+  static constexpr bool any_dtype = true;
   static constexpr auto saves = "shape(src)";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {

@@ -14,7 +14,7 @@ int64_t number(uint64_t total) { return static_cast<int64_t>(total); }
 void sum_into(const Tensor& input, const Reduction& plan, bool average, const Tensor& result) {
   void* data = result.view_record().data;
   const auto divisor = static_cast<double>(plan.extent);
-  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+  kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
     using Kernel = kernel::LaneKernel<kernel::SumPolicy<decltype(zero)>>;
     using Total = typename Kernel::Total;
     const auto run = [&](auto* to) {
@@ -50,8 +50,8 @@ Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> d
   const Tensor target = reduction_result(op, plan, result_dtype, out);
   // Elements are converted before they are added, as that dtype may hold more, or only truth.
   Tensor converted;
-  if (result_dtype != natural) converted = contiguous_as(input, result_dtype);
-  const DType computed = is_floating(result_dtype) ? result_dtype : i64;
+  if (result_dtype != natural) converted = contiguous_as(input, compute_dtype(result_dtype));
+  const DType computed = is_floating(result_dtype) ? compute_dtype(result_dtype) : i64;
   const bool direct =
       computed == result_dtype &&
       (!out.defined() ||

@@ -44,6 +44,7 @@ Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bool lowe
 struct Tril {
   static constexpr auto schema = "tril(Tensor input, int diagonal=0) -> Tensor";
   static constexpr auto doc = "A copy with zeros above the given diagonal of each matrix.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("tril", input, diagonal, true);
@@ -54,6 +55,7 @@ struct Tril {
 struct Triu {
   static constexpr auto schema = "triu(Tensor input, int diagonal=0) -> Tensor";
   static constexpr auto doc = "A copy with zeros below the given diagonal of each matrix.";
+  static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t diagonal) {
     return triangle("triu", input, diagonal, false);

@@ -78,7 +78,7 @@ Tensor find(const char* op, const Tensor& input, std::optional<IntList> dim, boo
   const Reduction plan = plan_reduction(op, input, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, boolean);
   bool* to = result.data<bool>();
-  kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+  kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
     using Kernel = kernel::LaneKernel<FindPolicy<Pattern<decltype(zero)>, Nonzero>>;
     kernel::reduce<Kernel>(input, plan, [=](int64_t at, const typename Kernel::Total& total) {
       to[at] = total.found == Nonzero;
@@ -113,7 +113,7 @@ struct CountNonzero {
     const Reduction plan = plan_reduction("count_nonzero", input, dim, false);
     const Tensor result = empty_tensor(plan.shape, i64);
     int64_t* to = result.data<int64_t>();
-    kernel::visit<all_dtypes>(input.dtype(), [&](auto zero) {
+    kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {
       using Kernel = kernel::LaneKernel<CountPolicy<Pattern<decltype(zero)>>>;
       kernel::reduce<Kernel>(input, plan, [=](int64_t at, int64_t total) { to[at] = total; });
     });

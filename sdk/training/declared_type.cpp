@@ -35,7 +35,7 @@ std::vector<DeclaredType> declared_types(const Json& list) {
 namespace {
 
 bool is_dtype(const std::string& name) {
-#define TENON_CLI_DTYPE(constant, code, bytes, type, text) \
+#define TENON_CLI_DTYPE(constant, code, bytes, type, text, ...) \
   if (name == text) return true;
   TENON_DTYPES(TENON_CLI_DTYPE)
 #undef TENON_CLI_DTYPE

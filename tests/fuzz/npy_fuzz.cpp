@@ -29,11 +29,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     }
     if (layout.bytes > 0) require(count == layout.bytes);
     // A header written for it reads as the same.
-    const std::string header = tenon::data::npy_header(layout.type, layout.shape.data(),
-                                                       static_cast<int64_t>(layout.shape.size()));
+    const std::string header =
+        tenon::data::npy_header(*tenon::data::find_npy_type(layout.dtype), layout.shape.data(),
+                                static_cast<int64_t>(layout.shape.size()));
     const tenon::data::NpyLayout again =
         tenon::data::parse_npy(header, static_cast<int64_t>(header.size()) + layout.bytes);
-    require(again.shape == layout.shape && again.type == layout.type && again.offset % 64 == 0);
+    require(again.shape == layout.shape && again.dtype == layout.dtype && again.offset % 64 == 0);
   } catch (const tenon::data::Fault& fault) {
     for (const char c : std::string_view(fault.what())) require(c >= ' ' && c < 0x7f);
   }

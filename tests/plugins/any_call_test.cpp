@@ -420,6 +420,38 @@ TEST_SUITE("plugins/any_call") {
     });
   }
 
+  TEST_CASE("f16 and bf16 give what f32 gives, in one rounding where an op is one kernel") {
+    const Style style{{f32}};
+    for (const tenon::DType half : {tenon::f16, tenon::bf16}) {
+      each_call(style, 15, [half](const Declared& op, const Call& call, const Outcome&) {
+        if (arbitrary(op) || op.name == "uniform_") return;  // its end is the dtype's
+        const auto narrow = [half](const Tensor& tensor) {
+          return tenon::is_floating(tensor.dtype()) ? tensor.to(half) : tensor.clone();
+        };
+        bool asked = false, floating = false;
+        for (const Held& held : call) asked |= held.kind == Held::dtype;
+        tenon::seed_generator(5);
+        const Outcome wide = run(
+            op, changed(call, [&](const Tensor& tensor) {
+              floating |= tenon::is_floating(tensor.dtype());
+              return tenon::is_floating(tensor.dtype()) ? narrow(tensor).to(f32) : tensor.clone();
+            }));
+        tenon::seed_generator(5);
+        const Outcome found = run(op, changed(call, narrow));
+        INFO("half: ", found.refused, " f32: ", wide.refused);
+        REQUIRE(found.refused.empty() == wide.refused.empty());
+        for (size_t i = 0; i < found.tensors.size(); ++i) {
+          const Tensor& expected = wide.tensors[i];
+          REQUIRE(found.tensors[i].sizes() == expected.sizes());
+          const bool narrows = floating && !asked && expected.dtype() == f32;
+          CHECK(found.tensors[i].dtype() == (narrows ? half : expected.dtype()));
+          if (!op.composite)
+            check_same(found.tensors[i], narrows ? expected.to(half) : expected, 0);
+        }
+      });
+    }
+  }
+
   TEST_CASE("extreme sizes and numbers are answered or refused, at once") {
     const Style style{
         {f32, f64, tenon::boolean, tenon::u8, tenon::i8, tenon::i16, tenon::i32, i64}, true, true};

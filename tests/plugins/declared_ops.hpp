@@ -25,7 +25,8 @@ struct Declared {
   std::string name;
   std::vector<Parameter> parameters;
   bool recorded = false;  // has a gradient
-  size_t operands = 0;    // parameters before 'out'
+  bool composite = false;
+  size_t operands = 0;  // parameters before 'out'
 };
 
 inline std::vector<Declared> declared_ops() {
@@ -36,6 +37,7 @@ inline std::vector<Declared> declared_ops() {
       Declared& op = ops.emplace_back();
       op.name = list[i]["name"].text();
       op.recorded = list[i]["differentiable"].text() != "none";
+      op.composite = list[i]["differentiable"].text() == "composite";
       const Json parameters = list[i]["parameters"];
       for (int64_t k = 0; k < parameters.size(); ++k) {
         Parameter parameter;

@@ -356,6 +356,9 @@ SIZE(tenon_host, 16 + 8 * 181);
 /* ---- codes that are written into files and plugins ---- */
 
 _Static_assert(TENON_BOOL == 1 && TENON_U8 == 2 && TENON_I8 == 3 && TENON_I16 == 4, "dtype codes");
+_Static_assert(TENON_F16 == 9 && TENON_BF16 == 10 && TENON_U16 == 11 && TENON_U32 == 12, "codes");
+_Static_assert(TENON_U64 == 13 && TENON_COMPUTED_DTYPE_COUNT == 9, "dtype codes");
+_Static_assert(sizeof(tenon_f16) == 2 && sizeof(tenon_bf16) == 2, "elements");
 _Static_assert(TENON_I32 == 5 && TENON_I64 == 6 && TENON_F32 == 7 && TENON_F64 == 8, "dtype codes");
 _Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");
 _Static_assert(TENON_VALUE_NOT_IMPLEMENTED == 14, "value tags");

@@ -22,16 +22,15 @@ class Table {
     path_ = name;
     constexpr size_t bytes = 100'000'000;
     constexpr int columns = 20;
-    std::string text;
+    std::string rows, text;
     char number[32];
     const tenon::Draws draws{7, 0};
-    constexpr int64_t drawn = 1 << 16;
-    for (int64_t i = 0; text.size() < bytes; ++i) {
-      std::snprintf(number, sizeof(number), format, draws.uniform(i % drawn) * 200 - 100);
-      text += number;
-      text += i % columns == columns - 1 ? '\n' : ',';
+    for (int64_t i = 0; i < 1000 * columns; ++i) {
+      std::snprintf(number, sizeof(number), format, draws.uniform(i) * 200 - 100);
+      rows += number;
+      rows += i % columns == columns - 1 ? '\n' : ',';
     }
-    text.resize(text.rfind('\n') + 1);
+    while (text.size() < bytes) text += rows;
     std::ofstream(path_, std::ios::binary) << text;
     size_ = static_cast<int64_t>(text.size());
   }
@@ -47,9 +46,16 @@ class Table {
 };
 
 const Table& table(State& state) {
-  static const Table fractions("%.6f"), whole("%.0f"), all_digits("%.17g");
-  const Table* tables[] = {&fractions, &whole, &all_digits};
-  return *tables[state.range(0)];
+  if (state.range(0) == 0) {
+    static const Table fractions("%.6f");
+    return fractions;
+  }
+  if (state.range(0) == 1) {
+    static const Table whole("%.0f");
+    return whole;
+  }
+  static const Table all_digits("%.17g");
+  return all_digits;
 }
 
 // 0: six decimals, 1: whole numbers, 2: all 17 digits.

@@ -31,6 +31,7 @@
 //   clear_saved_tensors_on_access   each saved tensor can be read once, and is freed by its reader
 //   zero_gradient    piecewise constant: results carry no history
 //   may_copy         a `Tensor(a)` result is a copy where no view is possible
+//   any_dtype        forward and the rules take f16 and bf16 as they are; else they get f32
 #pragma once
 
 #include "tenon/calling_style.hpp"
@@ -89,6 +90,7 @@ constexpr uint32_t flags_of() {
   set(Declares_clear_saved_tensors_on_access<D>::value, TENON_OP_CLEAR_SAVED);
   set(Declares_zero_gradient<D>::value, TENON_OP_ZERO_GRADIENT);
   set(Declares_may_copy<D>::value, TENON_OP_MAY_COPY);
+  set(Declares_any_dtype<D>::value, TENON_OP_ANY_DTYPE);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
   if constexpr (Has_forward<D>::value) {
     using F = CallingStyle<D>;

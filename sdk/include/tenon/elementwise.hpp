@@ -164,7 +164,7 @@ struct PromotionOf<Kernel, std::void_t<decltype(Kernel::promotion)>>
 template <class Kernel, class = void>
 struct DTypesOf : std::integral_constant<uint32_t, PromotionOf<Kernel>::value == TENON_PROMOTE_FLOAT
                                                        ? floating_dtypes
-                                                       : all_dtypes> {};
+                                                       : computed_dtypes> {};
 template <class Kernel>
 struct DTypesOf<Kernel, std::void_t<decltype(Kernel::dtypes)>>
     : std::integral_constant<uint32_t, Kernel::dtypes> {};
@@ -205,7 +205,9 @@ struct Loops {
 #endif
 };
 
-constexpr size_t loop_index(size_t isa, size_t dtype) { return isa * TENON_DTYPE_COUNT + dtype; }
+constexpr size_t loop_index(size_t isa, size_t dtype) {
+  return isa * TENON_COMPUTED_DTYPE_COUNT + dtype;
+}
 struct LoopTable {
   tenon_loop loops[loop_index(TENON_ISA_COUNT, 0)];
 };
@@ -228,14 +230,10 @@ constexpr void add_loops(LoopTable& table) {
 template <class Kernel>
 constexpr LoopTable make_loops() {
   LoopTable table{};
-  add_loops<Kernel, bool>(table);
-  add_loops<Kernel, uint8_t>(table);
-  add_loops<Kernel, int8_t>(table);
-  add_loops<Kernel, int16_t>(table);
-  add_loops<Kernel, int32_t>(table);
-  add_loops<Kernel, int64_t>(table);
-  add_loops<Kernel, float>(table);
-  add_loops<Kernel, double>(table);
+#define TENON_ADD(name, code, bytes, type, text, kind, identifier) \
+  add_loops<Kernel, ElementType<identifier>>(table);
+  TENON_COMPUTED_DTYPES(TENON_ADD)
+#undef TENON_ADD
   return table;
 }
 

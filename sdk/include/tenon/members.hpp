@@ -50,6 +50,7 @@ TENON_DECLARED(jvp_once_differentiable)
 TENON_DECLARED(clear_saved_tensors_on_access)
 TENON_DECLARED(zero_gradient)
 TENON_DECLARED(may_copy)
+TENON_DECLARED(any_dtype)
 #undef TENON_DECLARED
 
 }  // namespace detail

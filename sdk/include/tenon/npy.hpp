@@ -3,30 +3,38 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tenon/abi/dtype.h"
 #include "tenon/file_fault.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 namespace data {
 
-// Element types that are read and written; the text is that of the file.
-enum class NpyType : uint8_t { boolean, u8, i8, i16, i32, i64, f32, f64 };
-struct NpyTypeInfo {
-  NpyType type;
+// The dtypes that the format has, and their names in it. It has none for bf16.
+struct NpyType {
+  tenon_dtype dtype;
   std::string_view text;
   int64_t bytes;
 };
-inline constexpr NpyTypeInfo kNpyTypes[] = {{NpyType::boolean, "b1", 1}, {NpyType::u8, "u1", 1},
-                                            {NpyType::i8, "i1", 1},      {NpyType::i16, "i2", 2},
-                                            {NpyType::i32, "i4", 4},     {NpyType::i64, "i8", 8},
-                                            {NpyType::f32, "f4", 4},     {NpyType::f64, "f8", 8}};
+inline constexpr NpyType kNpyTypes[] = {
+    {TENON_BOOL, "b1", 1}, {TENON_U8, "u1", 1},  {TENON_U16, "u2", 2}, {TENON_U32, "u4", 4},
+    {TENON_U64, "u8", 8},  {TENON_I8, "i1", 1},  {TENON_I16, "i2", 2}, {TENON_I32, "i4", 4},
+    {TENON_I64, "i8", 8},  {TENON_F16, "f2", 2}, {TENON_F32, "f4", 4}, {TENON_F64, "f8", 8}};
+// Null for a dtype that the format does not have.
+constexpr const NpyType* find_npy_type(tenon_dtype dtype) {
+  for (const NpyType& type : kNpyTypes) {
+    if (type.dtype == dtype) return &type;
+  }
+  return nullptr;
+}
 
 struct NpyLayout {
-  NpyType type = NpyType::f32;
+  tenon_dtype dtype = TENON_F32;
   int64_t element_bytes = 4;
   std::vector<int64_t> shape;
   bool fortran_order = false;
@@ -128,20 +136,29 @@ class NpyParser {
     if (text.empty()) throw Fault("the dtype is empty");
     const bool ordered = text[0] == '<' || text[0] == '>' || text[0] == '|' || text[0] == '=';
     const std::string_view type = text.substr(ordered ? 1 : 0);
-    for (const NpyTypeInfo& info : kNpyTypes) {
+    for (const NpyType& info : kNpyTypes) {
       if (info.text != type) continue;
       if (text[0] == '>' && info.bytes > 1) {
         throw Fault("big-endian data (" + quoted(text) + ") is not read: save it with dtype '<" +
                     std::string(type) + "'");
       }
-      layout_.type = info.type;
+      layout_.dtype = info.dtype;
       layout_.element_bytes = info.bytes;
       return;
     }
     if (type == "O" || (!type.empty() && type[0] == 'O')) {
       throw Fault("arrays of Python objects are not read: save numbers");
     }
-    throw Fault("dtype " + quoted(type) + " is not read; b1, u1, i1, i2, i4, i8, f4 and f8 are");
+    throw Fault("dtype " + quoted(type) + " is not read; " + types_text() + " are");
+  }
+
+  static std::string types_text() {
+    std::string text;
+    for (const NpyType& type : kNpyTypes) {
+      const bool last = &type == std::end(kNpyTypes) - 1;
+      text += (text.empty() ? "" : last ? " and " : ", ") + std::string(type.text);
+    }
+    return text;
   }
 
   bool truth() {
@@ -254,8 +271,7 @@ inline NpyLayout parse_npy(std::string_view head, int64_t file_size) {
 }
 
 // Magic, version, length and the dictionary, padded so that the data begins at a multiple of 64.
-inline std::string npy_header(NpyType type, const int64_t* shape, int64_t rank) {
-  const NpyTypeInfo& info = kNpyTypes[static_cast<size_t>(type)];
+inline std::string npy_header(const NpyType& info, const int64_t* shape, int64_t rank) {
   std::string text = "{'descr': '" + std::string(info.bytes == 1 ? "|" : "<") +
                      std::string(info.text) + "', 'fortran_order': False, 'shape': (";
   for (int64_t i = 0; i < rank; ++i)

@@ -273,6 +273,18 @@ inline std::vector<Tensor> Value::tensors() const {
   return list;
 }
 
+// The dtype of what mixes both. TypeError where there is none: u16, u32 and u64 mix with floating
+// dtypes alone.
+inline DType common_dtype(DType a, DType b) {
+  const tenon_dtype common =
+      host().promote_dtypes(static_cast<tenon_dtype>(a), static_cast<tenon_dtype>(b));
+  if (common == TENON_DTYPE_NONE && a != b) {
+    throw TypeError(std::string(dtype_text(a)) + " and " + dtype_text(b) +
+                    " have no common dtype; convert one of the tensors with to()");
+  }
+  return static_cast<DType>(common);
+}
+
 // ---- construction ----
 
 // Uninitialized, contiguous.
@@ -364,6 +376,11 @@ class Nested {
   static bool leaf_seen(const std::vector<int64_t>& shape, int kind) {
     return kind >= 0 && !shape.empty();
   }
+  void check(DType dtype) const {
+    if (leaf_ && !number_.fits(dtype))
+      throw ValueError("the number " + number_.text() + " does not fit " + dtype_text(dtype));
+    for (const Nested& item : items_) item.check(dtype);
+  }
   template <class T>
   void write(T*& to) const {
     if (leaf_) *to++ = number_.to<T>();
@@ -380,12 +397,17 @@ inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
   int kind = -1;
   values.measure(0, shape, kind);
   if (dtype == DType::none) dtype = kind == 1 ? i64 : kind == 0 ? boolean : f32;
-  Tensor result = empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
-  visit(dtype, [&](auto zero) {
+  // What kernels do not compute in is converted: numbers of f64 hold those of f16 and bf16, and of
+  // i64 all that can be written here.
+  const DType written = is_computed(dtype) ? dtype : is_half(dtype) ? f64 : i64;
+  Tensor result = empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), written);
+  visit(written, [&](auto zero) {
     auto* to = result.data<decltype(zero)>();
     values.write(to);
   });
-  return result;
+  if (written == dtype) return result;
+  values.check(dtype);
+  return contiguous_as(result, dtype);
 }
 inline Tensor tensor(std::initializer_list<Nested> values, DType dtype = DType::none) {
   return tensor(Nested(values), dtype);

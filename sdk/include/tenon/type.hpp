@@ -327,11 +327,7 @@ DType dtype_of_payload(const T& payload) {
       for (const auto& component : T::components) {
         const Tensor& tensor = payload.*(component.member);
         if (!tensor.defined()) continue;
-        dtype =
-            dtype == DType::none
-                ? tensor.dtype()
-                : static_cast<DType>(host().promote_dtypes(
-                      static_cast<tenon_dtype>(dtype), static_cast<tenon_dtype>(tensor.dtype())));
+        dtype = common_dtype(dtype, tensor.dtype());
       }
     }
     return dtype == DType::none ? f32 : dtype;

@@ -19,19 +19,24 @@ TENON_NAMESPACE_BEGIN
 
 class Tensor;
 
+// none, boolean, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32 and u64; the last five are for
+// storage, conversion and files.
 enum class DType : uint8_t {
   none = 0,
-  boolean = TENON_BOOL,
-  u8 = TENON_U8,
-  i8 = TENON_I8,
-  i16 = TENON_I16,
-  i32 = TENON_I32,
-  i64 = TENON_I64,
-  f32 = TENON_F32,
-  f64 = TENON_F64,
+#define TENON_ENUMERATOR(name, code, bytes, type, text, kind, identifier) identifier = code,
+  TENON_DTYPES(TENON_ENUMERATOR)
+#undef TENON_ENUMERATOR
 };
-inline constexpr DType f32 = DType::f32, f64 = DType::f64, i64 = DType::i64, i32 = DType::i32,
-                       i16 = DType::i16, i8 = DType::i8, u8 = DType::u8, boolean = DType::boolean;
+#define TENON_NAME(name, code, bytes, type, text, kind, identifier) \
+  inline constexpr DType identifier = DType::identifier;
+TENON_DTYPES(TENON_NAME)
+#undef TENON_NAME
+
+// Elements of f16 and bf16.
+using Half = tenon_f16;
+using BFloat16 = tenon_bf16;
+inline float to_float(Half half) { return tenon_f16_to_f32(half); }
+inline float to_float(BFloat16 half) { return tenon_bf16_to_f32(half); }
 
 struct None {};
 inline constexpr None none{};
@@ -62,6 +67,10 @@ template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>)
     return boolean;
+  else if constexpr (std::is_same_v<T, Half>)
+    return f16;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return bf16;
   else if constexpr (std::is_same_v<T, float>)
     return f32;
   else if constexpr (std::is_same_v<T, double>)
@@ -72,6 +81,12 @@ constexpr DType dtype_of() {
     return i32;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 2 && std::is_signed_v<T>)
     return i16;
+  else if constexpr (std::is_same_v<T, uint64_t> || std::is_same_v<T, unsigned long long>)
+    return u64;
+  else if constexpr (std::is_same_v<T, uint32_t>)
+    return u32;
+  else if constexpr (std::is_same_v<T, uint16_t>)
+    return u16;
   else if constexpr (std::is_same_v<T, unsigned char>)
     return u8;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 1)
@@ -80,52 +95,52 @@ constexpr DType dtype_of() {
     static_assert(!sizeof(T), "no dtype for this element type");
 }
 
-// Calls `body` with a zero of the C++ type of `dtype`:
-//   visit(t.dtype(), [&](auto zero) { using T = decltype(zero); ... });
-template <class Body>
-decltype(auto) visit(DType dtype, Body&& body) {
+namespace detail {
+template <DType>
+struct DTypeElement;
+#define TENON_ELEMENT(name, code, bytes, type, text, kind, identifier)       \
+  template <>                                                                \
+  struct DTypeElement<DType::identifier> {                                   \
+    using Type = std::conditional_t<TENON_##name == TENON_BOOL, bool, type>; \
+  };
+TENON_DTYPES(TENON_ELEMENT)
+#undef TENON_ELEMENT
+}  // namespace detail
+// The C++ type of an element of a dtype.
+template <DType dtype>
+using ElementType = typename detail::DTypeElement<dtype>::Type;
+
+namespace detail {
+enum class DTypeKind : uint8_t { boolean, integer, floating };
+}
+// Whether kernels compute in it; the others are for storage, conversion and files.
+constexpr bool is_computed(DType dtype) {
+  return static_cast<uint32_t>(dtype) < TENON_COMPUTED_DTYPE_COUNT;
+}
+constexpr bool is_half(DType dtype) { return dtype == f16 || dtype == bf16; }
+constexpr bool is_floating(DType dtype) {
   switch (dtype) {
-    case DType::boolean:
-      return body(bool{});
-    case DType::u8:
-      return body(uint8_t{});
-    case DType::i8:
-      return body(int8_t{});
-    case DType::i16:
-      return body(int16_t{});
-    case DType::i32:
-      return body(int32_t{});
-    case DType::i64:
-      return body(int64_t{});
-    case DType::f32:
-      return body(float{});
-    case DType::f64:
-      return body(double{});
+#define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
+  case DType::identifier:                                           \
+    return detail::DTypeKind::kind == detail::DTypeKind::floating;
+    TENON_DTYPES(TENON_CASE)
+#undef TENON_CASE
     default:
-      throw TypeError("an undefined tensor has no dtype");
+      return false;
   }
 }
-constexpr bool is_floating(DType dtype) { return dtype == f32 || dtype == f64; }
+// The dtype that kernels compute in for elements of `dtype`: f32 for f16 and bf16, else itself.
+constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? f32 : dtype; }
 constexpr int64_t element_size(DType dtype) {
-  switch (dtype) {
-    case DType::i16:
-      return 2;
-    case DType::i32:
-    case DType::f32:
-      return 4;
-    case DType::i64:
-    case DType::f64:
-      return 8;
-    case DType::none:
-      return 0;
-    default:
-      return 1;
-  }
+#define TENON_BYTES(name, code, bytes, ...) bytes,
+  constexpr int8_t sizes[] = {0, TENON_DTYPES(TENON_BYTES)};
+#undef TENON_BYTES
+  return sizes[static_cast<size_t>(dtype)];
 }
 constexpr const char* dtype_text(DType dtype) {
   switch (dtype) {
-#define TENON_CASE(name, code, bytes, type, text) \
-  case static_cast<DType>(code):                  \
+#define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
+  case DType::identifier:                                           \
     return text;
     TENON_DTYPES(TENON_CASE)
 #undef TENON_CASE
@@ -135,12 +150,37 @@ constexpr const char* dtype_text(DType dtype) {
 }
 
 namespace detail {
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_not_computed(DType dtype) {
+  if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
+  throw TypeError(std::string("kernels do not compute in ") + dtype_text(dtype) +
+                  ": convert the tensor to " + (is_half(dtype) ? "f32" : "i64 or f32") +
+                  " with to()");
+}
+}  // namespace detail
+
+// Calls `body` with a zero of the C++ type of `dtype`:
+//   visit(t.dtype(), [&](auto zero) { using T = decltype(zero); ... });
+// TypeError for a dtype that kernels do not compute in.
+template <class Body>
+decltype(auto) visit(DType dtype, Body&& body) {
+  switch (dtype) {
+#define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
+  case DType::identifier:                                           \
+    return body(ElementType<DType::identifier>{});
+    TENON_COMPUTED_DTYPES(TENON_CASE)
+#undef TENON_CASE
+    default:
+      detail::throw_not_computed(dtype);
+  }
+}
+
+namespace detail {
 // Whether a number, its fraction cut off, is a value of T; floating types and bool take every
 // number.
 template <class T, class Number>
 constexpr bool fits_in(Number number) {
   using Limits = std::numeric_limits<T>;
-  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, bool>) {
+  if constexpr (!std::is_integral_v<T> || std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_floating_point_v<Number>) {
     // Powers of two, so exact: the first value above the range, and the first at or below it.
@@ -189,7 +229,15 @@ class Scalar {
                          : detail::fits_in<T>(value_.as.integer);
   }
   bool fits(DType dtype) const {
-    return visit(dtype, [this](auto zero) { return fits<decltype(zero)>(); });
+    switch (dtype) {
+#define TENON_CASE(name, code, bytes, type, text, kind, identifier) \
+  case DType::identifier:                                           \
+    return fits<ElementType<DType::identifier>>();
+      TENON_DTYPES(TENON_CASE)
+#undef TENON_CASE
+      default:
+        detail::throw_not_computed(dtype);
+    }
   }
   // "300", "0.5", "1e+300"
   std::string text() const {

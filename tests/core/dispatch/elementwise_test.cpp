@@ -30,14 +30,14 @@ void less(char* const* data, const int64_t* strides, int64_t count, const tenon_
 struct Ops {
   Ops() {
     static const auto subtractions = [] {
-      std::vector<tenon_loop> loops(size_t{TENON_ISA_COUNT} * TENON_DTYPE_COUNT);
+      std::vector<tenon_loop> loops(size_t{TENON_ISA_COUNT} * TENON_COMPUTED_DTYPE_COUNT);
       loops[TENON_F32] = subtract<float>;
       loops[TENON_F64] = subtract<double>;
       loops[TENON_I64] = subtract<int64_t>;
       return loops;
     }();
     static const auto comparisons = [] {
-      std::vector<tenon_loop> loops(size_t{TENON_ISA_COUNT} * TENON_DTYPE_COUNT);
+      std::vector<tenon_loop> loops(size_t{TENON_ISA_COUNT} * TENON_COMPUTED_DTYPE_COUNT);
       loops[TENON_F32] = less<float>;
       loops[TENON_I64] = less<int64_t>;
       return loops;

@@ -14,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/parallel.hpp"
+#include "core/tensor/convert.hpp"
 #include "core/tensor/dtype.hpp"
 #include "tests/support/core_tensors.hpp"
 
@@ -24,8 +25,9 @@ using tenon::test::values_of;
 
 namespace {
 
-constexpr tenon_dtype kAll[] = {TENON_BOOL, TENON_U8,  TENON_I8,  TENON_I16,
-                                TENON_I32,  TENON_I64, TENON_F32, TENON_F64};
+#define TENON_CODE(name, code, ...) code,
+constexpr tenon_dtype kAll[] = {TENON_DTYPES(TENON_CODE)};
+#undef TENON_CODE
 
 std::string fault(auto&& body) {
   try {
@@ -196,7 +198,7 @@ TEST_SUITE("copy") {
         using T = typename decltype(type)::type;
         const std::vector<T> values = values_of<T>(*destination);
         for (size_t i = 0; i < numbers.size(); ++i)
-          REQUIRE(static_cast<int64_t>(values[i]) == numbers[i]);
+          REQUIRE(convert<int64_t, T>(static_cast<Stored<T>>(values[i])) == numbers[i]);
       });
     }
     set_thread_count(threads);
@@ -211,11 +213,12 @@ TEST_SUITE("copy") {
         bool right = true;
         visit_dtype(dtype, [&](auto type) {
           using T = typename decltype(type)::type;
-          const T* from = static_cast<const T*>(base->view.data);
-          const T* to = static_cast<const T*>(result->view.data);
+          const auto* from = static_cast<const Stored<T>*>(base->view.data);
+          const auto* to = static_cast<const Stored<T>*>(result->view.data);
           for (int64_t i = 0; i < shape[0]; ++i) {
             for (int64_t j = 0; j < shape[1]; ++j)
-              right = right && to[j * shape[0] + i] == from[i * shape[1] + j];
+              right = right && convert<double, T>(to[j * shape[0] + i]) ==
+                                   convert<double, T>(from[i * shape[1] + j]);
           }
         });
         CHECK(right);
@@ -317,11 +320,30 @@ TEST_SUITE("copy") {
     CHECK_THROWS_AS(fill(*large, text), Error);
   }
 
+  TEST_CASE("fills refuse what unsigned integers do not hold") {
+    const TensorRef small = make_empty(TENON_U16, Values{2});
+    CHECK(fault([&] { fill(*small, integer(-1)); }) ==
+          "the number -1 does not fit u16, which holds 0 to 65535");
+    CHECK(fault([&] { fill(*small, real(65536)); }) ==
+          "the number 65536.0 does not fit u16, which holds 0 to 65535");
+    fill(*small, integer(65535));
+    CHECK(values_of<uint16_t>(*small) == std::vector<uint16_t>{65535, 65535});
+    const TensorRef half = make_empty(TENON_BF16, Values{1});
+    fill(*half, real(1e300));
+    CHECK(values_of<float>(*contiguous_copy(*half, TENON_F32))[0] ==
+          std::numeric_limits<float>::infinity());
+  }
+
   TEST_CASE("a single element is read as its kind of number") {
     CHECK(item(*tensor_of<float>({1, 1}, {2.5F})).as.number == 2.5);
     CHECK(item(*tensor_of<float>({}, {2.5F})).tag == TENON_VALUE_FLOAT);
     CHECK(item(*tensor_of<uint8_t>({}, {200})).as.integer == 200);
     CHECK(item(*tensor_of<int64_t>({}, {INT64_MIN})).tag == TENON_VALUE_INT);
+    CHECK(item(*tensor_of<tenon_f16>({}, {{0x3555}})).as.number == 0.333251953125);
+    CHECK(item(*tensor_of<uint64_t>({}, {INT64_MAX})).as.integer == INT64_MAX);
+    CHECK(fault([] { item(*tensor_of<uint64_t>({}, {UINT64_MAX})); }) ==
+          "item(): the number 18446744073709551615 does not fit i64; convert the tensor with to(), "
+          "to f64 for example");
     CHECK(item(*tensor_of<bool>({}, {true})).tag == TENON_VALUE_BOOL);
     CHECK(item(*tensor_of<bool>({}, {true})).as.integer == 1);
     CHECK(fault([] {

@@ -10,8 +10,9 @@ using namespace tenon::core;
 
 namespace {
 
-constexpr tenon_dtype kAll[] = {TENON_BOOL, TENON_U8,  TENON_I8,  TENON_I16,
-                                TENON_I32,  TENON_I64, TENON_F32, TENON_F64};
+#define TENON_CODE(name, code, ...) code,
+constexpr tenon_dtype kAll[] = {TENON_DTYPES(TENON_CODE)};
+#undef TENON_CODE
 
 std::string promoted(tenon_dtype a, tenon_dtype b) { return dtype_text(promote_dtypes(a, b)); }
 
@@ -43,8 +44,13 @@ TEST_SUITE("dtype") {
     CHECK(dtype_find("F32") == TENON_DTYPE_NONE);
     CHECK(dtype_find("") == TENON_DTYPE_NONE);
     CHECK_THROWS_WITH_AS(
-        dtype_parse("f16"),
-        "unknown dtype 'f16': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64", Error);
+        dtype_parse("f8"),
+        "unknown dtype 'f8': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, "
+        "u32, u64",
+        Error);
+    CHECK(dtype_parse("half") == TENON_F16);
+    CHECK(dtype_parse("bfloat16") == TENON_BF16);
+    CHECK(dtype_parse("uint64") == TENON_U64);
     CHECK_THROWS_AS(dtype_check(99), Error);
     CHECK(std::string(dtype_text(99)) == "none");
   }
@@ -59,12 +65,29 @@ TEST_SUITE("dtype") {
     CHECK(promoted(TENON_U8, TENON_I16) == "i16");
     CHECK(promoted(TENON_I32, TENON_I8) == "i32");
     CHECK(promoted(TENON_DTYPE_NONE, TENON_I8) == "i8");
+    CHECK(promoted(TENON_F16, TENON_BF16) == "f32");
+    CHECK(promoted(TENON_F16, TENON_F32) == "f32");
+    CHECK(promoted(TENON_BF16, TENON_F64) == "f64");
+    CHECK(promoted(TENON_BF16, TENON_I64) == "bf16");
+  }
+
+  TEST_CASE("u16, u32 and u64 mix with floats alone") {
+    CHECK(promoted(TENON_U16, TENON_U16) == "u16");
+    CHECK(promoted(TENON_U64, TENON_F16) == "f16");
+    CHECK(promoted(TENON_F32, TENON_U32) == "f32");
+    for (const tenon_dtype other : {TENON_BOOL, TENON_U8, TENON_I64, TENON_U32})
+      CHECK(promoted(TENON_U16, other) == "none");
+    CHECK_THROWS_WITH_AS(common_dtype(TENON_U16, TENON_I32),
+                         "u16 and i32 have no common dtype: u16, u32 and u64 mix with floating "
+                         "dtypes alone; convert one of the tensors with to(), to i64 for example",
+                         Error);
   }
 
   TEST_CASE("promotion does not depend on the order, and never loses the category") {
     for (const tenon_dtype a : kAll) {
       for (const tenon_dtype b : kAll) {
         CHECK(promote_dtypes(a, b) == promote_dtypes(b, a));
+        if (promote_dtypes(a, b) == TENON_DTYPE_NONE) continue;
         CHECK(dtype_category(promote_dtypes(a, b)) ==
               std::max(dtype_category(a), dtype_category(b)));
       }

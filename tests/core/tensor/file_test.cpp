@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <string>
 #include <unistd.h>
@@ -235,6 +236,31 @@ TEST_SUITE("tensor file") {
     CHECK(item(*loaded.at("f64")).as.number == 0.1);
     CHECK(item(*loaded.at("i64")).as.integer == INT64_MIN);
     CHECK(item(*loaded.at("i16")).as.integer == -300);
+  }
+
+  TEST_CASE("f16, bf16 and unsigned integers have the names and bytes of the format") {
+    const File file;
+    save_tensors(file.path(), std::vector<NamedTensor>{
+                                  {"a", tensor_of<uint64_t>({1}, {UINT64_MAX})},
+                                  {"b", tensor_of<uint32_t>({1}, {UINT32_MAX})},
+                                  {"c", tensor_of<tenon_bf16>({2}, {{0x3f80}, {0xff80}})},
+                                  {"d", tensor_of<tenon_f16>({1}, {{0x3c00}})},
+                                  {"e", tensor_of<uint16_t>({1}, {0x0102})},
+                              });
+    const std::string bytes = file.bytes();
+    for (const char* part : {R"("a":{"dtype":"U64","shape":[1],"data_offsets":[0,8]})",
+                             R"("b":{"dtype":"U32","shape":[1],"data_offsets":[8,12]})",
+                             R"("c":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]})",
+                             R"("d":{"dtype":"F16","shape":[1],"data_offsets":[16,18]})",
+                             R"("e":{"dtype":"U16","shape":[1],"data_offsets":[18,20]})"})
+      CHECK_MESSAGE(bytes.find(part) != std::string::npos, part);
+    CHECK(bytes.substr(bytes.size() - 8) == std::string("\x80\x3f\x80\xff\x00\x3c\x02\x01", 8));
+    const TensorFile loaded = load_tensors(file.path());
+    CHECK(values_of<uint64_t>(*loaded.at("a")) == std::vector<uint64_t>{UINT64_MAX});
+    CHECK(loaded.at("c")->view.dtype == TENON_BF16);
+    CHECK(values_of<float>(*contiguous_copy(*loaded.at("c"), TENON_F32)) ==
+          std::vector<float>{1, -std::numeric_limits<float>::infinity()});
+    CHECK(item(*loaded.at("d")).as.number == 1);
   }
 
   TEST_CASE("what cannot be saved is refused before the file is touched") {

@@ -93,6 +93,10 @@ TEST_SUITE("text form of tensors") {
     CHECK(text_of<int8_t>({1}, {-1}) == "tensor([-1], dtype=i8)");
     CHECK(text_of<int16_t>({1}, {1}) == "tensor([1], dtype=i16)");
     CHECK(text_of<int32_t>({1}, {1}) == "tensor([1], dtype=i32)");
+    CHECK(text_of<uint64_t>({1}, {UINT64_MAX}) == "tensor([18446744073709551615], dtype=u64)");
+    CHECK(text_of<tenon_f16>({3}, {{0x3c00}, {0x3555}, {0x7c00}}) ==
+          "tensor([1.0000, 0.3333,    inf], dtype=f16)");
+    CHECK(text_of<tenon_bf16>({2}, {{0x3f80}, {0xc000}}) == "tensor([ 1., -2.], dtype=bf16)");
   }
 
   TEST_CASE("tensors without elements show what cannot be seen") {

@@ -156,6 +156,12 @@ TEST_SUITE("data") {
     CHECK(y.dtype() == tenon::i64);
     check_values(y, {2}, {1, 0});
     CHECK(fitted == R"({"shape":[2]})");
+    for (const tenon::DType dtype : {tenon::u8, tenon::boolean, tenon::f64}) {
+      tenon::data::write_npy(targets.path, tenon::tensor({1, 0}, dtype));
+      const Tensor converted = std::get<1>(tenon::data::npy(inputs.path, targets.path));
+      CHECK(converted.dtype() == (dtype == tenon::f64 ? tenon::f32 : tenon::i64));
+      check_values(converted, {2}, {1, 0});
+    }
     CHECK(std::get<1>(tenon::data::npy(inputs.path)).sizes() == std::vector<int64_t>{2, 0});
     const auto bare = tenon::data::npy(inputs.path, "gone.npy", tenon::none, false, 1, true,
                                        tenon::f64, false, fitted);

@@ -59,6 +59,15 @@ TEST_SUITE("data") {
         check_close(back, tensor, 0);
       }
     }
+    for (const DType dtype : {tenon::f16, tenon::u16, tenon::u32, tenon::u64}) {
+      const Tensor tensor = numbers({3, 4}, tenon::i64).abs().to(dtype);
+      write_npy(path, tensor);
+      CHECK(read_npy(path).dtype() == dtype);
+      check_close(read_npy(path), tensor, 0);
+    }
+    CHECK(refusal_of("write_npy", [] { write_npy(path, numbers({2}).to(tenon::bf16)); }) ==
+          ".npy files have no bf16; convert the tensor to f32 with to(), or write a safetensors "
+          "file");
     const Tensor truths = numbers({7}) > 0;
     write_npy(path, truths);
     CHECK(read_npy(path).to_vector<bool>() == truths.to_vector<bool>());
@@ -108,7 +117,8 @@ TEST_SUITE("data") {
     CHECK(refused(file_of(header("<f4", "(1,)"), four + "more")) ==
           "npy_test.npy: 4 bytes follow the data of shape [1]");
     CHECK(refused(file_of(header("<c16", "(1,)"), four)) ==
-          "npy_test.npy: dtype 'c16' is not read; b1, u1, i1, i2, i4, i8, f4 and f8 are");
+          "npy_test.npy: dtype 'c16' is not read; b1, u1, u2, u4, u8, i1, i2, i4, i8, "
+          "f2, f4 and f8 are");
     CHECK(refused(file_of(header(">f4", "(1,)"), four)) ==
           "npy_test.npy: big-endian data ('>f4') is not read: save it with dtype '<f4'");
     CHECK(refused(file_of(header("|O", "(1,)"), four)) ==

@@ -36,7 +36,7 @@ struct Strided {
     }
     base = empty_tensor({count}, dtype);
     std::uniform_real_distribution<double> number(-100, 100);
-    kernel::visit<all_dtypes>(dtype, [&](auto zero) {
+    kernel::visit<computed_dtypes>(dtype, [&](auto zero) {
       using T = decltype(zero);
       for (int64_t i = 0; i < count; ++i)
         kernel::elements<T>(base)[i] = static_cast<T>(std::abs(number(random)));

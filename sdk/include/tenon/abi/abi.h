@@ -8,6 +8,7 @@
 #include "elementwise.h"
 #include "error.h"
 #include "facts.h"
+#include "half.h"
 #include "host.h"
 #include "module.h"
 #include "module_hooks.h"

@@ -4,21 +4,39 @@
 
 #include <stdint.h>
 
-/* X(name, code, bytes, C type, text). `text` is the name in schemas, configs, listings and
- * messages. A bool is one byte, 0 or 1; any other byte reads as true. New dtypes are appended. */
-#define TENON_DTYPES(X)          \
-  X(BOOL, 1, 1, uint8_t, "bool") \
-  X(U8, 2, 1, uint8_t, "u8")     \
-  X(I8, 3, 1, int8_t, "i8")      \
-  X(I16, 4, 2, int16_t, "i16")   \
-  X(I32, 5, 4, int32_t, "i32")   \
-  X(I64, 6, 8, int64_t, "i64")   \
-  X(F32, 7, 4, float, "f32")     \
-  X(F64, 8, 8, double, "f64")
+#include "half.h"
 
-#define TENON_DTYPE_CONSTANT(name, code, bytes, type, text) TENON_##name = code,
-/* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code. */
-enum { TENON_DTYPE_NONE = 0, TENON_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT };
+/* X(name, code, bytes, C type, text, kind, identifier). `text` is the name in schemas, configs,
+ * listings and messages, `identifier` that in C++; `kind` is boolean, integer or floating. A bool
+ * is one byte, 0 or 1; any other byte reads as true. New dtypes are appended.
+ *
+ * Kernels compute in the first list. The second is for storage, conversion and files: the host runs
+ * ops on f16 and bf16 in f32 (see sdk/README.md); u16, u32 and u64 are converted by the caller. */
+#define TENON_COMPUTED_DTYPES(X)                   \
+  X(BOOL, 1, 1, uint8_t, "bool", boolean, boolean) \
+  X(U8, 2, 1, uint8_t, "u8", integer, u8)          \
+  X(I8, 3, 1, int8_t, "i8", integer, i8)           \
+  X(I16, 4, 2, int16_t, "i16", integer, i16)       \
+  X(I32, 5, 4, int32_t, "i32", integer, i32)       \
+  X(I64, 6, 8, int64_t, "i64", integer, i64)       \
+  X(F32, 7, 4, float, "f32", floating, f32)        \
+  X(F64, 8, 8, double, "f64", floating, f64)
+#define TENON_STORED_DTYPES(X)                       \
+  X(F16, 9, 2, tenon_f16, "f16", floating, f16)      \
+  X(BF16, 10, 2, tenon_bf16, "bf16", floating, bf16) \
+  X(U16, 11, 2, uint16_t, "u16", integer, u16)       \
+  X(U32, 12, 4, uint32_t, "u32", integer, u32)       \
+  X(U64, 13, 8, uint64_t, "u64", integer, u64)
+#define TENON_DTYPES(X) TENON_COMPUTED_DTYPES(X) TENON_STORED_DTYPES(X)
+
+#define TENON_DTYPE_CONSTANT(name, code, ...) TENON_##name = code,
+/* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code;
+ * TENON_COMPUTED_DTYPE_COUNT: one more than the last that kernels compute in. */
+enum {
+  TENON_DTYPE_NONE = 0,
+  TENON_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT,
+  TENON_COMPUTED_DTYPE_COUNT = TENON_F64 + 1
+};
 #undef TENON_DTYPE_CONSTANT
 
 /* One of the codes above. */

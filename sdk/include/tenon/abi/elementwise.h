@@ -39,8 +39,9 @@ enum {
 typedef struct tenon_elementwise {
   uint32_t size;
   uint32_t promotion; /* TENON_PROMOTE_ */
-  /* TENON_ISA_COUNT * TENON_DTYPE_COUNT entries: loops[isa * TENON_DTYPE_COUNT + compute dtype].
-   * Null: there is no loop for this pair. */
+  /* TENON_ISA_COUNT * TENON_COMPUTED_DTYPE_COUNT entries:
+   * loops[isa * TENON_COMPUTED_DTYPE_COUNT + compute dtype]. Null: there is no loop for this pair.
+   * f16 and bf16 are computed in f32. */
   const tenon_loop* loops;
 } tenon_elementwise;
 

@@ -128,7 +128,8 @@ typedef struct tenon_host {
   /* The common shape under broadcasting. `shape` has room for TENON_MAX_RANK sizes. Any thread. */
   tenon_status(TENON_CALL* broadcast_shapes)(const tenon_tensor* const* tensors, int64_t count,
                                              int64_t* shape, int64_t* rank, tenon_error** error);
-  /* The dtype that an op on both dtypes computes in. Any thread. */
+  /* The dtype of what mixes both; TENON_DTYPE_NONE where there is none (u16, u32 and u64 mix with
+   * floating dtypes alone). Any thread. */
   tenon_dtype(TENON_CALL* promote_dtypes)(tenon_dtype a, tenon_dtype b);
 
   /* ---- autograd: tensors ---- */

@@ -71,7 +71,10 @@ enum {
   TENON_OP_SETUP = 1 << 8,    /* a separate setup function has the context, forward does not */
   TENON_OP_RESIDUAL = 1 << 9, /* forward also returns what the rules need */
   /* a `Tensor(a)` result is a copy where no view is possible, as in reshape */
-  TENON_OP_MAY_COPY = 1 << 10
+  TENON_OP_MAY_COPY = 1 << 10,
+  /* run and the rules take operands of every dtype; without it those of f16 and bf16 arrive as f32,
+   * and what results in f32 is converted back */
+  TENON_OP_ANY_DTYPE = 1 << 11
 };
 
 /* A named value on a context. It is memory of the plugin, usually the head of a larger struct: the

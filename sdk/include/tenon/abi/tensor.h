@@ -18,7 +18,8 @@ enum {
   TENON_TENSOR_INFERENCE = 1 << 4,     /* made in inference mode: cannot be recorded */
   TENON_TENSOR_SHAPE_ONLY = 1 << 5,    /* has a shape and a dtype but no data */
   TENON_TENSOR_READ_ONLY = 1 << 6,     /* writing through it is an error */
-  TENON_TENSOR_VIEW = 1 << 7           /* made by an op as a view of another tensor */
+  TENON_TENSOR_VIEW = 1 << 7,          /* made by an op as a view of another tensor */
+  TENON_TENSOR_HALF = 1 << 8           /* its elements are f16 or bf16 */
 };
 
 /* What kernels read of a tensor, without a call. Frozen: 48 bytes. Borrowed; valid as long as the

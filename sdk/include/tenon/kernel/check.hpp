@@ -40,9 +40,10 @@ namespace detail {
 }
 }  // namespace detail
 
-// TypeError unless the argument's dtype is one of a set.
+// TypeError unless the argument's dtype is one of a set; f16 and bf16 count as f32, in which their
+// ops are computed.
 inline void check_dtype(const char* op, const char* name, DType dtype, uint32_t dtypes) {
-  if (__builtin_expect((dtypes & dtype_bit(dtype)) == 0, 0))
+  if (__builtin_expect((dtypes & dtype_bit(compute_dtype(dtype))) == 0, 0))
     detail::throw_argument_dtype(op, name, dtype, dtypes);
 }
 inline void check_floating(const char* op, const char* name, DType dtype) {

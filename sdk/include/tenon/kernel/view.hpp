@@ -25,12 +25,12 @@ class View {
  public:
   // TypeError unless T is the stored element type of the tensor's dtype.
   explicit View(const Tensor& tensor) : record_(&tensor.view_record()) {
-    visit<all_dtypes>(tensor.dtype(), [&](auto zero) {
-      if (!std::is_same_v<decltype(zero), std::remove_const_t<T>>) {
-        throw TypeError(std::string("a view of ") + dtype_text(tensor.dtype()) +
-                        " elements has another element type; choose it with kernel::visit");
-      }
-    });
+    using Held = std::remove_const_t<T>;
+    const bool stored_bool = std::is_same_v<Held, uint8_t> && tensor.dtype() == boolean;
+    if (std::is_same_v<Held, bool> || (tensor.dtype() != dtype_of<Held>() && !stored_bool)) {
+      throw TypeError(std::string("a view of ") + dtype_text(tensor.dtype()) +
+                      " elements has another element type; choose it with kernel::visit");
+    }
   }
   T* data() const { return static_cast<T*>(record_->data); }
   int64_t dim() const { return record_->rank; }

@@ -14,7 +14,8 @@ inline constexpr uint32_t floating_dtypes = dtype_bit(f32) | dtype_bit(f64);
 inline constexpr uint32_t integer_dtypes =
     dtype_bit(u8) | dtype_bit(i8) | dtype_bit(i16) | dtype_bit(i32) | dtype_bit(i64);
 inline constexpr uint32_t bool_dtype = dtype_bit(boolean);
-inline constexpr uint32_t all_dtypes = floating_dtypes | integer_dtypes | bool_dtype;
+// Those that kernels compute in; f16, bf16, u16, u32 and u64 are for storage, conversion and files.
+inline constexpr uint32_t computed_dtypes = floating_dtypes | integer_dtypes | bool_dtype;
 
 namespace kernel {
 
@@ -36,6 +37,7 @@ inline std::string dtypes_text(uint32_t dtypes) {
 
 namespace detail {
 [[noreturn]] inline void throw_dtype(DType dtype, uint32_t dtypes) {
+  if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
   throw TypeError("the elements must be " + dtypes_text(dtypes) + ", got " + dtype_text(dtype) +
                   "; convert the tensor with to()");
 }
@@ -54,7 +56,26 @@ void visit_one(Body& body) {
 //   kernel::visit<floating_dtypes>(x.dtype(), [&](auto zero) { using T = decltype(zero); ... });
 template <uint32_t Dtypes, class Body>
 void visit(DType dtype, Body&& body) {
+  if (__builtin_expect(!is_computed(dtype), 0)) detail::throw_dtype(dtype, Dtypes);
   tenon::visit(dtype, [&](auto zero) { detail::visit_one<Dtypes, decltype(zero)>(body); });
+}
+
+// Calls body(T{}), where T is the unsigned integer of the width of an element: for kernels that move
+// elements without reading them, which take every dtype and are compiled four times.
+template <class Body>
+void visit_width(DType dtype, Body&& body) {
+  switch (element_size(dtype)) {
+    case 1:
+      return body(uint8_t{});
+    case 2:
+      return body(uint16_t{});
+    case 4:
+      return body(uint32_t{});
+    case 8:
+      return body(uint64_t{});
+    default:
+      throw TypeError("an undefined tensor has no dtype");
+  }
 }
 
 }  // namespace kernel

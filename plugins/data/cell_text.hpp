@@ -1,0 +1,18 @@
+// What the text of a cell can be, beside a number.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace data {
+
+// What cells without a value hold: nothing, NA, nan, null, ? and the like; in any case of letters.
+bool is_missing(std::string_view text);
+// inf, -infinity and the like.
+bool is_infinite(std::string_view text);
+// "1,5": what is a number where the comma is the decimal point.
+bool has_decimal_comma(std::string_view text);
+// Throws tenon::data::Fault, with the place, for text that is not UTF-8.
+void check_utf8(std::string_view text, const std::string& place);
+
+}  // namespace data
