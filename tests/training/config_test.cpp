@@ -18,7 +18,7 @@ TEST_SUITE("training config") {
     CHECK(config["metrics"].dump() == R"([{"type":"f1"}])");
     CHECK(config["training"].dump() ==
           R"({"epochs":3,"batch_size":64,"schedule":[{"type":"cosine"},)"
-          R"({"type":"warmup","warmup_steps":2}]})");
+          R"({"type":"warmup","warmup_steps":2}],"checkpoint":{}})");
     CHECK(config["output"]["weights"].text() == folder.file("w.safetensors"));
   }
 
@@ -30,7 +30,7 @@ TEST_SUITE("training config") {
     const std::string error = refusal([&] { training::read_config(path); });
     for (const char* text :
          {"has 5 faults", "c.json:1:31: /seed: found -1",
-          "c.json:2:35: /data/shape: found an array",
+          "c.json:2:36: /data/shape: found an array",
           "/split/tset: unknown key 'tset', expected 'test' or 'shuffle' (did you mean 'test'?)",
           "/training: found without 'model', 'loss' and 'optimizer'",
           "/training/epochs: found 0, expected an integer of at least 1"}) {
