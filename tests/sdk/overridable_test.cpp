@@ -57,7 +57,7 @@ struct AnyArguments {
   }
 };
 
-const char* const shipped[] = {"math", "blas", "nn", "data"};
+const char* const shipped[] = {"math", "blas", "nn", "optim", "metric", "data"};
 
 }  // namespace
 
