@@ -88,12 +88,14 @@ double inverse_erf(double x) {
 struct Uniform {
   static constexpr auto schema =
       "nn.init.uniform_(Tensor(a!) tensor, float a=0, float b=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Draws each element from a to b.";
   static Tensor forward(const Tensor& tensor, double a, double b) { return tensor.uniform_(a, b); }
 };
 struct Normal {
   static constexpr auto schema =
       "nn.init.normal_(Tensor(a!) tensor, float mean=0, float std=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Draws each element from a normal distribution.";
   static Tensor forward(const Tensor& tensor, double mean, double std) {
     return tensor.normal_(mean, std);
@@ -103,6 +105,7 @@ struct TruncatedNormal {
   static constexpr auto schema =
       "nn.init.trunc_normal_(Tensor(a!) tensor, float mean=0, float std=1, float a=-2, float b=2) "
       "-> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Draws each element from a normal distribution within a to b.";
   static Tensor forward(const Tensor& tensor, double mean, double std, double a, double b) {
     if (!(std > 0) || !(a < b)) refuse("trunc_normal_", "std must be positive and a less than b");
@@ -118,21 +121,25 @@ struct TruncatedNormal {
 };
 struct Constant {
   static constexpr auto schema = "nn.init.constant_(Tensor(a!) tensor, float val) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Sets each element to val.";
   static Tensor forward(const Tensor& tensor, double val) { return tensor.fill_(val); }
 };
 struct Ones {
   static constexpr auto schema = "nn.init.ones_(Tensor(a!) tensor) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Sets each element to one.";
   static Tensor forward(const Tensor& tensor) { return tensor.fill_(1); }
 };
 struct Zeros {
   static constexpr auto schema = "nn.init.zeros_(Tensor(a!) tensor) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto doc = "Sets each element to zero.";
   static Tensor forward(const Tensor& tensor) { return tensor.fill_(0); }
 };
 struct Eye {
   static constexpr auto schema = "nn.init.eye_(Tensor(a!) tensor) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc = "Makes a matrix the identity.";
   static Tensor forward(const Tensor& tensor) {
@@ -146,6 +153,7 @@ struct Eye {
 };
 struct Dirac {
   static constexpr auto schema = "nn.init.dirac_(Tensor(a!) tensor, int groups=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [2, 2, 3]}}])";
   static constexpr auto doc =
       "Makes the weight of a convolution one that keeps channels as they are.";
@@ -174,6 +182,7 @@ struct Dirac {
 struct XavierUniform {
   static constexpr auto schema =
       "nn.init.xavier_uniform_(Tensor(a!) tensor, float gain=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc =
       "Uniform, with variance 2 gain^2 / (fan_in + fan_out) (Glorot, 2010).";
@@ -184,6 +193,7 @@ struct XavierUniform {
 struct XavierNormal {
   static constexpr auto schema =
       "nn.init.xavier_normal_(Tensor(a!) tensor, float gain=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc = "Normal, with variance 2 gain^2 / (fan_in + fan_out) (Glorot, 2010).";
   static Tensor forward(const Tensor& tensor, double gain) {
@@ -194,6 +204,7 @@ struct KaimingUniform {
   static constexpr auto schema =
       "nn.init.kaiming_uniform_(Tensor(a!) tensor, float a=0, str mode='fan_in', str "
       "nonlinearity='leaky_relu') -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc = "Uniform, with variance gain^2 / fan (He et al., 2015).";
   static Tensor forward(const Tensor& tensor, double a, std::string_view mode,
@@ -205,6 +216,7 @@ struct KaimingNormal {
   static constexpr auto schema =
       "nn.init.kaiming_normal_(Tensor(a!) tensor, float a=0, str mode='fan_in', str "
       "nonlinearity='leaky_relu') -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc = "Normal, with variance gain^2 / fan (He et al., 2015).";
   static Tensor forward(const Tensor& tensor, double a, std::string_view mode,
@@ -215,6 +227,7 @@ struct KaimingNormal {
 struct Orthogonal {
   static constexpr auto schema =
       "nn.init.orthogonal_(Tensor(a!) tensor, float gain=1) -> Tensor(a!)";
+  static constexpr bool composite = true;
   static constexpr auto samples = R"([{"tensor": {"shape": [3, 2]}}])";
   static constexpr auto doc =
       "Rows or columns, whichever are fewer, that are orthogonal and of length gain (Saxe et al., "
