@@ -115,7 +115,7 @@ TEST_SUITE("config places") {
           "c.json:5:23: /output/weights: cannot write"})
       CHECK(contains(error, place));
     folder.write("c.json", R"({"schema_version": 1, "seed": 3,
-"data": {"path": "blobs.csv", "label_column": 99}, "model": "Relu", "training": {"epochs": 1},
+"data": {"path": "blobs.csv", "label_column": 99}, "model": "ReLU", "training": {"epochs": 1},
 "loss": "nn.functional.cross_entropy", "optimizer": {"type": "sgd", "learning_rate": 1}})");
     CHECK(contains(run_program_in(folder.path(), "run c.json").error,
                    "c.json:2:47: /data/label_column: there is no column 99"));

@@ -71,6 +71,8 @@ std::string value_json(const SampleValue& value) {
       return json_integers(value.integers);
     case Kind::numbers:
       return json_array(value.numbers, json_number);
+    case Kind::document:
+      return value.document.dump();
     default:
       return "null";
   }
@@ -191,6 +193,9 @@ std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t d
         break;
       case Kind::numbers:
         add(value.name, value.numbers);
+        break;
+      case Kind::document:
+        add(value.name, value.document);
         break;
     }
   }
@@ -378,6 +383,9 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
   } else if (type.base == "dtype") {
     value.kind = Kind::dtype;
     value.dtype = dtype_named(place, document.text());
+  } else if (type.base == "Module" || type.base == "json") {
+    value.kind = Kind::document;
+    value.document = document;
   } else if (document.is_text()) {
     value.kind = Kind::text;
     value.text = document.text();

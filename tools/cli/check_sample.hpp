@@ -25,7 +25,7 @@ struct TensorSpec {
 
 // One named argument.
 struct SampleValue {
-  enum class Kind { none, tensor, tensors, scalar, text, dtype, integers, numbers };
+  enum class Kind { none, tensor, tensors, scalar, text, dtype, integers, numbers, document };
   std::string name;
   Kind kind = Kind::none;
   std::vector<TensorSpec> tensors;
@@ -34,6 +34,7 @@ struct SampleValue {
   tenon::DType dtype = tenon::DType::none;
   std::vector<int64_t> integers;
   std::vector<double> numbers;
+  tenon::Json document;  // a module, or JSON, of a module's attributes
 
   tenon::Json json() const;
 };
