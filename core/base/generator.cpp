@@ -20,9 +20,11 @@ DrawRange reserve_draws(int64_t count) noexcept {
   return reserved;
 }
 
-void seed_generator(uint64_t seed) noexcept {
+void seed_generator(uint64_t seed) noexcept { set_generator_state({seed, 0}); }
+
+void set_generator_state(DrawRange state) noexcept {
   const std::lock_guard lock(generator_mutex);
-  next_draws = {seed, 0};
+  next_draws = state;
 }
 
 void hold_generator(bool hold) noexcept {

@@ -15,6 +15,8 @@ struct DrawRange {
 DrawRange reserve_draws(int64_t count) noexcept;
 // Starts the sequence of `seed` (0 when the process begins) from its first draw. [any-thread]
 void seed_generator(uint64_t seed) noexcept;
+// Continues at a position that reserve_draws returned. [any-thread]
+void set_generator_state(DrawRange state) noexcept;
 // Takes or returns the generator's lock around a fork. Parent and child continue the same sequence.
 void hold_generator(bool hold) noexcept;
 

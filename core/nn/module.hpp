@@ -17,6 +17,7 @@
 #include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
 #include "core/nn/hooks.hpp"
+#include "core/tensor/file_header.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/module.h"
 
@@ -179,7 +180,7 @@ void convert(tenon_module& module, tenon_dtype dtype);
 // Linear(in_features=1, out_features=1, bias=True); children indented by two spaces.
 std::string module_text(tenon_module& module);
 
-void save_module(tenon_module& module, const std::string& path);
+void save_module(tenon_module& module, const std::string& path, FileMetadata metadata = {});
 // Strict: any missing or unexpected key is an error; a size that differs always is. Nothing is
 // loaded then.
 void load_module(tenon_module& module, const std::string& path, bool strict);

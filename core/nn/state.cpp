@@ -167,12 +167,13 @@ void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& 
 
 }  // namespace
 
-void save_module(tenon_module& module, const std::string& path) {
+void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
   const std::vector<Visited> modules = hooked_modules(module);
   for (const Visited& visited : modules) run_state_save_pre_hooks(*visited.module, visited.prefix);
   StoredTensors state = collect(module);
   run_save_hooks(modules, state);
-  save_tensors(path, state.tensors, state.metadata);
+  metadata.insert(metadata.end(), state.metadata.begin(), state.metadata.end());
+  save_tensors(path, state.tensors, metadata);
 }
 
 void load_module(tenon_module& module, const std::string& path, bool strict) {

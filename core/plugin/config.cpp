@@ -13,6 +13,7 @@
 #include "core/base/format.hpp"
 #include "core/base/input_file.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/config_sections.hpp"
 #include "core/plugin/config_table.hpp"
 #include "core/plugin/config_text.hpp"
 #include "core/plugin/policy.hpp"
@@ -56,12 +57,14 @@ bool fits_kind(const ConfigSchema& schema, const tenon_json& node) {
     case ConfigType::Text:
       return node.is_string();
     case ConfigType::Object:
-      return node.is_object() || (schema.object->shorthand != nullptr && node.is_string());
+      return node.is_object() || (!schema.object->shorthand.empty() && node.is_string());
     case ConfigType::Map:
     case ConfigType::Free:
       return node.is_object();
     case ConfigType::Array:
       return node.is_array();
+    case ConfigType::Any:
+      return true;
   }
   return false;
 }
@@ -69,7 +72,7 @@ bool fits_kind(const ConfigSchema& schema, const tenon_json& node) {
 class Reader {
  public:
   Reader(const std::string& file, const std::string& folder, const ConfigOptions& options)
-      : file_(file), folder_(folder), options_(options), out_(file) {}
+      : file_(file), folder_(folder), options_(options), sections_(options.sections), out_(file) {}
 
   Json read(std::string_view text) {
     JsonOptions options;
@@ -87,9 +90,8 @@ class Reader {
     if (!source->is_object()) {
       add(source->place(), "", format_text("found {}, expected an object", found_text(*source)));
     } else {
-      object(*source, config_table());
+      object(*source, sections_.table());
       check_plugins(*source);
-      check_columns(*source);
     }
     if (!faults_.empty()) refuse();
     return out_.finish();
@@ -187,6 +189,7 @@ class Reader {
         out_.end_array();
         break;
       case ConfigType::Free:
+      case ConfigType::Any:
         out_.copy(node, !in_default_);
         break;
     }
@@ -241,20 +244,14 @@ class Reader {
   }
 
   void object(const tenon_json& node, const ConfigObject& table) {
-    const std::string_view stands_for = node.is_string() ? table.shorthand(node.as_string()) : "";
+    const std::string_view stands_for = node.is_string() ? short_key(node.as_string(), table) : "";
     const auto given = [&](std::string_view name) -> const tenon_json* {
       if (node.is_object()) return node.find(name);
       return name == stands_for ? &node : nullptr;
     };
-    // Empty: the object has no variants, or it is not known which one this is.
-    const std::string variant = variant_of(node, table);
-    const auto belongs = [&](const ConfigKey& key) {
-      return key.variant.empty() || variant.empty() || key.variant == variant;
-    };
     place(node);
     out_.begin_object();
     for (const ConfigKey& key_of : table.keys) {
-      if (!belongs(key_of)) continue;
       if (const tenon_json* found = given(key_of.name); found != nullptr) {
         check_needs(node, *found, key_of);
         if (key_of.name == "$schema") {
@@ -265,41 +262,38 @@ class Reader {
         key(key_of.name, *found);
         value(*found, key_of.schemas);
       } else {
-        fill_in(node, key_of, variant);
+        fill_in(node, key_of);
       }
     }
     for (const tenon_json& member : node.children()) {
-      const auto known =
-          std::find_if(table.keys.begin(), table.keys.end(),
-                       [&](const ConfigKey& key_of) { return key_of.name == member.key(); });
-      if (known == table.keys.end()) {
-        if (table.open) {
-          key(member.key(), member);
-          out_.copy(member, !in_default_);
-        } else {
-          unknown_key(member, table, variant);
-        }
-      } else if (!belongs(*known)) {
-        add(member.key_place(), pointer_of(member),
-            format_text("key {} goes with {} {}, not {}", quote(member.key()), table.variant_key,
-                        quote(known->variant), quote(variant)));
+      const bool known =
+          std::any_of(table.keys.begin(), table.keys.end(),
+                      [&](const ConfigKey& key_of) { return key_of.name == member.key(); });
+      if (known) continue;
+      // At the top a key that is nearly one of the host's own is a slip, not the application's.
+      const bool slip =
+          &table == &sections_.table() && !suggestion(member.key(), names_of(table)).empty();
+      if (!table.open || slip) {
+        unknown_key(member, table);
+        continue;
       }
+      key(member.key(), member);
+      out_.copy(member, !in_default_);
     }
     out_.end_object();
   }
 
-  std::string variant_of(const tenon_json& node, const ConfigObject& table) const {
-    if (table.variant_key.empty() || !node.is_object()) return "";
+  static std::string_view short_key(std::string_view text, const ConfigObject& table) {
+    return !table.path_shorthand.empty() && is_plugin_path(text) ? table.path_shorthand
+                                                                 : table.shorthand;
+  }
+
+  static Words names_of(const ConfigObject& table) {
+    Words names;
     for (const ConfigKey& key_of : table.keys) {
-      if (key_of.name != table.variant_key) continue;
-      const tenon_json* given = node.find(key_of.name);
-      if (given == nullptr) return key_of.derive == nullptr ? "" : key_of.derive(node);
-      if (!given->is_string()) return "";
-      const auto& choices = key_of.schemas.front().choices;
-      const auto found = std::find(choices.begin(), choices.end(), given->as_string());
-      return found == choices.end() ? "" : std::string(*found);
+      if (!key_of.name.starts_with('$')) names.push_back(key_of.name);
     }
-    return "";
+    return names;
   }
 
   void check_needs(const tenon_json& node, const tenon_json& found, const ConfigKey& key_of) {
@@ -314,24 +308,13 @@ class Reader {
   }
 
   // A key that is not given: its default, or a fault.
-  void fill_in(const tenon_json& node, const ConfigKey& key_of, const std::string& variant) {
+  void fill_in(const tenon_json& node, const ConfigKey& key_of) {
     for (const std::string_view need : key_of.needs) {
       if (node.find(need) == nullptr) return;
     }
-    // Of a variant that is not known nothing is missing.
-    if (!key_of.variant.empty() && variant.empty()) return;
-    if (key_of.derive != nullptr) {
-      const tenon_json* path = node.find("path");
-      const std::string derived = key_of.derive(node);
-      if (!derived.empty()) {
-        out_.member(key_of.name, derived);
-      } else if (path != nullptr && path->is_string()) {
-        missing(
-            node, key_of,
-            format_text("missing, and the ending of {} does not say it", quote(path->as_string())));
-      }
-    } else if (key_of.required) {
-      missing(node, key_of, "missing");
+    if (key_of.required) {
+      add(node.place(), pointer_step(pointer_of(node), key_of.name),
+          format_text("missing, expected {}: {}", expected_text(key_of.schemas), key_of.meaning));
     } else if (!key_of.fallback.empty()) {
       const bool outer = std::exchange(in_default_, true);
       const Json fallback = parse_json(key_of.fallback);
@@ -341,19 +324,8 @@ class Reader {
     }
   }
 
-  void missing(const tenon_json& node, const ConfigKey& key_of, const std::string& how) {
-    add(node.place(), pointer_step(pointer_of(node), key_of.name),
-        format_text("{}, expected {}: {}", how, expected_text(key_of.schemas), key_of.meaning));
-  }
-
-  void unknown_key(const tenon_json& member, const ConfigObject& table,
-                   const std::string& variant) {
-    Words names;
-    for (const ConfigKey& key_of : table.keys) {
-      if (key_of.name.starts_with('$')) continue;
-      if (key_of.variant.empty() || variant.empty() || key_of.variant == variant)
-        names.push_back(key_of.name);
-    }
+  void unknown_key(const tenon_json& member, const ConfigObject& table) {
+    const Words names = names_of(table);
     std::string hint = suggestion(member.key(), names);
     if (hint.empty()) hint = home_of(member.key());
     add(member.key_place(), pointer_of(member),
@@ -362,8 +334,8 @@ class Reader {
   }
 
   // Where a key that is in the wrong object belongs.
-  static std::string home_of(std::string_view name) {
-    for (const ConfigKey& group : config_table().keys) {
+  std::string home_of(std::string_view name) const {
+    for (const ConfigKey& group : sections_.table().keys) {
       if (group.name == name)
         return format_text(" ({} belongs at the top of the config)", quote(name));
       const ConfigObject* object = group.schemas.front().object;
@@ -423,20 +395,10 @@ class Reader {
                                                     : std::string();
   }
 
-  void check_columns(const tenon_json& root) {
-    const tenon_json* column = json_at_pointer(root, "/data/label_column");
-    if (column == nullptr || !column->is_string()) return;
-    const tenon_json* header = json_at_pointer(root, "/data/header");
-    if (header != nullptr && (!header->is_bool() || header->as_bool())) return;
-    add(*column,
-        format_text(
-            "found the name {} without \"header\": true, expected a header or the column's number",
-            quote(column->as_string())));
-  }
-
   const std::string& file_;
   const std::string& folder_;
   const ConfigOptions& options_;
+  const ConfigSections sections_;
   JsonBuilder out_;
   std::vector<Fault> faults_;
   bool in_default_ = false;

@@ -14,22 +14,13 @@
 //    "types": {"TypeA": {"fallback": "to_tensor", "fallback_ops": {"allow": ["nn.*"], "deny": []},
 //                        "covers": ["add", "mm"]}},
 //    "strict": false,
+//    "autoload": true,
 //    "seed": 1,
-//    "threads": 4,
-//    "data": {"path": "digits.csv", "format": "csv", "label_column": -1, "header": false,
-//             "scale": 0.0625, "shape": [1, 8, 8]},
-//    "split": {"test": 0.2, "shuffle": true},
-//    "model": {"type": "Sequential",
-//              "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}]},
-//    "loss": {"op": "nn.functional.cross_entropy", "options": {"label_smoothing": 0.1}},
-//    "optimizer": {"type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.0},
-//    "training": {"epochs": 30, "batch_size": 64, "schedule": "cosine"},
-//    "output": {"weights": "digits.safetensors", "plot": "curve.svg"}}
+//    "threads": 4}
 //
 // config_table.cpp has every key with its range and default. A bare string is short for
-// {"name": ...} or {"path": ...} of a plugin (a path has a '/' or ends in .so), {"op": ...} of a
-// loss or a disabled op, and {"type": ...} of a module. Data of format npy has "labels", a second
-// file, in place of columns.
+// {"name": ...} or {"path": ...} of a plugin (a path has a '/' or ends in .so), and {"op": ...} of a
+// disabled op. Further sections are those of the application that reads the config.
 #pragma once
 
 #include <string>
@@ -41,6 +32,9 @@ namespace tenon::core {
 
 struct ConfigOptions {
   size_t max_bytes = size_t{4} << 20;
+  // JSON Schema of the further sections (config_sections.hpp). Null: keys that the host does not
+  // know are copied as they are, unless they are nearly one of the host's.
+  const tenon_json* sections = nullptr;
 };
 
 // Reads, checks and normalizes: defaults filled in, short schemas written out, paths absolute

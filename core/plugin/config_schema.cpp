@@ -1,8 +1,10 @@
 // The config's table as JSON Schema (draft 7), for editors.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/base/format.hpp"
+#include "core/plugin/config_sections.hpp"
 #include "core/plugin/config_table.hpp"
 #include "core/plugin/config_text.hpp"
 
@@ -73,6 +75,8 @@ void put_schema(JsonBuilder& out, const ConfigSchema& schema) {
     case Type::Free:
       out.member("type", "object");
       break;
+    case Type::Any:
+      break;
   }
 }
 
@@ -87,22 +91,14 @@ void put_schemas(JsonBuilder& out, std::span<const ConfigSchema> schemas) {
   out.end_array();
 }
 
-// The object with the keys of one variant.
-void put_object(JsonBuilder& out, const ConfigObject& object, std::string_view variant) {
-  const auto belongs = [&](const ConfigKey& key) {
-    return key.variant.empty() || key.variant == variant;
-  };
+void put_object(JsonBuilder& out, const ConfigObject& object) {
   out.member("type", "object").member("description", object.meaning);
   out.key("properties").begin_object();
   for (const ConfigKey& key : object.keys) {
-    if (!belongs(key)) continue;
     out.key(key.name).begin_object();
-    const bool chooser = !variant.empty() && key.name == object.variant_key;
     // Draft 7 ignores what is beside $ref.
     const bool reference = key.schemas.size() == 1 && key.schemas.front().type == Type::Object;
-    if (chooser) {
-      out.member("const", variant);
-    } else if (reference) {
+    if (reference) {
       out.key("allOf").begin_array().begin_object();
       put_schemas(out, key.schemas);
       out.end_object().end_array();
@@ -114,20 +110,17 @@ void put_object(JsonBuilder& out, const ConfigObject& object, std::string_view v
     out.end_object();
   }
   out.end_object();
-  bool any_required = false;
-  bool any_needs = false;
-  for (const ConfigKey& key : object.keys) {
-    any_required = any_required || (key.required && belongs(key));
-    any_needs = any_needs || !key.needs.empty();
-  }
-  if (any_required) {
+  const auto any = [&](auto&& has) {
+    return std::any_of(object.keys.begin(), object.keys.end(), has);
+  };
+  if (any([](const ConfigKey& key) { return key.required; })) {
     out.key("required").begin_array();
     for (const ConfigKey& key : object.keys) {
-      if (key.required && belongs(key)) out.value(key.name);
+      if (key.required) out.value(key.name);
     }
     out.end_array();
   }
-  if (any_needs) {
+  if (any([](const ConfigKey& key) { return !key.needs.empty(); })) {
     out.key("dependencies").begin_object();
     for (const ConfigKey& key : object.keys) {
       if (key.needs.empty()) continue;
@@ -140,31 +133,13 @@ void put_object(JsonBuilder& out, const ConfigObject& object, std::string_view v
   out.member("additionalProperties", object.open);
 }
 
-std::span<const std::string_view> variants_of(const ConfigObject& object) {
-  for (const ConfigKey& key : object.keys) {
-    if (key.name == object.variant_key) return key.schemas.front().choices;
-  }
-  return {};
-}
-
 void put_definition(JsonBuilder& out, const ConfigObject& object) {
-  const auto variants = variants_of(object);
-  if (object.shorthand == nullptr && variants.empty()) return put_object(out, object, "");
-  out.key(variants.empty() ? "anyOf" : "oneOf").begin_array();
-  if (object.shorthand != nullptr) {
-    out.begin_object().member("type", "string").member("minLength", 1).end_object();
-  }
-  if (variants.empty()) {
-    out.begin_object();
-    put_object(out, object, "");
-    out.end_object();
-  }
-  for (const std::string_view variant : variants) {
-    out.begin_object();
-    put_object(out, object, variant);
-    out.end_object();
-  }
-  out.end_array();
+  if (object.shorthand.empty()) return put_object(out, object);
+  out.key("anyOf").begin_array();
+  out.begin_object().member("type", "string").member("minLength", 1).end_object();
+  out.begin_object();
+  put_object(out, object);
+  out.end_object().end_array();
 }
 
 void collect_objects(std::span<const ConfigSchema> schemas,
@@ -182,13 +157,14 @@ void collect_objects(std::span<const ConfigSchema> schemas,
 
 }  // namespace
 
-std::string config_schema_json() {
+Json config_schema(const tenon_json* schema) {
+  const ConfigSections sections(schema);
   std::vector<const ConfigObject*> objects;
-  for (const ConfigKey& key : config_table().keys) collect_objects(key.schemas, objects);
+  for (const ConfigKey& key : sections.table().keys) collect_objects(key.schemas, objects);
   JsonBuilder out;
   out.begin_object().member("$schema", "http://json-schema.org/draft-07/schema#");
   out.member("title", "Tenon config");
-  put_object(out, config_table(), "");
+  put_object(out, sections.table());
   out.key("definitions").begin_object();
   for (const ConfigObject* object : objects) {
     out.key(object->name).begin_object();
@@ -196,7 +172,7 @@ std::string config_schema_json() {
     out.end_object();
   }
   out.end_object().end_object();
-  return format_text("{}\n", dump(*out.finish(), 2));
+  return out.finish();
 }
 
 }  // namespace tenon::core

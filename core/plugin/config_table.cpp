@@ -1,9 +1,6 @@
 // The keys of the config.
 #include "core/plugin/config_table.hpp"
 
-#include "core/base/format.hpp"
-#include "core/plugin/policy.hpp"
-
 namespace tenon::core {
 
 namespace {
@@ -15,7 +12,6 @@ using Names = std::string_view[];
 constexpr ConfigSchema kBool[] = {{.type = Type::Bool}};
 constexpr ConfigSchema kText[] = {{.type = Type::Text}};
 constexpr ConfigSchema kInputPath[] = {{.type = Type::Text, .text = Text::InputPath}};
-constexpr ConfigSchema kOutputPath[] = {{.type = Type::Text, .text = Text::OutputPath}};
 constexpr ConfigSchema kPluginId[] = {{.type = Type::Text, .text = Text::PluginId}};
 constexpr ConfigSchema kPluginPath[] = {{.type = Type::Text, .text = Text::PluginPath}};
 constexpr ConfigSchema kName[] = {{.type = Type::Text, .text = Text::Name}};
@@ -23,12 +19,6 @@ constexpr ConfigSchema kPattern[] = {{.type = Type::Text, .text = Text::Pattern}
 constexpr ConfigSchema kVersion[] = {{.type = Type::Text, .text = Text::Version}};
 constexpr ConfigSchema kSha256[] = {{.type = Type::Text, .text = Text::Sha256}};
 constexpr ConfigSchema kFree[] = {{.type = Type::Free}};
-constexpr ConfigSchema kCount[] = {{.type = Type::Int, .low = 1, .high = kMaxConfigInt}};
-constexpr ConfigSchema kPositive[] = {{.type = Type::Number, .low = 0, .above_low = true}};
-constexpr ConfigSchema kNotNegative[] = {{.type = Type::Number, .low = 0}};
-constexpr ConfigSchema kFraction[] = {
-    {.type = Type::Number, .low = 0, .high = 1, .below_high = true}};
-constexpr ConfigSchema kAnyNumber[] = {{.type = Type::Number}};
 constexpr ConfigSchema kInputPaths[] = {{.type = Type::Array, .elements = kInputPath}};
 
 // ---- plugins and ops ----
@@ -60,13 +50,11 @@ constexpr ConfigKey kPluginKeys[] = {
      .meaning = "whether it may override ops of others for types of others, to join them",
      .schemas = kBool},
 };
-std::string_view plugin_shorthand(std::string_view text) {
-  return is_plugin_path(text) ? "path" : "name";
-}
 constexpr ConfigObject kPlugin = {.name = "plugin",
                                   .meaning = "a plugin, by id or by path",
                                   .keys = kPluginKeys,
-                                  .shorthand = plugin_shorthand};
+                                  .shorthand = "name",
+                                  .path_shorthand = "path"};
 constexpr ConfigSchema kPluginEntry[] = {{.type = Type::Object, .object = &kPlugin}};
 constexpr ConfigSchema kPlugins[] = {{.type = Type::Array, .elements = kPluginEntry}};
 
@@ -77,11 +65,10 @@ constexpr ConfigKey kDisableKeys[] = {
      .required = true},
     {.name = "plugin", .meaning = "only what this plugin provides", .schemas = kPluginId},
 };
-constexpr ConfigObject kDisable = {
-    .name = "disable",
-    .meaning = "ops that are switched off",
-    .keys = kDisableKeys,
-    .shorthand = [](std::string_view) { return std::string_view("op"); }};
+constexpr ConfigObject kDisable = {.name = "disable",
+                                   .meaning = "ops that are switched off",
+                                   .keys = kDisableKeys,
+                                   .shorthand = "op"};
 constexpr ConfigSchema kDisableEntry[] = {{.type = Type::Object, .object = &kDisable}};
 constexpr ConfigSchema kDisableList[] = {{.type = Type::Array, .elements = kDisableEntry}};
 constexpr ConfigSchema kPrefer[] = {
@@ -137,170 +124,11 @@ constexpr ConfigSchema kTypeEntry[] = {{.type = Type::Object, .object = &kType}}
 constexpr ConfigSchema kTypesForm[] = {
     {.type = Type::Map, .text = Text::Name, .elements = kTypeEntry}};
 
-// ---- data ----
-
-constexpr Names kFormats = {"csv", "npy"};
-constexpr ConfigSchema kFormat[] = {
-    {.type = Type::Text, .text = Text::Choice, .choices = kFormats}};
-constexpr ConfigSchema kColumn[] = {
-    {.type = Type::Int, .low = -kMaxConfigInt, .high = kMaxConfigInt}, {.type = Type::Text}};
-constexpr ConfigSchema kShape[] = {
-    {.type = Type::Array, .elements = kCount, .fewest = 1, .most = 15}};
-std::string format_of(const tenon_json& object) {
-  const tenon_json* path = object.find("path");
-  if (path == nullptr || !path->is_string()) return "";
-  for (const std::string_view format : kFormats) {
-    if (path->as_string().ends_with(format_text(".{}", format))) return std::string(format);
-  }
-  return "";
-}
-constexpr ConfigKey kDataKeys[] = {
-    {.name = "path", .meaning = "the file of samples", .schemas = kInputPath, .required = true},
-    {.name = "format",
-     .meaning = "the file's format; decided by its ending when left out",
-     .schemas = kFormat,
-     .derive = format_of},
-    {.name = "label_column",
-     .meaning = "column of the labels: number (negative: from the end) or name",
-     .schemas = kColumn,
-     .fallback = "-1",
-     .variant = "csv"},
-    {.name = "header",
-     .meaning = "whether the first row names the columns",
-     .schemas = kBool,
-     .fallback = "false",
-     .variant = "csv"},
-    {.name = "labels",
-     .meaning = "the .npy file of labels",
-     .schemas = kInputPath,
-     .required = true,
-     .variant = "npy"},
-    {.name = "scale",
-     .meaning = "what samples are multiplied by",
-     .schemas = kAnyNumber,
-     .fallback = "1.0"},
-    {.name = "shape", .meaning = "shape of one sample; flat when left out", .schemas = kShape},
-};
-constexpr ConfigObject kData = {
-    .name = "data", .meaning = "labelled samples", .keys = kDataKeys, .variant_key = "format"};
-constexpr ConfigSchema kDataForm[] = {{.type = Type::Object, .object = &kData}};
-
-constexpr ConfigKey kSplitKeys[] = {
-    {.name = "test",
-     .meaning = "part of the samples that is held back for testing",
-     .schemas = kFraction,
-     .fallback = "0.2"},
-    {.name = "shuffle",
-     .meaning = "whether samples are shuffled before the split",
-     .schemas = kBool,
-     .fallback = "true"},
-};
-constexpr ConfigObject kSplit = {
-    .name = "split", .meaning = "how samples are divided", .keys = kSplitKeys};
-constexpr ConfigSchema kSplitForm[] = {{.type = Type::Object, .object = &kSplit}};
-
-// ---- model, loss, optimizer ----
-
-extern const ConfigObject kModule;
-constexpr ConfigSchema kModuleForm[] = {{.type = Type::Object, .object = &kModule}};
-constexpr ConfigSchema kLayers[] = {{.type = Type::Array, .elements = kModuleForm}};
-constexpr ConfigKey kModuleKeys[] = {
-    {.name = "type", .meaning = "name of the module type", .schemas = kName, .required = true},
-    {.name = "layers", .meaning = "modules inside it, in order", .schemas = kLayers},
-};
-constexpr ConfigObject kModule = {
-    .name = "module",
-    .meaning = "a module: its type, and its attributes by name",
-    .keys = kModuleKeys,
-    .open = true,
-    .shorthand = [](std::string_view) { return std::string_view("type"); }};
-
-constexpr ConfigKey kLossKeys[] = {
-    {.name = "op",
-     .meaning = "op called with output and target",
-     .schemas = kName,
-     .required = true},
-    {.name = "options",
-     .meaning = "more arguments of the op, by name",
-     .schemas = kFree,
-     .fallback = "{}"},
-};
-constexpr ConfigObject kLoss = {
-    .name = "loss",
-    .meaning = "loss function to minimize",
-    .keys = kLossKeys,
-    .shorthand = [](std::string_view) { return std::string_view("op"); }};
-constexpr ConfigSchema kLossForm[] = {{.type = Type::Object, .object = &kLoss}};
-
-constexpr Names kOptimizers = {"sgd", "adam"};
-constexpr ConfigSchema kOptimizerType[] = {
-    {.type = Type::Text, .text = Text::Choice, .choices = kOptimizers}};
-constexpr ConfigSchema kBetas[] = {
-    {.type = Type::Array, .elements = kFraction, .fewest = 2, .most = 2}};
-constexpr ConfigKey kOptimizerKeys[] = {
-    {.name = "type", .meaning = "the optimizer", .schemas = kOptimizerType, .required = true},
-    {.name = "learning_rate", .meaning = "size of a step", .schemas = kPositive, .required = true},
-    {.name = "momentum",
-     .meaning = "part of the last step that is kept",
-     .schemas = kFraction,
-     .fallback = "0.0",
-     .variant = "sgd"},
-    {.name = "betas",
-     .meaning = "decay of the running mean and of the running square",
-     .schemas = kBetas,
-     .fallback = "[0.9, 0.999]",
-     .variant = "adam"},
-    {.name = "epsilon",
-     .meaning = "keeps the division finite",
-     .schemas = kPositive,
-     .fallback = "1e-8",
-     .variant = "adam"},
-    {.name = "weight_decay", .meaning = "weight decay", .schemas = kNotNegative, .fallback = "0.0"},
-};
-constexpr ConfigObject kOptimizer = {.name = "optimizer",
-                                     .meaning = "how gradients change the weights",
-                                     .keys = kOptimizerKeys,
-                                     .variant_key = "type"};
-constexpr ConfigSchema kOptimizerForm[] = {{.type = Type::Object, .object = &kOptimizer}};
-
-// ---- training and output ----
-
-constexpr Names kSchedules = {"constant", "cosine"};
-constexpr ConfigSchema kSchedule[] = {
-    {.type = Type::Text, .text = Text::Choice, .choices = kSchedules}};
-constexpr ConfigKey kTrainingKeys[] = {
-    {.name = "epochs",
-     .meaning = "passes over the training samples",
-     .schemas = kCount,
-     .required = true},
-    {.name = "batch_size", .meaning = "samples in one step", .schemas = kCount, .fallback = "64"},
-    {.name = "schedule",
-     .meaning = "learning-rate schedule",
-     .schemas = kSchedule,
-     .fallback = "\"constant\""},
-};
-constexpr ConfigObject kTraining = {
-    .name = "training", .meaning = "how long and in which steps to train", .keys = kTrainingKeys};
-constexpr ConfigSchema kTrainingForm[] = {{.type = Type::Object, .object = &kTraining}};
-
-constexpr ConfigKey kOutputKeys[] = {
-    {.name = "weights",
-     .meaning = "safetensors file of the trained weights",
-     .schemas = kOutputPath},
-    {.name = "plot", .meaning = "SVG file of the learning curve", .schemas = kOutputPath},
-};
-constexpr ConfigObject kOutput = {
-    .name = "output", .meaning = "files that a run writes", .keys = kOutputKeys};
-constexpr ConfigSchema kOutputForm[] = {{.type = Type::Object, .object = &kOutput}};
-
 // ---- the whole ----
 
 constexpr ConfigSchema kSchemaVersion[] = {{.type = Type::Int, .low = 1, .high = 1}};
 constexpr ConfigSchema kSeed[] = {{.type = Type::Int, .low = 0, .high = kMaxConfigInt}};
 constexpr ConfigSchema kThreads[] = {{.type = Type::Int, .low = 1, .high = 1024}};
-constexpr Names kNeedsData = {"data"};
-constexpr Names kNeedsModel = {"model"};
-constexpr Names kNeedsAll = {"data", "model", "loss", "optimizer"};
 constexpr ConfigKey kRootKeys[] = {
     {.name = "$schema", .meaning = "where editors find the schema of this file", .schemas = kText},
     {.name = "schema_version",
@@ -325,29 +153,12 @@ constexpr ConfigKey kRootKeys[] = {
                 "left out",
      .schemas = kBool},
     {.name = "seed",
-     .meaning = "random seed; the same seed and number of threads give the same run",
+     .meaning = "random seed; the same seed gives the same run",
      .schemas = kSeed,
      .fallback = "0"},
     {.name = "threads",
      .meaning = "threads to compute with; all when left out",
      .schemas = kThreads},
-    {.name = "data", .meaning = kData.meaning, .schemas = kDataForm},
-    {.name = "split",
-     .meaning = kSplit.meaning,
-     .schemas = kSplitForm,
-     .fallback = "{}",
-     .needs = kNeedsData},
-    {.name = "model", .meaning = "the module to train or evaluate", .schemas = kModuleForm},
-    {.name = "loss", .meaning = kLoss.meaning, .schemas = kLossForm, .needs = kNeedsModel},
-    {.name = "optimizer",
-     .meaning = kOptimizer.meaning,
-     .schemas = kOptimizerForm,
-     .needs = kNeedsModel},
-    {.name = "training",
-     .meaning = kTraining.meaning,
-     .schemas = kTrainingForm,
-     .needs = kNeedsAll},
-    {.name = "output", .meaning = kOutput.meaning, .schemas = kOutputForm, .needs = kNeedsModel},
 };
 constexpr ConfigObject kRoot = {.name = "config",
                                 .meaning = "A Tenon config: plugins, and what to do with them",

@@ -1,5 +1,6 @@
-// The config as data: every key with its types, range, default and meaning. Reading and the
-// editors' JSON Schema both come from this table.
+// The config as data: the keys of plugins, ops and types, each with its types, range, default and
+// meaning. Reading and the editors' JSON Schema both come from this table. Further sections of a
+// config are described in JSON by what reads them: config_sections.hpp.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ enum class ConfigType : uint8_t {
   Object,  // with the keys of `object`
   Map,     // any keys, values of `elements`
   Array,   // of `elements`
-  Free     // an object that another component checks
+  Free,    // an object that another component checks
+  Any      // any value, which another component checks
 };
 
 // What a text stands for.
@@ -63,25 +65,21 @@ struct ConfigKey {
   std::span<const ConfigSchema> schemas;
   bool required = false;
   std::string_view fallback{};                // JSON of the default; empty: none
-  std::string_view variant{};                 // belongs to this variant of the object only
   std::span<const std::string_view> needs{};  // keys beside it without which it makes no sense
-  // Finds the value when it is not given; empty: it cannot.
-  std::string (*derive)(const tenon_json& object) = nullptr;
 };
 
 struct ConfigObject {
   std::string_view name;
   std::string_view meaning;
   std::span<const ConfigKey> keys;
-  std::string_view variant_key{};  // the key whose value chooses among variants
-  bool open = false;               // other keys belong to another component
-  // The key that a bare text in place of the object stands for.
-  std::string_view (*shorthand)(std::string_view text) = nullptr;
+  bool open = false;                  // other keys belong to another component
+  std::string_view shorthand{};       // the key that a bare text in place of the object stands for
+  std::string_view path_shorthand{};  // the same for a text that is a plugin's path
 };
 
 const ConfigObject& config_table();
 
-// JSON Schema (draft 7) of the config, for editors: what sdk/share/tenon/config.schema.json holds.
-std::string config_schema_json();
+// JSON Schema (draft 7) of configs with these further sections, which may be null, for editors.
+Json config_schema(const tenon_json* sections);
 
 }  // namespace tenon::core

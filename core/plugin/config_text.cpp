@@ -149,7 +149,7 @@ std::string expected_text(const ConfigSchema& schema) {
     case Type::Text:
       return wanted_word(schema);
     case Type::Object:
-      return schema.object->shorthand == nullptr ? "an object" : "a string or an object";
+      return schema.object->shorthand.empty() ? "an object" : "a string or an object";
     case Type::Array: {
       std::string text = "an array";
       if (schema.fewest == schema.most) text += format_text(" of {}", schema.most);
@@ -161,6 +161,8 @@ std::string expected_text(const ConfigSchema& schema) {
     case Type::Map:
     case Type::Free:
       return "an object";
+    case Type::Any:
+      return "any value";
   }
   return "";
 }

@@ -10,6 +10,7 @@
 #include "core/nn/module.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
+#include "core/tensor/file.hpp"
 
 namespace tenon::core {
 
@@ -171,6 +172,14 @@ tenon_status module_save(tenon_module* module, const char* path, tenon_error** e
     save_module(*module, path);
   });
 }
+tenon_status module_save_metadata(tenon_module* module, const char* path,
+                                  const tenon_json* metadata, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(module, "the module");
+    require_not_null(metadata, "the metadata");
+    save_module(*module, path, file_metadata(*metadata));
+  });
+}
 tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
                          tenon_error** error) {
   return guarded(error, [&] {
@@ -200,6 +209,7 @@ void add_module_slots(tenon_host& host) {
   host.module_to = module_to;
   host.module_text = module_text_slot;
   host.module_save = module_save;
+  host.module_save_metadata = module_save_metadata;
   host.module_load = module_load;
   host.module_attribute = module_attribute;
 }

@@ -7,6 +7,7 @@
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/plugin/config.hpp"
+#include "core/plugin/config_table.hpp"
 #include "core/runtime/runtime.hpp"
 #include "core/runtime/slots.hpp"
 
@@ -36,6 +37,7 @@ void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
   *offset = range.offset;
 }
 void generator_seed(uint64_t seed) { seed_generator(seed); }
+void generator_state_set(uint64_t seed, uint64_t offset) { set_generator_state({seed, offset}); }
 void log_slot(int32_t level, const char* source, const char* message, int64_t length) {
   log(static_cast<LogLevel>(level < 0   ? 0
                             : level > 4 ? 4
@@ -75,6 +77,18 @@ tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
 tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
   return guarded(error, [&] { *config = read_config(path).give(); });
 }
+tenon_status config_read_sections(const char* path, const tenon_json* sections, tenon_json** config,
+                                  tenon_error** error) {
+  return guarded(error, [&] {
+    ConfigOptions options;
+    options.sections = sections;
+    *config = read_config(path, options).give();
+  });
+}
+tenon_status config_schema_slot(const tenon_json* sections, tenon_json** schema,
+                                tenon_error** error) {
+  return guarded(error, [&] { *schema = config_schema(sections).give(); });
+}
 tenon_status config_apply(const tenon_json* config, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(config, "the config");
@@ -96,12 +110,15 @@ void add_runtime_slots(tenon_host& host) {
   host.thread_count_set = thread_count_set;
   host.generator_reserve = generator_reserve;
   host.generator_seed = generator_seed;
+  host.generator_state_set = generator_state_set;
   host.log = log_slot;
   host.describe = describe_slot;
   host.op_signature = op_signature;
   host.plugin_path_add = plugin_path_add;
   host.plugin_load = plugin_load;
   host.config_read = config_read;
+  host.config_read_sections = config_read_sections;
+  host.config_schema = config_schema_slot;
   host.config_apply = config_apply;
   host.config_apply_lazily = config_apply_lazily;
   host.text_suggestion = text_suggestion;

@@ -7,6 +7,7 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/typed.hpp"
 #include "core/base/atomic_file.hpp"
+#include "core/base/json.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/conversion.hpp"
 #include "core/dispatch/thread_state.hpp"
@@ -109,16 +110,32 @@ tenon_status broadcast_shapes_slot(const tenon_tensor* const* tensors, int64_t c
 }
 tenon_dtype promote_dtypes_slot(tenon_dtype a, tenon_dtype b) { return promote_dtypes(a, b); }
 
-tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
-                          int64_t count, tenon_error** error) {
+tenon_status tensors_save_metadata(const char* path, const tenon_string* names,
+                                   tenon_tensor* const* tensors, int64_t count,
+                                   const tenon_json* metadata, tenon_error** error) {
   return guarded(error, [&] {
     StoredTensors list;
+    if (metadata != nullptr) list.metadata = file_metadata(*metadata);
     for (int64_t i = 0; i < count; ++i) {
       require_not_null(tensors[i], "a tensor to save");
       list.add_whole(std::string(names[i].data, static_cast<size_t>(names[i].length)),
                      TensorRef(tensors[i]));
     }
     save_tensors(path, list.tensors, list.metadata);
+  });
+}
+tenon_status tensors_save(const char* path, const tenon_string* names, tenon_tensor* const* tensors,
+                          int64_t count, tenon_error** error) {
+  return tensors_save_metadata(path, names, tensors, count, nullptr, error);
+}
+tenon_status tensors_metadata(const char* path, tenon_json** metadata, tenon_error** error) {
+  return guarded(error, [&] {
+    JsonBuilder object;
+    object.begin_object();
+    load_metadata(path).each(
+        [&](const std::string& key, const std::string& value) { object.member(key, value); });
+    object.end_object();
+    *metadata = object.finish().give();
   });
 }
 tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
@@ -160,6 +177,8 @@ void add_tensor_slots(tenon_host& host) {
   host.promote_dtypes = promote_dtypes_slot;
   host.tensors_save = tensors_save;
   host.tensors_load = tensors_load;
+  host.tensors_save_metadata = tensors_save_metadata;
+  host.tensors_metadata = tensors_metadata;
   host.file_write = file_write;
 }
 

@@ -211,4 +211,22 @@ TensorFile load_tensors(const std::string& path) {
   return result;
 }
 
+StoredMetadata load_metadata(const std::string& path) {
+  const InputFile file(path);
+  const std::shared_ptr<const std::string> text = read_header(file, path);
+  const auto data_start = kLengthBytes + static_cast<int64_t>(text->size());
+  return parse_header(text, file.size() - data_start, path).take_metadata();
+}
+
+FileMetadata file_metadata(const tenon_json& object) {
+  FileMetadata metadata;
+  for (const tenon_json& member : object.children()) {
+    if (!member.is_string())
+      throw Error(TENON_ERROR_TYPE, "metadata {} must be a string, got {}", quote(member.key()),
+                  dump(member));
+    metadata.emplace_back(member.key(), member.as_string());
+  }
+  return metadata;
+}
+
 }  // namespace tenon::core

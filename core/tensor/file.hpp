@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/json.hpp"
 #include "core/tensor/file_header.hpp"
 #include "core/tensor/tensor.hpp"
 
@@ -36,5 +37,10 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 // Everything is checked before memory is taken for any tensor. Throws ValueError naming the path
 // and the fault, Error(IO) when the file cannot be read.
 TensorFile load_tensors(const std::string& path);
+
+// The metadata of such a file, without its tensors; with the same errors.
+StoredMetadata load_metadata(const std::string& path);
+// From an object of strings; TypeError for another value.
+FileMetadata file_metadata(const tenon_json& object);
 
 }  // namespace tenon::core

@@ -10,7 +10,7 @@ TEST_SUITE("arguments") {
     CHECK(help.error.empty());
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "ambiguities", "signature", "show", "check", "version", "new"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema"}) {
       CHECK(contains(help.out, std::string("\n  ") + command + " "));
     }
   }
@@ -18,7 +18,7 @@ TEST_SUITE("arguments") {
   TEST_CASE("each command has help with an example") {
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "ambiguities", "signature", "show", "check", "version", "new"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema"}) {
       CAPTURE(command);
       const Outcome help = run_program(std::string(command) + " --help");
       CHECK(help.code == 0);

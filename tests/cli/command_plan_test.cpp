@@ -11,7 +11,7 @@ TEST_SUITE("plan") {
     CHECK(outcome.code == 0);
     for (const char* line : {
              "plan of blobs.json\n",
-             "config, model, loss, optimizer",
+             "config, model, loss",
              "\n  model  Sequential                                  nn\n",
              "\n  0        Linear    in_features=4, out_features=16  nn\n",
              "\n  1        ReLU                                      nn\n",
@@ -30,7 +30,7 @@ TEST_SUITE("plan") {
     const Workspace folder(true);
     const tenon::Json plan = run_program_in(folder.path(), "plan blobs.json --json").json();
     CHECK(plan["config"].text() == "blobs.json");
-    CHECK(plan["plugins"].size() == 3);
+    CHECK(plan["plugins"].size() == 4);
     CHECK(plan["plugins"][0]["state"].text() == "indexed");
     CHECK(plan["model"].size() == 4);
     CHECK(plan["model"][1]["type"].text() == "Linear");
@@ -59,7 +59,7 @@ TEST_SUITE("plan") {
             "  faults.json:9:41: /model/layers/2/in_features: Linear takes 'int in_features', "
             "found "
             "\"many\"\n"
-            "  faults.json:12:74: /loss/options/smoothing: nn.functional.cross_entropy has no "
+            "  faults.json:12:64: /loss/smoothing: nn.functional.cross_entropy has no "
             "argument "
             "'smoothing'; "
             "it takes weight, ignore_index, reduction, label_smoothing\n"
@@ -106,7 +106,7 @@ TEST_SUITE("plan") {
   TEST_CASE("a plan says what it leaves to the run") {
     const Workspace folder(true);
     folder.write("c.json", R"({"schema_version": 1, "model": {"type": "Sequential"},
-      "loss": {"op": "nn.functional.cross_entropy", "options": {"reduction": "maximum"}}})");
+      "loss": {"type": "nn.functional.cross_entropy", "reduction": "maximum"}})");
     const Outcome outcome = run_program_in(folder.path(), "plan c.json");
     CHECK(outcome.code == 0);
     CHECK(

@@ -1,4 +1,5 @@
 // tenon run: training, saving, evaluating, and what can go wrong.
+#include <algorithm>
 #include <fstream>
 
 #include <doctest/doctest.h>
@@ -37,6 +38,175 @@ TEST_SUITE("run") {
     const Outcome outcome = run_program_in(folder.path(), "run blobs.json --quiet", "TENON_LIVE=1");
     CHECK(outcome.code == 0);
     CHECK(contains(outcome.error, "tenon: alive at exit: []\n"));
+  }
+
+  TEST_CASE("no output overwrites what the run reads, or another output") {
+    const Workspace folder(true);
+    const std::string whole = folder.read("blobs.json"), data = folder.read("blobs.csv");
+    const auto run = [&](const std::string& output, const std::string& options = "") {
+      std::string text = whole;
+      const size_t at = text.find("\"output\"");
+      folder.write("c.json", text.substr(0, at) + "\"output\": " + output + "}");
+      return std::pair(run_program_in(folder.path(), "run c.json -q " + options),
+                       run_program_in(folder.path(), "plan c.json"));
+    };
+    for (const char* output :
+         {R"({"weights": "blobs.csv"})", R"({"weights": "./sub/../c.json"})",
+          R"({"weights": "w.svg", "plot": "w.svg"})", R"({"plot": "curve.png"})",
+          R"({"history": "blobs.csv"})", R"({"checkpoint": "c.json"})"}) {
+      CAPTURE(output);
+      const auto [run_outcome, plan_outcome] = run(output);
+      CHECK(run_outcome.code == 1);
+      CHECK(contains(run_outcome.error, "c.json:"));
+      CHECK(contains(run_outcome.error, ": cannot write '"));
+      CHECK(plan_outcome.code == 1);
+      CHECK(folder.read("blobs.csv") == data);
+    }
+    CHECK(contains(run("{}", "--plot p.png").first.error, "let its name end in .svg"));
+    CHECK(contains(run("{}", "--plot blobs.csv").first.error, "it is the file of the data"));
+    CHECK(contains(run(R"({"weights": "w.svg"})", "--plot w.svg").first.error,
+                   "\"weights\" is the same file"));
+    CHECK_FALSE(std::filesystem::exists(folder.path("w.svg")));
+  }
+
+  TEST_CASE(
+      "an evaluation with another seed or split is refused, without one the weights' is used") {
+    const Workspace folder(true);
+    const tenon::Json trained =
+        run_program_in(folder.path(), "run blobs.json -q --json --seed 11").json();
+    const std::string evaluate = "run blobs.json --json --evaluate blobs.safetensors";
+    const tenon::Json own = run_program_in(folder.path(), evaluate).json();
+    CHECK(own["seed"].integer() == 11);
+    CHECK(own["test_loss"].number() == trained["test_loss"].number());
+    CHECK(contains(run_program_in(folder.path(), evaluate + " --seed 12").error,
+                   "'blobs.safetensors' was trained with seed 11: with seed 12"));
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("0.2}"), 4, "0.3}");
+    folder.write("other.json", text);
+    CHECK(
+        contains(run_program_in(folder.path(), "run other.json --evaluate blobs.safetensors").error,
+                 "was trained with the split"));
+  }
+
+  TEST_CASE("large losses are printed short, in JSON too") {
+    const Workspace folder(true);
+    std::string rows;
+    for (int i = 0; i < 20; ++i)
+      rows += std::to_string(i) + "e-1," + std::to_string(i % 5) + "e12\n";
+    folder.write("big.csv", rows);
+    folder.write("big.json", R"({"schema_version": 1, "data": {"path": "big.csv"},
+      "model": {"type": "Linear", "in_features": 1, "out_features": 1}, "loss": "mse_loss",
+      "optimizer": {"type": "sgd", "learning_rate": 1e-9}, "training": {"epochs": 1}})");
+    const tenon::Json result = run_program_in(folder.path(), "run big.json -q --json").json();
+    CHECK(result["train_loss"].number() > 1e23);
+    CHECK(contains(run_program_in(folder.path(), "run big.json -q").out, "e+24\n"));
+  }
+
+  TEST_CASE("cross entropy of a single score is refused, with what to do") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"out_features\": 3"), 17, "\"out_features\": 1");
+    folder.write("one.json", text);
+    const Outcome outcome = run_program_in(folder.path(), "run one.json -q");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "of a model with one output is always 0"));
+    CHECK(contains(outcome.error, "binary_cross_entropy_with_logits"));
+  }
+
+  TEST_CASE("the monitor keeps the best epoch, and stops when its patience is at its end") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"epochs\": 12"), 12,
+                 "\"epochs\": 400, \"monitor\": {\"goal\": \"minimize\", \"patience\": 3}");
+    folder.write("c.json", text);
+    const tenon::Json result = run_program_in(folder.path(), "run c.json -q --json").json();
+    const int64_t epochs = result["epochs"].integer(), best = result["best_epoch"].integer();
+    CHECK(epochs < 400);
+    CHECK(epochs == best + 3);
+    const tenon::Json line = result["history"][best - 1];
+    CHECK(result["test_loss"].number() == line["test_loss"].number());
+    for (int64_t i = 0; i < result["history"].size(); ++i)
+      CHECK(result["history"][i]["test_loss"].number() >= line["test_loss"].number());
+    const tenon::Json saved =
+        run_program_in(folder.path(), "run c.json --json --evaluate blobs.safetensors").json();
+    CHECK(saved["test_loss"].number() == line["test_loss"].number());
+    text.replace(text.find("\"goal\": "), 8, "\"metric\": \"acuracy\", \"goal\": ");
+    folder.write("c.json", text);
+    CHECK(contains(run_program_in(folder.path(), "run c.json -q").error,
+                   "/training/monitor/metric: no metric is named 'acuracy' (did you mean "
+                   "'accuracy'?)"));
+  }
+
+  TEST_CASE("a run that is killed and resumed ends with the bits of an unbroken one") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"ReLU\","), 7, "\"ReLU\", {\"type\": \"Dropout\", \"p\": 0.2},");
+    text.replace(text.find("\"sgd\""), 5, "\"adam\"");
+    text.replace(text.find(", \"momentum\": 0.9"), 17, "");
+    text.replace(text.find("\"epochs\": 12"), 12,
+                 "\"epochs\": 80, \"checkpoint\": {\"minutes\": 0.0001}");
+    text.replace(text.find("\"plot\": \"blobs.svg\""), 19,
+                 "\"checkpoint\": \"run.checkpoint\", \"history\": \"history.jsonl\"");
+    folder.write("c.json", text);
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
+    const std::string weights = folder.read("blobs.safetensors");
+    const std::string history = folder.read("history.jsonl");
+    CHECK(std::count(history.begin(), history.end(), '\n') == 80);
+    for (const char* const signal : {"KILL", "INT", "KILL"}) {
+      for (const char* file : {"blobs.safetensors", "history.jsonl", "run.checkpoint"})
+        std::filesystem::remove(folder.path(file));
+      // Interrupted twice, at moments that vary.
+      for (int round = 0; round < 2; ++round) {
+        run_program_in(folder.path(), "run c.json -q --resume",
+                       "timeout -s " + std::string(signal) + " 0." + std::to_string(3 + round));
+      }
+      const Outcome rest = run_program_in(folder.path(), "run c.json -q --resume");
+      CAPTURE(rest.error);
+      CHECK(rest.code == 0);
+      CHECK(folder.read("blobs.safetensors") == weights);
+      CHECK(folder.read("history.jsonl") == history);
+    }
+    CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume --seed 9").error,
+                   "is of a training with seed 3, this one has seed 9"));
+    text.replace(text.find("0.5"), 3, "0.4");
+    folder.write("c.json", text);
+    CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume").error,
+                   "is of another training: its \"optimizer\" is "));
+    CHECK(run_program_in(folder.path(), "run plane.json --resume").code == 2);
+  }
+
+  TEST_CASE("weights that cannot be written are kept in another folder") {
+    const Workspace folder(true);
+    // /dev/full takes no byte; a symbolic link makes it look like a file of the folder.
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"blobs.safetensors\""), 19, "\"/dev/full\"");
+    folder.write("c.json", text);
+    const Outcome outcome = run_program_in(folder.path(), "run c.json -q");
+    CHECK(outcome.code == 1);
+    const size_t at = outcome.error.find("the weights are kept in '");
+    REQUIRE(at != std::string::npos);
+    const size_t begin = at + 25;
+    const std::string kept = outcome.error.substr(begin, outcome.error.find('\'', begin) - begin);
+    CHECK(std::filesystem::file_size(kept) > 500);
+    std::filesystem::remove(kept);
+  }
+
+  TEST_CASE("predict writes the outputs for new samples") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.csv").code == 0);
+    const std::string csv = folder.read("p.csv");
+    CHECK(csv.rfind("class,score_0,score_1,score_2\n", 0) == 0);
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 91);
+    folder.write("new.csv", "1,2,3,4\n5,6,7,8\n");
+    CHECK(run_program_in(folder.path(), "predict blobs.json new.csv --unlabelled -o p.json").code ==
+          0);
+    CHECK(tenon::Json::parse(folder.read("p.json"))["outputs"].size() == 2);
+    CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.npy").code == 0);
+    CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.txt").code == 2);
+    CHECK(contains(run_program_in(folder.path(), "predict blobs.json blobs.csv -o blobs.csv").error,
+                   "UsageError") == false);
+    CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o blobs.csv").code == 1);
   }
 
   TEST_CASE("the same seed gives the same numbers, another seed others") {
@@ -121,6 +291,7 @@ TEST_SUITE("run") {
         run_program_in(folder.path(), "run other.json --evaluate blobs.safetensors");
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "0.weight"));
+    CHECK(contains(outcome.error, "'blobs.safetensors' does not fit the model: "));
   }
 
   TEST_CASE("labels that the model does not score are refused") {

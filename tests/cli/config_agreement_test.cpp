@@ -69,9 +69,12 @@ const std::vector<Member>& members() {
         R"({"path": "broken.csv"})",
         R"({"path": "empty.csv"})",
         R"({"path": "one.csv"})",
-        R"({"path": "pipe", "format": "csv"})",
-        R"({"path": "pipe", "format": "npy", "labels": "y.npy"})",
-        R"({"path": ".", "format": "csv"})",
+        R"({"path": "pipe", "type": "csv"})",
+        R"({"path": "pipe", "type": "npy", "labels": "y.npy"})",
+        R"({"path": ".", "type": "csv"})",
+        R"({"path": "blobs.csv", "heder": true})",
+        R"({"path": "blobs.txt"})",
+        R"({"path": "blobs.csv", "type": "data.read_csv"})",
 
         R"({"path": "blobs.csv", "label_column": -6})",
 
@@ -80,9 +83,8 @@ const std::vector<Member>& members() {
         R"({"path": "x.npy", "labels": "y.npy"})",
 
         R"({"path": "x.npy", "labels": "short.npy"})",
-        R"({"path": "x.npy"})",
         R"({"path": "cut.npy", "labels": "y.npy"})",
-        R"({"path": "blobs.csv", "format": "npy", "labels": "y.npy"})"}},
+        R"({"path": "blobs.csv", "type": "npy", "labels": "y.npy"})"}},
       {"split", {R"({"test": 0.2})", "", R"({"test": 1})", R"({"test": 0, "shuffle": false})"}},
       {"model",
        {R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": 4,
@@ -95,16 +97,24 @@ const std::vector<Member>& members() {
             "out_features": 3, "\u001b\u202e": 1}]})"}},
       {"loss",
        {R"("nn.functional.cross_entropy")", "", R"("nosuch")", R"("mean")",
-        R"({"op": "nn.functional.cross_entropy", "options": {"label_smoothing": 0.1}})",
-        R"({"op": "nn.functional.cross_entropy", "options": {"label_smoothing": "a"}})",
-        R"({"op": "nn.functional.cross_entropy", "options": {"nosuch": 1}})",
+        R"({"type": "nn.functional.cross_entropy", "label_smoothing": 0.1})",
+        R"({"type": "nn.functional.cross_entropy", "label_smoothing": "a"})",
+        R"({"type": "nn.functional.cross_entropy", "nosuch": 1})", R"({"type": "cross_entropy"})",
         R"({"op": "cross_entropy"})"}},
+      {"metrics",
+       {"", "[]", R"(["accuracy"])", R"(["accuracy", {"type": "top_k", "k": 2}])", R"(["nosuch"])",
+        R"([{"type": "top_k", "k": "2"}])", R"("accuracy")"}},
       {"optimizer",
        {R"({"type": "sgd", "learning_rate": 0.1})", "", R"({"type": "sgd"})",
         R"({"type": "adam", "learning_rate": 0.1})",
         R"({"type": "adam", "learning_rate": 0.1, "momentum": 0.1})",
-        R"({"type": "sgd", "learning_rate": 0})", R"({"type": "x", "learning_rate": 1})"}},
-      {"training", {R"({"epochs": 1})", "", R"({"epochs": 0})", R"({"epochs": 1, "epochs": 1})"}},
+        R"({"type": "sgd", "learning_rate": 0})", R"({"type": "x", "learning_rate": 1})",
+        R"({"type": "adamw", "learning_rate": 0.1, "betas": [0.8, 0.9]})", R"({"type": "add"})"}},
+      {"training",
+       {R"({"epochs": 1})", "", R"({"epochs": 0})", R"({"epochs": 1, "epochs": 1})",
+        R"({"epochs": 1, "schedule": "cosine", "clip": {"type": "norm", "maximum": 1}})",
+        R"({"epochs": 1, "schedule": ["linear", {"type": "warmup", "warmup_steps": 1}]})",
+        R"({"epochs": 1, "schedule": ["nosuch"]})", R"({"epochs": 1, "clip": {"type": "norm"}})"}},
       {"output",
        {"", R"({"weights": "w.safetensors"})", R"({"weights": "nowhere/w.safetensors"})",
         R"({"weights": "."})", R"({"plot": "/proc/version/x.svg"})", R"({"x": 1})"}},
@@ -197,8 +207,8 @@ TEST_SUITE("config agreement") {
     };
     for (const char* value : values) {
       for (const char* option : {"weight", "ignore_index", "label_smoothing", "reduction"})
-        agree("loss", R"({"op": "nn.functional.cross_entropy", "options": {")" +
-                          std::string(option) + "\": " + value + "}}");
+        agree("loss", R"({"type": "nn.functional.cross_entropy", ")" + std::string(option) +
+                          "\": " + value + "}");
       for (const char* attribute : {"bias", "in_features"})
         agree("model", std::string(R"({"type": "Linear", "out_features": 3, )") +
                            (attribute == std::string("bias") ? "\"in_features\": 4, " : "") + "\"" +

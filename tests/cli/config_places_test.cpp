@@ -100,7 +100,7 @@ TEST_SUITE("config places") {
     folder.write("c.json", R"({"schema_version": 1,
 "data": {"path": "blobs.csv", "label_column": 99},
 "model": {"type": "Sequential", "layers": [{"type": "Linear", "in_features": "4"}]},
-"loss": {"op": "nn.functional.cross_entropy", "options": {"weight": 3, "nosuch": 1}},
+"loss": {"type": "nn.functional.cross_entropy", "weight": 3, "nosuch": 1},
 "output": {"weights": "nowhere/w.safetensors"}})");
     const std::string error = run_program_in(folder.path(), "plan c.json").error;
     CAPTURE(error);
@@ -108,9 +108,9 @@ TEST_SUITE("config places") {
          {"c.json:2:47: /data/label_column: there is no column 99",
           "c.json:3:78: /model/layers/0/in_features: Linear takes 'int in_features', found \"4\"",
           "c.json:3:44: /model/layers/0: Linear needs 'int out_features'",
-          "c.json:4:69: /loss/options/weight: nn.functional.cross_entropy takes 'Tensor? weight', "
+          "c.json:4:59: /loss/weight: nn.functional.cross_entropy takes 'Tensor? weight', "
           "found 3",
-          "c.json:4:82: /loss/options/nosuch: nn.functional.cross_entropy has no argument "
+          "c.json:4:72: /loss/nosuch: nn.functional.cross_entropy has no argument "
           "'nosuch'",
           "c.json:5:23: /output/weights: cannot write"})
       CHECK(contains(error, place));
@@ -129,7 +129,7 @@ TEST_SUITE("config places") {
     CHECK(contains(run(R"("data": {"path": "gone.csv"}, "loss": "nn.functional.cross_entropy")"),
                    "c.json:4:18: /data/path: "));
     CHECK(contains(run(R"("data": {"path": "blobs.csv"},
-"loss": {"op": "nn.functional.cross_entropy", "options": {"reduction": "maximum"}})"),
+"loss": {"type": "nn.functional.cross_entropy", "reduction": "maximum"})"),
                    "c.json:5:9: /loss: "));
     CHECK(contains(run(R"("data": {"path": "blobs.csv"}, "loss": "nn.functional.cross_entropy",
 "output": {"weights": "nowhere/w"})"),

@@ -29,6 +29,14 @@ function check_sdk() {
   }
 }
 
+# The training library: an application that is installed.
+function check_training() {
+  if (!quoted && (target ~ /^tenon\/[a-z0-9_\/]+\.hpp$/ || target ~ /^[a-z0-9_]+$/)) return
+  if (!quoted && (target ~ c_library || target ~ /^(fcntl|unistd|sys\/stat)\.h$/)) return
+  if (quoted && target ~ /^[a-z0-9_]+\.hpp$/) return
+  breach("the training library sees the SDK, as <tenon/...>, and the standard library only")
+}
+
 function check_core(    from, to, i, home) {
   if (target ~ /^tenon\// && target !~ /^tenon\/abi\//)
     breach("core sees the C headers of the SDK only")
@@ -74,6 +82,7 @@ function check_user(    from, to) {
   sub(/[">].*$/, "", target)
   if (target ~ /(^|\/)\.\.\//) breach("includes do not climb out of their folder")
   if (FILENAME ~ /^sdk\/include\//) check_sdk()
+  else if (FILENAME ~ /^sdk\/training\//) check_training()
   else if (FILENAME ~ /^core\//) check_core()
   else if (FILENAME ~ /^(plugins|examples|tools)\//) check_user()
 }

@@ -345,7 +345,13 @@ SLOT(context_kept_result, 171);
 SLOT(op_parameter, 172);
 SLOT(module_attribute, 173);
 SLOT(module_add_hook, 174);
-SIZE(tenon_host, 16 + 8 * 175);
+SLOT(config_read_sections, 175);
+SLOT(config_schema, 176);
+SLOT(generator_state_set, 177);
+SLOT(tensors_save_metadata, 178);
+SLOT(module_save_metadata, 179);
+SLOT(tensors_metadata, 180);
+SIZE(tenon_host, 16 + 8 * 181);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -113,8 +113,9 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       "  tenon run digits.json\n"
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
-      "The same seed and the same --threads give the same numbers. Ctrl-C ends after the batch and "
-      "saves nothing.");
+      "  tenon run digits.json --resume\n"
+      "The same seed gives the same numbers. Ctrl-C ends after the batch and writes the checkpoint "
+      "that the config's output names, or nothing.");
   run.app->add_option("config", run.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
@@ -130,6 +131,8 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
   run.app->add_option("--seed", run.options->seed, "Seed, in place of the config's")
       ->check(whole_number(0, int64_t{1} << 53))
       ->type_name("N");
+  run.app->add_flag("--resume", run.options->resume,
+                    "Continue from the checkpoint that the config's output names");
   run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
   run.json();
   return run.options;
@@ -146,6 +149,45 @@ void define_plan(CLI::App& program, Invocation& invocation) {
       ->required()
       ->type_name("CONFIG");
   plan.json();
+}
+
+void define_predict(CLI::App& program, Invocation& invocation) {
+  Definition<PredictOptions> predict(
+      program, invocation, predict_outputs, "predict",
+      "Apply the model of a config to samples, and write its outputs",
+      "  tenon predict digits.json new.csv --output predictions.csv\n"
+      "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
+      "The samples are read as the config's data are, the label column left out. Where the model "
+      "scores classes, the class comes before the scores.");
+  predict.app->add_option("config", predict.options->config, "The config file")
+      ->required()
+      ->type_name("CONFIG");
+  predict.app->add_option("data", predict.options->data, "The file of samples")
+      ->required()
+      ->type_name("DATA");
+  predict.app
+      ->add_option("-o,--output", predict.options->output, "The file to write: .csv, .npy or .json")
+      ->required()
+      ->type_name("FILE");
+  predict.app
+      ->add_option("--weights", predict.options->weights,
+                   "Weights, in place of those that the config's output names")
+      ->type_name("WEIGHTS");
+  predict.app->add_flag("--unlabelled", predict.options->unlabelled,
+                        "The samples have no label column");
+}
+
+void define_schema(CLI::App& program, Invocation& invocation) {
+  Definition<SchemaOptions> schema(
+      program, invocation, print_schema, "schema",
+      "Print the JSON Schema of configs with the ops and modules that are installed, for editors",
+      "  tenon schema > config.schema.json\n"
+      "  tenon schema digits.json    # with the plugins that this config names\n"
+      "A config that begins with \"$schema\": \"config.schema.json\" is completed and checked.");
+  schema.app
+      ->add_option("config", schema.options->config, "A config whose plugins are installed as well")
+      ->type_name("CONFIG");
+  schema.app->add_flag("--open", schema.options->open, "Without what is installed");
 }
 
 std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invocation) {
@@ -400,6 +442,8 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->check(whole_number(1, 1024));
   const std::shared_ptr<RunOptions> run = define_run(program, invocation);
   define_plan(program, invocation);
+  define_predict(program, invocation);
+  define_schema(program, invocation);
   const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
   define_listings(program, invocation);
   define_coverage(program, invocation);

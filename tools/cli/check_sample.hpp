@@ -9,10 +9,11 @@
 #include <tenon/gradcheck_report.hpp>
 #include <tenon/json.hpp>
 #include <tenon/op.hpp>
-
-#include "declared_type.hpp"
+#include <tenon/training/declared_type.hpp>
 
 namespace cli {
+
+using tenon::training::declared_types, tenon::training::DeclaredType;
 
 struct TensorSpec {
   std::vector<int64_t> shape;

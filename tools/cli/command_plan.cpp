@@ -2,11 +2,10 @@
 #include <algorithm>
 
 #include <tenon/runtime.hpp>
+#include <tenon/training/config.hpp>
+#include <tenon/training/schedule.hpp>
 
 #include "commands.hpp"
-#include "dataset.hpp"
-#include "declared_type.hpp"
-#include "files.hpp"
 #include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
@@ -17,6 +16,8 @@ namespace cli {
 
 namespace {
 
+namespace training = tenon::training;
+
 using tenon::Json;
 
 struct PlannedPlugin {
@@ -24,34 +25,21 @@ struct PlannedPlugin {
   std::vector<std::string> purposes;
 };
 
-struct Layer {
-  std::string name, type, attributes, plugin;
-  int depth = 0;
-};
-
 class Plan {
  public:
-  explicit Plan(const std::string& path) : path_(path), config_(tenon::read_config(path)) {
+  explicit Plan(const std::string& path) : path_(path), config_(training::read_config(path)) {
     tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
-    if (config_["data"].defined()) plan_data();
-    if (config_["model"].defined()) plan_module(config_["model"], "model", 0);
-    if (config_["loss"].defined()) plan_loss();
-    if (config_["optimizer"].defined()) {
-      const Json type = config_["optimizer"]["type"];
-      use_ops({format_text("optim.{}_step_", type.text())}, type, "optimizer");
-    }
-    if (config_["training"].defined()) {
-      use_ops({"index_select", "randperm", "narrow", "argmax", "eq", "count_nonzero"},
-              config_["training"], "training");
-    }
-    plan_output();
+    outline_ = training::outline(config_);
+    for (const training::Purpose& purpose : outline_.purposes)
+      use_plugin(purpose.plugin, purpose.what);
+    faults_.insert(faults_.end(), outline_.faults.begin(), outline_.faults.end());
   }
 
   const std::vector<std::string>& faults() const { return faults_; }
   // What a run needs and the config does not have, "\"data\", no \"model\""; empty: nothing.
-  std::string missing() const { return missing_keys(config_, true); }
+  std::string missing() const { return training::missing_keys(config_, true); }
   // Members whose values plugin code checks, too: that takes a run.
   std::vector<std::string> checked_by_run() const;
   void print_text() const;
@@ -63,16 +51,7 @@ class Plan {
   }
   PlannedPlugin& plugin_row(const Json& plugin);
   void use_plugin(const std::string& id, const std::string& purpose);
-  Json use_item(const char* kind, const std::string& name, const Json& node,
-                const std::string& purpose);
-  void use_ops(const std::vector<std::string>& ops, const Json& node, const std::string& purpose);
-  void check_arguments(const Json& object, const std::string& owner, const Json& item, size_t given,
-                       const std::vector<std::string>& others);
   void plan_config_plugins();
-  void plan_data();
-  void plan_module(const Json& node, const std::string& name, int depth);
-  void plan_loss();
-  void plan_output();
   void add_data(Table& table) const;
   void add_training(Table& table) const;
   void add_preferences(Table& table) const;
@@ -81,8 +60,7 @@ class Plan {
   std::string path_;
   Json config_, plugins_;
   std::vector<PlannedPlugin> rows_;
-  std::vector<Layer> layers_;
-  DataOutline data_;
+  training::Outline outline_;
   std::vector<std::string> faults_;
 };
 
@@ -134,110 +112,6 @@ void Plan::plan_config_plugins() {
   }
 }
 
-// The listing of an op or module, after noting which plugin would provide it; undefined, with a
-// fault, when none would.
-Json Plan::use_item(const char* kind, const std::string& name, const Json& node,
-                    const std::string& purpose) {
-  Json item;
-  try {
-    item = tenon::describe(kind, name);
-  } catch (const tenon::Error& error) {
-    fault(node, error.what());
-    return {};
-  }
-  if (item["name"].text() != name) {
-    fault(node,
-          format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
-    return {};
-  }
-  const Json providers = item["providers"];
-  std::string refusals;
-  for (int64_t i = 0; i < providers.size(); ++i) {
-    const std::string standing = providers[i]["standing"].text();
-    if (standing == "chosen") {
-      use_plugin(providers[i]["plugin"].text(), purpose);
-      return item;
-    }
-    const std::string reason = providers[i]["reason"].text();
-    refusals +=
-        format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", providers[i]["plugin"].text(),
-                    standing, reason.empty() ? "" : format_text(" ({})", reason));
-  }
-  fault(node, format_text("no plugin can provide {} '{}': {}", kind, name, refusals));
-  return {};
-}
-
-void Plan::use_ops(const std::vector<std::string>& ops, const Json& node,
-                   const std::string& purpose) {
-  for (const std::string& op : ops) use_item("op", op, node, purpose);
-}
-
-// `item` is the listing of what takes the members of `object` as arguments.
-void Plan::check_arguments(const Json& object, const std::string& owner, const Json& item,
-                           size_t given, const std::vector<std::string>& others) {
-  const std::vector<std::string> found =
-      argument_faults(object, owner, declared_types(item["parameters"]), given, others);
-  faults_.insert(faults_.end(), found.begin(), found.end());
-}
-
-void Plan::plan_data() {
-  const Json data = config_["data"];
-  use_ops(dataset_ops(data, config_["split"]), data, "data");
-  data_ = outline_data(data);
-  faults_.insert(faults_.end(), data_.faults.begin(), data_.faults.end());
-}
-
-void Plan::plan_module(const Json& node, const std::string& name, int depth) {
-  Layer layer;
-  layer.name = name;
-  layer.depth = depth;
-  layer.type = node["type"].text();
-  for (int64_t i = 0; i < node.size(); ++i) {
-    if (node.key(i) == "type" || node.key(i) == "layers") continue;
-    layer.attributes +=
-        format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
-  }
-  layer.plugin = "-";
-  if (const Json found = use_item("module", layer.type, node["type"], "model"); found.defined()) {
-    layer.plugin = found["provider"].text();
-    for (int64_t i = 0; i < found["providers"].size(); ++i) {
-      if (found["providers"][i]["standing"].text() == "chosen")
-        layer.plugin = found["providers"][i]["plugin"].text();
-    }
-    check_arguments(node, layer.type, found, 0, {"type", "layers"});
-  }
-  layers_.push_back(std::move(layer));
-  const Json layers = node["layers"];
-  for (int64_t i = 0; i < layers.size(); ++i) {
-    const std::string index = std::to_string(i);
-    plan_module(layers[i], depth == 0 ? index : format_text("{}.{}", name, index), depth + 1);
-  }
-}
-
-void Plan::plan_loss() {
-  const Json loss = config_["loss"];
-  const Json op = use_item("op", loss["op"].text(), loss["op"], "loss");
-  if (!op.defined()) return;
-  const std::vector<DeclaredType> parameters = declared_types(op["parameters"]);
-  for (size_t i = 0; i < 2; ++i) {
-    const std::string what = i == 0 ? "the output" : "the target";
-    if (i >= parameters.size())
-      fault(loss["op"], format_text("{} takes no argument for {}", op["name"].text(), what));
-    else if (!parameters[i].is_tensor() || parameters[i].list)
-      fault(loss["op"], format_text("{} takes '{} {}' in the place of {}", op["name"].text(),
-                                    parameters[i].text, parameters[i].name, what));
-  }
-  check_arguments(loss["options"], op["name"].text(), op, 2, {});
-}
-
-void Plan::plan_output() {
-  const Json output = config_["output"];
-  for (int64_t i = 0; i < output.size(); ++i) {
-    const std::string text = output_fault(output[i].text());
-    if (!text.empty()) fault(output[i], text);
-  }
-}
-
 std::string arguments_text(const Json& object, const std::string& without) {
   std::vector<std::string> parts;
   for (int64_t i = 0; i < object.size(); ++i) {
@@ -250,45 +124,62 @@ std::string arguments_text(const Json& object, const std::string& without) {
 // Rows about the samples.
 void Plan::add_data(Table& table) const {
   const Json data = config_["data"], split = config_["split"];
-  const std::string format = data["format"].text();
-  table.add({"data", data_.bytes > 0 ? format_text("{} ({}, {})", data["path"].text(),
-                                                   file_size(data_.bytes), format)
-                                     : data["path"].text()});
-  if (data_.samples <= 0 || data_.features < 0) return;
+  const std::string path = data["path"].text(), reader = outline_.reader;
+  const std::string size =
+      outline_.data.bytes > 0 ? format_text("{}, ", file_size(outline_.data.bytes)) : "";
+  table.add({"data", path.empty()     ? reader
+                     : reader.empty() ? path
+                                      : format_text("{} ({}{})", path, size, reader)});
+  if (outline_.data.samples <= 0 || outline_.data.features < 0) return;
   const std::string labels =
-      format == "npy" ? format_text("labels from {}", data["labels"].text())
-                      : format_text("labels in column {}",
-                                    data_.label_column < 0 ? data["label_column"].dump()
-                                                           : std::to_string(data_.label_column));
-  table.add({"samples", format_text("{} of {}, {}", grouped(data_.samples),
-                                    counted(data_.features, "number"), labels)});
+      data["labels"].defined()
+          ? format_text("labels from {}", data["labels"].text())
+          : format_text("labels in column {}", outline_.data.label_column < 0
+                                                   ? data["label_column"].dump()
+                                                   : std::to_string(outline_.data.label_column));
+  table.add({"samples", format_text("{} of {}, {}", grouped(outline_.data.samples),
+                                    counted(outline_.data.features, "number"), labels)});
   std::vector<std::string> changes;
   if (data["shape"].defined()) changes.push_back(format_text("shape {}", data["shape"].dump()));
   if (data["scale"].number(1) != 1)
     changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
   if (!changes.empty()) table.add({"", join(changes, ", ")});
-  const int64_t test = test_count(split, data_.samples);
+  const int64_t test = training::test_count(split, outline_.data.samples);
   table.add({"split",
-             format_text("{} to train, {} to test{}", grouped(data_.samples - test), grouped(test),
+             format_text("{} to train, {} to test{}", grouped(outline_.data.samples - test),
+                         grouped(test),
                          split["shuffle"].as_bool(true) ? ", shuffled" : ", in the file's order")});
 }
 
-// Rows about loss, optimizer and epochs.
+// "adam(learning_rate=0.1)"; of several "warmup(warmup_steps=5) * cosine".
+std::string choices_text(const Json& section, const char* between) {
+  std::vector<std::string> texts;
+  for (const Json& one : training::section_list(section))
+    texts.push_back(one["type"].text() + arguments_text(one, "type"));
+  return join(texts, between);
+}
+
+// Rows about loss, metrics, optimizer and epochs.
 void Plan::add_training(Table& table) const {
-  const Json loss = config_["loss"], optimizer = config_["optimizer"];
-  const Json training = config_["training"];
-  if (loss.defined()) table.add({"loss", loss["op"].text() + arguments_text(loss["options"], "")});
-  if (optimizer.defined())
-    table.add({"optimizer", optimizer["type"].text() + arguments_text(optimizer, "type")});
-  if (!training.defined()) return;
-  const int64_t batch = training["batch_size"].integer(64);
-  std::string text = counted(training["epochs"].integer(), "epoch");
-  if (data_.samples > 0 && data_.features >= 0) {
-    const int64_t train = data_.samples - test_count(config_["split"], data_.samples);
+  for (const char* key : {"loss", "metrics", "optimizer"}) {
+    if (config_[key].defined()) table.add({key, choices_text(config_[key], ", ")});
+  }
+  const Json section = config_["training"];
+  if (!section.defined()) return;
+  const int64_t batch = section["batch_size"].integer(64);
+  std::string text = counted(section["epochs"].integer(), "epoch");
+  if (outline_.data.samples > 0 && outline_.data.features >= 0) {
+    const int64_t train =
+        outline_.data.samples - training::test_count(config_["split"], outline_.data.samples);
     text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
-  table.add({"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
-                                     training["schedule"].text("constant"))});
+  const Json schedule = section["schedule"];
+  table.add(
+      {"training", format_text("{}, batches of {}, learning rate {}", text, grouped(batch),
+                               schedule.defined() ? choices_text(schedule, " * ") : "constant")});
+  if (const Json monitor = section["monitor"]; monitor.defined())
+    table.add({"monitor", format_text("{} {}", monitor["goal"].text(), monitor["metric"].text())});
+  if (section["clip"].defined()) table.add({"clip", choices_text(section["clip"], ", ")});
 }
 
 // Rows about what is ranked and switched off, and how types are treated.
@@ -344,10 +235,10 @@ void Plan::print_text() const {
                  row.path});
   }
   print(plugins.empty() ? "  none\n" : plugins.text());
-  if (!layers_.empty()) {
+  if (!outline_.layers.empty()) {
     title("model");
     Table model({{"LAYER"}, {"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}}, 2);
-    for (const Layer& layer : layers_) {
+    for (const training::Layer& layer : outline_.layers) {
       const std::string indent(static_cast<size_t>(layer.depth) * 2, ' ');
       model.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
     }
@@ -369,7 +260,7 @@ Json Plan::json() const {
                     .set("path", row.path)
                     .json());
   }
-  for (const Layer& layer : layers_) {
+  for (const training::Layer& layer : outline_.layers) {
     layers.add(tenon::JsonObject()
                    .set("name", layer.name)
                    .set("type", layer.type)
@@ -380,17 +271,19 @@ Json Plan::json() const {
   tenon::JsonObject object;
   object.set("config", path_).set("plugins", plugins.json()).set("model", layers.json());
   if (config_["data"].defined()) {
-    const int64_t test = data_.samples > 0 ? test_count(config_["split"], data_.samples) : 0;
+    const int64_t test = outline_.data.samples > 0
+                             ? training::test_count(config_["split"], outline_.data.samples)
+                             : 0;
     object.set("data", tenon::JsonObject()
                            .set("path", config_["data"]["path"])
-                           .set("bytes", data_.bytes)
-                           .set("samples", data_.samples)
-                           .set("features", data_.features)
-                           .set("train", data_.samples - test)
+                           .set("bytes", outline_.data.bytes)
+                           .set("samples", outline_.data.samples)
+                           .set("features", outline_.data.features)
+                           .set("train", outline_.data.samples - test)
                            .set("test", test)
                            .json());
   }
-  for (const char* key : {"ops", "types", "loss", "optimizer", "training", "output"}) {
+  for (const char* key : {"ops", "types", "loss", "metrics", "optimizer", "training", "output"}) {
     if (config_[key].defined()) object.set(key, config_[key]);
   }
   return object.set("checked_by_run", text_array(checked_by_run()))

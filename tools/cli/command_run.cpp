@@ -1,13 +1,15 @@
 // tenon run: does what a config says. Trains, evaluates, saves.
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
-#include <tenon/tenon.hpp>
+#include <tenon/parallel.hpp>
+#include <tenon/runtime.hpp>
+#include <tenon/training/training.hpp>
 
 #include "commands.hpp"
-#include "dataset.hpp"
-#include "files.hpp"
 #include "format.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
@@ -15,11 +17,12 @@
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
-#include "training.hpp"
 
 namespace cli {
 
 namespace {
+
+namespace training = tenon::training;
 
 using tenon::Json;
 using Clock = std::chrono::steady_clock;
@@ -53,15 +56,16 @@ double seconds_since(Clock::time_point start) {
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename(); }
 
 // Where the config names the file, `node` is its place.
-void check_writable(const std::string& path, const Json& node) {
+void check_output(const Json& config, const std::string& path, const Json& node) {
   if (path.empty()) return;
-  const std::string fault = output_fault(path);
+  std::string fault = training::output_fault(path);
+  if (fault.empty()) fault = training::overwrite_fault(config, path);
   if (fault.empty()) return;
   throw tenon::IOError(node.text() == path ? format_text("{}: {}", node.place(), fault) : fault);
 }
 
-void require_keys(const Json& config, const std::string& path, bool training) {
-  if (const std::string missing = missing_keys(config, training); !missing.empty())
+void require_keys(const Json& config, const std::string& path, bool trains) {
+  if (const std::string missing = training::missing_keys(config, trains); !missing.empty())
     throw tenon::ConfigError(
         format_text("{}: there is nothing to run: the config has no {}", path, missing));
 }
@@ -74,24 +78,48 @@ struct Result {
   int64_t train_count = 0, test_count = 0;
   std::vector<Epoch> epochs;
   double train_loss = 0;
-  Score score;  // of the test part; of everything when there is none
-  bool has_score = false;
-  bool has_loss = false;
+  std::optional<training::Score> score;  // of the test part; of everything when there is none
   double seconds = 0, computing_seconds = 0;
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
+  std::optional<int64_t> best_epoch;  // where a monitor keeps it
 
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
+
+// How many samples an accuracy counts as right.
+int64_t correct_of(const training::Score& score, double accuracy) {
+  return std::llround(accuracy * static_cast<double>(score.count));
+}
 
 Json epoch_json(const Epoch& epoch) {
   tenon::JsonObject object;
   object.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
   if (epoch.test) {
-    object.set("test_loss", epoch.test->loss);
-    if (const auto accuracy = epoch.test->accuracy()) object.set("accuracy", *accuracy);
+    if (epoch.test->loss) object.set("test_loss", *epoch.test->loss);
+    for (const training::MetricResult& metric : epoch.test->metrics) {
+      if (metric.number) object.set(metric.name, *metric.number);
+    }
   }
   return object.json();
+}
+
+Json metric_json(const training::MetricResult& metric) {
+  if (metric.number) return tenon::JsonArray().add(*metric.number).json()[0];
+  tenon::JsonArray values, shape;
+  for (const double value : metric.tensor.to_vector<double>()) values.add(value);
+  for (const int64_t size : metric.tensor.sizes()) shape.add(size);
+  return tenon::JsonObject().set("shape", shape.json()).set("values", values.json()).json();
+}
+
+void set_score(tenon::JsonObject& object, const training::Score& score) {
+  if (score.loss) object.set("test_loss", *score.loss);
+  if (const auto accuracy = score.find("accuracy"))
+    object.set("accuracy", *accuracy).set("correct", correct_of(score, *accuracy));
+  tenon::JsonObject metrics;
+  for (const training::MetricResult& metric : score.metrics)
+    metrics.set(metric.name, metric_json(metric));
+  object.set("metrics", metrics.json());
 }
 
 void print_result_json(const Result& result) {
@@ -108,20 +136,31 @@ void print_result_json(const Result& result) {
     object.set("epochs", static_cast<int64_t>(result.epochs.size()))
         .set("train_loss", result.train_loss);
   }
-  if (result.has_score) {
-    if (result.has_loss) object.set("test_loss", result.score.loss);
-    if (const auto accuracy = result.score.accuracy()) {
-      object.set("accuracy", *accuracy).set("correct", *result.score.correct);
-    }
-  }
+  if (result.score) set_score(object, *result.score);
   object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
     tenon::JsonArray history;
     for (const Epoch& epoch : result.epochs) history.add(epoch_json(epoch));
     object.set("history", history.json());
+    if (result.best_epoch) object.set("best_epoch", *result.best_epoch);
   }
   print_json(
       object.set("weights", text_or_null(result.weights)).set("plot", text_or_null(result.plot)));
+}
+
+void add_score(Table& table, const training::Score& score) {
+  if (score.loss) table.add({"test loss", loss_text(*score.loss)});
+  for (const training::MetricResult& metric : score.metrics) {
+    if (!metric.number) continue;
+    if (metric.name != "accuracy") {
+      table.add({metric.name, fixed(*metric.number, 4)});
+      continue;
+    }
+    table.add({"accuracy",
+               {format_text("{} ({} of {})", percent(*metric.number),
+                            grouped(correct_of(score, *metric.number)), grouped(score.count)),
+                Style::green}});
+  }
 }
 
 void print_result(const Result& result) {
@@ -133,20 +172,13 @@ void print_result(const Result& result) {
                         counted(result.train_count, "sample"));
     if (result.test_count > 0) head += format_text(", tested on {}", grouped(result.test_count));
   } else {
-    head += format_text("{}, evaluated on {}", model, counted(result.score.count, "sample"));
+    head += format_text("{}, evaluated on {}", model, counted(result.score->count, "sample"));
   }
   print(format_text("{}\n", head));
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
-  if (result.trained) table.add({"train loss", fixed(result.train_loss, 4)});
-  if (result.has_score) {
-    if (result.has_loss) table.add({"test loss", fixed(result.score.loss, 4)});
-    if (const auto accuracy = result.score.accuracy()) {
-      table.add({"accuracy",
-                 {format_text("{} ({} of {})", percent(*accuracy), grouped(*result.score.correct),
-                              grouped(result.score.count)),
-                  Style::green}});
-    }
-  }
+  if (result.trained) table.add({"train loss", loss_text(result.train_loss)});
+  if (result.score) add_score(table, *result.score);
+  if (result.best_epoch) table.add({"best epoch", grouped(*result.best_epoch)});
   table.add({"time", duration(result.seconds)});
   table.add({"speed", format_text("{} samples/s", grouped(static_cast<int64_t>(result.rate())))});
   if (!result.weights.empty()) {
@@ -154,12 +186,10 @@ void print_result(const Result& result) {
   }
   if (!result.plot.empty()) table.add({"plot", result.plot});
   print(table.text());
-}
-
-int64_t parameter_count(const tenon::Module& model) {
-  int64_t count = 0;
-  for (const tenon::Tensor& parameter : model.parameters()) count += parameter.numel();
-  return count;
+  if (!result.score) return;
+  for (const training::MetricResult& metric : result.score->metrics) {
+    if (!metric.number) print(format_text("  {}\n{}\n", metric.name, metric.tensor.text()));
+  }
 }
 
 // The time that batches took, without what is between them.
@@ -174,24 +204,81 @@ class Stopwatch {
   double seconds_ = 0;
 };
 
-// What a config describes, made: samples, model and loss.
+// What a config describes, made.
 struct Setup {
-  Dataset dataset;
+  training::Dataset dataset;
   tenon::Module model;
-  std::optional<Loss> loss;
-  Schedule schedule;
 };
+
+// What a run notes in the metadata of its weights.
+constexpr const char* kRunKey = "tenon.run";
+
+Json weights_metadata(const Json& config, const Result& result, int64_t epoch,
+                      const std::string& fitted) {
+  return tenon::JsonObject()
+      .set(kRunKey, tenon::JsonObject()
+                        .set("seed", static_cast<int64_t>(result.seed))
+                        .set("split", config["split"].dump())
+                        .set("epoch", epoch)
+                        .set("fitted", fitted)
+                        .json()
+                        .dump())
+      .json();
+}
+
+// The seed of an evaluation: that of the training, or rows that the weights were trained on would be
+// measured.
+uint64_t evaluation_seed(const Json& config, const RunOptions& options) {
+  const uint64_t asked = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
+  const Json noted = tenon::tensors_metadata(options.evaluate)[kRunKey];
+  if (!noted.defined()) return asked;
+  const Json run = Json::parse(noted.text());
+  const auto seed = static_cast<uint64_t>(run["seed"].integer());
+  if (options.seed && *options.seed != seed)
+    throw tenon::ValueError(
+        format_text("'{}' was trained with seed {}: with seed {} it would be measured on samples "
+                    "that it was trained on; omit --seed",
+                    options.evaluate, seed, *options.seed));
+  if (run["split"].text() != config["split"].dump())
+    throw tenon::ValueError(format_text(
+        "{}: '{}' was trained with the split {}, the config has {}: it would be "
+        "measured on samples that it was trained on",
+        config["split"].place(), options.evaluate, run["split"].text(), config["split"].dump()));
+  return seed;
+}
+
+void load_weights(tenon::Module& model, const std::string& path) {
+  try {
+    model.load(path);
+  } catch (const tenon::RuntimeError& error) {
+    throw tenon::RuntimeError(format_text("'{}' does not fit the model: {}", path, error.what()));
+  }
+}
 
 Result start_result(const Json& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
   result.trained = options.evaluate.empty();
+  const Json output = config["output"];
+  result.weights = result.trained ? output["weights"].text() : options.evaluate;
+  if (!result.trained) {
+    result.seed = evaluation_seed(config, options);
+    return result;
+  }
   result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
-  result.weights = result.trained ? config["output"]["weights"].text() : options.evaluate;
-  if (!result.trained) return result;
-  result.plot = options.plot.empty() ? config["output"]["plot"].text() : options.plot;
-  check_writable(result.weights, config["output"]["weights"]);
-  check_writable(result.plot, config["output"]["plot"]);
+  result.plot = options.plot.empty() ? output["plot"].text() : options.plot;
+  for (const char* key : {"weights", "history", "checkpoint"}) {
+    const std::string path = output[key].text();
+    check_output(config, path, output[key]);
+    if (!options.plot.empty() && !path.empty() && training::same_file(path, options.plot))
+      throw tenon::IOError(
+          format_text("cannot write '{}': \"{}\" is the same file", options.plot, key));
+  }
+  check_output(config, result.plot, output["plot"]);
+  if (const std::string fault = training::plot_fault(result.plot);
+      !result.plot.empty() && !fault.empty())
+    throw tenon::IOError(options.plot.empty() ? format_text("{}: {}", output["plot"].place(), fault)
+                                              : fault);
   return result;
 }
 
@@ -199,93 +286,143 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
   tenon::apply_config(config);
+  training::require_sound(config);
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
   Setup setup{
-      load_dataset(config["data"], config["split"]), tenon::create_module(config["model"]), {}, {}};
-  result.parameters = parameter_count(setup.model);
+      training::load_dataset(config["data"], config["split"]),
+      training::at_place(config["model"], [&] { return tenon::create_module(config["model"]); })};
+  for (const tenon::Tensor& parameter : setup.model.parameters())
+    result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();
   result.test_count = setup.dataset.test.count();
-  if (!result.trained) setup.model.load(options.evaluate);
-  fit_labels(config, setup.model, setup.dataset);
-  if (config["loss"].defined()) setup.loss.emplace(config["loss"]);
-  result.has_loss = setup.loss.has_value();
-  const Json training = config["training"];
-  setup.schedule.epochs = options.epochs.value_or(training["epochs"].integer(1));
-  setup.schedule.batch_size = training["batch_size"].integer(64);
-  setup.schedule.cosine = training["schedule"].text() == "cosine";
+  if (!result.trained) load_weights(setup.model, options.evaluate);
+  training::fit_labels(config, setup.model, setup.dataset);
   return setup;
 }
 
-// False: interrupted, nothing was saved.
-bool train_and_save(const Json& config, Setup& setup, bool quiet, Result& result) {
-  const Schedule& schedule = setup.schedule;
-  const int64_t batches = (result.train_count + schedule.batch_size - 1) / schedule.batch_size;
-  Optimizer optimizer(config["optimizer"], setup.model.parameters());
+// JSON lines, one for each epoch as soon as it is done.
+class History {
+ public:
+  History(const std::string& path, const std::vector<Epoch>& done) : path_(path) {
+    if (path.empty()) return;
+    file_.open(path, std::ios::trunc);
+    for (const Epoch& epoch : done) add(epoch);
+  }
+  void add(const Epoch& epoch) {
+    if (path_.empty()) return;
+    file_ << epoch_json(epoch).dump() << std::endl;
+    if (!file_) throw tenon::IOError(format_text("cannot write '{}'", path_));
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+// Whether there is a checkpoint to continue from.
+bool resume(training::Trainer& trainer, const std::string& path) {
+  if (path.empty())
+    throw UsageError("--resume continues from output.checkpoint, which the config does not have");
+  if (!std::filesystem::exists(path)) {
+    std::fprintf(stderr, "tenon: there is no checkpoint '%s' yet: starting with the first epoch\n",
+                 path.c_str());
+    return false;
+  }
+  trainer.resume(path);
+  return true;
+}
+
+void report_interrupt(const training::Trainer& trainer, const std::string& checkpoint) {
+  const std::string start = format_text("tenon: interrupted after {} of {} epochs",
+                                        trainer.history().size(), trainer.epochs());
+  if (checkpoint.empty()) {
+    std::fprintf(stderr, "%s; nothing was saved\n", start.c_str());
+    return;
+  }
+  trainer.save_checkpoint(checkpoint);
+  std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(), checkpoint.c_str());
+}
+
+// False: interrupted.
+bool train_and_save(const Json& config, const RunOptions& options, Setup& setup, Result& result) {
+  training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
+  const std::string checkpoint = config["output"]["checkpoint"].text();
+  trainer.write_checkpoints(checkpoint);
+  if (options.resume) resume(trainer, checkpoint);
+  const auto done = static_cast<int64_t>(trainer.history().size());
+  const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
+  History history(config["output"]["history"].text(), trainer.history());
   const InterruptScope interrupts;
-  Progress progress(schedule.epochs, schedule.epochs * batches,
-                    schedule.epochs * result.train_count, quiet);
+  Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
+                    options.quiet);
   Stopwatch computing;
   int64_t steps_left = batches;
-  Watcher watcher;
-  watcher.batch_done = [&](double batch_loss) {
+  trainer.batch_done = [&](double batch_loss) {
     progress.batch_done(batch_loss);
     if (--steps_left == 0) computing.pause();
   };
-  watcher.epoch_done = [&](const Epoch& epoch) {
+  trainer.epoch_done = [&](const Epoch& epoch) {
     progress.epoch_done(epoch);
+    history.add(epoch);
     steps_left = batches;
     computing.resume();
   };
-  watcher.stopped = InterruptScope::seen;
+  trainer.stopped = InterruptScope::seen;
   computing.resume();
-  result.epochs = train(setup.model, *setup.loss, optimizer, setup.dataset, schedule, watcher);
+  const bool finished = trainer.run();
   progress.finish();
-  if (InterruptScope::seen()) {
-    std::fprintf(stderr, "tenon: interrupted after %zu of %lld epochs; nothing was saved\n",
-                 result.epochs.size(), static_cast<long long>(schedule.epochs));
+  result.epochs = trainer.history();
+  if (!finished) {
+    report_interrupt(trainer, checkpoint);
     return false;
   }
   result.computing_seconds = computing.seconds();
-  result.computed = schedule.epochs * result.train_count;
-  result.train_loss = result.epochs.back().train_loss;
-  if (result.epochs.back().test) {
-    result.score = *result.epochs.back().test;
-    result.has_score = true;
-  }
-  if (!result.weights.empty()) setup.model.save(result.weights);
+  result.computed = (static_cast<int64_t>(result.epochs.size()) - done) * result.train_count;
+  const bool best = config["training"]["monitor"].defined();
+  if (best) result.best_epoch = trainer.best_epoch();
+  const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
+  result.train_loss = last.train_loss;
+  result.score = last.test;
+  if (!result.weights.empty())
+    training::save_weights(
+        setup.model, result.weights,
+        weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
   if (!result.plot.empty())
     tenon::write_file(result.plot, learning_curve(file_name(result.config), result.epochs));
   return true;
 }
 
-void score_model(Setup& setup, Result& result) {
-  const Dataset& dataset = setup.dataset;
-  const Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
+void score_model(const Json& config, Setup& setup, Result& result) {
+  const training::Dataset& dataset = setup.dataset;
+  const training::Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
+  std::optional<training::Loss> loss;
+  if (config["loss"].defined()) loss.emplace(config["loss"]);
+  const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
-  result.score = evaluate(setup.model, setup.loss ? &*setup.loss : nullptr, samples,
-                          std::max<int64_t>(setup.schedule.batch_size, 256));
+  result.score =
+      training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,
+                         std::max<int64_t>(config["training"]["batch_size"].integer(64), 256));
   result.computing_seconds = seconds_since(start);
   result.computed = samples.count();
-  result.has_score = true;
 }
 
 }  // namespace
 
 int run_config(const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Json config = tenon::read_config(options.config);
-  const bool training = options.evaluate.empty();
-  if (!training && (!options.plot.empty() || options.epochs)) {
-    throw UsageError("--plot and --epochs are about training; --evaluate does not train");
+  const Json config = training::read_config(options.config);
+  const bool trains = options.evaluate.empty();
+  if (!trains && (!options.plot.empty() || options.epochs || options.resume)) {
+    throw UsageError("--plot, --epochs and --resume are about training; --evaluate does not train");
   }
-  require_keys(config, options.config, training);
+  require_keys(config, options.config, trains);
   Result result = start_result(config, options);
   Setup setup = set_up(config, options, result);
-  if (!training)
-    score_model(setup, result);
-  else if (!train_and_save(config, setup, options.quiet, result))
+  if (!trains)
+    score_model(config, setup, result);
+  else if (!train_and_save(config, options, setup, result))
     return kInterrupted;
   result.seconds = seconds_since(start);
   if (options.json)

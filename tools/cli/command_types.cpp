@@ -3,9 +3,9 @@
 #include <utility>
 
 #include <tenon/runtime.hpp>
+#include <tenon/training/files.hpp>
 
 #include "commands.hpp"
-#include "files.hpp"
 #include "format.hpp"
 #include "json.hpp"
 #include "table.hpp"
@@ -38,7 +38,7 @@ namespace {
 
 // What was covered when the baseline was written, and is missing now.
 std::vector<std::string> lost_since(const std::string& file, const Json& coverage) {
-  const Json before = Json::parse(read_file(file));
+  const Json before = Json::parse(tenon::training::read_file(file));
   if (before["type"].text() != coverage["type"].text()) {
     throw tenon::ValueError(format_text(
         "the baseline '{}' is not one of '{}': write it with `tenon coverage {} --json`", file,

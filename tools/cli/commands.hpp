@@ -24,8 +24,21 @@ struct RunOptions {
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
   int threads = 0;  // 0: what the config says
+  bool resume = false;
   bool quiet = false;
   bool json = false;
+};
+
+struct PredictOptions {
+  std::string config, data;
+  std::string weights;  // empty: those of the config's output
+  std::string output;   // .csv, .npy or .json
+  bool unlabelled = false;
+};
+
+struct SchemaOptions {
+  std::string config;  // whose plugins are installed as well; empty: none
+  bool open = false;   // without the ops and modules that are installed
 };
 
 struct PlanOptions {
@@ -86,6 +99,8 @@ struct CheckOptions {
 };
 
 int run_config(const RunOptions& options);
+int predict_outputs(const PredictOptions& options);
+int print_schema(const SchemaOptions& options);
 int plan_config(const PlanOptions& options);
 int check_plugin(const CheckOptions& options);
 int list_plugins(const ListOptions& options);

@@ -22,19 +22,20 @@ _tenon() {
   COMPREPLY=()
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
-    --evaluate | --plot | --baseline | --config) compopt -o default; return ;;
+    --evaluate | --plot | --output | --weights | --baseline | --config) compopt -o default; return ;;
     --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
     --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
   esac
 
   local words=''
   if [[ -z $command ]]; then
-    words='run plan plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
+    words='run predict plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
     words+=' --help --version --plugin-path --no-autoload --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
     case $command in
-      run) words+=' --evaluate --plot --epochs --seed --quiet --json' ;;
+      run) words+=' --evaluate --plot --epochs --seed --resume --quiet --json' ;;
+      predict) words+=' --output --weights --unlabelled' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --c --dir' ;;
       wrappers) words+=' --output' ;;
@@ -46,7 +47,7 @@ _tenon() {
     esac
   else
     case $command in
-      run | plan) compopt -o default; return ;;
+      run | plan | schema | predict) compopt -o default; return ;;
       check)
         compopt -o default
         words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')

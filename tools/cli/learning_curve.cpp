@@ -7,6 +7,7 @@
 #include <tenon/text.hpp>
 
 #include "format.hpp"
+#include "progress.hpp"
 #include "text.hpp"
 
 namespace cli {
@@ -103,8 +104,8 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
     train.emplace_back(number, epoch.train_loss);
     largest = std::max(largest, epoch.train_loss);
     if (epoch.test) {
-      test.emplace_back(number, epoch.test->loss);
-      if (std::isfinite(epoch.test->loss)) largest = std::max(largest, epoch.test->loss);
+      test.emplace_back(number, epoch.test->loss.value_or(0));
+      if (std::isfinite(test.back().second)) largest = std::max(largest, test.back().second);
     }
   }
   const Axis across = epoch_axis(epochs.empty() ? 1 : epochs.back().number);
@@ -130,8 +131,11 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
   svg += legend("train", kLeft, "train loss");
   if (!test.empty()) svg += legend("test", kLeft + 130, "test loss");
   if (!epochs.empty() && epochs.back().test) {
-    if (const auto accuracy = epochs.back().test->accuracy()) {
-      svg += label("end", kRight, kTop - 14, format_text("test accuracy {}", percent(*accuracy)));
+    for (const auto& metric : epochs.back().test->metrics) {
+      if (!metric.number) continue;
+      svg += label("end", kRight, kTop - 14,
+                   format_text("test {}", metric_text(metric.name, *metric.number)));
+      break;
     }
   }
   for (int64_t i = 0; static_cast<double>(i) * up.step <= up.high * 1.0001; ++i) {

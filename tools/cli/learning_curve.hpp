@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "training.hpp"
+#include <tenon/training/trainer.hpp>
 
 namespace cli {
+
+using tenon::training::Epoch;
 
 // Train and test loss over the epochs, on a light or a dark page alike.
 std::string learning_curve(const std::string& title, const std::vector<Epoch>& epochs);

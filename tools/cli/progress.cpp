@@ -40,16 +40,21 @@ std::string bar(double part, int64_t width, bool utf8) {
 
 }  // namespace
 
+std::string metric_text(const std::string& name, double value) {
+  return format_text("{} {}", name, name == "accuracy" ? percent(value) : fixed(value, 4));
+}
+
 std::string epoch_line(const Epoch& epoch, int64_t epochs) {
   const std::string last = std::to_string(epochs);
   std::string number = std::to_string(epoch.number);
   number.insert(0, last.size() - std::min(last.size(), number.size()), ' ');
   std::string text =
-      format_text("epoch {}/{}  train loss {}", number, last, fixed(epoch.train_loss, 4));
+      format_text("epoch {}/{}  train loss {}", number, last, loss_text(epoch.train_loss));
   if (epoch.test) {
-    text += format_text("  test loss {}", fixed(epoch.test->loss, 4));
-    if (const auto accuracy = epoch.test->accuracy())
-      text += format_text("  accuracy {}", percent(*accuracy));
+    if (epoch.test->loss) text += format_text("  test loss {}", loss_text(*epoch.test->loss));
+    for (const auto& metric : epoch.test->metrics) {
+      if (metric.number) text += format_text("  {}", metric_text(metric.name, *metric.number));
+    }
   }
   return text;
 }
@@ -58,8 +63,8 @@ Progress::Progress(int64_t epochs, int64_t steps, int64_t samples, bool quiet)
     : epochs_(epochs),
       steps_(steps),
       samples_(samples),
-      live_(!quiet && is_terminal(stderr)),
-      plain_(!quiet && !is_terminal(stderr)),
+      live_(!quiet && can_redraw(stderr)),
+      plain_(!quiet && !can_redraw(stderr)),
       utf8_(shows_utf8()) {
   if (live_) thread_ = std::thread([this] { draw_until_finished(); });
 }
@@ -68,10 +73,17 @@ Progress::~Progress() { finish(); }
 
 void Progress::epoch_done(const Epoch& epoch) {
   epochs_done_.store(epoch.number, std::memory_order_relaxed);
-  if (epoch.test) accuracy_.store(epoch.test->accuracy().value_or(-1), std::memory_order_relaxed);
+  if (epoch.test) {
+    std::string score;
+    for (const auto& metric : epoch.test->metrics) {
+      if (metric.number && score.empty()) score = metric_text(metric.name, *metric.number);
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    score_ = std::move(score);
+  }
   const int64_t every = (epochs_ + kPlainLines - 1) / kPlainLines;
-  const bool told = epoch.number == 1 || epoch.number == epochs_ || epoch.number % every == 0;
-  if (plain_ && told) print(stderr, format_text("{}\n", epoch_line(epoch, epochs_)));
+  const bool printed = epoch.number == 1 || epoch.number == epochs_ || epoch.number % every == 0;
+  if (plain_ && printed) print(stderr, format_text("{}\n", epoch_line(epoch, epochs_)));
 }
 
 void Progress::finish() {
@@ -112,10 +124,11 @@ std::string Progress::line() const {
     parts.emplace_back(text);
   }
   parts.push_back(format_text("{} samples/s", grouped(static_cast<int64_t>(rate))));
-  if (const double accuracy = accuracy_.load(std::memory_order_relaxed); accuracy >= 0) {
-    parts.push_back(format_text("accuracy {}", percent(accuracy)));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!score_.empty()) parts.push_back(score_);
   }
-  parts.push_back(format_text("loss {}", fixed(loss_.load(std::memory_order_relaxed), 4)));
+  parts.push_back(format_text("loss {}", loss_text(loss_.load(std::memory_order_relaxed))));
 
   // On a narrow terminal the last parts give way to the bar.
   const int64_t width = terminal_width(stderr) - 1;

@@ -63,6 +63,8 @@ bool has_colour(FILE* stream) {
 
 bool is_terminal(FILE* stream) { return isatty(fileno(stream)) != 0; }
 
+bool can_redraw(FILE* stream) { return is_terminal(stream) && environment("TERM") != "dumb"; }
+
 std::string paint(FILE* stream, Style style, std::string_view text) {
   if (style == Style::plain || text.empty() || !has_colour(stream)) return std::string(text);
   return mark(style).append(text) + mark(Style::plain);

@@ -10,6 +10,8 @@ namespace cli {
 enum class Style { plain, bold, dim, red, green, yellow, cyan };
 
 bool is_terminal(FILE* stream);
+// Whether lines on it can be drawn again.
+bool can_redraw(FILE* stream);
 // The text in a style, for `print`; or as it is where there is no colour: not a terminal, NO_COLOR
 // is set, TERM is dumb.
 std::string paint(FILE* stream, Style style, std::string_view text);

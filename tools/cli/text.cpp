@@ -29,26 +29,22 @@ std::string leading(std::string_view text, int64_t characters) {
   return std::string(text.substr(0, end));
 }
 
-std::string grouped(int64_t number) {
-  std::string text = std::to_string(number);
-  const size_t sign = number < 0 ? 1 : 0;
-  for (size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, ",");
-  return text;
-}
-
 std::string fixed(double number, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, number);
   return text;
 }
 
+std::string loss_text(double loss) {
+  if (std::fabs(loss) < 1e6 || !std::isfinite(loss)) return fixed(loss, 4);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4e", loss);
+  return text;
+}
+
 std::string short_number(double number) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof text, number).ptr);
-}
-
-std::string counted(int64_t count, std::string_view noun) {
-  return format_text("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
 }
 
 std::string file_size(int64_t bytes) {
@@ -78,15 +74,6 @@ std::string duration(double seconds) {
 }
 
 std::string percent(double fraction) { return format_text("{} %", fixed(100 * fraction, 2)); }
-
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  std::string text;
-  for (const std::string& word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
-  }
-  return text;
-}
 
 std::string lower(std::string_view text) {
   std::string result(text);

@@ -23,6 +23,20 @@ inline Json read_config(const std::string& path) {
   detail::check(host().config_read, path.c_str(), config.slot());
   return config;
 }
+// The same for a config with further sections, which a JSON Schema describes: the slot
+// config_read_sections has the subset. Without one, keys that the host does not know are left to the
+// application.
+inline Json read_config(const std::string& path, const Json& sections) {
+  Json config;
+  detail::check(host().config_read_sections, path.c_str(), sections.handle(), config.slot());
+  return config;
+}
+// JSON Schema of configs with these sections, for editors. Undefined sections: the host's keys.
+inline Json config_schema(const Json& sections = {}) {
+  Json schema;
+  detail::check(host().config_schema, sections.handle(), schema.slot());
+  return schema;
+}
 // Applies its plugins, search paths and op preferences.
 inline void apply_config(const Json& config) {
   detail::check(host().config_apply, config.handle());
@@ -57,19 +71,27 @@ inline Module create_module(const Json& document) {
   return Module::take(module);
 }
 
+// Module::save with metadata, an object of strings, in the file's "__metadata__".
+inline void save_module(const Module& module, const std::string& path, const Json& metadata) {
+  detail::check(host().module_save_metadata, module.handle(), path.c_str(), metadata.handle());
+}
+
 // safetensors files. Saving replaces the file as a whole or leaves the old one. A tensor of another
 // type is stored as its components and made again by load_tensors, which loads its plugin;
 // TypeError where its type has no components or attributes that describe it completely.
+//
+// `metadata`, an object of strings, is kept in the file's "__metadata__".
 inline void save_tensors(const std::string& path,
-                         const std::vector<std::pair<std::string, Tensor>>& tensors) {
+                         const std::vector<std::pair<std::string, Tensor>>& tensors,
+                         const Json& metadata = {}) {
   std::vector<tenon_string> names;
   std::vector<tenon_tensor*> handles;
   for (const auto& [name, tensor] : tensors) {
     names.push_back({name.data(), static_cast<int64_t>(name.size())});
     handles.push_back(tensor.handle());
   }
-  detail::check(host().tensors_save, path.c_str(), names.data(), handles.data(),
-                static_cast<int64_t>(names.size()));
+  detail::check(host().tensors_save_metadata, path.c_str(), names.data(), handles.data(),
+                static_cast<int64_t>(names.size()), metadata.handle());
 }
 inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
   Value names, tensors;
@@ -79,6 +101,12 @@ inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::strin
   for (size_t i = 0; i < texts.size(); ++i)
     list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));
   return list;
+}
+// The metadata of such a file, an object of strings.
+inline Json tensors_metadata(const std::string& path) {
+  Json metadata;
+  detail::check(host().tensors_metadata, path.c_str(), metadata.slot());
+  return metadata;
 }
 inline void write_file(const std::string& path, std::string_view data) {
   detail::check(host().file_write, path.c_str(), data.data(), static_cast<int64_t>(data.size()));

@@ -1,4 +1,4 @@
-// Words in messages: suggestions for what was mistyped, and text that a terminal may show.
+// Words in messages: suggestions for what was mistyped, text that a terminal may show, counts.
 #pragma once
 
 #include <string>
@@ -29,6 +29,26 @@ inline std::string printable(std::string_view bytes) {
   detail::check(host().text_printable, bytes.data(), static_cast<int64_t>(bytes.size()),
                 text.slot());
   return text.text();
+}
+
+// 23,456
+inline std::string grouped(int64_t number) {
+  std::string text = std::to_string(number);
+  const size_t sign = number < 0 ? 1 : 0;
+  for (size_t at = text.size(); at > sign + 3;) text.insert(at -= 3, ",");
+  return text;
+}
+// "1 row", "2 rows"
+inline std::string counted(int64_t count, std::string_view noun) {
+  return grouped(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+inline std::string join(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += separator;
+    text += word;
+  }
+  return text;
 }
 
 TENON_NAMESPACE_END

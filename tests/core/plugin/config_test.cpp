@@ -18,13 +18,77 @@ namespace {
 // Sits where nothing exists, so that no path is there by chance.
 constexpr const char* kFolder = "/no/such/folder";
 
-std::string normalized(std::string_view text) {
-  return dump(*parse_config(text, "c.json", kFolder));
+constexpr std::string_view kWhole = R"({
+  "$schema": "config.schema.json",
+  "schema_version": 1,
+  "plugins": ["math", {"name": "blas", "version": ">=0.1", "options": {"threads": 2}, "load": "eager"},
+              {"path": "./digits.so", "sha256": "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789",
+               "require": false}],
+  "search_paths": ["../plugins", "/opt/tenon"],
+  "ops": {"prefer": {"add": "math", "nn.functional.*": "nn"}, "disable": ["exp2", {"op": "nn.*", "plugin": "b"}]},
+  "seed": 7,
+  "threads": 2,
+  "server": {"port": 80, "hosts": ["a", {"name": "b"}], "log": "out/log.txt", "own": {"a": [1, 2.0]}},
+  "limits": {"rate": 1}
+})";
+
+// Sections that an application adds.
+constexpr std::string_view kSections = R"({
+  "properties": {
+    "server": {"$ref": "#/definitions/server", "description": "where it listens"},
+    "limits": {"$ref": "#/definitions/limits", "description": "what it refuses"}
+  },
+  "dependencies": {"limits": ["server"]},
+  "definitions": {
+    "server": {
+      "description": "where it listens",
+      "properties": {
+        "port": {"type": "integer", "minimum": 1, "maximum": 65535, "description": "its port"},
+        "hosts": {"type": "array", "minItems": 1, "maxItems": 2,
+                  "items": {"$ref": "#/definitions/host"}, "description": "its names"},
+        "log": {"type": "string", "format": "output-path", "description": "its log"},
+        "level": {"type": "string", "enum": ["quiet", "loud"], "default": "quiet",
+                  "description": "how much it says"}
+      },
+      "required": ["port"]
+    },
+    "host": {
+      "description": "a name",
+      "properties": {
+        "name": {"type": "string", "format": "name", "description": "the name"},
+        "aliases": {"type": "array", "items": {"$ref": "#/definitions/host"},
+                    "description": "further names"}
+      },
+      "required": ["name"],
+      "shorthand": "name",
+      "additionalProperties": false
+    },
+    "limits": {
+      "description": "what it refuses",
+      "properties": {
+        "rate": {"type": "number", "exclusiveMinimum": 0, "description": "calls in a second"},
+        "share": {"type": "number", "minimum": 0, "exclusiveMaximum": 1, "default": 0.5,
+                  "description": "of the memory"},
+        "burst": {"anyOf": [{"type": "integer"}, {"type": "string"}], "description": "at once"},
+        "strict": {"type": "boolean", "description": "whether it refuses"},
+        "more": {"description": "anything"}
+      },
+      "additionalProperties": false
+    }
+  }
+})";
+
+Json parse(std::string_view text, ConfigOptions options = {}) {
+  static const Json sections = parse_json(kSections);
+  options.sections = sections.get();
+  return parse_config(text, "c.json", kFolder, options);
 }
+
+std::string normalized(std::string_view text) { return dump(*parse(text)); }
 
 std::string fault(std::string_view text, const ConfigOptions& options = {}) {
   try {
-    parse_config(text, "c.json", kFolder, options);
+    parse(text, options);
   } catch (const Error& error) {
     CHECK(error.kind == TENON_ERROR_CONFIG);
     return error.message;
@@ -36,27 +100,6 @@ std::string fault(std::string_view text, const ConfigOptions& options = {}) {
 std::string member_fault(const std::string& member) {
   return fault("{\"schema_version\": 1, " + member + "}");
 }
-
-constexpr std::string_view kWhole = R"({
-  "$schema": "config.schema.json",
-  "schema_version": 1,
-  "plugins": ["math", {"name": "blas", "version": ">=0.1", "options": {"threads": 2}, "load": "eager"},
-              {"path": "./digits.so", "sha256": "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789",
-               "require": false}],
-  "search_paths": ["../plugins", "/opt/tenon"],
-  "ops": {"prefer": {"add": "math", "nn.functional.*": "nn"}, "disable": ["exp2", {"op": "nn.*", "plugin": "b"}]},
-  "seed": 7,
-  "threads": 2,
-  "data": {"path": "digits.csv", "label_column": -1, "scale": 0.0625, "shape": [1, 8, 8]},
-  "split": {"test": 0.25},
-  "model": {"type": "Sequential", "layers": [
-    {"type": "Linear", "in_features": 64, "out_features": 10, "bias": true}, "ReLU",
-    {"type": "digits.Custom", "nested": {"a": [1, 2.0]}}]},
-  "loss": "nn.functional.cross_entropy",
-  "optimizer": {"type": "adam", "learning_rate": 1, "betas": [0.8, 0.9]},
-  "training": {"epochs": 30},
-  "output": {"weights": "out/digits.safetensors"}
-})";
 
 }  // namespace
 
@@ -70,7 +113,7 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("defaults are filled in, short forms written out, paths made absolute") {
-    const Json config = parse_config(kWhole, "c.json", kFolder);
+    const Json config = parse(kWhole);
     const auto text = [&](const char* pointer) {
       const tenon_json* node = json_at_pointer(*config, pointer);
       return node == nullptr ? std::string("nothing") : dump(*node);
@@ -87,42 +130,32 @@ TEST_SUITE("config") {
         text("/ops") ==
         R"({"prefer":{"add":"math","nn.functional.*":"nn"},"disable":[{"op":"exp2"},{"op":"nn.*","plugin":"b"}]})");
     CHECK(text("/threads") == "2");
-    CHECK(text("/data") ==
-          R"({"path":"/no/such/folder/digits.csv","format":"csv","label_column":-1,"header":false,)"
-          R"("scale":0.0625,"shape":[1,8,8]})");
-    CHECK(text("/split") == R"({"test":0.25,"shuffle":true})");
-    CHECK(text("/model/layers") ==
-          R"([{"type":"Linear","in_features":64,"out_features":10,"bias":true},{"type":"ReLU"},)"
-          R"({"type":"digits.Custom","nested":{"a":[1,2.0]}}])");
-    CHECK(text("/loss") == R"({"op":"nn.functional.cross_entropy","options":{}})");
-    CHECK(
-        text("/optimizer") ==
-        R"({"type":"adam","learning_rate":1.0,"betas":[0.8,0.9],"epsilon":1e-08,"weight_decay":0.0})");
-    CHECK(text("/training") == R"({"epochs":30,"batch_size":64,"schedule":"constant"})");
-    CHECK(text("/output/weights") == "\"/no/such/folder/out/digits.safetensors\"");
+    CHECK(text("/server") ==
+          R"({"port":80,"hosts":[{"name":"a"},{"name":"b"}],"log":"/no/such/folder/out/log.txt",)"
+          R"("level":"quiet","own":{"a":[1,2.0]}})");
+    CHECK(text("/limits") == R"({"rate":1.0,"share":0.5})");
     // Normalizing is idempotent.
     CHECK(normalized(dump(*config)) == dump(*config));
   }
 
   TEST_CASE("normalized nodes keep their places, defaults have none") {
-    const Json config = parse_config(kWhole, "c.json", kFolder);
-    const tenon_json* features = json_at_pointer(*config, "/model/layers/0/in_features");
-    REQUIRE(features != nullptr);
-    CHECK(place_text(features->source(), features->place()) == "c.json:14:39");
-    CHECK(features->key_place().column == 24);
-    const tenon_json* batch = json_at_pointer(*config, "/training/batch_size");
-    REQUIRE(batch != nullptr);
-    CHECK(batch->place().line == 0);
+    const Json config = parse(kWhole);
+    const tenon_json* port = json_at_pointer(*config, "/server/port");
+    REQUIRE(port != nullptr);
+    CHECK(place_text(port->source(), port->place()) == "c.json:11:22");
+    CHECK(port->key_place().column == 14);
+    const tenon_json* level = json_at_pointer(*config, "/server/level");
+    REQUIRE(level != nullptr);
+    CHECK(level->place().line == 0);
   }
 
   TEST_CASE("all faults are reported at once, in the order of the file") {
     CHECK(fault(R"({
   "plugins": ["math", {"nam": "blas"}, "math"],
   "sed": 1,
-  "data": {"path": "digits.txt", "scale": "1/16"},
   "seed": 1, "seed": 2,
-  "training": {"epochs": "30", "batch_size": 0, "schedule": "cosin"}
-})") == "config 'c.json' has 12 faults:\n"
+  "limits": {"rate": "30", "share": 1, "strct": true}
+})") == "config 'c.json' has 10 faults:\n"
         "c.json:1:1: /schema_version: missing, expected an integer equal to 1: version of this "
         "format\n"
         "c.json:2:23: /plugins/1: found neither 'name' nor 'path', expected one of them\n"
@@ -133,22 +166,23 @@ TEST_SUITE("config") {
         "column 15)\n"
         "c.json:3:3: /sed: unknown key 'sed', expected 'schema_version', 'plugins', "
         "'search_paths', "
-        "'ops', 'types', 'strict', 'autoload', 'seed', "
-        "'threads', 'data', 'split', 'model', 'loss', 'optimizer', 'training' or 'output' (did you "
+        "'ops', 'types', 'strict', 'autoload', 'seed', 'threads', 'server' or 'limits' (did you "
         "mean 'seed'?)\n"
-        "c.json:4:11: /data/format: missing, and the ending of 'digits.txt' does not say it, "
-        "expected 'csv' or "
-        "'npy': the file's format; decided by its ending when left out\n"
-        "c.json:4:43: /data/scale: found the string '1/16', expected a number\n"
-        "c.json:5:14: /seed: duplicate key 'seed', expected once (first at line 5, column 3)\n"
-        "c.json:6:3: /training: found without 'model', 'loss' and 'optimizer', expected these "
-        "beside "
-        "it\n"
-        "c.json:6:26: /training/epochs: found the string '30', expected an integer of at least 1\n"
-        "c.json:6:46: /training/batch_size: found 0, expected an integer of at least 1\n"
-        "c.json:6:61: /training/schedule: found the string 'cosin', expected 'constant' or "
-        "'cosine' "
-        "(did you mean 'cosine'?)");
+        "c.json:4:14: /seed: duplicate key 'seed', expected once (first at line 4, column 3)\n"
+        "c.json:5:3: /limits: found without 'server', expected this beside it\n"
+        "c.json:5:22: /limits/rate: found the string '30', expected a number above 0\n"
+        "c.json:5:37: /limits/share: found 1, expected a number of at least 0 and below 1\n"
+        "c.json:5:40: /limits/strct: unknown key 'strct', expected 'rate', 'share', 'burst', "
+        "'strict' or 'more' (did you mean 'strict'?)");
+  }
+
+  TEST_CASE("without sections other keys belong to the application, but for slips") {
+    const Json config =
+        parse_config(R"({"schema_version": 1, "server": {"port": "x"}})", "c.json", kFolder);
+    CHECK(dump(*json_at_pointer(*config, "/server")) == R"({"port":"x"})");
+    CHECK(json_at_pointer(*config, "/server/port")->place().column == 42);
+    CHECK_THROWS_AS(parse_config(R"({"schema_version": 1, "plugin": []})", "c.json", kFolder),
+                    Error);
   }
 
   TEST_CASE("each kind of value says what is expected") {
@@ -192,55 +226,28 @@ TEST_SUITE("config") {
           "c.json:1:31: /seed: found 1.0, expected an integer of at least 0");
     CHECK(member_fault("\"threads\": 0") ==
           "c.json:1:34: /threads: found 0, expected an integer from 1 to 1024");
-    CHECK(member_fault("\"data\": {\"path\": \"\", \"format\": \"csv\"}") ==
-          "c.json:1:40: /data/path: found the string '', expected a path");
-    CHECK(member_fault("\"data\": {\"format\": \"csv\"}") ==
-          "c.json:1:31: /data/path: missing, expected a path: the file of samples");
-    CHECK(member_fault("\"data\": {}") ==
-          "c.json:1:31: /data/path: missing, expected a path: the file of samples");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"labels\": \"b.npy\"}") ==
-          "c.json:1:49: /data/labels: key 'labels' goes with format 'npy', not 'csv'");
-    CHECK(member_fault("\"data\": {\"path\": \"a.npy\"}") ==
-          "c.json:1:31: /data/labels: missing, expected a path: the .npy file of labels");
-    CHECK(
-        member_fault("\"data\": {\"path\": \"a.csv\", \"label_column\": \"y\"}") ==
-        "c.json:1:65: /data/label_column: found the name 'y' without \"header\": true, expected a "
-        "header or the "
-        "column's number");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"label_column\": null}") ==
-          "c.json:1:65: /data/label_column: found null, expected an integer or a string");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"shape\": []}") ==
-          "c.json:1:58: /data/shape: found an array of 0, expected an array of 1 to 15");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\", \"shape\": [8, 0]}") ==
-          "c.json:1:62: /data/shape/1: found 0, expected an integer of at least 1");
-    CHECK(member_fault("\"split\": {}") ==
-          "c.json:1:23: /split: found without 'data', expected this beside it");
-    CHECK(member_fault("\"data\": {\"path\": \"a.csv\"}, \"split\": {\"test\": 1}") ==
-          "c.json:1:68: /split/test: found 1, expected a number of at least 0 and below 1");
-    CHECK(member_fault("\"model\": {}") ==
-          "c.json:1:32: /model/type: missing, expected a name like 'relu' or 'nn.functional.relu': "
-          "name of the "
-          "module type");
-    CHECK(member_fault("\"model\": {\"type\": \"Sequential\", \"layers\": [{\"type\": \"1x\"}]}") ==
-          "c.json:1:75: /model/layers/0/type: found the string '1x', expected a name like "
+    const auto server_fault = [](const std::string& members) {
+      return member_fault("\"server\": {" + members + "}");
+    };
+    CHECK(server_fault("\"port\": 0") ==
+          "c.json:1:42: /server/port: found 0, expected an integer from 1 to 65535");
+    CHECK(server_fault("") ==
+          "c.json:1:33: /server/port: missing, expected an integer from 1 to 65535: its port");
+    CHECK(server_fault("\"port\": 1, \"hosts\": []") ==
+          "c.json:1:54: /server/hosts: found an array of 0, expected an array of 1 to 2");
+    CHECK(server_fault("\"port\": 1, \"hosts\": [{\"name\": \"a\", \"aliases\": [\"1x\"]}]") ==
+          "c.json:1:81: /server/hosts/0/aliases/0: found the string '1x', expected a name like "
           "'relu' or 'nn.functional.relu'");
-    CHECK(member_fault(
-              "\"model\": \"A\", \"optimizer\": {\"type\": \"sgd\", \"learning_rate\": 0}") ==
-          "c.json:1:83: /optimizer/learning_rate: found 0, expected a number above 0");
-    CHECK(member_fault("\"model\": \"A\", \"optimizer\": {\"type\": \"adam\", \"learning_rate\": "
-                       "1, \"momentum\": 0.5}") ==
-          "c.json:1:87: /optimizer/momentum: key 'momentum' goes with type 'sgd', not 'adam'");
-    CHECK(
-        member_fault("\"model\": \"A\", \"optimizer\": {\"type\": \"adma\", \"learning_rate\": "
-                     "1, \"betas\": [0.1]}") ==
-        "config 'c.json' has 2 faults:\n"
-        "c.json:1:59: /optimizer/type: found the string 'adma', expected 'sgd' or 'adam' (did you "
-        "mean 'adam'?)\n"
-        "c.json:1:96: /optimizer/betas: found an array of 1, expected an array of 2");
-    CHECK(member_fault("\"epochs\": 3")
-              .ends_with("'training' or 'output' ('epochs' belongs in 'training')"));
-    CHECK(member_fault("\"model\": \"A\", \"output\": {\"seed\": 3}")
-              .ends_with("expected 'weights' or 'plot' ('seed' belongs at the top of the config)"));
+    CHECK(server_fault("\"port\": 1, \"log\": \"\"") ==
+          "c.json:1:52: /server/log: found the string '', expected a path");
+    CHECK(server_fault("\"port\": 1, \"level\": \"lod\"") ==
+          "c.json:1:54: /server/level: found the string 'lod', expected 'quiet' or 'loud' (did you "
+          "mean 'loud'?)");
+    CHECK(member_fault("\"server\": {\"port\": 1}, \"limits\": {\"burst\": null}") ==
+          "c.json:1:66: /limits/burst: found null, expected an integer or a string");
+    CHECK(member_fault("\"burst\": 3").ends_with("('burst' belongs in 'limits')"));
+    CHECK(member_fault("\"server\": {\"port\": 1}, \"limits\": {\"seed\": 3}")
+              .ends_with("'strict' or 'more' ('seed' belongs at the top of the config)"));
   }
 
   TEST_CASE("text that is not JSON is reported with its line") {

@@ -736,6 +736,34 @@ typedef struct tenon_host {
                                             void (*destroy)(void* state), tenon_hook** hook,
                                             tenon_error** error);
 
+  /* config_read of a config that has further sections. `sections` describes them as a JSON Schema:
+   * its "properties" become keys of the config's top, checked like the host's own, and any other key
+   * is a fault. The subset: type (boolean, integer, number, string, array, object), minimum, maximum,
+   * exclusiveMinimum, exclusiveMaximum, enum, items, minItems, maxItems, anyOf, properties, required,
+   * dependencies, additionalProperties, default, description, and $ref to "#/definitions/NAME". The
+   * format of a string may be "name", "input-path" or "output-path"; "shorthand" of an object is the
+   * key that a bare string stands for. Without sections (null) keys that the host does not know are
+   * left to the application, unless they are nearly one of the host's. New reference. Any thread. */
+  tenon_status(TENON_CALL* config_read_sections)(const char* path, const tenon_json* sections,
+                                                 tenon_json** config, tenon_error** error);
+  /* JSON Schema (draft 7) of configs with these sections, which may be null. New reference.
+   * Any thread. */
+  tenon_status(TENON_CALL* config_schema)(const tenon_json* sections, tenon_json** schema,
+                                          tenon_error** error);
+  /* Continues the generator where generator_reserve(0, ...) has read it: the next draw is the one at
+   * `offset` of the sequence of `seed`. For the process. Any thread. */
+  void(TENON_CALL* generator_state_set)(uint64_t seed, uint64_t offset);
+  /* tensors_save and module_save that write metadata: an object of strings, kept in the file's
+   * "__metadata__". ValueError for a key that the host uses. Any thread. */
+  tenon_status(TENON_CALL* tensors_save_metadata)(const char* path, const tenon_string* names,
+                                                  tenon_tensor* const* tensors, int64_t count,
+                                                  const tenon_json* metadata, tenon_error** error);
+  tenon_status(TENON_CALL* module_save_metadata)(tenon_module* module, const char* path,
+                                                 const tenon_json* metadata, tenon_error** error);
+  /* The metadata of such a file, an object of strings. New reference. Any thread. */
+  tenon_status(TENON_CALL* tensors_metadata)(const char* path, tenon_json** metadata,
+                                             tenon_error** error);
+
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:
    *   #if TENON_TARGET_MINOR >= 1

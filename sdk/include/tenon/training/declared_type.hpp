@@ -1,13 +1,15 @@
-// Parameters and results of a schema, as listings print them.
+// Parameters and results of a schema, as listings print them, and values held against them.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include <tenon/json.hpp>
+#include "tenon/json.hpp"
 
-namespace cli {
+TENON_NAMESPACE_BEGIN
+
+namespace training {
 
 struct DeclaredType {
   std::string name;
@@ -22,14 +24,16 @@ struct DeclaredType {
 };
 
 // From "parameters" or "returns" of a listing.
-std::vector<DeclaredType> declared_types(const tenon::Json& list);
+std::vector<DeclaredType> declared_types(const Json& list);
 
 // What is wrong with an object's members as arguments named after these parameters: unknown names,
-// missing ones, values of another kind than a call would take. `given` counts the leading
-// parameters that come from elsewhere; keys in `others` are not arguments. Each fault begins with
-// its place.
-std::vector<std::string> argument_faults(const tenon::Json& object, const std::string& owner,
-                                         const std::vector<DeclaredType>& parameters, size_t given,
+// missing ones, values of another kind than a call would take. `given` are names of parameters that
+// come from elsewhere; keys in `others` are not arguments. Each fault begins with its place.
+std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
+                                         const std::vector<DeclaredType>& parameters,
+                                         const std::vector<std::string>& given,
                                          const std::vector<std::string>& others);
 
-}  // namespace cli
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,9 +1,6 @@
 // Reading, and looking before writing.
-#include "files.hpp"
-
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -11,11 +8,13 @@
 
 #include <sys/stat.h>
 
-#include <tenon/error.hpp>
+#include <tenon/training/files.hpp>
 
 #include "format.hpp"
 
-namespace cli {
+TENON_NAMESPACE_BEGIN
+
+namespace training {
 
 namespace {
 
@@ -54,7 +53,7 @@ class RegularFile {
 
  private:
   [[noreturn]] void fail(const std::string& reason) const {
-    throw tenon::IOError(format_text("cannot read '{}': {}", path_, reason));
+    throw IOError(format_text("cannot read '{}': {}", path_, reason));
   }
   std::string path_;
   int descriptor_;
@@ -104,22 +103,15 @@ std::string output_fault(const std::string& path) {
   return "";
 }
 
-PrivateFolder::PrivateFolder() {
+bool same_file(const std::string& a, const std::string& b) {
   std::error_code code;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(code);
-  if (code)
-    throw tenon::IOError(
-        format_text("there is no folder for temporary files: set TMPDIR to one that exists ({})",
-                    code.message()));
-  path_ = folder / "tenon-XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr)
-    throw tenon::IOError(
-        format_text("cannot create a folder '{}': {}", path_, std::strerror(errno)));
+  if (std::filesystem::equivalent(a, b, code)) return true;
+  const auto whole = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, code), code);
+  };
+  return whole(a) == whole(b);
 }
 
-PrivateFolder::~PrivateFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
+}  // namespace training
 
-}  // namespace cli
+TENON_NAMESPACE_END

@@ -1,16 +1,14 @@
 // Parameters and results of a schema, and values held against them.
-#include "declared_type.hpp"
-
 #include <algorithm>
 
 #include <tenon/text.hpp>
+#include <tenon/training/declared_type.hpp>
 
 #include "format.hpp"
-#include "text.hpp"
 
-namespace cli {
+TENON_NAMESPACE_BEGIN
 
-using tenon::Json;
+namespace training {
 
 std::vector<DeclaredType> declared_types(const Json& list) {
   std::vector<DeclaredType> types;
@@ -23,7 +21,7 @@ std::vector<DeclaredType> declared_types(const Json& list) {
     const size_t bracket = type.text.find('[');
     type.list = bracket != std::string::npos;
     if (type.list) type.length = std::strtoll(type.text.c_str() + bracket + 1, nullptr, 10);
-    type.optional = type.text.ends_with("?");
+    type.optional = !type.text.empty() && type.text.back() == '?';
     type.has_default = part["default"].defined();
     type.default_text = part["default"].text();
     type.alias = part["alias"].text();
@@ -44,14 +42,15 @@ bool is_dtype(const std::string& name) {
   return false;
 }
 
-bool fits_one(const Json& value, const std::string& base, bool element) {
+bool fits_one(const Json& value, const std::string& base) {
   const bool number = value.is_number();
   const bool integer = number && value.dump().find_first_of(".eE") == std::string::npos;
   const bool truth =
       value.defined() && !value.is_null() && !value.is_container() && !value.is_text() && !number;
-  if (base == "int") return integer || (truth && !element);
-  if (base == "float") return number || (truth && !element);
-  if (base == "Scalar" || base == "Tensor|Scalar") return number || (truth && !element);
+  // A call takes True as 1; in a config it is a slip.
+  if (base == "int") return integer;
+  if (base == "float") return number;
+  if (base == "Scalar" || base == "Tensor|Scalar") return number || truth;
   if (base == "bool") return truth;
   if (base == "str") return value.is_text();
   if (base == "dtype") return value.is_text() && is_dtype(value.text());
@@ -61,12 +60,12 @@ bool fits_one(const Json& value, const std::string& base, bool element) {
 
 bool fits(const Json& value, const DeclaredType& type) {
   if (value.is_null()) return type.optional;
-  if (!type.list) return fits_one(value, type.base, false);
+  if (!type.list) return fits_one(value, type.base);
   // One number stands for all of a list.
-  if (!value.is_container()) return !value.is_text() && fits_one(value, type.base, false);
+  if (!value.is_container()) return !value.is_text() && fits_one(value, type.base);
   if (value.is_object() || (type.length > 0 && value.size() != type.length)) return false;
   for (int64_t i = 0; i < value.size(); ++i) {
-    if (!fits_one(value[i], type.base, true)) return false;
+    if (!fits_one(value[i], type.base)) return false;
   }
   return true;
 }
@@ -74,33 +73,41 @@ bool fits(const Json& value, const DeclaredType& type) {
 }  // namespace
 
 std::vector<std::string> argument_faults(const Json& object, const std::string& owner,
-                                         const std::vector<DeclaredType>& parameters, size_t given,
+                                         const std::vector<DeclaredType>& parameters,
+                                         const std::vector<std::string>& given,
                                          const std::vector<std::string>& others) {
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   std::vector<std::string> faults, names;
-  given = std::min(given, parameters.size());
-  for (size_t i = given; i < parameters.size(); ++i) names.push_back(parameters[i].name);
+  for (const DeclaredType& parameter : parameters) {
+    if (!has(given, parameter.name)) names.push_back(parameter.name);
+  }
   for (int64_t i = 0; i < object.size(); ++i) {
     const std::string key = object.key(i);
+    if (has(others, key)) continue;
     const std::string start = format_text("{}: {}", object[i].place(), owner);
-    const auto found = std::find(names.begin(), names.end(), key);
-    if (found != names.end()) {
-      const DeclaredType& parameter =
-          parameters[given + static_cast<size_t>(found - names.begin())];
-      if (!fits(object[i], parameter))
-        faults.push_back(format_text("{} takes '{} {}', found {}", start, parameter.text, key,
-                                     object[i].dump()));
-    } else if (std::find(others.begin(), others.end(), key) == others.end()) {
+    if (!has(names, key)) {
       faults.push_back(format_text(
-          "{} has no argument '{}'{}{}", start, key, tenon::suggestion(key, names),
+          "{} has no argument '{}'{}{}", start, key, suggestion(key, names),
           names.empty() ? "; it takes none" : format_text("; it takes {}", join(names, ", "))));
+      continue;
     }
+    const auto parameter =
+        std::find_if(parameters.begin(), parameters.end(),
+                     [&](const DeclaredType& candidate) { return candidate.name == key; });
+    if (!fits(object[i], *parameter))
+      faults.push_back(
+          format_text("{} takes '{} {}', found {}", start, parameter->text, key, object[i].dump()));
   }
-  for (size_t i = given; i < parameters.size(); ++i) {
-    if (!parameters[i].has_default && !object[parameters[i].name].defined())
-      faults.push_back(format_text("{}: {} needs '{} {}'", object.place(), owner,
-                                   parameters[i].text, parameters[i].name));
+  for (const DeclaredType& parameter : parameters) {
+    if (!parameter.has_default && has(names, parameter.name) && !object[parameter.name].defined())
+      faults.push_back(format_text("{}: {} needs '{} {}'", object.place(), owner, parameter.text,
+                                   parameter.name));
   }
   return faults;
 }
 
-}  // namespace cli
+}  // namespace training
+
+TENON_NAMESPACE_END

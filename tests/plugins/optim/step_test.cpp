@@ -5,7 +5,7 @@ using namespace compare;
 using tenon::optim::adam_step_;
 using tenon::optim::sgd_step_;
 
-TEST_SUITE("nn") {
+TEST_SUITE("optim") {
   TEST_CASE("sgd_step_ follows its update, element by element") {
     for (const DType dtype : {tenon::f32, tenon::f64}) {
       for (const bool nesterov : {false, true}) {
@@ -39,7 +39,7 @@ TEST_SUITE("nn") {
     for (int64_t step = 1; step <= 4; ++step) {
       const Tensor g = numbers({n}, tenon::f64, static_cast<uint64_t>(step));
       const std::vector<double> gradient = g.to_vector<double>();
-      adam_step_(p, g, first, second, step, 0.01, 0.8, 0.95, 1e-6, 0.02);
+      adam_step_(p, g, first, second, step, 0.01, std::vector<double>{0.8, 0.95}, 1e-6, 0.02);
       for (size_t i = 0; i < expected.size(); ++i) {
         const double d = gradient[i] + 0.02 * expected[i];
         m[i] = 0.8 * m[i] + 0.2 * d;
@@ -50,6 +50,80 @@ TEST_SUITE("nn") {
       }
     }
     check_values(p, {n}, expected, 1e-12);
+  }
+
+  // PyTorch's update of each optimizer, one element at a time in double.
+  TEST_CASE("adamw_step_, rmsprop_step_ and adagrad_step_ follow their updates") {
+    for (const DType dtype : {tenon::f32, tenon::f64}) {
+      const double tolerance = dtype == tenon::f32 ? 1e-5 : 1e-12;
+      const int64_t n = 41;
+      const auto zero = [&] { return tenon::zeros({n}, dtype); };
+      Tensor adamw = numbers({n}, dtype), rms = adamw.clone(), plain = adamw.clone(),
+             ada = adamw.clone();
+      const Tensor m = zero(), v = zero(), square = zero(), average = zero(), buffer = zero(),
+                   other = zero(), sum = zero();
+      struct Element {
+        double p, m = 0, v = 0;
+      };
+      std::vector<std::array<Element, 4>> expected;
+      for (const double start : adamw.to_vector<double>())
+        expected.push_back({Element{start}, Element{start}, Element{start}, Element{start}});
+      std::vector<double> averages(static_cast<size_t>(n)), buffers(static_cast<size_t>(n));
+      for (int64_t step = 1; step <= 5; ++step) {
+        const Tensor g = numbers({n}, dtype, static_cast<uint64_t>(step + 20));
+        const std::vector<double> gradient = g.to_vector<double>();
+        tenon::optim::adamw_step_(adamw, g, m, v, step, 0.02, std::vector<double>{0.8, 0.95}, 1e-6,
+                                  0.1);
+        tenon::optim::rmsprop_step_(rms, g, square, average, buffer, 0.01, 0.9, 1e-6, 0.05, 0.8,
+                                    true);
+        tenon::optim::rmsprop_step_(plain, g, other, {}, {}, 0.01, 0.9, 1e-6, 0.05);
+        tenon::optim::adagrad_step_(ada, g, sum, step, 0.1, 0.2, 0.05, 0.3, 1e-8);
+        const double t = static_cast<double>(step);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          auto& [w, r, q, a] = expected[i];
+          w.p *= 1 - 0.02 * 0.1;
+          w.m = 0.8 * w.m + 0.2 * gradient[i];
+          w.v = 0.95 * w.v + 0.05 * gradient[i] * gradient[i];
+          w.p -= 0.02 * (w.m / (1 - std::pow(0.8, t))) /
+                 (std::sqrt(w.v / (1 - std::pow(0.95, t))) + 1e-6);
+          const double d = gradient[i] + 0.05 * r.p;
+          r.v = 0.9 * r.v + 0.1 * d * d;
+          averages[i] = 0.9 * averages[i] + 0.1 * d;
+          buffers[i] = 0.8 * buffers[i] + d / (std::sqrt(r.v - averages[i] * averages[i]) + 1e-6);
+          r.p -= 0.01 * buffers[i];
+          const double e = gradient[i] + 0.05 * q.p;
+          q.v = 0.9 * q.v + 0.1 * e * e;
+          q.p -= 0.01 * e / (std::sqrt(q.v) + 1e-6);
+          const double h = gradient[i] + 0.05 * a.p;
+          a.v += h * h;
+          a.p -= 0.1 / (1 + (t - 1) * 0.2) * h / (std::sqrt(a.v + 0.3) + 1e-8);
+        }
+      }
+      const Tensor* const results[] = {&adamw, &rms, &plain, &ada};
+      for (size_t k = 0; k < 4; ++k) {
+        CAPTURE(k);
+        std::vector<double> values;
+        for (const auto& element : expected) values.push_back(element[k].p);
+        check_values(*results[k], {n}, values, tolerance);
+      }
+    }
+  }
+
+  TEST_CASE("a step is the same to the bit for any number of threads") {
+    const int64_t n = 300001;
+    const Tensor start = numbers({n}), g = numbers({n}, tenon::f32, 3);
+    std::vector<std::vector<float>> results;
+    for (const int32_t threads : {1, 2, 3}) {
+      tenon::set_thread_count(threads);
+      const Tensor p = start.clone(), buffer = tenon::zeros({n});
+      sgd_step_(p, g, buffer, 0.1, 0.9, 0, 0.01);
+      sgd_step_(p, g, {}, 0.1, 0, 0, 0.01);
+      adam_step_(p, g, tenon::zeros({n}), tenon::zeros({n}), 1, 0.1);
+      results.push_back(p.to_vector<float>());
+    }
+    tenon::set_thread_count(0);
+    CHECK((results[0] == results[1]));
+    CHECK((results[0] == results[2]));
   }
 
   TEST_CASE("steps change parameters in place, of any layout, and versions show it") {
@@ -83,6 +157,7 @@ TEST_SUITE("nn") {
     CHECK_THROWS_AS(sgd_step_(p, g.to(tenon::f64), {}, 0.1), tenon::TypeError);
     CHECK_THROWS_AS(sgd_step_(p.to(tenon::i64), g.to(tenon::i64), {}, 0.1), tenon::TypeError);
     CHECK_THROWS_AS(adam_step_(p, g, g, g, 0, 0.1), tenon::ValueError);
-    CHECK_THROWS_AS(adam_step_(p, g, g.clone(), g.clone(), 1, 0.1, 1.0), tenon::ValueError);
+    CHECK_THROWS_AS(adam_step_(p, g, g.clone(), g.clone(), 1, 0.1, std::vector<double>{1.0, 0.9}),
+                    tenon::ValueError);
   }
 }

@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <string>
 
-namespace cli {
+#include "tenon/error.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
 
 // The file's text, of a long file its first `most` bytes. A pipe or device is refused: it may block
 // for ever, or never end. Throws IOError.
@@ -14,17 +18,9 @@ int64_t file_length(const std::string& path);
 // Why the file cannot be written; empty: it can. Said before hours of training, not after them.
 std::string output_fault(const std::string& path);
 
-// A folder for the files of one object, with a name that cannot be foreseen, closed to other users.
-class PrivateFolder {
- public:
-  PrivateFolder();
-  ~PrivateFolder();
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
+// Whether both paths lead to one file, there already or not.
+bool same_file(const std::string& a, const std::string& b);
 
- private:
-  std::string path_;
-};
+}  // namespace training
 
-}  // namespace cli
+TENON_NAMESPACE_END

@@ -1,0 +1,77 @@
+// Labelled samples, as a config's "data" and "split" describe them:
+//
+//   "data": {"type": "csv", "path": "digits.csv", "label_column": -1, "scale": 0.0625,
+//            "shape": [1, 8, 8]},
+//   "split": {"test": 0.2, "shuffle": true}
+//
+// "type" is the op that reads, or follows from the file's ending; what is not named here is an
+// argument of it. The op returns inputs and labels, and perhaps parts and a fitted text, as
+// plugins/README.md says of readers; or one tensor: a table, whose "label_column" has the labels, or
+// the inputs alone, whose labels the same op reads from the file "labels".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tenon/json.hpp"
+#include "tenon/module.hpp"
+#include "tenon/tensor.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+struct Samples {
+  Tensor inputs;  // f32 [samples, ...]
+  Tensor labels;
+  Tensor parts;  // i64 [samples]: 0 train, 1 validation, 2 test; undefined: the reader does not say
+  std::string fitted;  // what the reader learned from the file, for reading others
+  int64_t count() const { return inputs.defined() ? inputs.size(0) : 0; }
+  // Those of the rows from `start` on, as views; those that `rows`, an i64 tensor, names, as copies.
+  Samples narrow(int64_t start, int64_t length) const;
+  Samples select(const Tensor& rows) const;
+};
+
+struct Dataset {
+  Samples train, test;
+  std::string fitted;  // of the reader
+};
+
+// The name of the op that reads: from "type", else from the ending of "path".
+std::string reader_name(const Json& data);
+
+// Reads, scales and shapes.
+Samples load_samples(const Json& data);
+// The inputs of another file, read as `data` says. Where its tables have a label column, this one is
+// left out; `labelled` false: they have none. `fitted` goes to readers that have such a parameter.
+Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
+                   const std::string& fitted);
+// load_samples, divided: by the parts that the file says (validation and test samples are tested on),
+// else at random, by draws from the process's generator where it shuffles.
+Dataset load_dataset(const Json& data, const Json& split);
+// How `count` samples divide: those for testing.
+int64_t test_count(const Json& split, int64_t count);
+
+// The ops that these call beside the reader.
+std::vector<std::string> dataset_ops(const Json& data, const Json& split);
+
+// Gives the labels the form that fits the model's output: class numbers (i64) where it scores
+// several classes and the labels are whole numbers, else f32 in the output's shape. Throws where
+// neither fits, naming the place in the config.
+void fit_labels(const Json& config, Module& model, Dataset& dataset);
+
+// What the files say, without running an op. Files of other readers than data.read_csv and
+// data.read_npy are not looked into.
+struct DataOutline {
+  int64_t bytes = 0;
+  int64_t samples = -1;  // -1: not known
+  int64_t features = -1;
+  int64_t label_column = -1;
+  std::vector<std::string> faults;
+};
+DataOutline outline_data(const Json& data, const std::string& reader);
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,43 @@
+// Watching one number over the epochs: the best one, and when to stop.
+//
+//   "monitor": {"metric": "f1", "goal": "maximize", "patience": 5}
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tenon/json.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+class Monitor {
+ public:
+  // From "monitor" of a config's "training"; undefined: it watches nothing.
+  explicit Monitor(const Json& section);
+  bool active() const { return !metric_.empty(); }
+  // "loss" or the name of a metric, measured on the test samples.
+  const std::string& metric() const { return metric_; }
+  // Whether the value of an epoch is the best so far. NaN never is.
+  bool improves(int64_t epoch, double value);
+  // Whether the last improvement is more than `patience` epochs ago.
+  bool exhausted(int64_t epoch) const { return patience_ > 0 && epoch - best_epoch_ >= patience_; }
+  bool keeps_best() const { return active() && keep_best_; }
+
+  int64_t best_epoch() const { return best_epoch_; }
+  std::optional<double> best() const { return best_; }
+  void restore(int64_t epoch, std::optional<double> best);
+
+ private:
+  std::string metric_;
+  bool maximize_ = false, keep_best_ = true;
+  int64_t patience_ = 0;  // 0: never stops
+  double minimum_change_ = 0;
+  int64_t best_epoch_ = 0;
+  std::optional<double> best_;
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

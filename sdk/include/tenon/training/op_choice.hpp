@@ -1,0 +1,108 @@
+// An op that a config names, with keywords: {"type": "my.lion_step_", "beta1": 0.9}.
+//
+// Optimizers, schedules, losses, metrics, data readers and clipping are all ops of some plugin. A
+// role says how a section of the config uses one: which arguments the training passes, and where a
+// short name is looked for. Every other key of the section is an argument of the op, by name, and is
+// checked against its schema.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tenon/op.hpp"
+#include "tenon/training/declared_type.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+struct OpRole {
+  std::string what;  // "optimizer", in messages
+  // Full names that a short one stands for, in this order: "optim.{}_step_". A name with dots is
+  // looked for as it is first, one without dots last.
+  std::vector<std::string> forms;
+  int64_t operands = 0;               // the leading parameters, tensors that the training passes
+  std::vector<std::string> supplied;  // parameters that it passes by name to ops that have them
+  std::vector<std::string> others;    // keys of the section that are not arguments
+};
+
+// (Tensor output, Tensor target, ...) -> Tensor of one element; "mse_loss" is short for
+// "nn.functional.mse_loss".
+const OpRole& loss_role();
+// (Tensor output, Tensor target, ...) -> number or Tensor; "accuracy" is short for
+// "metric.accuracy".
+const OpRole& metric_role();
+// (Tensor(a!) parameter, Tensor gradient, Tensor(b!) state..., *, ...): optimizer.hpp; "adam" is
+// short for "optim.adam_step_", "my.lion" for "my.lion_step_".
+const OpRole& optimizer_role();
+// (..., int step, int steps, ...) -> float: schedule.hpp; "cosine" is short for "schedule.cosine".
+const OpRole& schedule_role();
+// (Tensor[] gradients, *, ...) -> float: gradient_clip.hpp; "norm" is short for "optim.clip_norm_".
+const OpRole& clip_role();
+// (...) -> Tensor or (Tensor inputs, Tensor labels): dataset.hpp; "csv" is short for
+// "data.read_csv".
+const OpRole& reader_role();
+
+// The listing of the op that a section means, describe("op"), and its parameters. Runs no plugin
+// code. `name` is what the section's "type" says, or what is derived where it says nothing; `node`
+// is its place. ConfigError, with a suggestion, when no plugin provides such an op.
+struct FoundOp {
+  std::string name;  // in full
+  Json listing;
+  std::vector<DeclaredType> parameters;
+
+  bool has(const std::string& parameter) const;
+};
+// The short name of an op by a form, "adam" of "optim.adam_step_"; empty: the form does not make it.
+std::string short_name(const std::string& form, const std::string& op);
+
+FoundOp find_op(const OpRole& role, const std::string& name, const Json& node);
+
+// What is wrong with a section: operands that the op does not take, and keys that are not its
+// arguments. Each fault begins with its place.
+std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const Json& section);
+
+// The op of a section, ready to be called. Any thread.
+class OpChoice {
+ public:
+  // Loads the plugin. ConfigError with all faults of the section. `name`: where it has no "type".
+  OpChoice(const OpRole& role, const Json& section, const std::string& name = "");
+
+  const Op& op() const { return op_; }
+  const Json& section() const { return section_; }
+  const FoundOp& found() const { return found_; }
+  // Calls it with operands, the section's arguments, and those of `supplied` that it has a parameter
+  // for, which go before the section's. Errors begin with the section's place.
+  std::vector<Value> call(const std::vector<Argument>& operands,
+                          const std::vector<Keyword>& supplied = {}) const;
+  // The one result of such a call.
+  Value call_one(const std::vector<Argument>& operands,
+                 const std::vector<Keyword>& supplied = {}) const;
+  // The arguments that the section gives.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<tenon_value>& values() const { return values_; }  // borrowed from the section
+
+ private:
+  Json section_;
+  FoundOp found_;
+  Op op_;
+  std::vector<std::string> names_;
+  std::vector<tenon_value> values_;
+  std::vector<Json> documents_;  // that values_ borrow from
+};
+
+// What `action` gives; its errors begin with the place of the node.
+template <class Action>
+auto at_place(const Json& node, Action&& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    const std::string place = node.place();
+    if (place.empty()) throw;
+    throw Error(error.kind(), place + ": " + error.what());
+  }
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

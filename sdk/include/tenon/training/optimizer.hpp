@@ -1,0 +1,81 @@
+// An optimizer: any op whose schema is
+//
+//   NAME(Tensor(a!) parameter, Tensor gradient, Tensor(b!) state, ..., *, keywords) -> ...
+//
+// It is called for each parameter that has a gradient, without recording.
+// - Every further Tensor that it changes is a state: made once for each parameter, zeros of its
+//   shape and dtype. An optional state belongs to the keyword that begins its name, `momentum` of
+//   `Tensor(b!)? momentum_buffer=None`, and is made where that keyword is neither 0 nor false;
+//   without such a keyword it is always made.
+// - `learning_rate` gets the config's learning rate times the factor of the schedule, `step` the
+//   number of the step from 1, where the schema has these keywords.
+// - All other keywords come from the config.
+//
+//   "optimizer": {"type": "adam", "learning_rate": 0.004}
+//   "optimizer": {"type": "my.lion_step_", "learning_rate": 0.0001, "beta": 0.9}
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/training/op_choice.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+// The schema of an optimizer, read without running it.
+struct OptimizerSchema {
+  struct State {
+    std::string name;
+    bool optional;
+    std::string keyword;  // that an optional state belongs to; empty: none
+  };
+  std::vector<State> states;
+  std::vector<std::string> faults;  // what keeps the op from being an optimizer
+};
+OptimizerSchema optimizer_schema(const FoundOp& op);
+
+class Optimizer {
+ public:
+  // From the section "optimizer" of a config. Parameters that do not require grad are left out;
+  // ConfigError for what is wrong with the section, ValueError when no parameter is left.
+  Optimizer(const Json& section, std::vector<std::pair<std::string, Tensor>> parameters);
+
+  // Changes the parameters by their gradients and drops those. `factor` is the schedule's.
+  void step(double factor = 1);
+  // The gradients that the next step uses.
+  std::vector<Tensor> gradients() const;
+
+  double learning_rate() const { return learning_rate_; }
+  int64_t steps() const { return steps_; }
+  // What a checkpoint keeps: the states, named "PARAMETER.STATE", and how many steps were done.
+  std::vector<std::pair<std::string, Tensor>> states() const;
+  void set_steps(int64_t steps) { steps_ = steps; }
+
+ private:
+  struct Slot {
+    std::string name;
+    Tensor parameter;
+    std::vector<Tensor> states;       // undefined: not needed
+    std::vector<tenon_value> values;  // of a whole call, in schema order
+  };
+  void bind_keywords();
+  void add_slot(const std::string& name, const Tensor& parameter, const OptimizerSchema& schema);
+
+  OpChoice choice_;
+  int64_t positional_ = 0, result_count_ = 0;
+  std::vector<std::string> keywords_;
+  std::vector<Value> bound_;             // of the keywords, in schema order
+  int64_t rate_at_ = -1, step_at_ = -1;  // among the values of a call; -1: no such keyword
+  double learning_rate_ = 0;
+  int64_t steps_ = 0;
+  std::vector<std::string> state_names_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

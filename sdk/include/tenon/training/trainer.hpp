@@ -1,0 +1,126 @@
+// The training loop: epochs of batches, evaluation after each, and what surrounds it.
+//
+//   Json config = training::read_config("digits.json");
+//   apply_config(config);
+//   seed_generator(config["seed"].integer());
+//   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+//   Module model = create_module(config["model"]);
+//   training::fit_labels(config, model, dataset);
+//   training::Trainer trainer(config, model, dataset);
+//   trainer.epoch_done = [](const training::Epoch& epoch) { std::printf("%f\n", epoch.train_loss); };
+//   trainer.run();
+//   model.save("digits.safetensors");
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tenon/training/batches.hpp"
+#include "tenon/training/checkpoint.hpp"
+#include "tenon/training/gradient_clip.hpp"
+#include "tenon/training/loss.hpp"
+#include "tenon/training/metric.hpp"
+#include "tenon/training/monitor.hpp"
+#include "tenon/training/optimizer.hpp"
+#include "tenon/training/schedule.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+struct Score {
+  std::optional<double> loss;
+  std::vector<MetricResult> metrics;
+  int64_t count = 0;  // of samples
+  // The loss under "loss", or a metric that is a number.
+  std::optional<double> find(const std::string& name) const;
+};
+
+struct Epoch {
+  int64_t number = 0;  // from 1
+  double train_loss = 0;
+  std::optional<Score> test;
+};
+
+// The model's mean loss (when there is a loss) and metrics, in eval mode, without recording.
+Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples, int64_t batch_size);
+
+// The outputs of a model for inputs, in eval mode, without recording.
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
+
+// The metrics of a config: those of "metrics", without the key the accuracy where labels are
+// classes.
+std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
+
+class Trainer {
+ public:
+  // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
+  // dataset fit the model: fit_labels. The model's parameters are shared.
+  Trainer(const Json& config, const Module& model, Dataset dataset,
+          std::optional<int64_t> epochs = {});
+
+  // Called by run, when set; `stopped` is asked after each batch.
+  std::function<void(double loss)> batch_done;
+  std::function<void(const Epoch&)> epoch_done;
+  std::function<bool()> stopped;
+
+  // Trains until the last epoch, or until the monitor's patience is at its end; false when `stopped`
+  // has ended it before. The model then has the weights of the best epoch, where a monitor keeps
+  // them. ValueError when the loss is not finite.
+  bool run();
+
+  // Writes checkpoints to this file while it runs, as often as "checkpoint" of "training" says.
+  void write_checkpoints(const std::string& path) { checkpoint_path_ = path; }
+  // A checkpoint of where the training is, which `run` continues from with the same final bits, the
+  // process's generator included.
+  void save_checkpoint(const std::string& path) const;
+  // ValueError when the checkpoint is of another training: other data, model, optimizer, ...
+  void resume(const std::string& path);
+
+  int64_t epochs() const { return epochs_; }
+  int64_t steps_per_epoch() const { return batches_.per_epoch(); }
+  // Those that are done.
+  const std::vector<Epoch>& history() const { return history_; }
+  const Loss& loss() const { return loss_; }
+  const std::vector<Metric>& metrics() const { return metrics_; }
+  // The epoch whose weights the model has after `run`.
+  int64_t best_epoch() const;
+
+ private:
+  double train_batch();
+  void finish_epoch();
+  void watch(const Epoch& epoch);
+  void write_due_checkpoint(bool epoch_ended);
+  Json progress() const;
+  void restore_progress(const Json& progress);
+
+  Module model_;
+  Dataset dataset_;
+  Loss loss_;
+  std::vector<Metric> metrics_;
+  Batches batches_;
+  Optimizer optimizer_;
+  Schedule schedule_;
+  GradientClip clip_;
+  Monitor monitor_;
+  int64_t epochs_;
+  Json identity_;  // what a checkpoint must have in common with the config
+  std::string checkpoint_path_;
+  int64_t checkpoint_epochs_ = 0;
+  double checkpoint_minutes_ = 0;
+  std::chrono::steady_clock::time_point last_checkpoint_;
+  // Where the training is.
+  int64_t epoch_ = 0, batch_ = 0;
+  double total_loss_ = 0;
+  std::vector<Epoch> history_;
+  NamedTensors best_;  // copies of the best epoch's state
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,187 @@
+// The sections of a config that a training reads, as a JSON Schema in the form of the host's slot
+// config_read_sections.
+#pragma once
+
+#include <string_view>
+
+#include <tenon/host.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+inline constexpr std::string_view kSections = R"({
+  "properties": {
+    "data": {"$ref": "#/definitions/data", "description": "labelled samples"},
+    "split": {"$ref": "#/definitions/split", "description": "how samples are divided",
+              "default": {}},
+    "model": {"$ref": "#/definitions/module", "description": "the module to train or evaluate"},
+    "loss": {"$ref": "#/definitions/loss", "description": "loss function to minimize"},
+    "metrics": {"type": "array", "items": {"$ref": "#/definitions/metric"},
+                "description": "what is measured on the test samples; the accuracy when left out and labels are classes"},
+    "optimizer": {"$ref": "#/definitions/optimizer",
+                  "description": "how gradients change the weights"},
+    "training": {"$ref": "#/definitions/training",
+                 "description": "how long and in which steps to train"},
+    "output": {"$ref": "#/definitions/output", "description": "files that a run writes"}
+  },
+  "dependencies": {
+    "split": ["data"],
+    "loss": ["model"],
+    "metrics": ["model"],
+    "optimizer": ["model"],
+    "training": ["data", "model", "loss", "optimizer"],
+    "output": ["model"]
+  },
+  "definitions": {
+    "data": {
+      "description": "labelled samples; further keys are arguments of the op that reads them",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op that reads, 'csv' for data.read_csv; from the ending of \"path\" when left out"},
+        "path": {"type": "string", "format": "input-path", "description": "the file of samples"},
+        "labels": {"type": "string", "format": "input-path",
+                   "description": "a second file, of the labels, which the same op reads"},
+        "label_column": {"anyOf": [{"type": "integer"}, {"type": "string"}],
+                         "description": "column of the labels in a table: number (negative: from the end; -1 when left out) or name"},
+        "scale": {"type": "number", "default": 1.0,
+                  "description": "what samples are multiplied by"},
+        "shape": {"type": "array", "minItems": 1, "maxItems": 15,
+                  "items": {"type": "integer", "minimum": 1},
+                  "description": "shape of one sample; as it is read when left out"}
+      }
+    },
+    "split": {
+      "description": "how samples are divided",
+      "properties": {
+        "test": {"type": "number", "minimum": 0, "exclusiveMaximum": 1, "default": 0.2,
+                 "description": "part of the samples that is held back for testing"},
+        "shuffle": {"type": "boolean", "default": true,
+                    "description": "whether samples are shuffled before the split"}
+      },
+      "additionalProperties": false
+    },
+    "module": {
+      "description": "a module: its type, and its attributes by name",
+      "properties": {
+        "type": {"type": "string", "format": "name", "description": "name of the module type"},
+        "layers": {"type": "array", "items": {"$ref": "#/definitions/module"},
+                   "description": "modules inside it, in order"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "loss": {
+      "description": "an op called with output and target, and its further arguments by name",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'mse_loss' for nn.functional.mse_loss"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "metric": {
+      "description": "an op called with all outputs and targets, and its further arguments by name",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'accuracy' for metric.accuracy"},
+        "name": {"type": "string", "description": "what the result is called; the op's name when left out"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "optimizer": {
+      "description": "an op that changes a parameter by its gradient, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'adam' for optim.adam_step_"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "schedule": {
+      "description": "an op that gives the factor of the learning rate, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'cosine' for schedule.cosine"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "clip": {
+      "description": "an op that changes the gradients in place, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'norm' for optim.clip_norm_"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
+    "training": {
+      "description": "how long and in which steps to train",
+      "properties": {
+        "epochs": {"type": "integer", "minimum": 1,
+                   "description": "passes over the training samples"},
+        "batch_size": {"type": "integer", "minimum": 1, "default": 64,
+                       "description": "samples in one step"},
+        "schedule": {"anyOf": [{"$ref": "#/definitions/schedule"},
+                               {"type": "array", "items": {"$ref": "#/definitions/schedule"}}],
+                     "description": "learning-rate schedule, or several, whose factors are multiplied; constant when left out"},
+        "clip": {"anyOf": [{"$ref": "#/definitions/clip"},
+                           {"type": "array", "items": {"$ref": "#/definitions/clip"}}],
+                 "description": "how gradients are clipped before each step; not when left out"},
+        "monitor": {"$ref": "#/definitions/monitor",
+                    "description": "a number of the test samples that says which epoch is the best"},
+        "checkpoint": {"$ref": "#/definitions/checkpoint", "default": {},
+                       "description": "how often output.checkpoint is written"}
+      },
+      "required": ["epochs"],
+      "additionalProperties": false
+    },
+    "monitor": {
+      "description": "which epoch is the best, and when to stop",
+      "properties": {
+        "metric": {"type": "string", "default": "loss",
+                   "description": "the loss of the test samples, or a metric by its name"},
+        "goal": {"type": "string", "enum": ["minimize", "maximize"],
+                 "description": "which values are better"},
+        "patience": {"type": "integer", "minimum": 0, "default": 0,
+                     "description": "epochs without improvement after which the training stops; 0: it does not"},
+        "minimum_change": {"type": "number", "minimum": 0, "default": 0.0,
+                           "description": "what is not an improvement yet"},
+        "keep_best": {"type": "boolean", "default": true,
+                      "description": "whether the weights of the best epoch are the result"}
+      },
+      "required": ["goal"],
+      "additionalProperties": false
+    },
+    "checkpoint": {
+      "description": "how often a checkpoint is written",
+      "properties": {
+        "epochs": {"type": "integer", "minimum": 1,
+                   "description": "after so many epochs; 1 when neither is given"},
+        "minutes": {"type": "number", "exclusiveMinimum": 0,
+                    "description": "after so many minutes, within an epoch as well"}
+      },
+      "additionalProperties": false
+    },
+    "output": {
+      "description": "files that a run writes",
+      "properties": {
+        "weights": {"type": "string", "format": "output-path",
+                    "description": "safetensors file of the trained weights"},
+        "plot": {"type": "string", "format": "output-path",
+                 "description": "SVG file of the learning curve"},
+        "history": {"type": "string", "format": "output-path",
+                    "description": "JSON lines, one for each epoch when it is done"},
+        "checkpoint": {"type": "string", "format": "output-path",
+                       "description": "what --resume continues from; also written on Ctrl-C"}
+      },
+      "additionalProperties": false
+    }
+  }
+})";
+
+}  // namespace training
+
+TENON_NAMESPACE_END

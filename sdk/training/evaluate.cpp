@@ -1,0 +1,77 @@
+// Evaluation: the loss and the metrics of a model on samples.
+#include <algorithm>
+
+#include <tenon/autograd.hpp>
+#include <tenon/ops.hpp>
+#include <tenon/training/trainer.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+std::optional<double> Score::find(const std::string& name) const {
+  if (name == "loss") return loss;
+  for (const MetricResult& result : metrics) {
+    if (result.name == name) return result.number;
+  }
+  return std::nullopt;
+}
+
+Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
+               const Samples& samples, int64_t batch_size) {
+  const NoGrad no_grad;
+  const bool training = model.training();
+  model.eval();
+  Score score;
+  score.count = samples.count();
+  std::vector<Tensor> outputs;
+  double total = 0;
+  for (int64_t start = 0; start < score.count; start += batch_size) {
+    const int64_t length = std::min(batch_size, score.count - start);
+    const Samples batch = samples.narrow(start, length);
+    const Tensor output = model(batch.inputs);
+    if (loss != nullptr) {
+      total +=
+          (*loss)(output, batch.labels).item() * (loss->sums() ? 1 : static_cast<double>(length));
+    }
+    if (!metrics.empty()) outputs.push_back(output);
+  }
+  if (loss != nullptr) score.loss = total / static_cast<double>(score.count);
+  if (!outputs.empty()) {
+    const Tensor all = outputs.size() == 1 ? outputs.front() : cat(outputs);
+    for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
+  }
+  model.train(training);
+  return score;
+}
+
+Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
+  const NoGrad no_grad;
+  const bool training = model.training();
+  model.eval();
+  std::vector<Tensor> outputs;
+  const int64_t count = inputs.size(0);
+  for (int64_t start = 0; start < count; start += batch_size)
+    outputs.push_back(model(narrow(inputs, 0, start, std::min(batch_size, count - start))));
+  model.train(training);
+  return outputs.size() == 1 ? outputs.front() : cat(outputs);
+}
+
+std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset) {
+  std::vector<Metric> metrics;
+  const Json section = config["metrics"];
+  for (int64_t i = 0; i < section.size(); ++i) metrics.emplace_back(section[i]);
+  if (section.defined() || dataset.train.labels.dtype() != i64) return metrics;
+  const Json accuracy = JsonObject().set("type", "metric.accuracy").json();
+  try {
+    find_op(metric_role(), "metric.accuracy", accuracy);
+  } catch (const ConfigError&) {
+    return metrics;  // not installed, and not asked for
+  }
+  metrics.emplace_back(accuracy);
+  return metrics;
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,212 @@
+// Ops that a config names: looked up by role, checked against their schemas, called by name.
+#include <algorithm>
+
+#include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
+#include <tenon/training/op_choice.hpp>
+
+#include "format.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+// ---- roles ----
+
+const OpRole& loss_role() {
+  static const OpRole role{"loss", {"nn.functional.{}"}, 2, {}, {"type"}};
+  return role;
+}
+const OpRole& metric_role() {
+  static const OpRole role{"metric", {"metric.{}"}, 2, {}, {"type", "name"}};
+  return role;
+}
+const OpRole& optimizer_role() {
+  static const OpRole role{"optimizer", {"optim.{}_step_", "{}_step_"}, 2, {"step"}, {"type"}};
+  return role;
+}
+const OpRole& schedule_role() {
+  static const OpRole role{"schedule",
+                           {"schedule.{}"},
+                           0,
+                           {"step", "steps", "epoch", "epochs", "steps_per_epoch"},
+                           {"type"}};
+  return role;
+}
+const OpRole& clip_role() {
+  static const OpRole role{"clip", {"optim.clip_{}_", "{}_"}, 1, {}, {"type"}};
+  return role;
+}
+const OpRole& reader_role() {
+  static const OpRole role{
+      "data reader", {"data.read_{}"}, 0, {}, {"type", "labels", "label_column", "scale", "shape"}};
+  return role;
+}
+
+// ---- looking up ----
+
+std::string short_name(const std::string& form, const std::string& op) {
+  const size_t at = form.find("{}");
+  const std::string before = form.substr(0, at), after = form.substr(at + 2);
+  if (op.size() <= before.size() + after.size()) return "";
+  if (op.compare(0, before.size(), before) != 0) return "";
+  if (op.compare(op.size() - after.size(), after.size(), after) != 0) return "";
+  return op.substr(before.size(), op.size() - before.size() - after.size());
+}
+
+namespace {
+
+std::string filled(const std::string& form, const std::string& name) {
+  return format_text(form, name);
+}
+
+std::vector<std::string> candidates(const OpRole& role, const std::string& name) {
+  std::vector<std::string> list;
+  for (const std::string& form : role.forms) list.push_back(filled(form, name));
+  const bool dotted = name.find('.') != std::string::npos;
+  list.insert(dotted ? list.begin() : list.end(), name);
+  return list;
+}
+
+// Undefined: no op has this full name.
+Json listing_of(const std::string& name) {
+  try {
+    Json listing = describe("op", name);
+    return listing["name"].text() == name ? listing : Json();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+[[noreturn]] void throw_unknown(const OpRole& role, const std::string& name, const Json& node) {
+  const Json ops = describe("ops");
+  std::vector<std::string> names, full;
+  for (int64_t i = 0; i < ops.size(); ++i) {
+    full.push_back(ops[i]["name"].text());
+    const std::string known = short_name(role.forms.front(), full.back());
+    if (!known.empty() && known.find('.') == std::string::npos) names.push_back(known);
+  }
+  std::string hint = suggestion(name, names);
+  if (hint.empty()) hint = suggestion(name, full);
+  std::sort(names.begin(), names.end());
+  throw ConfigError(format_text(
+      "{}: no {} is named '{}'{}{}", node.place(), role.what, name, hint,
+      names.empty() ? "" : format_text("; expected an op, or one of {}", join(names, ", "))));
+}
+
+}  // namespace
+
+bool FoundOp::has(const std::string& parameter) const {
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [&](const DeclaredType& one) { return one.name == parameter; });
+}
+
+FoundOp find_op(const OpRole& role, const std::string& name, const Json& node) {
+  for (const std::string& candidate : candidates(role, name)) {
+    FoundOp found;
+    found.listing = listing_of(candidate);
+    if (!found.listing.defined()) continue;
+    found.name = candidate;
+    found.parameters = declared_types(found.listing["parameters"]);
+    return found;
+  }
+  throw_unknown(role, name, node);
+}
+
+// ---- checking ----
+
+std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const Json& section) {
+  std::vector<std::string> faults;
+  const Json type = section["type"];
+  const std::string place = (type.defined() ? type : section).place();
+  static const char* const tensors[] = {"the output", "the target"};
+  const bool scored = role.operands == 2 && &role != &optimizer_role();
+  std::vector<std::string> given = role.supplied;
+  for (size_t i = 0; i < static_cast<size_t>(role.operands); ++i) {
+    const std::string what = scored ? tensors[i] : &role == &clip_role() ? "the gradients" : "it";
+    if (i >= op.parameters.size()) {
+      faults.push_back(format_text("{}: {} takes no argument for {}", place, op.name, what));
+      continue;
+    }
+    const DeclaredType& parameter = op.parameters[i];
+    given.push_back(parameter.name);
+    if (&role == &optimizer_role()) continue;
+    if (!parameter.is_tensor() || parameter.list != (&role == &clip_role()))
+      faults.push_back(format_text("{}: {} takes '{} {}' in the place of {}", place, op.name,
+                                   parameter.text, parameter.name, what));
+  }
+  if (&role == &optimizer_role()) {
+    for (const DeclaredType& parameter : op.parameters) {
+      if (!parameter.keyword_only) given.push_back(parameter.name);
+    }
+  }
+  const std::vector<std::string> found =
+      argument_faults(section, op.name, op.parameters, given, role.others);
+  faults.insert(faults.end(), found.begin(), found.end());
+  return faults;
+}
+
+// ---- calling ----
+
+OpChoice::OpChoice(const OpRole& role, const Json& section, const std::string& name)
+    : section_(section),
+      found_(find_op(role, name.empty() ? section["type"].text() : name,
+                     section["type"].defined() ? section["type"] : section)),
+      op_(at_place(section, [&] { return Op(found_.name); })) {
+  const std::vector<std::string> faults = op_faults(role, found_, section);
+  if (!faults.empty()) throw ConfigError(join(faults, "\n"));
+  for (int64_t i = 0; i < section.size(); ++i) {
+    const std::string key = section.key(i);
+    if (std::find(role.others.begin(), role.others.end(), key) != role.others.end()) continue;
+    names_.push_back(key);
+    documents_.push_back(section[i]);
+    // Numbers and texts as they are; the host converts lists as the parameters expect them.
+    values_.push_back(host().json_value(documents_.back().handle()));
+  }
+}
+
+std::vector<Value> OpChoice::call(const std::vector<Argument>& operands,
+                                  const std::vector<Keyword>& supplied) const {
+  std::vector<tenon_value> arguments, values;
+  std::vector<tenon_string> names;
+  for (const Argument& operand : operands) arguments.push_back(operand.value());
+  const auto is_supplied = [&](const std::string& name) {
+    return std::any_of(supplied.begin(), supplied.end(),
+                       [&](const Keyword& keyword) { return keyword.name == name; });
+  };
+  for (const Keyword& keyword : supplied) {
+    if (!found_.has(std::string(keyword.name))) continue;
+    names.push_back(detail::string_of(keyword.name));
+    values.push_back(keyword.value.value());
+  }
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (is_supplied(names_[i])) continue;
+    names.push_back(detail::string_of(names_[i]));
+    values.push_back(values_[i]);
+  }
+  const auto count = static_cast<size_t>(host().op_result_count(op_.handle()));
+  tenon_value results[detail::max_results]{};
+  at_place(section_, [&] {
+    detail::check(
+        host().op_call_keywords, op_.handle(), static_cast<const tenon_value*>(arguments.data()),
+        static_cast<int64_t>(arguments.size()), static_cast<const tenon_string*>(names.data()),
+        static_cast<const tenon_value*>(values.data()), static_cast<int64_t>(names.size()),
+        results);
+  });
+  std::vector<Value> list;
+  for (size_t i = 0; i < count; ++i) list.emplace_back(results[i]);
+  return list;
+}
+
+Value OpChoice::call_one(const std::vector<Argument>& operands,
+                         const std::vector<Keyword>& supplied) const {
+  std::vector<Value> results = call(operands, supplied);
+  if (results.size() != 1)
+    throw ValueError(format_text("{}: {} must give one result, but gives {}", section_.place(),
+                                 found_.name, results.size()));
+  return std::move(results.front());
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

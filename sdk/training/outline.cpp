@@ -1,0 +1,237 @@
+// What a training would use, and what is wrong with its config, from plugin facts alone.
+#include <algorithm>
+
+#include <tenon/runtime.hpp>
+#include <tenon/text.hpp>
+#include <tenon/training/config.hpp>
+#include <tenon/training/files.hpp>
+#include <tenon/training/op_choice.hpp>
+#include <tenon/training/optimizer.hpp>
+#include <tenon/training/schedule.hpp>
+
+#include "format.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+namespace {
+
+class Outliner {
+ public:
+  Outliner(const Json& config, DataFiles files) : config_(config) {
+    if (config["data"].defined()) outline_data_of(config["data"], files);
+    if (config["model"].defined()) outline_module(config["model"], "model", 0);
+    if (config["loss"].defined()) use_choice(loss_role(), config["loss"]);
+    for (const Json& metric : section_list(config["metrics"])) use_choice(metric_role(), metric);
+    if (config["optimizer"].defined()) outline_optimizer(config["optimizer"]);
+    if (config["training"].defined()) outline_training(config["training"]);
+    outline_output(config["output"]);
+  }
+  Outline take() { return std::move(outline_); }
+
+ private:
+  void fault(const Json& node, const std::string& text) {
+    outline_.faults.push_back(format_text("{}: {}", node.place(), text));
+  }
+  void add_faults(const std::vector<std::string>& faults) {
+    outline_.faults.insert(outline_.faults.end(), faults.begin(), faults.end());
+  }
+  void use_plugin(const std::string& plugin, const std::string& purpose) {
+    const auto found = std::find_if(
+        outline_.purposes.begin(), outline_.purposes.end(),
+        [&](const Purpose& one) { return one.plugin == plugin && one.what == purpose; });
+    if (found == outline_.purposes.end()) outline_.purposes.push_back({plugin, purpose});
+  }
+
+  // Notes which plugin would provide an op or module; false, with a fault, when none would.
+  bool use_item(const char* kind, const Json& item, const Json& node, const std::string& purpose,
+                std::string* plugin = nullptr) {
+    const Json providers = item["providers"];
+    std::string refusals;
+    for (int64_t i = 0; i < providers.size(); ++i) {
+      const std::string standing = providers[i]["standing"].text();
+      const std::string id = providers[i]["plugin"].text();
+      if (standing == "chosen") {
+        if (plugin != nullptr) *plugin = id;
+        use_plugin(id, purpose);
+        return true;
+      }
+      const std::string reason = providers[i]["reason"].text();
+      refusals += format_text("{}{} is {}{}", refusals.empty() ? "" : "; ", id, standing,
+                              reason.empty() ? "" : format_text(" ({})", reason));
+    }
+    fault(node,
+          format_text("no plugin can provide {} '{}': {}", kind, item["name"].text(), refusals));
+    return false;
+  }
+
+  // The listing of an op or module of this full name; undefined, with a fault, where there is none.
+  Json find_item(const char* kind, const std::string& name, const Json& node) {
+    try {
+      const Json item = describe(kind, name);
+      if (item["name"].text() == name) return item;
+      fault(node,
+            format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));
+    } catch (const Error& error) {
+      fault(node, error.what());
+    }
+    return {};
+  }
+  void use_ops(const std::vector<std::string>& ops, const Json& node, const std::string& purpose) {
+    for (const std::string& op : ops) {
+      if (const Json item = find_item("op", op, node); item.defined())
+        use_item("op", item, node, purpose);
+    }
+  }
+
+  // The op of a section; nothing, with a fault, where there is none.
+  std::optional<FoundOp> use_choice(const OpRole& role, const Json& section,
+                                    const std::string& name = "") {
+    const Json type = section["type"].defined() ? section["type"] : section;
+    try {
+      FoundOp op = find_op(role, name.empty() ? section["type"].text() : name, type);
+      use_item("op", op.listing, type, &role == &reader_role() ? "data" : role.what);
+      add_faults(op_faults(role, op, section));
+      return op;
+    } catch (const Error& error) {
+      outline_.faults.emplace_back(error.what());
+      return std::nullopt;
+    }
+  }
+
+  void outline_data_of(const Json& data, DataFiles files) {
+    use_ops(dataset_ops(data, config_["split"]), data, "data");
+    std::string name;
+    try {
+      name = reader_name(data);
+    } catch (const Error& error) {
+      outline_.faults.emplace_back(error.what());
+      return;
+    }
+    const std::optional<FoundOp> reader = use_choice(reader_role(), data, name);
+    if (!reader) return;
+    outline_.reader = reader->name;
+    if (const Json column = data["label_column"];
+        column.is_text() && reader->has("header") && !data["header"].as_bool())
+      fault(column,
+            format_text("found the name '{}' without \"header\": true, expected a header or "
+                        "the column's number",
+                        column.text()));
+    else if (files == DataFiles::read)
+      outline_.data = outline_data(data, reader->name);
+    add_faults(outline_.data.faults);
+  }
+
+  void outline_module(const Json& node, const std::string& name, int depth) {
+    Layer layer;
+    layer.name = name;
+    layer.depth = depth;
+    layer.type = node["type"].text();
+    for (int64_t i = 0; i < node.size(); ++i) {
+      if (node.key(i) == "type" || node.key(i) == "layers") continue;
+      layer.attributes +=
+          format_text("{}{}={}", layer.attributes.empty() ? "" : ", ", node.key(i), node[i].dump());
+    }
+    layer.plugin = "-";
+    if (const Json found = find_item("module", layer.type, node["type"]); found.defined()) {
+      use_item("module", found, node["type"], "model", &layer.plugin);
+      add_faults(argument_faults(node, layer.type, declared_types(found["parameters"]), {},
+                                 {"type", "layers"}));
+    }
+    outline_.layers.push_back(std::move(layer));
+    const Json layers = node["layers"];
+    for (int64_t i = 0; i < layers.size(); ++i) {
+      const std::string index = std::to_string(i);
+      outline_module(layers[i], depth == 0 ? index : format_text("{}.{}", name, index), depth + 1);
+    }
+  }
+
+  void outline_optimizer(const Json& section) {
+    const std::optional<FoundOp> op = use_choice(optimizer_role(), section);
+    if (!op) return;
+    for (const std::string& text : optimizer_schema(*op).faults) fault(section["type"], text);
+    const Json schedule = config_["training"]["schedule"];
+    if (schedule.defined() && !op->has("learning_rate"))
+      fault(schedule, format_text("{} has no keyword 'learning_rate' for a schedule", op->name));
+  }
+
+  void outline_training(const Json& training) {
+    use_ops({"index_select", "randperm", "narrow"}, training, "training");
+    for (const Json& one : section_list(training["schedule"])) use_choice(schedule_role(), one);
+    for (const Json& one : section_list(training["clip"])) use_choice(clip_role(), one);
+    const Json watched = training["monitor"]["metric"];
+    if (!config_["metrics"].defined() || watched.text("loss") == "loss") return;
+    std::vector<std::string> names = {"loss"};
+    for (const Json& metric : section_list(config_["metrics"])) {
+      const std::string op = metric["type"].text();
+      names.push_back(metric["name"].text(op.substr(op.rfind('.') + 1)));
+    }
+    if (std::find(names.begin(), names.end(), watched.text()) == names.end())
+      fault(watched, format_text("no metric is named '{}'{}; there are {}", watched.text(),
+                                 suggestion(watched.text(), names), join(names, ", ")));
+  }
+
+  void outline_output(const Json& output) {
+    for (int64_t i = 0; i < output.size(); ++i) {
+      const std::string path = output[i].text();
+      std::string text = output_fault(path);
+      if (text.empty() && output.key(i) == "plot") text = plot_fault(path);
+      if (text.empty()) text = overwrite_fault(config_, path);
+      for (int64_t k = 0; k < i && text.empty(); ++k) {
+        if (same_file(path, output[k].text()))
+          text = format_text("cannot write '{}': \"{}\" is the same file", path, output.key(k));
+      }
+      if (!text.empty()) fault(output[i], text);
+    }
+  }
+
+  const Json config_;
+  Outline outline_;
+};
+
+}  // namespace
+
+std::string overwrite_fault(const Json& config, const std::string& path) {
+  // "FILE:1:20: /schema_version"
+  std::string file = config["schema_version"].place();
+  for (int colons = 0; colons < 3 && !file.empty(); ++colons)
+    file.resize(file.rfind(':') == std::string::npos ? 0 : file.rfind(':'));
+  const auto text = [&](const std::string& what) {
+    return format_text("cannot write '{}': it is {}", path, what);
+  };
+  if (!file.empty() && same_file(path, file)) return text("the config");
+  for (const char* key : {"path", "labels"}) {
+    const std::string input = config["data"][key].text();
+    if (!input.empty() && same_file(path, input)) return text("the file of the data");
+  }
+  for (int64_t i = 0; i < config["plugins"].size(); ++i) {
+    const std::string plugin = config["plugins"][i]["path"].text();
+    if (!plugin.empty() && same_file(path, plugin)) return text("a plugin of the config");
+  }
+  return "";
+}
+
+std::string plot_fault(const std::string& path) {
+  const std::string ending = ".svg";
+  const bool fits = path.size() > ending.size() &&
+                    path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  if (fits || path.compare(0, 5, "/dev/") == 0) return "";
+  return format_text("cannot write '{}': a plot is an SVG image; let its name end in .svg", path);
+}
+
+Outline outline(const Json& config, DataFiles files) { return Outliner(config, files).take(); }
+
+void require_sound(const Json& config) {
+  const std::vector<std::string> faults = outline(config, DataFiles::skip).faults;
+  if (faults.empty()) return;
+  throw ConfigError(faults.size() == 1
+                        ? faults.front()
+                        : format_text("{}\n  {}",
+                                      counted(static_cast<int64_t>(faults.size()), "fault"),
+                                      join(faults, "\n  ")));
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,270 @@
+// The training loop.
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/autograd.hpp>
+#include <tenon/parallel.hpp>
+#include <tenon/text.hpp>
+#include <tenon/training/trainer.hpp>
+
+#include "format.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+namespace {
+
+// What makes two trainings the same but for how long they have run.
+Json identity_of(const Json& config, int64_t epochs) {
+  JsonObject identity;
+  for (const char* key : {"data", "split", "model", "loss", "metrics", "optimizer", "training"}) {
+    if (config[key].defined()) identity.set(key, config[key].dump());
+  }
+  return identity.set("epochs", epochs).json();
+}
+
+NamedTensors copies(const NamedTensors& tensors) {
+  const NoGrad no_grad;
+  NamedTensors list;
+  for (const auto& [name, tensor] : tensors) {
+    Tensor copy = empty_tensor(tensor.shape(), tensor.dtype());
+    copy_elements(copy, tensor);
+    list.emplace_back(name, copy);
+  }
+  return list;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
+                 std::optional<int64_t> epochs)
+    : model_(model),
+      dataset_(std::move(dataset)),
+      loss_(config["loss"]),
+      metrics_(load_metrics(config, dataset_)),
+      batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
+      optimizer_(config["optimizer"], model.named_parameters()),
+      schedule_(config["training"]["schedule"]),
+      clip_(config["training"]["clip"]),
+      monitor_(config["training"]["monitor"]),
+      epochs_(epochs.value_or(config["training"]["epochs"].integer(1))),
+      identity_(identity_of(config, epochs_)) {
+  const Json often = config["training"]["checkpoint"];
+  checkpoint_minutes_ = often["minutes"].number(0);
+  checkpoint_epochs_ = often["epochs"].integer(checkpoint_minutes_ > 0 ? 0 : 1);
+  const Json section = config["training"]["monitor"];
+  if (monitor_.active() && dataset_.test.count() == 0)
+    throw ConfigError(format_text("{}: there are no test samples to watch; set /split/test above 0",
+                                  section.place()));
+  const auto is_watched = [&](const Metric& metric) { return metric.name() == monitor_.metric(); };
+  if (monitor_.active() && monitor_.metric() != "loss" &&
+      std::none_of(metrics_.begin(), metrics_.end(), is_watched)) {
+    std::vector<std::string> names = {"loss"};
+    for (const Metric& metric : metrics_) names.push_back(metric.name());
+    throw ConfigError(format_text("{}: no metric is named '{}'{}; there are {}",
+                                  section["metric"].place(), monitor_.metric(),
+                                  suggestion(monitor_.metric(), names), join(names, ", ")));
+  }
+}
+
+bool Trainer::run() {
+  last_checkpoint_ = std::chrono::steady_clock::now();
+  model_.train();
+  while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
+    if (batch_ == 0) batches_.shuffle();
+    while (batch_ < batches_.per_epoch()) {
+      const double loss = train_batch();
+      ++batch_;
+      if (batch_done) batch_done(loss);
+      if (stopped && stopped()) return false;
+      if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
+    }
+    finish_epoch();
+    write_due_checkpoint(true);
+  }
+  if (!best_.empty()) {
+    const NoGrad no_grad;
+    const NamedTensors state = module_state(model_, "best.");
+    for (size_t i = 0; i < state.size(); ++i) copy_elements(state[i].second, best_[i].second);
+  }
+  return true;
+}
+
+double Trainer::train_batch() {
+  const Samples batch = batches_.batch(batch_);
+  const auto count = static_cast<double>(batch.count());
+  const Tensor value = loss_(model_(batch.inputs), batch.labels);
+  const double loss = value.item() / (loss_.sums() ? count : 1);
+  if (!std::isfinite(loss)) {
+    throw ValueError(format_text(
+        "training diverged: the loss is {} in epoch {}, batch {}; lower /optimizer/learning_rate",
+        std::isnan(loss) ? "nan"
+        : loss > 0       ? "inf"
+                         : "-inf",
+        epoch_ + 1, batch_ + 1));
+  }
+  value.backward();
+  if (!clip_.empty()) clip_(optimizer_.gradients());
+  const int64_t per_epoch = batches_.per_epoch();
+  optimizer_.step(schedule_.factor(
+      {epoch_ * per_epoch + batch_, epochs_ * per_epoch, epoch_, epochs_, per_epoch}));
+  total_loss_ += loss * count;
+  return loss;
+}
+
+void Trainer::finish_epoch() {
+  Epoch epoch;
+  epoch.number = epoch_ + 1;
+  epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
+  if (dataset_.test.count() > 0) {
+    epoch.test = evaluate(model_, &loss_, metrics_, dataset_.test,
+                          std::max<int64_t>(batches_.batch_size(), 256));
+  }
+  ++epoch_;
+  batch_ = 0;
+  total_loss_ = 0;
+  watch(epoch);
+  history_.push_back(epoch);
+  if (epoch_done) epoch_done(history_.back());
+}
+
+void Trainer::watch(const Epoch& epoch) {
+  if (!monitor_.active()) return;
+  const std::optional<double> value = epoch.test->find(monitor_.metric());
+  if (!value)
+    throw ValueError(
+        format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
+  if (monitor_.improves(epoch.number, *value) && monitor_.keeps_best())
+    best_ = copies(module_state(model_, "best."));
+}
+
+int64_t Trainer::best_epoch() const { return best_.empty() ? epoch_ : monitor_.best_epoch(); }
+
+// ---- checkpoints ----
+
+void Trainer::write_due_checkpoint(bool epoch_ended) {
+  if (checkpoint_path_.empty()) return;
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double, std::ratio<60>> passed = now - last_checkpoint_;
+  const bool due = (checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_) ||
+                   (epoch_ended && checkpoint_epochs_ > 0 && epoch_ % checkpoint_epochs_ == 0) ||
+                   (epoch_ended && epoch_ == epochs_);
+  if (!due) return;
+  save_checkpoint(checkpoint_path_);
+  last_checkpoint_ = now;
+}
+
+Json Trainer::progress() const {
+  JsonArray history;
+  for (const Epoch& epoch : history_) {
+    JsonObject line;
+    line.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
+    if (epoch.test) {
+      JsonObject metrics;
+      for (const MetricResult& metric : epoch.test->metrics) {
+        if (metric.number && std::isfinite(*metric.number))
+          metrics.set(metric.name, *metric.number);
+      }
+      line.set("count", epoch.test->count).set("metrics", metrics.json());
+      if (epoch.test->loss && std::isfinite(*epoch.test->loss))
+        line.set("test_loss", *epoch.test->loss);
+    }
+    history.add(line.json());
+  }
+  const Draws state = generator_state();
+  JsonObject monitor;
+  monitor.set("epoch", monitor_.best_epoch());
+  if (monitor_.best()) monitor.set("value", *monitor_.best());
+  return JsonObject()
+      .set("version", 1)
+      .set("training", identity_)
+      .set("epoch", epoch_)
+      .set("batch", batch_)
+      .set("steps", optimizer_.steps())
+      .set("total_loss", total_loss_)
+      .set("generator",
+           JsonArray().add(std::to_string(state.seed)).add(std::to_string(state.offset)).json())
+      .set("monitor", monitor.json())
+      .set("history", history.json())
+      .json();
+}
+
+void Trainer::save_checkpoint(const std::string& path) const {
+  Checkpoint checkpoint;
+  checkpoint.tensors = module_state(model_, "model.");
+  for (const auto& [name, state] : optimizer_.states())
+    checkpoint.tensors.emplace_back("optimizer." + name, state);
+  checkpoint.tensors.insert(checkpoint.tensors.end(), best_.begin(), best_.end());
+  if (batch_ > 0) checkpoint.tensors.emplace_back("order", batches_.order());
+  checkpoint.progress = progress();
+  training::save_checkpoint(path, checkpoint);
+}
+
+void Trainer::resume(const std::string& path) {
+  const Checkpoint checkpoint = load_checkpoint(path);
+  const Json found = checkpoint.progress["training"];
+  for (int64_t i = 0; i < identity_.size(); ++i) {
+    const std::string key = identity_.key(i);
+    if (found[key].dump() != identity_[i].dump())
+      throw ValueError(format_text(
+          "checkpoint '{}' is of another training: its \"{}\" is {}, the "
+          "config's is {}; remove it to start again",
+          path, key, found[key].text(found[key].dump()), identity_[i].text(identity_[i].dump())));
+  }
+  const std::string seed = checkpoint.progress["generator"][0].text();
+  if (const std::string own = std::to_string(generator_state().seed); seed != own)
+    throw ValueError(format_text(
+        "checkpoint '{}' is of a training with seed {}, this one has seed {}", path, seed, own));
+  NamedTensors states;
+  for (const auto& [name, state] : optimizer_.states())
+    states.emplace_back("optimizer." + name, state);
+  restore_tensors(path, checkpoint.tensors, module_state(model_, "model."), "model.");
+  restore_tensors(path, checkpoint.tensors, states, "optimizer.");
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (name == "order") batches_.set_order(tensor);
+    if (name.compare(0, 5, "best.") == 0) best_.emplace_back(name, tensor);
+  }
+  // Files keep tensors of wide dtypes first, the model has its own order.
+  NamedTensors ordered = copies(module_state(model_, "best."));
+  if (!best_.empty()) {
+    restore_tensors(path, best_, ordered, "best.");
+    best_ = std::move(ordered);
+  }
+  restore_progress(checkpoint.progress);
+}
+
+void Trainer::restore_progress(const Json& progress) {
+  epoch_ = progress["epoch"].integer();
+  batch_ = progress["batch"].integer();
+  optimizer_.set_steps(progress["steps"].integer());
+  total_loss_ = progress["total_loss"].number();
+  const Json monitor = progress["monitor"];
+  monitor_.restore(monitor["epoch"].integer(), monitor["value"].defined()
+                                                   ? std::optional(monitor["value"].number())
+                                                   : std::nullopt);
+  history_.clear();
+  for (int64_t i = 0; i < progress["history"].size(); ++i) {
+    const Json line = progress["history"][i];
+    Epoch epoch;
+    epoch.number = line["epoch"].integer();
+    epoch.train_loss = line["train_loss"].number();
+    if (line["count"].defined()) {
+      Score score;
+      score.count = line["count"].integer();
+      if (line["test_loss"].defined()) score.loss = line["test_loss"].number();
+      for (int64_t k = 0; k < line["metrics"].size(); ++k)
+        score.metrics.push_back({line["metrics"].key(k), line["metrics"][k].number(), {}});
+      epoch.test = std::move(score);
+    }
+    history_.push_back(std::move(epoch));
+  }
+  Draws state;
+  state.seed = std::stoull(progress["generator"][0].text());
+  state.offset = std::stoull(progress["generator"][1].text());
+  set_generator_state(state);
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,70 @@
+// The training loop, from configs and from code.
+#include "support.hpp"
+
+namespace {
+
+struct Run {
+  tenon::Module model;
+  std::vector<training::Epoch> history;
+};
+
+Run train(const std::string& text) {
+  use_trainers();
+  const Folder folder;
+  const Json config = training::read_config(folder.write("c.json", text));
+  tenon::apply_config(config);
+  tenon::seed_generator(5);
+  training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+  tenon::Module model = tenon::create_module(config["model"]);
+  training::fit_labels(config, model, dataset);
+  training::Trainer trainer(config, model, dataset);
+  CHECK(trainer.run());
+  return {model, trainer.history()};
+}
+
+}  // namespace
+
+TEST_SUITE("trainer") {
+  TEST_CASE("a training of another plugin's parts learns, and measures") {
+    const Run run = train(line_config(R"("loss": "trainers.squares",
+"metrics": ["trainers.worst", {"type": "metric.r2_score", "name": "fit"}],
+"optimizer": {"type": "trainers.lion", "learning_rate": 0.05},
+"training": {"epochs": 60, "batch_size": 8,
+             "schedule": [{"type": "trainers.halving", "after": 10},
+                          {"type": "warmup", "warmup_steps": 4}]})"));
+    REQUIRE(run.history.size() == 60);
+    CHECK(run.history.back().train_loss < run.history.front().train_loss / 20);
+    REQUIRE(run.history.back().test);
+    CHECK(*run.history.back().test->find("worst") < 0.3);
+    CHECK(*run.history.back().test->find("fit") > 0.9);
+    CHECK_FALSE(run.history.back().test->find("nothing"));
+  }
+
+  TEST_CASE("clipping runs before the step") {
+    const Run run = train(line_config(R"("loss": "mse_loss", "split": {"test": 0},
+"optimizer": {"type": "sgd", "learning_rate": 0.1},
+"training": {"epochs": 2, "clip": "trainers.zero"})"));
+    CHECK(run.history[0].train_loss == doctest::Approx(run.history[1].train_loss));
+    CHECK_FALSE(run.history[0].test);
+  }
+
+  TEST_CASE("every shipped optimizer and schedule learns the line") {
+    for (const char* optimizer :
+         {R"("type": "sgd", "learning_rate": 0.3)",
+          R"("type": "sgd", "learning_rate": 0.1, "momentum": 0.9, "nesterov": true)",
+          R"("type": "adam", "learning_rate": 0.1)", R"("type": "adamw", "learning_rate": 0.1)",
+          R"("type": "rmsprop", "learning_rate": 0.02)",
+          R"("type": "adagrad", "learning_rate": 0.5)"}) {
+      for (const char* schedule : {R"("cosine")", R"("linear")", R"("one_cycle")",
+                                   R"({"type": "step", "every": 30})", R"("constant")"}) {
+        CAPTURE(optimizer);
+        CAPTURE(schedule);
+        const Run run = train(line_config(std::string(R"("loss": "mse_loss", "optimizer": {)") +
+                                          optimizer + R"(}, "training": {"epochs": 80,
+"batch_size": 8, "clip": {"type": "norm", "maximum": 5}, "schedule": )" +
+                                          schedule + "}"));
+        CHECK(run.history.back().train_loss < 0.05);
+      }
+    }
+  }
+}

@@ -1,0 +1,114 @@
+// tenon predict: the outputs of a trained model for new samples.
+#include <tenon/op.hpp>
+#include <tenon/ops.hpp>
+#include <tenon/runtime.hpp>
+#include <tenon/training/training.hpp>
+
+#include "commands.hpp"
+#include "format.hpp"
+#include "text.hpp"
+
+namespace cli {
+
+namespace training = tenon::training;
+
+namespace {
+
+using tenon::Json;
+using tenon::Tensor;
+
+std::string ending_of(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(dot);
+}
+
+// One row for each sample: the class, where there are scores of classes, and the numbers.
+struct Rows {
+  explicit Rows(const Tensor& outputs)
+      : count(outputs.size(0)),
+        width(count == 0 ? 0 : outputs.numel() / count),
+        values(outputs.to_vector<double>()) {
+    if (outputs.dim() == 2 && width > 1) classes = tenon::argmax(outputs, 1).to_vector<int64_t>();
+  }
+  double at(int64_t row, int64_t column) const {
+    return values[static_cast<size_t>(row * width + column)];
+  }
+
+  int64_t count, width;
+  std::vector<double> values;
+  std::vector<int64_t> classes;
+};
+
+std::string csv_text(const Rows& rows) {
+  const bool scored = !rows.classes.empty();
+  std::string text = scored ? "class" : "";
+  for (int64_t c = 0; c < rows.width; ++c)
+    text += format_text("{}{}_{}", text.empty() ? "" : ",", scored ? "score" : "output", c);
+  text += "\n";
+  for (int64_t r = 0; r < rows.count; ++r) {
+    std::string line = scored ? std::to_string(rows.classes[static_cast<size_t>(r)]) : "";
+    for (int64_t c = 0; c < rows.width; ++c)
+      line += format_text("{}{}", line.empty() ? "" : ",", short_number(rows.at(r, c)));
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string json_text(const Rows& rows) {
+  tenon::JsonArray outputs, classes;
+  for (int64_t r = 0; r < rows.count; ++r) {
+    tenon::JsonArray row;
+    for (int64_t c = 0; c < rows.width; ++c) row.add(rows.at(r, c));
+    outputs.add(row.json());
+  }
+  tenon::JsonObject object;
+  if (!rows.classes.empty()) {
+    for (const int64_t label : rows.classes) classes.add(label);
+    object.set("classes", classes.json());
+  }
+  return object.set("outputs", outputs.json()).json().dump() + "\n";
+}
+
+void check_output(const Json& config, const PredictOptions& options) {
+  const std::string ending = ending_of(options.output);
+  if (ending != ".csv" && ending != ".npy" && ending != ".json")
+    throw UsageError(
+        format_text("--output must end in .csv, .npy or .json, got '{}'", options.output));
+  std::string fault = training::output_fault(options.output);
+  if (fault.empty()) fault = training::overwrite_fault(config, options.output);
+  if (fault.empty() && training::same_file(options.output, options.data))
+    fault = format_text("cannot write '{}': it is the file of the samples", options.output);
+  if (!fault.empty()) throw tenon::IOError(fault);
+}
+
+}  // namespace
+
+int predict_outputs(const PredictOptions& options) {
+  const Json config = training::read_config(options.config);
+  if (const std::string missing = training::missing_keys(config, false); !missing.empty())
+    throw tenon::ConfigError(format_text("{}: there is nothing to apply: the config has no {}",
+                                         options.config, missing));
+  const std::string weights =
+      options.weights.empty() ? config["output"]["weights"].text() : options.weights;
+  if (weights.empty())
+    throw UsageError("no weights are given: name them by --weights, or in the config's output");
+  check_output(config, options);
+  tenon::apply_config(config);
+  const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
+  const std::string fitted =
+      noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
+  const Tensor inputs =
+      training::load_inputs(config["data"], options.data, !options.unlabelled, fitted);
+  tenon::Module model = tenon::create_module(config["model"]);
+  model.load(weights);
+  const Tensor outputs = training::predict(model, inputs, 256);
+  const std::string ending = ending_of(options.output);
+  if (ending == ".npy")
+    tenon::Op("data.write_npy").call<void>(options.output, outputs);
+  else
+    tenon::write_file(options.output,
+                      ending == ".csv" ? csv_text(Rows(outputs)) : json_text(Rows(outputs)));
+  return kFine;
+}
+
+}  // namespace cli
