@@ -166,6 +166,7 @@ struct Dirac {
       refuse("dirac_", "groups must divide the first size " + std::to_string(tensor.size(0)) +
                            ", got " + std::to_string(groups));
     return set_elements(tensor, [&](const Tensor& values) {
+      if (values.numel() == 0) return;  // any number of groups divides none
       int64_t kernel = 1, middle = 0;
       for (int64_t i = 2; i < values.dim(); ++i) {
         middle = middle * values.size(i) + values.size(i) / 2;
