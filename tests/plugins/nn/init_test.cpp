@@ -92,6 +92,7 @@ TEST_SUITE("nn/init") {
     const Tensor image = rand({1, 4, 5, 5});
     const Tensor kept = nn::functional::conv2d(image, weight, Tensor(), 1, 1, 1, int64_t{2});
     CHECK((kept - image).abs().amax().item() == 0);
+    CHECK(init::set(zeros({0, 2, 3}), "dirac_", int64_t{1} << 62).numel() == 0);
     CHECK_THROWS_WITH_AS(init::eye_(zeros({2})), doctest::Contains("must have 2 dimensions"),
                          ValueError);
     CHECK_THROWS_WITH_AS(init::set(zeros({3}), "xavier_uniform_"),
