@@ -20,7 +20,7 @@ struct State {
 };
 
 // `gates` is the input's share, [batch, gates * hidden]; `hidden_gates` that of the hidden state.
-State rnn_step(const Tensor& gates, const Tensor& hidden_gates, const State&, bool relu) {
+State rnn_step(const Tensor& gates, const Tensor& hidden_gates, bool relu) {
   const Tensor sum = gates + hidden_gates;
   return {relu ? sum.relu() : sum.tanh(), {}};
 }
@@ -191,8 +191,8 @@ struct RNN : Recurrent<RNN> {
     State last = run(input, hidden, {}, output);
     return {output, last.hidden};
   }
-  State step(const Tensor& own, const Tensor& before, const State& state) const {
-    return rnn_step(own, before, state, (*this)["nonlinearity"_arg] == "relu");
+  State step(const Tensor& own, const Tensor& before, const State&) const {
+    return rnn_step(own, before, (*this)["nonlinearity"_arg] == "relu");
   }
 };
 

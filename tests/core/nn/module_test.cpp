@@ -8,17 +8,6 @@
 using namespace tenon::core;
 using namespace tenon::core::test;
 
-namespace {
-
-std::vector<std::string> names(tenon_module& module, Walk what, WalkOptions options = {}) {
-  std::vector<std::string> list;
-  for (const WalkItem& item : walk(module, what, options)) list.push_back(item.name);
-  return list;
-}
-using Names = std::vector<std::string>;
-
-}  // namespace
-
 TEST_SUITE("nn/module") {
   TEST_CASE("names are not empty, hold no dot, and are there once") {
     const Types types;

@@ -48,6 +48,14 @@ inline tenon_module_descriptor block(const char* schema = "Block(int width=2)",
   return made;
 }
 
+using Names = std::vector<std::string>;
+// Of what a walk finds, in its order.
+inline Names names(tenon_module& module, Walk what, WalkOptions options = {}) {
+  Names list;
+  for (const WalkItem& item : walk(module, what, options)) list.push_back(item.name);
+  return list;
+}
+
 struct Types {
   Types() {
     const tenon_module_descriptor* one[] = {&descriptor};

@@ -8,17 +8,6 @@
 using namespace tenon::core;
 using namespace tenon::core::test;
 
-namespace {
-
-std::vector<std::string> names(tenon_module& module, Walk what, WalkOptions options = {}) {
-  std::vector<std::string> list;
-  for (const WalkItem& item : walk(module, what, options)) list.push_back(item.name);
-  return list;
-}
-using Names = std::vector<std::string>;
-
-}  // namespace
-
 TEST_SUITE("nn/walk") {
   TEST_CASE("walks go parents first, under the first name of what is shared") {
     const Types types;
