@@ -284,7 +284,7 @@ class Cloner {
     ModuleRef copy = ModuleRef::take(new tenon_module(*module.type));
     modules_.emplace(&module, copy);
     for (size_t i = 0; i < module.attributes.size(); ++i)
-      copy->attributes.add(module.attributes.data()[i]);
+      copy_attribute(module.attributes.data()[i], *copy);
     copy->names = module.names;
     copy->training = module.training;
     copy->place = module.place;
@@ -302,6 +302,30 @@ class Cloner {
         descriptor.clone(descriptor.self, module.state, copy.get(), &copy->state, &error);
     if (status != TENON_OK) throw_status(status, error);
     return copy;
+  }
+
+  // Modules among attributes are those of the copy.
+  void copy_attribute(const tenon_value& given, tenon_module& copy) {
+    tenon_value value = given;
+    std::vector<tenon_module*> list;
+    std::vector<tenon_named_module> named;
+    std::vector<ModuleRef> made;
+    const auto clone_of = [&](tenon_module* module) {
+      return made.emplace_back(clone(*module)).get();
+    };
+    if (given.tag == TENON_VALUE_MODULE) {
+      value.as.module = clone_of(given.as.module);
+    } else if (given.tag == TENON_VALUE_MODULE_LIST) {
+      for (uint32_t i = 0; i < given.length; ++i) list.push_back(clone_of(given.as.modules[i]));
+      value.as.modules = list.data();
+    } else if (given.tag == TENON_VALUE_MODULE_DICT) {
+      for (uint32_t i = 0; i < given.length; ++i) {
+        const tenon_named_module& entry = given.as.named_modules[i];
+        named.push_back({entry.name, clone_of(entry.module)});
+      }
+      value.as.named_modules = named.data();
+    }
+    copy.attributes.add(value);
   }
 
   void copy_child(const tenon_module::Child& child, tenon_module& copy) {

@@ -145,6 +145,8 @@ TEST_SUITE("sdk/module_contract") {
     const Module copy = module.clone();
     CHECK(copy.text() == module.text());
     CHECK(numbers(copy(x)) == numbers(module(x)));
+    CHECK(copy.attribute<Module>("body").is_same(copy.child("body")));
+    CHECK(copy.attribute<std::vector<Module>>("more")[0].is_same(copy.child("more0")));
     {
       const NoGrad off;
       module.child("body").tensor("weight").zero_();
