@@ -288,6 +288,7 @@ class Cloner {
     copy->names = module.names;
     copy->training = module.training;
     copy->place = module.place;
+    if (const ModuleHooks* hooks = module.hooks.get()) copy->hooks.make().add_copies(*hooks);
     if (module.own_forward != nullptr)
       copy->own_forward =
           std::make_unique<Schema>(parse_forward_schema(module.own_forward->text, *module.type));
