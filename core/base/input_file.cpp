@@ -7,6 +7,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
@@ -56,6 +57,15 @@ void InputFile::read_at(void* to, int64_t bytes, int64_t offset) const {
     offset += got;
     bytes -= got;
   }
+}
+
+std::shared_ptr<char> InputFile::map() const {
+  if (size_ == 0) return nullptr;
+  const auto bytes = static_cast<size_t>(size_);
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0);
+  if (data == MAP_FAILED) fail(reason_of(errno));
+  return {static_cast<char*>(data), [bytes](char* mapped) { munmap(mapped, bytes); }};
 }
 
 void InputFile::fail(const std::string& reason) const {

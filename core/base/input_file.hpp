@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace tenon::core {
@@ -19,6 +20,9 @@ class InputFile {
   int64_t size() const { return size_; }  // when it was opened
   // Exactly `bytes` bytes from `offset`.
   void read_at(void* to, int64_t bytes, int64_t offset) const;
+  // The whole file in memory, for the process alone: what is written there does not reach the file.
+  // Null for an empty file. The mapping outlives this object.
+  std::shared_ptr<char> map() const;
 
  private:
   [[noreturn]] void fail(const std::string& reason) const;

@@ -400,7 +400,28 @@ TensorRef biased_copy(const Tensor& tensor) {
   return copy;
 }
 
+Sizes result_shape(const ElementwiseCall& call) {
+  Sizes shape{};
+  for (size_t i = 0; i < call.count; ++i) {
+    if (call.operands[i]->tag != TENON_VALUE_TENSOR) continue;
+    const Tensor& tensor = *call.operands[i]->as.tensor;
+    if (tensor.has_flag(TENON_TENSOR_SHAPE_ONLY)) {
+      throw Error(TENON_ERROR_RUNTIME,
+                  "{}: an operand has a shape but no data: it was saved as shape(...) alone",
+                  name_of(call.implementation));
+    }
+    try {
+      shape = broadcast_shapes(shape, tensor.shape());
+    } catch (Error& error) {
+      error.message = format_text("{}: {}", name_of(call.implementation), error.message);
+      throw;
+    }
+  }
+  return shape;
+}
+
 void read_operands(const ElementwiseCall& call, Operands& operands) {
+  operands.shape = result_shape(call);
   for (size_t i = 0; i < call.count; ++i) {
     const tenon_value& value = *call.operands[i];
     const tenon_dtype expected = call.dtype_of_input(i);
@@ -412,17 +433,6 @@ void read_operands(const ElementwiseCall& call, Operands& operands) {
     }
     const Tensor*& tensor = operands.tensors[i];
     tensor = value.as.tensor;
-    if (tensor->has_flag(TENON_TENSOR_SHAPE_ONLY)) {
-      throw Error(TENON_ERROR_RUNTIME,
-                  "{}: an operand has a shape but no data: it was saved as shape(...) alone",
-                  name_of(call.implementation));
-    }
-    try {
-      operands.shape = broadcast_shapes(operands.shape, tensor->shape());
-    } catch (Error& error) {
-      error.message = format_text("{}: {}", name_of(call.implementation), error.message);
-      throw;
-    }
     if (call.biased) {
       operands.converted[i] = biased_copy(*tensor);
       tensor = operands.converted[i].get();
@@ -690,18 +700,23 @@ inline Tensor* run_dense(const ElementwiseCall& call) {
   return made.give();
 }
 
+inline void find_target(ElementwiseCall& call) {
+  const Implementation& implementation = call.implementation;
+  if (implementation.out_parameter >= 0 &&
+      call.arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
+    call.target = call.arguments[implementation.out_parameter].as.tensor;
+  } else if (implementation.mutates) {
+    call.target = call.operands[0]->as.tensor;
+    call.in_place = true;
+  }
+}
+
 tenon_status run_elementwise(void* self, tenon_context*, const tenon_value* arguments,
                              tenon_value* results, tenon_error** error) {
   const auto& implementation = *static_cast<const Implementation*>(self);
   return guarded(error, [&] {
     ElementwiseCall call = make_call(implementation, arguments);
-    if (implementation.out_parameter >= 0 &&
-        arguments[implementation.out_parameter].tag == TENON_VALUE_TENSOR) {
-      call.target = arguments[implementation.out_parameter].as.tensor;
-    } else if (implementation.mutates) {
-      call.target = call.operands[0]->as.tensor;
-      call.in_place = true;
-    }
+    find_target(call);
     if (call.target != nullptr && call.target->has_flag(TENON_TENSOR_SHAPE_ONLY)) [[unlikely]] {
       throw Error(TENON_ERROR_RUNTIME, "{}: the tensor to write has a shape but no data",
                   name_of(implementation));
@@ -720,6 +735,17 @@ KernelChoice choose_kernel(const Implementation& implementation, const tenon_val
   ElementwiseCall call = make_call(implementation, arguments);
   choose_dtypes(call);
   return {call.compute, call.result, find_loop_isa(implementation, call.compute)};
+}
+
+TensorRef elementwise_shape(const Implementation& implementation, const tenon_value* arguments) {
+  ElementwiseCall call = make_call(implementation, arguments);
+  find_target(call);
+  choose_dtypes(call);
+  find_loop_isa(implementation, call.compute);
+  const Sizes shape = result_shape(call);
+  if (call.target == nullptr) return make_empty(call.result, shape);
+  check_target(call, shape);
+  return TensorRef(call.target);
 }
 
 const char* isa_text(uint32_t isa) {

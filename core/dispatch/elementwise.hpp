@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/dispatch/op.hpp"
+#include "core/tensor/tensor.hpp"
 
 namespace tenon::core {
 
@@ -18,6 +19,10 @@ struct KernelChoice {
   uint32_t isa = TENON_ISA_BASELINE;
 };
 KernelChoice choose_kernel(const Implementation& implementation, const tenon_value* arguments);
+
+// What a run on these operands would return, without its values: the tensor that it would write, or
+// an uninitialized one. Throws the errors of a run that cannot.
+TensorRef elementwise_shape(const Implementation& implementation, const tenon_value* arguments);
 
 // "baseline", "v3", "v4".
 const char* isa_text(uint32_t isa);

@@ -55,7 +55,8 @@ class HalfCall {
   }
 
   tenon_status run() noexcept {
-    constexpr uint32_t kOfThread = kTraceFlag | kModeFlag | kModeBelowFlag | kKernelFlag;
+    constexpr uint32_t kOfThread =
+        kTraceFlag | kModeFlag | kModeBelowFlag | kShapesFlag | kKernelFlag;
     Call inner = call_;
     inner.arguments = values_;
     inner.written = nullptr;

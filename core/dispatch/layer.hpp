@@ -5,6 +5,7 @@
 //   mode         modes.cpp           handlers that are active in a scope of the thread
 //   typed        chain.cpp           overrides and handlers of the operands' types
 //   checks       change_check.cpp    refuses to change what is read-only
+//   shapes       shapes.cpp          computes shapes and dtypes alone
 //   half         half.cpp            runs ops on f16 and bf16 in f32
 //   autograd     autograd/record.cpp leaves a node, carries tangents
 //   mode_below   modes.cpp           handlers that are asked where a kernel would run
@@ -25,8 +26,18 @@
 
 namespace tenon::core {
 
-enum class LayerId : uint8_t { trace, mode, typed, checks, half, autograd, mode_below, kernel };
-inline constexpr size_t kLayerCount = 8;
+enum class LayerId : uint8_t {
+  trace,
+  mode,
+  typed,
+  checks,
+  shapes,
+  half,
+  autograd,
+  mode_below,
+  kernel
+};
+inline constexpr size_t kLayerCount = 9;
 
 // A call on its way down.
 struct Call {
@@ -52,8 +63,8 @@ inline constexpr uint32_t kCheckFlags = TENON_TENSOR_READ_ONLY | TENON_TENSOR_IN
 inline constexpr uint32_t kAutogradFlags =
     TENON_TENSOR_REQUIRES_GRAD | TENON_TENSOR_HAS_TANGENT | TENON_TENSOR_VIEW;
 inline constexpr uint32_t kSpecialFlags = kTraceFlag | kModeFlag | TENON_TENSOR_TYPED |
-                                          kCheckFlags | TENON_TENSOR_HALF | kAutogradFlags |
-                                          kModeBelowFlag;
+                                          kCheckFlags | kShapesFlag | TENON_TENSOR_HALF |
+                                          kAutogradFlags | kModeBelowFlag;
 
 // In the order of LayerId. Defined by runtime/assembly.cpp: dispatch does not know what is above
 // it.
@@ -77,6 +88,7 @@ tenon_status run_traced(Call& call) noexcept;
 tenon_status run_modes(Call& call) noexcept;
 tenon_status run_typed(Call& call) noexcept;
 tenon_status run_checks(Call& call) noexcept;
+tenon_status run_shapes(Call& call) noexcept;
 tenon_status run_half(Call& call) noexcept;
 tenon_status run_modes_below(Call& call) noexcept;
 tenon_status run_kernel(Call& call) noexcept;

@@ -39,8 +39,8 @@ void leave_mode(ModeEntry* mode);
 inline void refresh_mode_flag() {
   const bool above = thread_state.mode != nullptr && !thread_state.modes_disabled;
   const bool below = thread_state.mode_below != nullptr;
-  thread_state.call_flags = (thread_state.call_flags & kTraceFlag) | (above ? kModeFlag : 0) |
-                            (below ? kModeBelowFlag : 0);
+  thread_state.call_flags = (thread_state.call_flags & (kTraceFlag | kShapesFlag)) |
+                            (above ? kModeFlag : 0) | (below ? kModeBelowFlag : 0);
 }
 
 // No modes above autograd, for what an implementation does inside.

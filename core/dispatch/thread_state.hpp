@@ -19,6 +19,8 @@ inline constexpr uint32_t kModeFlag = 1u << 31;
 inline constexpr uint32_t kModeBelowFlag = 1u << 29;
 // Of a call that is traced.
 inline constexpr uint32_t kTraceFlag = 1u << 30;
+// Of a call that computes shapes alone.
+inline constexpr uint32_t kShapesFlag = 1u << 27;
 
 // Goes along, but for the stack's limit, when a run of the engine continues on another thread.
 struct ThreadState {
@@ -36,7 +38,8 @@ struct ThreadState {
   EngineRun* run = nullptr;                   // the innermost backward under way
   const CallFrame* frame = nullptr;  // the handlers and overrides that are running, innermost first
   SavedScope* saved_scope = nullptr;  // innermost scope of saved-tensor hooks
-  uint32_t call_flags = 0;            // what every call begins with: the three above
+  uint32_t call_flags = 0;            // what every call begins with: the four above
+  int64_t* multiply_adds = nullptr;   // where ops compute shapes alone: their number so far
   ModeEntry* mode = nullptr;          // the innermost one above autograd
   ModeEntry* mode_below = nullptr;    // and below
   TraceEntry* trace = nullptr;        // who listens, the last first
@@ -81,6 +84,7 @@ inline void set_thread_state(const ThreadState& state) {
   thread_state = state;
   thread_state.stack_limit = stack_limit;
   creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
+  large_storage_is_lazy = state.multiply_adds != nullptr;
 }
 // Sets all of it for a scope.
 class ThreadStateGuard {

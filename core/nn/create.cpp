@@ -14,6 +14,7 @@
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/core_ops.hpp"
 #include "core/dispatch/thread_state.hpp"
+#include "core/nn/module_settings.hpp"
 #include "core/tensor/copy.hpp"
 
 namespace tenon::core {
@@ -123,7 +124,7 @@ class Builder {
     bool given[kMaxParameters] = {};
     for (const tenon_json& node :
          document.is_object() ? document.children() : std::span<const tenon_json>()) {
-      if (node.key() == "type") continue;
+      if (node.key() == "type" || is_module_setting(*type, node.key())) continue;
       const int64_t index = type->schema.find(node.key());
       if (index < 0) {
         refuse_name(node, *type);
@@ -137,7 +138,11 @@ class Builder {
     if (!attributes.complete) return {};
     ModuleRef module;
     located(document, nullptr, [&] { module = make_module(*type, attributes.bound.values); });
-    if (module) module->place = place_of(document);
+    if (!module) return module;
+    module->place = place_of(document);
+    for (const tenon_json* setting : module_settings(*type, document)) {
+      if (!located(*setting, nullptr, [&] { apply_module_setting(*module, *setting); })) return {};
+    }
     return module;
   }
 
@@ -288,6 +293,7 @@ class Cloner {
     copy->names = module.names;
     copy->training = module.training;
     copy->place = module.place;
+    if (const ModuleHooks* hooks = module.hooks.get()) copy->hooks.make().add_copies(*hooks);
     if (module.own_forward != nullptr)
       copy->own_forward =
           std::make_unique<Schema>(parse_forward_schema(module.own_forward->text, *module.type));

@@ -16,12 +16,13 @@ ModuleRef create_module(const ModuleType& type, std::span<const tenon_value> pos
                         std::span<const tenon_value> keyword_values);
 
 // From {"type": "Linear", attribute: value, ...}, or the name of a type. An attribute that is a
-// module is such a document itself. Throws a ConfigError that names every fault with its place.
+// module is such a document itself; settings (module_settings.hpp) may be beside the attributes.
+// Throws a ConfigError that names every fault with its place.
 ModuleRef create_module(const tenon_json& document);
 
-// A copy with its own tensors: what is shared inside of the tree stays shared in the copy.
-// Gradients and hooks are not copied. Throws RuntimeError that names a type which has a state and
-// cannot copy it.
+// A copy with its own tensors: what is shared inside of the tree stays shared in the copy. Hooks
+// run for the copy as well, which keeps them when the original loses them. Gradients are not copied.
+// Throws RuntimeError that names a type which has a state and cannot copy it.
 ModuleRef clone_module(tenon_module& module);
 
 }  // namespace tenon::core

@@ -59,6 +59,22 @@ HookHandle ModuleHooks::add(int32_t kind, uint32_t flags, std::shared_ptr<Module
   return {*this, id};
 }
 
+void ModuleHooks::add_copies(const ModuleHooks& from) {
+  const std::shared_ptr<const List> given = from.list();
+  if (given == nullptr) return;
+  auto copies = std::make_shared<List>();
+  for (const Hook& hook : *given) {
+    // Its state belongs to the first body, which the copy keeps.
+    auto* const body = new ModuleHookBody(hook.body->function, hook.body->state, nullptr);
+    copies->push_back({next_hook_id(), hook.kind, hook.always_call,
+                       std::shared_ptr<ModuleHookBody>(
+                           body, [kept = hook.body](const ModuleHookBody* copy) { delete copy; })});
+  }
+  const std::lock_guard lock(mutex_);
+  copies->insert(copies->begin(), list_->begin(), list_->end());
+  list_ = std::move(copies);
+}
+
 bool ModuleHooks::remove(int64_t id) {
   std::shared_ptr<const List> old;  // may destroy the hook's state: without the lock
   const std::lock_guard lock(mutex_);

@@ -36,6 +36,9 @@ class ModuleHooks final : public HookOwner {
   // `flags`: TENON_HOOK_PREPEND, TENON_HOOK_ALWAYS_CALL. Throws ArgumentError for unknown kinds and
   // flags.
   HookHandle add(int32_t kind, uint32_t flags, std::shared_ptr<ModuleHookBody> body);
+  // The hooks of another module as well, from now on independent of it: removing one there leaves
+  // the copy, which has no handle.
+  void add_copies(const ModuleHooks& from);
   bool remove(int64_t id) override;
   bool holds(int64_t id) override;
   std::shared_ptr<const List> list() const;

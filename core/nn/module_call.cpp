@@ -124,17 +124,37 @@ void run_forward(tenon_module& module, const Schema& schema, const tenon_value* 
 
 }  // namespace
 
+namespace {
+
+[[noreturn, gnu::cold]] void refuse_count(const tenon_module& module, size_t has, int64_t asked) {
+  throw Error(TENON_ERROR_TYPE,
+              "{}() has {} results, and is called for {}: name a result type that fits, such as {}",
+              module.type->schema.name, has, asked,
+              has == 1   ? "module.call<Tensor>(...)"
+              : has == 0 ? "module.call<void>(...)"
+                         : "module.call<std::tuple<Tensor, Tensor>>(...)");
+}
+void check_count(const tenon_module& module, const Schema& schema, int64_t expected) {
+  if (expected >= 0 && schema.returns.size() != static_cast<size_t>(expected)) [[unlikely]]
+    refuse_count(module, schema.returns.size(), expected);
+}
+
+}  // namespace
+
 void call_module(tenon_module& module, std::span<const tenon_value> positional,
                  std::span<const tenon_string> keywords,
-                 std::span<const tenon_value> keyword_values, tenon_value* results) {
+                 std::span<const tenon_value> keyword_values, tenon_value* results,
+                 int64_t result_count) {
   const Schema& schema = forward_schema(module);
   tenon_value given[kMaxParameters];
   if (keywords.empty() && bind_as_given(schema, positional, given)) [[likely]] {
+    check_count(module, schema, result_count);
     run_forward(module, schema, given, results);
     return;
   }
   BoundArguments bound;
   bind_arguments(schema, positional, keywords, keyword_values, bound);
+  check_count(module, schema, result_count);
   run_forward(module, schema, bound.values, results);
 }
 

@@ -15,10 +15,12 @@ const Schema& forward_schema(const tenon_module& module);
 void set_forward_schema(tenon_module& module, std::string_view text);
 
 // Binds the arguments to the forward schema as an op's are bound, and runs forward. `results` has
-// room for kMaxResults; one is filled for each result of the schema.
+// room for kMaxResults; one is filled for each result of the schema. Throws TypeError before forward
+// runs when these are not `result_count`; -1: any number.
 void call_module(tenon_module& module, std::span<const tenon_value> positional,
                  std::span<const tenon_string> keywords,
-                 std::span<const tenon_value> keyword_values, tenon_value* results);
+                 std::span<const tenon_value> keyword_values, tenon_value* results,
+                 int64_t result_count = -1);
 // Enters it as a mode; it is kept until the mode is left. Throws TypeError when it is none.
 ModeEntry* enter_module(tenon_module& module, bool below);
 

@@ -153,24 +153,36 @@ void require_fit(const tenon_module& module, const Fit& fit, const Source& sourc
               module.type->schema.short_name(), faults);
 }
 
+void load_values(const Fit& fit, uint32_t flags) {
+  for (const auto& [own, saved] : fit.copies) {
+    const bool assign = (flags & TENON_LOAD_ASSIGN) != 0 && !own->typed() && !saved->typed() &&
+                        own->view.dtype == saved->view.dtype;
+    if (assign)
+      replace_data(*own, *saved);
+    else
+      copy(*own, *saved);
+  }
+}
+
 // What was loaded is taken back when a hook fails, or leaves keys that do not fit.
 void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& modules, Fit& fit,
-                          const Source& source, bool strict) {
+                          const Source& source, uint32_t flags) {
   std::vector<TensorRef> before;
   for (const auto& [own, saved] : fit.copies) before.push_back(contiguous_copy(*own));
-  for (const auto& [own, saved] : fit.copies) copy(*own, *saved);
+  load_values(fit, flags);
   try {
     visit_children_first(modules, [&](tenon_module& module, const std::string& prefix) {
       run_state_load_post_hooks(module, prefix, fit.report.missing, fit.report.unexpected);
     });
-    require_fit(root, fit, source, strict);
+    require_fit(root, fit, source, (flags & TENON_LOAD_STRICT) != 0);
   } catch (...) {
     for (size_t i = 0; i < before.size(); ++i) copy(*fit.copies[i].first, *before[i]);
     throw;
   }
 }
 
-LoadReport load(tenon_module& module, const Source& source, bool strict) {
+LoadReport load(tenon_module& module, const Source& source, uint32_t flags) {
+  const bool strict = (flags & TENON_LOAD_STRICT) != 0;
   const std::vector<Visited> modules = hooked_modules(module);
   for (const Visited& visited : modules)
     run_state_load_pre_hooks(*visited.module, visited.prefix, source.tensors, strict);
@@ -181,9 +193,9 @@ LoadReport load(tenon_module& module, const Source& source, bool strict) {
   // Hooks may take missing and unexpected keys from the report, but not what cannot be copied.
   require_fit(module, fit, source, strict && !hooked);
   if (hooked)
-    load_with_post_hooks(module, modules, fit, source, strict);
+    load_with_post_hooks(module, modules, fit, source, flags);
   else
-    for (const auto& [own, saved] : fit.copies) copy(*own, *saved);
+    load_values(fit, flags);
   return std::move(fit.report);
 }
 
@@ -197,7 +209,7 @@ std::vector<NamedTensor> module_state(tenon_module& module) {
   return state;
 }
 
-LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, bool strict) {
+LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, uint32_t flags) {
   StoredTensors given = stored({state.begin(), state.end()});
   const auto type = [&](const std::string& name) {
     for (const auto& [key, text] : given.metadata) {
@@ -205,7 +217,7 @@ LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, 
     }
     return std::string();
   };
-  return load(module, {given.tensors, type, ""}, strict);
+  return load(module, {given.tensors, type, ""}, flags);
 }
 
 void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
@@ -214,10 +226,26 @@ void save_module(tenon_module& module, const std::string& path, FileMetadata met
   save_tensors(path, state.tensors, metadata);
 }
 
-LoadReport load_module(tenon_module& module, const std::string& path, bool strict) {
-  TensorFile file = load_tensors(path);
-  const auto type = [&](const std::string& name) { return stored_type(file, name); };
-  return load(module, {file.tensors, type, path}, strict);
+namespace {
+
+void keep_prefixed(TensorFile& file, const std::string& prefix) {
+  if (prefix.empty()) return;
+  std::erase_if(file.tensors,
+                [&](const NamedTensor& entry) { return !entry.name.starts_with(prefix); });
+  if (file.tensors.empty())
+    throw Error(TENON_ERROR_VALUE, "no tensor of {} has a name that begins with {}",
+                quote(file.path), quote(prefix));
+  for (NamedTensor& entry : file.tensors) entry.name.erase(0, prefix.size());
+}
+
+}  // namespace
+
+LoadReport load_module(tenon_module& module, const std::string& path, uint32_t flags,
+                       const std::string& prefix) {
+  TensorFile file = (flags & TENON_LOAD_ASSIGN) != 0 ? map_tensors(path) : load_tensors(path);
+  keep_prefixed(file, prefix);
+  const auto type = [&](const std::string& name) { return stored_type(file, prefix + name); };
+  return load(module, {file.tensors, type, path}, flags);
 }
 
 }  // namespace tenon::core

@@ -18,11 +18,15 @@ struct LoadReport {
 // Parameters and persistent buffers under each of their names, shared ones too. The module's own
 // tensors, not copies.
 std::vector<NamedTensor> module_state(tenon_module& module);
-// Copies values into the module's tensors. Strict: a missing or unexpected key is an error; a size
-// that differs always is. Nothing is loaded then.
-LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, bool strict);
+// `flags`: TENON_LOAD_ bits. Copies values into the module's tensors, or with ASSIGN makes their
+// memory that of the module's tensors where dtype and type are the same. STRICT: a missing or
+// unexpected key is an error; a size that differs always is. Nothing is loaded then.
+LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, uint32_t flags);
 
 void save_module(tenon_module& module, const std::string& path, FileMetadata metadata = {});
-LoadReport load_module(tenon_module& module, const std::string& path, bool strict);
+// With ASSIGN the file is mapped, not read. Of the file what begins with `prefix`, without it; throws
+// ValueError where nothing does.
+LoadReport load_module(tenon_module& module, const std::string& path, uint32_t flags,
+                       const std::string& prefix = "");
 
 }  // namespace tenon::core

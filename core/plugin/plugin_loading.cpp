@@ -365,10 +365,11 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
     if (failure.asked_by.empty()) failure.asked_by = asked_by;
     throw PluginError(std::move(failure));
   }
-  if (record.state == PluginState::Disabled) {
+  if (record.state == PluginState::Excluded) {
     PluginFailure failure =
         make_failure(PluginStage::Find, record.id(), record.found.path,
-                     format_text("it is {}", record.reason), "enable it in the config");
+                     format_text("it is excluded: {}", record.reason),
+                     "name it in the config with \"load\": \"lazy\"");
     failure.asked_by = asked_by;
     throw PluginError(std::move(failure));
   }
@@ -448,12 +449,12 @@ bool PluginManager::complete_type(std::string_view name) {
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
   Lock lock(mutex_);
   Record& record = loadable(id_or_path, asked_by);
-  if (record.state == PluginState::Disabled && !record.named && is_autoload_off()) {
+  if (record.state == PluginState::Excluded && !record.named && is_autoload_off()) {
     record.named = true;
     judge(record);
-    record.named = record.state != PluginState::Disabled;
+    record.named = record.state != PluginState::Excluded;
   }
-  if (record.state != PluginState::Failed && record.state != PluginState::Disabled) {
+  if (record.state != PluginState::Failed && record.state != PluginState::Excluded) {
     const bool was_named = std::exchange(record.named, true);
     if (auto failure = conflict(record)) {
       record.named = was_named;

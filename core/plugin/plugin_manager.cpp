@@ -34,8 +34,8 @@ const char* plugin_state_text(PluginState state) noexcept {
       return "active";
     case PluginState::Failed:
       return "failed";
-    case PluginState::Disabled:
-      return "disabled";
+    case PluginState::Excluded:
+      return "excluded";
     case PluginState::Shadowed:
       return "shadowed";
   }
@@ -52,6 +52,8 @@ const char* provider_standing_text(ProviderStanding standing) noexcept {
       return "contested";
     case ProviderStanding::Disabled:
       return "disabled";
+    case ProviderStanding::Excluded:
+      return "excluded";
     case ProviderStanding::Failed:
       return "failed";
   }
@@ -159,13 +161,13 @@ void PluginManager::judge(Record& record) const {
     return;
   }
   if (entry.plugin != nullptr && entry.plugin->mode == LoadMode::Never) {
-    record.state = PluginState::Disabled;
-    record.reason = format_text("disabled by {}", entry.policy->source);
+    record.state = PluginState::Excluded;
+    record.reason = format_text("\"load\" is \"never\" in {}", entry.policy->source);
     return;
   }
   if (entry.plugin == nullptr && !record.named && record.found.origin != PluginOrigin::Path &&
       is_autoload_off()) {
-    record.state = PluginState::Disabled;
+    record.state = PluginState::Excluded;
     record.reason = "loading from folders is switched off, and no config names it";
     return;
   }

@@ -54,7 +54,7 @@ enum class PluginState {
   Loading,
   Active,
   Failed,
-  Disabled,
+  Excluded,  // "load": "never", or a folder's while loading from folders is switched off
   Shadowed  // another file stands for its id
 };
 
@@ -67,7 +67,7 @@ struct PluginListing {
   std::string path;
   PluginOrigin origin = PluginOrigin::Path;
   PluginState state = PluginState::Indexed;
-  std::string reason;                        // why failed, disabled or shadowed
+  std::string reason;                        // why failed, excluded or shadowed
   std::optional<PluginFailure> failure;      // the parts of that, when failed
   std::shared_ptr<const PluginFacts> facts;  // null when unreadable
 };
@@ -80,7 +80,8 @@ enum class ProviderStanding {
   Chosen,     // it is used, or would be
   Outranked,  // another plugin is preferred
   Contested,  // as good as another: an error when it is called
-  Disabled,   // by the config
+  Disabled,   // the op is, by the config
+  Excluded,   // its plugin is
   Failed      // its plugin is refused
 };
 

@@ -139,7 +139,7 @@ std::vector<const PluginManager::Record*> PluginManager::best_providers(ItemKind
   if (found == index(kind).end()) return {};
   std::vector<Record*> candidates;
   for (Record* record : found->second) {
-    if (record->state != PluginState::Disabled &&
+    if (record->state != PluginState::Excluded &&
         policies_->disabling(*record, name, nullptr) == nullptr) {
       candidates.push_back(record);
     }
@@ -184,9 +184,9 @@ ProviderStanding PluginManager::standing(const Record& record, ItemKind kind, st
     if (reason != nullptr) best_providers(kind, name, reason);
     return ProviderStanding::Chosen;
   }
-  if (record.state == PluginState::Disabled) {
+  if (record.state == PluginState::Excluded) {
     say(record.reason);
-    return ProviderStanding::Disabled;
+    return ProviderStanding::Excluded;
   }
   std::string source;
   if (const auto* preference = policies_->disabling(record, name, &source)) {
@@ -250,7 +250,7 @@ std::optional<PluginFailure> PluginManager::conflict(const Record& record) const
     if (policies_->disabling(record, target, nullptr) != nullptr) continue;
     for (const auto& rival : records_) {
       if (rival.get() == &record || !rival->found.facts || rival->state == PluginState::Failed ||
-          rival->state == PluginState::Disabled || rival->state == PluginState::Shadowed ||
+          rival->state == PluginState::Excluded || rival->state == PluginState::Shadowed ||
           policies_->disabling(*rival, target, nullptr) != nullptr)
         continue;
       const auto& theirs = rival->found.facts->overrides;
@@ -347,7 +347,7 @@ bool PluginManager::declares_override(std::string_view key) {
   const Lock lock(mutex_);
   return std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
     if (record->found.facts == nullptr || record->state == PluginState::Shadowed ||
-        record->state == PluginState::Failed || record->state == PluginState::Disabled)
+        record->state == PluginState::Failed || record->state == PluginState::Excluded)
       return false;
     const auto& entries = record->found.facts->overrides;
     return std::any_of(entries.begin(), entries.end(),

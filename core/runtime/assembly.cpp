@@ -19,6 +19,7 @@ constinit const std::array<Layer, kLayerCount> layers{{
     {LayerId::mode, kModeFlag, run_modes},
     {LayerId::typed, TENON_TENSOR_TYPED, run_typed},
     {LayerId::checks, kCheckFlags, run_checks},
+    {LayerId::shapes, kShapesFlag, run_shapes},
     {LayerId::half, TENON_TENSOR_HALF, run_half},
     {LayerId::autograd, kAutogradFlags, run_recorded},
     {LayerId::mode_below, kModeBelowFlag, run_modes_below},

@@ -217,6 +217,7 @@ class Explanation {
   void explain_layer(LayerId id) {
     switch (id) {
       case LayerId::trace:
+      case LayerId::shapes:
       case LayerId::half:        // elementwise kernels say what they compute in
       case LayerId::mode_below:  // named at the top; it is asked where the kernel would run
         return;

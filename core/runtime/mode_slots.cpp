@@ -3,6 +3,7 @@
 
 #include "core/autograd/leak_tracking.hpp"
 #include "core/dispatch/modes.hpp"
+#include "core/dispatch/shapes.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/types.hpp"
@@ -102,6 +103,7 @@ void add_mode_slots(tenon_host& host) {
   host.mode_enter_module = mode_enter_module;
   host.dispatch_disable = dispatch_disable;
   host.dispatch_disabled = dispatch_disabled;
+  host.shapes_only_set = set_shapes_only;
 }
 
 }  // namespace tenon::core

@@ -94,12 +94,13 @@ tenon_status module_child(tenon_module* module, const char* name, tenon_module**
 }
 tenon_status module_call(tenon_module* module, const tenon_value* arguments, int64_t count,
                          const tenon_string* keywords, const tenon_value* keyword_values,
-                         int64_t keyword_count, tenon_value* results, tenon_error** error) {
+                         int64_t keyword_count, tenon_value* results, int64_t result_count,
+                         tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
     call_module(*module, {arguments, static_cast<size_t>(count)},
                 {keywords, static_cast<size_t>(keyword_count)},
-                {keyword_values, static_cast<size_t>(keyword_count)}, results);
+                {keyword_values, static_cast<size_t>(keyword_count)}, results, result_count);
   });
 }
 int32_t module_training(const tenon_module* module) { return module->training ? 1 : 0; }
@@ -191,11 +192,11 @@ void give_report(const LoadReport& report, tenon_value* missing, tenon_value* un
   if (missing != nullptr) *missing = make_string_list(report.missing);
   if (unexpected != nullptr) *unexpected = make_string_list(report.unexpected);
 }
-tenon_status module_load(tenon_module* module, const char* path, int32_t strict,
+tenon_status module_load(tenon_module* module, const char* path, uint32_t flags,
                          tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
-    give_report(load_module(*module, path, strict != 0), missing, unexpected);
+    give_report(load_module(*module, path, flags), missing, unexpected);
   });
 }
 tenon_status module_assign(tenon_module* module, const char* name, int64_t length,
@@ -254,7 +255,7 @@ tenon_status module_state_slot(tenon_module* module, tenon_value* names, tenon_v
   });
 }
 tenon_status module_load_state(tenon_module* module, const tenon_string* names,
-                               tenon_tensor* const* tensors, int64_t count, int32_t strict,
+                               tenon_tensor* const* tensors, int64_t count, uint32_t flags,
                                tenon_value* missing, tenon_value* unexpected, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(module, "the module");
@@ -264,7 +265,7 @@ tenon_status module_load_state(tenon_module* module, const tenon_string* names,
       state.push_back({std::string(names[i].data, static_cast<size_t>(names[i].length)),
                        TensorRef(tensors[i])});
     }
-    give_report(load_state(*module, state, strict != 0), missing, unexpected);
+    give_report(load_state(*module, state, flags), missing, unexpected);
   });
 }
 

@@ -26,7 +26,7 @@ std::set<std::string, std::less<>> handled_ops(const TensorType& type, const Typ
   std::set<std::string, std::less<>> ops;
   for (const PluginListing& plugin : plugins) {
     if (plugin.facts == nullptr || plugin.state == PluginState::Shadowed ||
-        plugin.state == PluginState::Failed || plugin.state == PluginState::Disabled)
+        plugin.state == PluginState::Failed || plugin.state == PluginState::Excluded)
       continue;
     for (const OverrideFacts& entry : plugin.facts->overrides) {
       const std::vector<std::string> names = type_names(entry.types);

@@ -32,7 +32,8 @@ tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
 int32_t thread_count_slot() { return thread_count(); }
 void thread_count_set(int32_t count) { set_thread_count(count); }
 void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
-  const DrawRange range = reserve_draws(count);
+  // Where shapes alone are computed, nothing is drawn.
+  const DrawRange range = reserve_draws(thread_state.multiply_adds == nullptr ? count : 0);
   *seed = range.seed;
   *offset = range.offset;
 }

@@ -138,10 +138,10 @@ tenon_status tensors_metadata(const char* path, tenon_json** metadata, tenon_err
     *metadata = object.finish().give();
   });
 }
-tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
-                          tenon_error** error) {
+tenon_status give_tensors(TensorFile (*read)(const std::string& path), const char* path,
+                          tenon_value* names, tenon_value* tensors, tenon_error** error) {
   return guarded(error, [&] {
-    TensorFile file = load_tensors(path);
+    TensorFile file = read(path);
     plugin_manager();
     restore_types(file);
     std::vector<std::string> texts;
@@ -153,6 +153,14 @@ tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* ten
     *names = make_string_list(texts);
     *tensors = make_tensor_list(std::move(list));
   });
+}
+tenon_status tensors_load(const char* path, tenon_value* names, tenon_value* tensors,
+                          tenon_error** error) {
+  return give_tensors(load_tensors, path, names, tensors, error);
+}
+tenon_status tensors_map(const char* path, tenon_value* names, tenon_value* tensors,
+                         tenon_error** error) {
+  return give_tensors(map_tensors, path, names, tensors, error);
 }
 tenon_status file_write(const char* path, const char* data, int64_t length, tenon_error** error) {
   return guarded(error, [&] { write_file(path, {data, static_cast<size_t>(length)}); });
@@ -177,6 +185,7 @@ void add_tensor_slots(tenon_host& host) {
   host.promote_dtypes = promote_dtypes_slot;
   host.tensors_save = tensors_save;
   host.tensors_load = tensors_load;
+  host.tensors_map = tensors_map;
   host.tensors_save_metadata = tensors_save_metadata;
   host.tensors_metadata = tensors_metadata;
   host.file_write = file_write;

@@ -194,8 +194,11 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
   file.commit();
 }
 
-TensorFile load_tensors(const std::string& path) {
-  const InputFile file(path);
+namespace {
+
+// `tensor_of(entry, position)` makes the tensor whose data is there in the file.
+template <class TensorOf>
+TensorFile read_tensors(const InputFile& file, const std::string& path, TensorOf&& tensor_of) {
   const std::shared_ptr<const std::string> text = read_header(file, path);
   const auto data_start = kLengthBytes + static_cast<int64_t>(text->size());
   FileHeader header = parse_header(text, file.size() - data_start, path);
@@ -204,11 +207,41 @@ TensorFile load_tensors(const std::string& path) {
   result.metadata = header.take_metadata();
   for (size_t i = 0; i < header.size(); ++i) {
     FileHeader::Tensor entry = header.tensor(i);
-    TensorRef tensor = make_empty(entry.dtype, entry.shape);
-    file.read_at(tensor->view.data, entry.end - entry.begin, data_start + entry.begin);
+    TensorRef tensor = tensor_of(entry, data_start + entry.begin);
     result.tensors.push_back({std::move(entry.name), std::move(tensor)});
   }
   return result;
+}
+
+TensorRef read_tensor(const InputFile& file, const FileHeader::Tensor& entry, int64_t position) {
+  TensorRef tensor = make_empty(entry.dtype, entry.shape);
+  file.read_at(tensor->view.data, entry.end - entry.begin, position);
+  return tensor;
+}
+
+}  // namespace
+
+TensorFile load_tensors(const std::string& path) {
+  const InputFile file(path);
+  return read_tensors(file, path, [&](const FileHeader::Tensor& entry, int64_t position) {
+    return read_tensor(file, entry, position);
+  });
+}
+
+TensorFile map_tensors(const std::string& path) {
+  const InputFile file(path);
+  std::shared_ptr<char> mapping;
+  return read_tensors(file, path, [&](const FileHeader::Tensor& entry, int64_t position) {
+    if (entry.begin == entry.end || position % dtype_bytes(entry.dtype) != 0)
+      return read_tensor(file, entry, position);
+    if (!mapping) mapping = file.map();
+    auto kept = std::make_unique<std::shared_ptr<char>>(mapping);
+    TensorRef tensor =
+        make_wrapped(entry.dtype, entry.shape, {}, mapping.get() + position, kept.get(),
+                     [](void* owner) { delete static_cast<std::shared_ptr<char>*>(owner); });
+    kept.release();
+    return tensor;
+  });
 }
 
 StoredMetadata load_metadata(const std::string& path) {

@@ -38,6 +38,11 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 // and the fault, Error(IO) when the file cannot be read.
 TensorFile load_tensors(const std::string& path);
 
+// The same without a copy: tensors are in a mapping of the file, which is private to the process, and
+// keep it. A page is read when it is first used. What the format allows to lie across the bounds of
+// its elements is copied.
+TensorFile map_tensors(const std::string& path);
+
 // The metadata of such a file, without its tensors; with the same errors.
 StoredMetadata load_metadata(const std::string& path);
 // From an object of strings; TypeError for another value.

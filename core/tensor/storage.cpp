@@ -1,8 +1,12 @@
 // Creation and destruction of reference-counted buffers.
 #include "core/tensor/storage.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <memory>
 #include <new>
-#include <string>
+
+#include <sys/mman.h>
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
@@ -14,23 +18,56 @@ namespace {
 constexpr int64_t kHeaderBytes = 64;
 static_assert(sizeof(Storage) <= kHeaderBytes);
 
-// From this size on the data has its own block, so that it starts on a page and sizes stay round.
-constexpr int64_t kSeparateBytes = int64_t{1} << 20;
+struct Mapping {
+  void* data;
+  size_t bytes;
+};
+
+void unmap(void* owner) {
+  auto* mapping = static_cast<Mapping*>(owner);
+  munmap(mapping->data, mapping->bytes);
+  delete mapping;
+}
+
+Storage* wrap_mapping(void* data, int64_t bytes) {
+  auto mapping = std::make_unique<Mapping>(Mapping{data, static_cast<size_t>(bytes)});
+  Storage* storage = nullptr;
+  try {
+    storage = Storage::wrap(data, bytes, mapping.get(), unmap);
+  } catch (...) {
+    munmap(data, static_cast<size_t>(bytes));
+    throw;
+  }
+  mapping.release();
+  return storage;
+}
 
 char* following_data(Storage* storage) { return reinterpret_cast<char*>(storage) + kHeaderBytes; }
 
+[[gnu::cold, gnu::noinline]] Storage* create_lazy(int64_t bytes) {
+  void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    throw Error(TENON_ERROR_MEMORY, "cannot map {} bytes: {}", bytes, std::strerror(errno));
+  return wrap_mapping(data, bytes);
+}
+
 }  // namespace
+
+constinit thread_local bool large_storage_is_lazy = false;
 
 Storage* Storage::create(int64_t bytes) {
   if (bytes < 0) {
     throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: the size is negative", bytes);
   }
-  if (bytes < kSeparateBytes) [[likely]] {
+  if (bytes < kLargeBytes) [[likely]] {
     auto* storage = new (allocate(kHeaderBytes + bytes)) Storage;
     storage->data = following_data(storage);
     storage->bytes = bytes;
     return storage;
   }
+  if (large_storage_is_lazy) [[unlikely]]
+    return create_lazy(bytes);
   void* data = allocate(bytes);
   void* header = nullptr;
   try {

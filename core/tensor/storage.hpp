@@ -10,7 +10,14 @@ struct tenon_op;
 
 namespace tenon::core {
 
+// Of new storage of this thread: whether large blocks are zeros in pages that take no memory until
+// they are written.
+extern constinit thread_local bool large_storage_is_lazy [[gnu::tls_model("initial-exec")]];
+
 struct Storage {
+  // From this size on the data has its own block, so that it starts on a page and sizes stay round.
+  static constexpr int64_t kLargeBytes = int64_t{1} << 20;
+
   std::atomic<int32_t> references{1};
   std::atomic<uint32_t> version{0};  // grows by one with each in-place change
   char* data = nullptr;

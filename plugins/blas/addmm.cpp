@@ -40,8 +40,8 @@ struct Addmm {
       "read. For integers beta and alpha must be whole numbers.";
   static constexpr auto saves = "shape(mat1), shape(mat2), mat2 for mat1, mat1 for mat2";
 
-  static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
-                        const Scalar& beta, const Scalar& alpha) {
+  static Tensor shape_rule(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
+                           const Scalar&, const Scalar&) {
     blas::check_rank("addmm", "mat1", 2, mat1);
     blas::check_rank("addmm", "mat2", 2, mat2);
     blas::check_dtypes("addmm", "mat1", mat1, "mat2", mat2);
@@ -53,7 +53,16 @@ struct Addmm {
                               " cannot be broadcast to the product's shape [" +
                               std::to_string(rows) + ", " + std::to_string(columns) + "]");
     }
-    Tensor result = tenon::empty_tensor({rows, columns}, mat1.dtype());
+    return tenon::empty_tensor({rows, columns}, mat1.dtype());
+  }
+  static int64_t multiply_adds(const Tensor&, const Tensor& mat1, const Tensor& mat2, const Scalar&,
+                               const Scalar&) {
+    return mat1.numel() * mat2.size(1);
+  }
+
+  static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
+                        const Scalar& beta, const Scalar& alpha) {
+    Tensor result = shape_rule(input, mat1, mat2, beta, alpha);
     if (!tenon::is_floating(mat1.dtype())) {
       for (const Scalar& factor : {beta, alpha}) {
         if (factor.is_floating() && std::trunc(factor.to<double>()) != factor.to<double>()) {

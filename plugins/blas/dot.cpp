@@ -12,12 +12,17 @@ struct Dot {
   static constexpr auto doc = "The sum of the products of two vectors.";
   static constexpr auto saves = "other for input, input for other";
 
-  static Tensor forward(const Tensor& input, const Tensor& other) {
+  static Tensor shape_rule(const Tensor& input, const Tensor& other) {
     blas::check_rank("dot", "input", 1, input);
     blas::check_rank("dot", "other", 1, other);
     blas::check_dtypes("dot", "input", input, "other", other);
     blas::check_inner_sizes("dot", input, other, input.shape()[0], other.shape()[0]);
-    Tensor result = tenon::empty_tensor({}, input.dtype());
+    return tenon::empty_tensor({}, input.dtype());
+  }
+  static int64_t multiply_adds(const Tensor& input, const Tensor&) { return input.numel(); }
+
+  static Tensor forward(const Tensor& input, const Tensor& other) {
+    Tensor result = shape_rule(input, other);
     blas::dot(input, other, result);
     return result;
   }

@@ -27,29 +27,33 @@ struct Mm {
   static constexpr auto doc = "The product of two matrices.";
   static constexpr auto saves = "mat2 for input, input for mat2";
 
-  static Tensor forward(const Tensor& input, const Tensor& mat2, const Tensor& out) {
+  static Tensor shape_rule(const Tensor& input, const Tensor& mat2, const Tensor& out) {
     blas::check_rank("mm", "input", 2, input);
     blas::check_rank("mm", "mat2", 2, mat2);
     blas::check_dtypes("mm", "input", input, "mat2", mat2);
     const int64_t rows = input.shape()[0], columns = mat2.shape()[1];
     blas::check_inner_sizes("mm", input, mat2, input.shape()[1], mat2.shape()[0]);
-    if (!out.defined()) {
-      Tensor result = tenon::empty_tensor({rows, columns}, input.dtype());
-      blas::multiply(input, mat2, result, 1, 1, 0);
-      return result;
-    }
+    if (!out.defined()) return tenon::empty_tensor({rows, columns}, input.dtype());
     if (out.dtype() != input.dtype() || out.dim() != 2 || out.shape()[0] != rows ||
         out.shape()[1] != columns) {
       throw_out(out, input, mat2);
     }
-    if (writable(out, input, mat2)) {
-      blas::multiply(input, mat2, out, 1, 1, 0);
-    } else {
-      const Tensor result = tenon::empty_tensor({rows, columns}, input.dtype());
-      blas::multiply(input, mat2, result, 1, 1, 0);
-      tenon::copy_elements(out, result);
-    }
     return out;
+  }
+  static int64_t multiply_adds(const Tensor& input, const Tensor& mat2, const Tensor&) {
+    return input.numel() * mat2.size(1);
+  }
+
+  static Tensor forward(const Tensor& input, const Tensor& mat2, const Tensor& out) {
+    Tensor result = shape_rule(input, mat2, out);
+    if (!out.defined() || writable(out, input, mat2)) {
+      blas::multiply(input, mat2, result, 1, 1, 0);
+    } else {
+      const Tensor product = tenon::empty_tensor(result.shape(), input.dtype());
+      blas::multiply(input, mat2, product, 1, 1, 0);
+      tenon::copy_elements(out, product);
+    }
+    return result;
   }
 
   static std::tuple<Tensor, Tensor> backward(ContextOf<Mm>& c, const Tensor& g) {

@@ -47,6 +47,7 @@ std::vector<int64_t> true_places(const Tensor& input) {
 
 struct Nonzero {
   static constexpr auto schema = "nonzero(Tensor input) -> Tensor";
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The indices of the elements that are not 0, in row-major order: a row of i64 for each, a "
       "column for each dimension. NaN is not 0.";
@@ -225,6 +226,7 @@ struct MaskedSelect {
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}, "mask": {"shape": [3], "dtype": "bool", "low": -1, "high":
           1}}])";
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The elements for which mask, a bool tensor that broadcasts with input, is true: a vector, "
       "in "

@@ -11,8 +11,11 @@ struct Clone {
   static constexpr auto doc = "A contiguous copy.";
   static constexpr bool any_dtype = true;
   static constexpr auto jvp = JvpKind::linear;
+  static Tensor shape_rule(const Tensor& input) {
+    return empty_tensor(input.shape(), input.dtype());
+  }
   static Tensor forward(const Tensor& input) {
-    const Tensor result = empty_tensor(input.shape(), input.dtype());
+    const Tensor result = shape_rule(input);
     copy_elements(result, input);
     return result;
   }
@@ -36,9 +39,12 @@ struct To {
       "The elements converted to a dtype; the input itself when it has it already.";
   static constexpr auto saves = "shape(input)";
   static constexpr auto jvp = JvpKind::linear;
+  static Tensor shape_rule(const Tensor& input, DType dtype) {
+    return input.dtype() == dtype ? input : empty_tensor(input.shape(), dtype);
+  }
   static Tensor forward(const Tensor& input, DType dtype) {
-    if (input.dtype() == dtype) return input;
-    const Tensor result = empty_tensor(input.shape(), dtype);
+    const Tensor result = shape_rule(input, dtype);
+    if (result.is_same(input)) return result;
     copy_elements(result, input);
     return result;
   }

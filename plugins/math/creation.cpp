@@ -33,6 +33,9 @@ struct Zeros {
       "zeros(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of zeros.";
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(IntList size, DType dtype, const Tensor&) {
+    return empty_tensor(size, choose(dtype, f32));
+  }
   static Tensor forward(IntList size, DType dtype, const Tensor&) {
     return filled(size, 0, choose(dtype, f32));
   }
@@ -43,6 +46,9 @@ struct Ones {
       "ones(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of ones.";
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(IntList size, DType dtype, const Tensor&) {
+    return empty_tensor(size, choose(dtype, f32));
+  }
   static Tensor forward(IntList size, DType dtype, const Tensor&) {
     return filled(size, 1, choose(dtype, f32));
   }
@@ -53,6 +59,9 @@ struct Full {
       "full(int[] size, Scalar value, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "A tensor of one value; its dtype is the value's: bool, i64 or f32.";
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(IntList size, const Scalar& value, DType dtype, const Tensor&) {
+    return empty_tensor(size, choose(dtype, dtype_for(value)));
+  }
   static Tensor forward(IntList size, const Scalar& value, DType dtype, const Tensor&) {
     return filled(size, value, choose(dtype, dtype_for(value)));
   }
@@ -64,6 +73,9 @@ struct ZerosLike {
   static constexpr auto doc = "Zeros in the shape and dtype of input.";
   static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(const Tensor& input, DType dtype) {
+    return empty_tensor(input.shape(), choose(dtype, input.dtype()));
+  }
   static Tensor forward(const Tensor& input, DType dtype) {
     return filled(input.shape(), 0, choose(dtype, input.dtype()));
   }
@@ -74,6 +86,9 @@ struct OnesLike {
   static constexpr auto doc = "Ones in the shape and dtype of input.";
   static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(const Tensor& input, DType dtype) {
+    return empty_tensor(input.shape(), choose(dtype, input.dtype()));
+  }
   static Tensor forward(const Tensor& input, DType dtype) {
     return filled(input.shape(), 1, choose(dtype, input.dtype()));
   }
@@ -85,6 +100,9 @@ struct FullLike {
   static constexpr auto doc = "One value in the shape and dtype of input.";
   static constexpr bool any_dtype = true;
   static constexpr bool zero_gradient = true;
+  static Tensor shape_rule(const Tensor& input, const Scalar&, DType dtype) {
+    return empty_tensor(input.shape(), choose(dtype, input.dtype()));
+  }
   static Tensor forward(const Tensor& input, const Scalar& value, DType dtype) {
     return filled(input.shape(), value, choose(dtype, input.dtype()));
   }

@@ -20,6 +20,7 @@ struct Bincount {
   static constexpr auto samples =
       R"([{"input": {"values": [0, 2, 2], "dtype": "i64"}}, {"input": {"values": [0, 2, 2], "dtype":
           "i64"}, "weights": {"shape": [3]}, "minlength": 5}])";
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "How often each number from 0 on occurs in a vector of integers, as i64, or the sum of its "
       "weights, in their dtype (f64 of integers). At least minlength bins, at most 2^31 - 1.";

@@ -130,10 +130,13 @@ struct Rand {
       "rand(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "Numbers drawn evenly from [0, 1).";
   static constexpr bool zero_gradient = true;
-  static Tensor forward(IntList size, DType dtype, const Tensor&) {
+  static Tensor shape_rule(IntList size, DType dtype, const Tensor&) {
     if (dtype == DType::none) dtype = f32;
     require_floating("rand", dtype);
-    return fill_uniform(empty_tensor(size, dtype), 0, 1);
+    return empty_tensor(size, dtype);
+  }
+  static Tensor forward(IntList size, DType dtype, const Tensor& like) {
+    return fill_uniform(shape_rule(size, dtype, like), 0, 1);
   }
 };
 
@@ -142,10 +145,13 @@ struct Randn {
       "randn(int[] size, *, dtype? dtype=None, Tensor? like=None) -> Tensor";
   static constexpr auto doc = "Normally distributed numbers of mean 0 and standard deviation 1.";
   static constexpr bool zero_gradient = true;
-  static Tensor forward(IntList size, DType dtype, const Tensor&) {
+  static Tensor shape_rule(IntList size, DType dtype, const Tensor&) {
     if (dtype == DType::none) dtype = f32;
     require_floating("randn", dtype);
-    return fill_normal(empty_tensor(size, dtype), 0, 1);
+    return empty_tensor(size, dtype);
+  }
+  static Tensor forward(IntList size, DType dtype, const Tensor& like) {
+    return fill_normal(shape_rule(size, dtype, like), 0, 1);
   }
 };
 

@@ -112,6 +112,24 @@ struct RepeatInterleave {
       "without "
       "`dim` the elements in row-major order.";
   static constexpr bool composite = true;
+  // A number of repetitions says how many there will be, a tensor does not.
+  static Tensor shape_rule(const Tensor& input, const Argument& repeats,
+                           std::optional<int64_t> dim) {
+    const tenon_value& value = repeats.value();
+    if (value.tag == TENON_VALUE_TENSOR)
+      throw NotImplementedError(
+          "repeat_interleave(): the shape of its result depends on the elements of 'repeats'; it "
+          "is "
+          "not known before the op runs");
+    const Tensor x = dim && input.dim() != 0 ? input : reshape(input, {-1});
+    const int64_t along = wrap_dimension("repeat_interleave", dim.value_or(0), input.dim());
+    Shape repeats_of, shape(x.shape());
+    for (int64_t i = 0; i < x.dim(); ++i) repeats_of.push(1);
+    repeats_of[dim ? along : 0] = Scalar(value).to<int64_t>();
+    check_repeats("repeat_interleave", x.shape(), repeats_of);
+    for (int64_t i = 0; i < x.dim(); ++i) shape[i] *= repeats_of[i];
+    return empty_tensor(IntList(shape), x.dtype());
+  }
   static Tensor forward(const Tensor& input, const Argument& repeats, std::optional<int64_t> dim) {
     const Tensor x = dim && input.dim() != 0 ? input : reshape(input, {-1});
     const int64_t along = wrap_dimension("repeat_interleave", dim.value_or(0), input.dim());

@@ -41,6 +41,7 @@ struct Unique {
   static constexpr auto samples =
       R"([{"input": {"values": [3, 1, 3, 2], "requires_grad": false}},
           {"input": {"shape": [4, 2], "dtype": "i64"}, "dim": 0}])";
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The different elements in order, for each element its place among them, and how often each "
       "occurs; with `dim`, the different slices along a dimension, in the order of their elements. "

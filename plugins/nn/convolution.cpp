@@ -110,6 +110,7 @@ struct Convolution {
     for (int64_t d = 3 - dimensions; d < 3; ++d) shape.push(spatial[d]);
     return shape;
   }
+  int64_t multiply_adds() const { return batch * features * depth() * positions(); }
   // Samples that are worth a thread: a million multiplications, some 50 microseconds.
   int64_t grain() const {
     return 1 + 1048576 / std::max<int64_t>(1, depth() * positions() * features);
@@ -321,13 +322,13 @@ Tensor along_features(const Tensor& bias, int64_t dimensions) {
 }
 
 // The three ops' rules and kernels, whatever their dimensions.
-Tensor conv(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
-            IntList stride, IntList padding, IntList dilation, int64_t groups) {
+Convolution conv(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 IntList stride, IntList padding, IntList dilation, int64_t groups) {
   const Convolution convolution(op, input.dtype(), input.shape(), weight.shape(), stride, padding,
                                 dilation, groups);
   check_same_dtype(op, "input", input, "weight", weight);
   check_bias(op, input, bias, convolution.features);
-  return convolve(convolution, input, weight, bias);
+  return convolution;
 }
 template <class Op>
 std::tuple<Tensor, Tensor, Tensor> conv_backward(ContextOf<Op>& c, const Tensor& g) {
@@ -366,14 +367,14 @@ Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
   return tangent;
 }
 
-Tensor conv_input(const char* op, IntList input_size, const Tensor& weight,
-                  const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
-                  int64_t groups) {
+Convolution conv_input(const char* op, IntList input_size, const Tensor& weight,
+                       const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
+                       int64_t groups) {
   const Convolution convolution(op, weight.dtype(), input_size, weight.shape(), stride, padding,
                                 dilation, groups);
   check_same_dtype(op, "weight", weight, "grad_output", grad_output);
   convolution.check_output(grad_output);
-  return input_gradient(convolution, weight, grad_output);
+  return convolution;
 }
 template <class Op>
 std::tuple<Tensor, Tensor, Tensor> conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
@@ -471,7 +472,18 @@ struct ConvRules {
   static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv(Op::name, input, weight, bias, stride, padding, dilation, groups);
+    return convolve(conv(Op::name, input, weight, bias, stride, padding, dilation, groups), input,
+                    weight, bias);
+  }
+  static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                           IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return tenon::empty_tensor(
+        conv(Op::name, input, weight, bias, stride, padding, dilation, groups).output_shape(),
+        input.dtype());
+  }
+  static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return conv(Op::name, input, weight, bias, stride, padding, dilation, groups).multiply_adds();
   }
   static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
     return conv_backward(c, g);
@@ -484,7 +496,21 @@ struct ConvInputRules {
   static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
   static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
                         IntList stride, IntList padding, IntList dilation, int64_t groups) {
-    return conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups);
+    return input_gradient(
+        conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups),
+        weight, grad_output);
+  }
+  static Tensor shape_rule(IntList input_size, const Tensor& weight, const Tensor& grad_output,
+                           IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return tenon::empty_tensor(
+        conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups)
+            .input_shape(),
+        weight.dtype());
+  }
+  static int64_t multiply_adds(IntList input_size, const Tensor& weight, const Tensor& grad_output,
+                               IntList stride, IntList padding, IntList dilation, int64_t groups) {
+    return conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups)
+        .multiply_adds();
   }
   static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& v) {
     return conv_input_backward(c, v);

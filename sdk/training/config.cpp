@@ -43,18 +43,23 @@ struct Choice {
   std::vector<DeclaredType> parameters;
 };
 
-// An object for one choice: its arguments beside the keys of the section.
+// An object for one choice: its arguments beside the keys of the section, which they take precedence
+// over, except over modules inside.
 Json choice_schema(const Choice& choice, const Json& properties) {
   JsonObject keys;
   JsonArray names;
   for (const std::string& name : choice.names) names.add(name);
-  for (int64_t i = 0; i < properties.size(); ++i) {
-    if (properties.key(i) != "type") keys.set(properties.key(i), properties[i]);
-  }
+  std::vector<std::string> arguments = {"type"};
   keys.set("type", JsonObject().set("enum", names.json()).json());
   for (const DeclaredType& parameter : choice.parameters) {
-    if (!properties[parameter.name].defined() && parameter.name != "type")
-      keys.set(parameter.name, argument_schema(parameter));
+    if (parameter.name == "type" || (parameter.base == "Module" && properties[parameter.name]))
+      continue;
+    arguments.push_back(parameter.name);
+    keys.set(parameter.name, argument_schema(parameter));
+  }
+  for (int64_t i = 0; i < properties.size(); ++i) {
+    if (std::find(arguments.begin(), arguments.end(), properties.key(i)) == arguments.end())
+      keys.set(properties.key(i), properties[i]);
   }
   return JsonObject()
       .set("type", "object")

@@ -16,6 +16,9 @@ inline constexpr std::string_view kSections = R"({
     "split": {"$ref": "#/definitions/split", "description": "how samples are divided",
               "default": {}},
     "model": {"$ref": "#/definitions/module", "description": "the module to train or evaluate"},
+    "input": {"anyOf": [{"$ref": "#/definitions/input"},
+                        {"type": "array", "minItems": 1, "items": {"$ref": "#/definitions/input"}}],
+              "description": "what tenon plan calls the model with: one input, or several in order; samples as \"data\" has them when left out"},
     "loss": {"$ref": "#/definitions/loss", "description": "loss function to minimize"},
     "metrics": {"type": "array", "items": {"$ref": "#/definitions/metric"},
                 "description": "what is measured on the test samples; the accuracy when left out and labels are classes"},
@@ -27,6 +30,7 @@ inline constexpr std::string_view kSections = R"({
   },
   "dependencies": {
     "split": ["data"],
+    "input": ["model"],
     "loss": ["model"],
     "metrics": ["model"],
     "optimizer": ["model"],
@@ -66,10 +70,39 @@ inline constexpr std::string_view kSections = R"({
       "properties": {
         "type": {"type": "string", "format": "name", "description": "name of the module type"},
         "layers": {"type": "array", "items": {"$ref": "#/definitions/module"},
-                   "description": "modules inside it, in order"}
+                   "description": "modules inside it, in order"},
+        "init": {"description": "init ops by the names of parameters, in which '*' stands for any text: {\"*.weight\": \"nn.init.xavier_uniform_\", \"bias\": {\"type\": \"nn.init.constant_\", \"val\": 0}}"},
+        "load": {"$ref": "#/definitions/load",
+                 "description": "a stored state for this module and those in it"},
+        "dtype": {"type": "string",
+                  "description": "dtype of its floating point parameters and buffers"},
+        "frozen": {"type": "boolean",
+                   "description": "whether training leaves its parameters as they are"}
       },
       "required": ["type"],
       "shorthand": "type"
+    },
+    "load": {
+      "description": "a stored state",
+      "properties": {
+        "file": {"type": "string", "format": "input-path", "description": "a safetensors file"},
+        "prefix": {"type": "string", "description": "what begins the names of its tensors in the file"},
+        "strict": {"type": "boolean",
+                   "description": "whether missing and unexpected names are errors; they are when left out"}
+      },
+      "required": ["file"],
+      "additionalProperties": false,
+      "shorthand": "file"
+    },
+    "input": {
+      "description": "one input of the model",
+      "properties": {
+        "shape": {"type": "array", "maxItems": 15, "items": {"type": "integer", "minimum": 1},
+                  "description": "its shape, without the dimension of the batch"},
+        "dtype": {"type": "string", "default": "float32", "description": "its dtype"}
+      },
+      "required": ["shape"],
+      "additionalProperties": false
     },
     "loss": {
       "description": "an op called with output and target, and its further arguments by name",

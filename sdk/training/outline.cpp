@@ -9,6 +9,7 @@
 #include <tenon/training/optimizer.hpp>
 #include <tenon/training/schedule.hpp>
 
+#include "config_sections.hpp"
 #include "format.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -129,6 +130,27 @@ class Outliner {
     return value.is_container() && value.size() > 0 && value[0].is_object();
   }
 
+  // The keys of a module's section that are not attributes of the type.
+  static std::vector<std::string> settings_beside(const std::vector<DeclaredType>& attributes) {
+    static const Json keys = Json::parse(kSections)["definitions"]["module"]["properties"];
+    std::vector<std::string> settings;
+    for (int64_t i = 0; i < keys.size(); ++i) {
+      const std::string key = keys.key(i);
+      const bool attribute = std::any_of(attributes.begin(), attributes.end(),
+                                         [&](const DeclaredType& one) { return one.name == key; });
+      if (key != "layers" && !attribute) settings.push_back(key);
+    }
+    return settings;
+  }
+  void outline_init(const Json& init, const std::vector<DeclaredType>& attributes) {
+    const std::vector<std::string> settings = settings_beside(attributes);
+    if (std::find(settings.begin(), settings.end(), "init") == settings.end()) return;
+    for (int64_t i = 0; i < init.size(); ++i) {
+      const Json type = init[i].is_text() ? init[i] : init[i]["type"];
+      if (type.is_text()) use_ops({type.text()}, type, "model");
+    }
+  }
+
   void outline_module(const Json& node, const std::string& name, int depth) {
     const Json type = node.is_text() ? node : node["type"];
     std::vector<DeclaredType> attributes;
@@ -145,7 +167,8 @@ class Outliner {
     if (const Json found = find_item("module", layer.type, type); found.defined()) {
       use_item("module", found, type, "model", &layer.plugin);
       attributes = declared_types(found["parameters"]);
-      add_faults(argument_faults(node, layer.type, attributes, {}, {"type"}));
+      add_faults(argument_faults(node, layer.type, attributes, {}, settings_beside(attributes)));
+      outline_init(node["init"], attributes);
     }
     outline_.layers.push_back(std::move(layer));
     for (const DeclaredType& attribute : attributes) {

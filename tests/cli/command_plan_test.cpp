@@ -19,6 +19,8 @@ TEST_SUITE("plan") {
              "\n  split      72 to train, 18 to test, shuffled\n",
              "\n  loss       nn.functional.cross_entropy(label_smoothing=0.01)\n",
              "\n  training   12 epochs of 5 steps, batches of 16, learning rate cosine\n",
+             "\nshapes for input [16, 4]\n",
+             "\n  0      Linear      [16, 16]          80    320          1,024\n",
              "\nno faults found\n",
          }) {
       CAPTURE(line);
@@ -34,6 +36,13 @@ TEST_SUITE("plan") {
     CHECK(plan["plugins"][0]["state"].text() == "indexed");
     CHECK(plan["model"].size() == 4);
     CHECK(plan["model"][1]["type"].text() == "Linear");
+    CHECK(plan["summary"]["inputs"].dump() == "[[16,4]]");
+    CHECK(plan["summary"]["layers"].size() == 4);
+    CHECK(plan["summary"]["layers"][1]["outputs"].dump() == "[[16,16]]");
+    CHECK(plan["summary"]["layers"][1]["parameters"].integer() == 80);
+    CHECK(plan["summary"]["multiply_adds"].integer() ==
+          plan["summary"]["layers"][1]["multiply_adds"].integer() +
+              plan["summary"]["layers"][3]["multiply_adds"].integer());
     CHECK(plan["data"]["train"].integer() == 72);
     CHECK(plan["data"]["test"].integer() == 18);
     CHECK(plan["faults"].size() == 0);
@@ -113,7 +122,27 @@ TEST_SUITE("plan") {
         contains(outcome.out,
                  "what only plugin code knows, such as ranges and choices, is checked when a run"));
     const tenon::Json plan = run_program_in(folder.path(), "plan c.json --json").json();
-    CHECK(plan["checked_by_run"].dump() == R"(["/model","/loss"])");
+    CHECK(plan["checked_by_run"].dump() == R"(["/loss"])");
+    const Outcome facts = run_program_in(folder.path(), "plan c.json --no-shapes --json");
+    CHECK(facts.json()["checked_by_run"].dump() == R"(["/model","/loss"])");
+    CHECK_FALSE(facts.json()["summary"].defined());
+  }
+
+  TEST_CASE("F-243 layers that do not fit are faults before anything runs") {
+    const Workspace folder(true);
+    folder.write("misfit.json", R"({"schema_version": 1, "model": {"type": "Sequential", "layers": [
+      {"type": "Linear", "in_features": 4, "out_features": 3},
+      {"type": "Linear", "in_features": 4, "out_features": 2}]}, "data": {"path": "blobs.csv"}})");
+    const Outcome outcome = run_program_in(folder.path(), "plan misfit.json");
+    CHECK(outcome.code == 1);
+    CHECK(
+        contains(outcome.error,
+                 "misfit.json:3:7: /model/layers/1: layer '1' (Linear): linear(): 'input' of shape "
+                 "[1, 3] does not fit 'weight' of shape [2, 4]"));
+    CHECK(run_program_in(folder.path(), "plan misfit.json --no-shapes").code == 0);
+    const Outcome json = run_program_in(folder.path(), "plan misfit.json --json");
+    CHECK(json.code == 1);
+    CHECK(json.json()["faults"].size() == 1);
   }
 
   TEST_CASE("a missing file of data is a fault") {

@@ -47,7 +47,7 @@ TEST_SUITE("plugins") {
       const tenon::Json plugins = run("plugins --json").json();
       CHECK(plugins.size() == 6);
       for (int64_t i = 0; i < plugins.size(); ++i) {
-        CHECK(plugins[i]["state"].text() == "disabled");
+        CHECK(plugins[i]["state"].text() == "excluded");
         CHECK(contains(plugins[i]["reason"].text(), "loading from folders is switched off"));
       }
       CHECK(contains(run("why add Tensor Tensor").error, "loading from folders is switched off"));

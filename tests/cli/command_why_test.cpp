@@ -142,8 +142,8 @@ TEST_SUITE("why") {
     const Outcome disabled = why(places + " --config " + config);
     CHECK(disabled.code == 1);
     CHECK(contains(disabled.out,
-                   "  plugins    more_overrides declares mul[ScalarTensor] (disabled "
-                   "by config '" +
+                   "  plugins    more_overrides declares mul[ScalarTensor] (\"load\" is "
+                   "\"never\" in config '" +
                        config +
                        "')\n"
                        "  try        enable plugin 'more_overrides' in the config\n"));

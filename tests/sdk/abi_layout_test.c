@@ -50,7 +50,7 @@ AT(tenon_elementwise, size, 0);
 AT(tenon_elementwise, promotion, 4);
 AT(tenon_elementwise, loops, 8);
 
-SIZE(tenon_op_descriptor, 96);
+SIZE(tenon_op_descriptor, 112);
 AT(tenon_op_descriptor, size, 0);
 AT(tenon_op_descriptor, flags, 4);
 AT(tenon_op_descriptor, schema, 8);
@@ -65,6 +65,8 @@ AT(tenon_op_descriptor, jvp, 64);
 AT(tenon_op_descriptor, saves, 72);
 AT(tenon_op_descriptor, not_overridable, 80);
 AT(tenon_op_descriptor, vjp, 88);
+AT(tenon_op_descriptor, shape_rule, 96);
+AT(tenon_op_descriptor, multiply_adds, 104);
 
 SIZE(tenon_attribute, 80);
 AT(tenon_attribute, size, 0);
@@ -361,7 +363,9 @@ SLOT(generator_state_set, 185);
 SLOT(tensors_save_metadata, 186);
 SLOT(module_save_metadata, 187);
 SLOT(tensors_metadata, 188);
-SIZE(tenon_host, 16 + 8 * 189);
+SLOT(tensors_map, 189);
+SLOT(shapes_only_set, 190);
+SIZE(tenon_host, 16 + 8 * 191);
 
 /* ---- codes that are written into files and plugins ---- */
 

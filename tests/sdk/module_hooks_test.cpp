@@ -62,6 +62,29 @@ TEST_SUITE("sdk/module_hooks") {
     CHECK(fired == once);
   }
 
+  TEST_CASE("a clone has the hooks of its original, and keeps them") {
+    const auto state = std::make_shared<int>(0);
+    Module copy;
+    {
+      const Module inner = linear_of(3, 2), outer = around(inner);
+      const Hook hook = inner.register_forward_hook(
+          [state](const Module&, const Tensor&, const Tensor& output) {
+            ++*state;
+            return output * 0;
+          });
+      copy = outer.clone();
+      hook.remove();
+      outer(ones({1, 3}));
+      CHECK(*state == 0);
+    }
+    CHECK(floats(copy(ones({1, 3})).detach()) == std::vector<float>{0, 0});
+    CHECK(*state == 1);
+    copy.clone()(ones({1, 3}));
+    CHECK(*state == 2);
+    copy = Module();
+    CHECK(state.use_count() == 1);
+  }
+
   TEST_CASE("MOD-20 forward pre-hooks run in order and replace the input") {
     const Module sigmoid_module = Module::create("Sigmoid");
     const Tensor x = leaf({-1, 0.5, 2});

@@ -67,6 +67,31 @@ TEST_SUITE("sdk/module") {
         "the module is null", ArgumentError);
   }
 
+  TEST_CASE("a load that assigns takes the file's memory and leaves the file as it is") {
+    const TemporaryFile file;
+    const Module saved = linear_of(3, 2), loaded = linear_of(3, 2);
+    saved.save(file.path);
+    const Tensor weight = loaded.tensor("weight");
+    loaded.load(file.path, true, true);
+    CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
+    CHECK(weight.requires_grad());
+    loaded(ones({1, 3})).sum().backward();
+    CHECK(weight.grad().defined());
+    {
+      const NoGrad no_grad;
+      add_(weight, 1);
+    }
+    loaded.load(file.path);
+    CHECK(weight.detach().to_vector<float>() == saved.tensor("weight").detach().to_vector<float>());
+    // Of tensors in memory: shared with them. Another dtype is converted, so copied.
+    const Tensor given = ones({2, 3}), other = zeros({2}, f64);
+    loaded.load_state({{"weight", given}, {"bias", other}}, true, true);
+    fill_elements(given, 4);
+    CHECK(weight.detach().to_vector<float>() == std::vector<float>(6, 4));
+    CHECK(loaded.tensor("bias").dtype() == f32);
+    for (const auto& [name, tensor] : map_tensors(file.path)) CHECK(tensor.dtype() == f32);
+  }
+
   TEST_CASE("MOD-01 train and eval reach all descendants") {
     Module family = module_of("fx.Family");
     CHECK(family.training());

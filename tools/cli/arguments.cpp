@@ -141,13 +141,16 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
 void define_plan(CLI::App& program, Invocation& invocation) {
   Definition<PlanOptions> plan(
       program, invocation, plan_config, "plan",
-      "Print what a run would do, without running any plugin code",
+      "Print what a run would do: plugins, data, and the model's layers with their shapes",
       "  tenon plan digits.json\n"
       "  tenon plan digits.json --json\n"
-      "Ends with 1 when the run would fail for a reason that can be seen now.");
+      "The model is called with shapes alone: it computes nothing. Ends with 1 when the run would "
+      "fail for a reason that can be seen now.");
   plan.app->add_option("config", plan.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
+  plan.app->add_flag("!--no-shapes", plan.options->shapes,
+                     "Run no plugin code: layers as the config names them, without shapes");
   plan.json();
 }
 

@@ -24,7 +24,8 @@ CheckedOp checked_op(const tenon::Json& declaration);
 
 struct CheckedModule {
   std::string name, samples;
-  std::vector<DeclaredType> attributes;
+  std::vector<DeclaredType> attributes, inputs;
+  bool own_forward = false;  // each instance has its own schema
   bool mode = false;
 };
 CheckedModule checked_module(const tenon::Json& declaration);

@@ -1,4 +1,8 @@
 // Checks of one module: it is made, called, saved and loaded, and its parameters get gradients.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include <tenon/autograd.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
@@ -16,6 +20,8 @@ CheckedModule checked_module(const tenon::Json& declaration) {
   module.name = declaration["name"].text();
   module.attributes = declared_types(declaration["parameters"]);
   module.samples = declaration["samples"].text();
+  module.inputs = declared_types(declaration["forward"]["parameters"]);
+  module.own_forward = declaration["forward"].is_null();
   module.mode = declaration["mode"].as_bool();
   return module;
 }
@@ -30,21 +36,39 @@ Module create(const CheckedModule& module, const Sample& sample, uint64_t seed) 
   return tenon::create_module(object.json());
 }
 
-Tensor input_of(const std::vector<int64_t>& shape, tenon::DType dtype) {
-  const Tensor input =
-      tenon::empty_tensor(tenon::IntList(shape.data(), static_cast<int64_t>(shape.size())), dtype);
-  for (int64_t i = 0; i < input.numel(); ++i) {
-    if (dtype == tenon::f32)
-      input.data<float>()[i] = 0.05f * static_cast<float>((i * 37) % 41) - 1.01f;
-    else
-      input.data<int64_t>()[i] = i % 2;
+// The inputs of an instance with its own forward schema, all of which are tensors.
+std::vector<DeclaredType> inputs_of(const Module& module) {
+  const std::string schema = module.forward_schema();
+  std::vector<DeclaredType> inputs;
+  const size_t end = schema.find(')');
+  for (size_t at = schema.find('(') + 1; at < end;) {
+    const size_t comma = std::min(schema.find(", ", at), end);
+    const std::string part = schema.substr(at, comma - at);
+    at = comma + 2;
+    const size_t space = part.find(' '), equals = part.find('=');
+    DeclaredType input;
+    input.base = "Tensor";
+    input.has_default = equals != std::string::npos;
+    input.optional = input.has_default;
+    input.default_text = input.has_default ? "None" : "";
+    input.name = part.substr(space + 1, equals - space - 1);
+    inputs.push_back(std::move(input));
   }
-  return input;
+  return inputs;
 }
 
-Tensor call(const Module& module, const Tensor& input) {
-  tenon::seed_generator(1);
-  return module(input);
+// The shapes that modules take: rows, sequences, images and volumes, of few features.
+const std::vector<std::vector<int64_t>> kBases = {
+    {2, 3},       {2, 2},          {2, 1},    {1, 2},    {1, 2, 8, 8}, {1, 1, 8, 8},
+    {1, 3, 8, 8}, {1, 4, 8, 8},    {2, 2, 8}, {2, 2, 1}, {2, 2, 2},    {2, 2, 4},
+    {1, 4, 1},    {1, 2, 8, 8, 8}, {3},       {}};
+
+// Numbers that are equal where the others are, NaN to NaN as well.
+std::vector<double> without_nan(std::vector<double> numbers) {
+  for (double& number : numbers) {
+    if (std::isnan(number)) number = HUGE_VAL;
+  }
+  return numbers;
 }
 
 class ModuleCheck {
@@ -111,47 +135,60 @@ class ModuleCheck {
     Module made = create(module_, sample, seed_);
     made.text();
     listener_.stage("call");
-    Tensor input;
-    const Tensor output = first_output(made, sample, input);
-    if (!output.defined()) return false;
+    const std::optional<Sample> inputs = find_inputs(made, sample);
+    if (!inputs) return false;
+    const SampleCall call(made, *inputs, seed_);
     try {
+      const std::vector<Tensor> outputs = tensors_of(call(call.tensors));
       listener_.stage("gradient");
-      check_gradient(made, output, sample);
+      check_gradient(made, outputs, sample);
       listener_.stage("state");
-      check_state(made, input, sample);
+      check_state(made, *inputs, sample);
     } catch (const tenon::Error& error) {
       find("module", "state", error.what(), sample);
     }
     return true;
   }
 
-  // Of the first input that the module takes; undefined when it takes none.
-  Tensor first_output(Module& made, const Sample& sample, Tensor& input) {
-    const std::vector<std::vector<int64_t>> shapes = {
-        {2, 3}, {2, 2}, {2, 1}, {1, 2}, {1, 2, 8, 8}, {1, 1, 8, 8}, {1, 3, 8, 8}, {2, 2, 8}, {3}};
-    for (const tenon::DType dtype : {tenon::f32, tenon::i64}) {
-      for (const std::vector<int64_t>& shape : shapes) {
-        try {
-          input = input_of(shape, dtype);
-          return call(made, input);
-        } catch (const tenon::Error& error) {
-          if (error.kind() == TENON_ERROR_INTERNAL) {
-            find("module", "call", error.what(), sample);
-            ended_ = true;
-            return {};
-          }
-          refusal_ = error.what();
+  // The first inputs that the module takes.
+  std::optional<Sample> find_inputs(const Module& made, const Sample& sample) {
+    const auto accepts_inputs = [&](const Sample& inputs) {
+      if (ended_) return false;
+      try {
+        const SampleCall call(made, inputs, seed_);
+        return !tensors_of(call(call.tensors)).empty();
+      } catch (const tenon::Error& error) {
+        if (error.kind() == TENON_ERROR_INTERNAL) {
+          find("module", "call", error.what(), sample);
+          ended_ = true;
         }
+        refusal_ = error.what();
+        return false;
       }
+    };
+    std::vector<DeclaredType> inputs = module_.inputs;
+    try {
+      if (module_.own_forward) inputs = inputs_of(made);
+    } catch (const tenon::TypeError& error) {  // it keeps modules, and runs nothing
+      refusal_ = error.what();
+      return std::nullopt;
     }
-    return {};
+    const Generated generated = generate_samples(inputs, accepts_inputs, &refusal_, kBases);
+    if (generated.samples.empty() || ended_) return std::nullopt;
+    return generated.samples[0];
   }
 
-  void check_gradient(Module& made, const Tensor& output, const Sample& sample) {
-    if (!tenon::is_floating(output.dtype()) || !output.requires_grad()) return;
-    const Tensor seed_gradient = tenon::empty_tensor(output.shape(), output.dtype());
-    tenon::fill_elements(seed_gradient, 1);
-    output.backward(seed_gradient);
+  void check_gradient(Module& made, const std::vector<Tensor>& outputs, const Sample& sample) {
+    bool any = false;
+    for (const Tensor& output : outputs) {
+      if (!output.defined() || !tenon::is_floating(output.dtype()) || !output.requires_grad())
+        continue;
+      any = true;
+      const Tensor seed_gradient = tenon::empty_tensor(output.shape(), output.dtype());
+      tenon::fill_elements(seed_gradient, 1);
+      output.backward(seed_gradient, true);
+    }
+    if (!any) return;
     for (const auto& [name, parameter] : made.named_parameters()) {
       if (!parameter.defined() || !parameter.requires_grad() || parameter.grad().defined())
         continue;
@@ -162,15 +199,22 @@ class ModuleCheck {
     }
   }
 
-  void check_state(Module& made, const Tensor& input, const Sample& sample) {
+  void check_state(Module& made, const Sample& inputs, const Sample& sample) {
+    const auto values = [&](const Module& module) {
+      const SampleCall call(module, inputs, seed_);
+      std::vector<std::vector<double>> list;
+      for (const Tensor& output : tensors_of(call(call.tensors)))
+        list.push_back(without_nan(output.detach().to_vector<double>()));
+      return list;
+    };
     const std::string file = format_text("{}/state.safetensors", folder_);
     made.eval();
-    const Tensor expected = call(made, input).detach();
+    const std::vector<std::vector<double>> expected = values(made);
     made.save(file);
     Module other = create(module_, sample, seed_ + 1);
     other.load(file);
     other.eval();
-    if (call(other, input).detach().to_vector<double>() != expected.to_vector<double>())
+    if (values(other) != expected)
       find("state", "state",
            "saved, and loaded into another instance, it gives another result for the same input",
            sample);

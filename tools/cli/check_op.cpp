@@ -7,6 +7,7 @@
 #include <tenon/gradcheck.hpp>
 #include <tenon/graph.hpp>
 #include <tenon/parallel.hpp>
+#include <tenon/shapes_only.hpp>
 #include <tenon/type.hpp>
 
 #include "check_item.hpp"
@@ -242,6 +243,8 @@ class OpCheck {
     if (!found_.empty()) return finish();
     enter("layouts and dtypes");
     for (const Sample& sample : samples_) check_variants(sample);
+    enter("shapes");
+    for (const Sample& sample : samples_) check_shapes(sample);
     enter("odd inputs");
     check_odd_inputs(samples_[0]);
     // Wrong results have no gradients worth a look.
@@ -523,6 +526,41 @@ class OpCheck {
       } catch (const tenon::Error& error) {
         find("out", format_text("a fitting out is refused: {}", error.what()), &sample);
       }
+    }
+  }
+
+  // Where shapes alone are computed, from zeros, results have those of the call.
+  void check_shapes(const Sample& sample) {
+    const SampleCall call(op_.name, sample, seed_), again(op_.name, sample, seed_);
+    std::vector<Tensor> zeros;
+    for (const Tensor& tensor : again.tensors) {
+      if (tensor.defined() && !has_data(tensor)) return;
+      zeros.push_back(tensor.defined() ? converted(tensor, tensor.dtype()) : tensor);
+      if (tensor.defined()) tenon::fill_elements(zeros.back(), 0);
+    }
+    listener_.trying(sample);
+    const std::vector<Tensor> expected = tensors_of(call(call.tensors));
+    std::vector<Tensor> found;
+    try {
+      const tenon::ShapesOnly shapes;
+      found = tensors_of(again(zeros));
+    } catch (const tenon::NotImplementedError&) {  // declared data_dependent_shape
+      return;
+    } catch (const tenon::Error& error) {
+      listener_.note(
+          format_text("without a shape_rule: it refuses zeros, which stand for operands "
+                      "where shapes alone are computed ({})",
+                      error.what()));
+      return;
+    }
+    for (size_t r = 0; r < expected.size() && r < found.size(); ++r) {
+      if (!expected[r].defined() || !found[r].defined()) continue;
+      if (expected[r].sizes() == found[r].sizes() && expected[r].dtype() == found[r].dtype())
+        continue;
+      find("shape",
+           format_text("where shapes alone are computed, result {} is {}, but the call gives {}", r,
+                       shape_text(found[r]), shape_text(expected[r])),
+           &sample);
     }
   }
 

@@ -141,9 +141,23 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
 
 SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
     : op_(op), sample_(sample) {
-  uint64_t state = hashed(op, seed);
-  for (size_t v = 0; v < sample.values.size(); ++v) {
-    for (const TensorSpec& spec : sample.values[v].tensors) {
+  make_tensors(op, seed);
+}
+
+SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
+    : module_(module), sample_(sample) {
+  for (SampleValue& value : sample_.values) {
+    for (TensorSpec& spec : value.tensors) {
+      if (spec.dtype == tenon::f64) spec.dtype = tenon::f32;
+    }
+  }
+  make_tensors(module.type(), seed);
+}
+
+void SampleCall::make_tensors(const std::string& name, uint64_t seed) {
+  uint64_t state = hashed(name, seed);
+  for (size_t v = 0; v < sample_.values.size(); ++v) {
+    for (const TensorSpec& spec : sample_.values[v].tensors) {
       tensors.push_back(make_tensor(spec, state));
       places.push_back({v, spec.requires_grad && tenon::is_floating(spec.dtype)});
     }
@@ -201,13 +215,27 @@ std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t d
   }
   if (keyword != nullptr) add(*keyword, *extra);
   tenon::seed_generator(draw);
-  const auto count = static_cast<size_t>(tenon::host().op_result_count(op_.handle()));
-  std::vector<tenon_value> results(count + 1);
-  tenon::detail::check(tenon::host().op_call_keywords, op_.handle(),
-                       static_cast<const tenon_value*>(nullptr), int64_t{0}, names.data(),
-                       values.data(), static_cast<int64_t>(values.size()), results.data());
+  return run(names, values);
+}
+
+std::vector<Value> SampleCall::run(const std::vector<tenon_string>& names,
+                                   const std::vector<tenon_value>& values) const {
+  const tenon_value* const none = nullptr;
+  const auto given = static_cast<int64_t>(values.size());
+  std::vector<tenon_value> results(tenon::detail::max_results);
+  int64_t count = 0;
+  if (module_.defined()) {
+    tenon::detail::check(tenon::host().module_call, module_.handle(), none, int64_t{0},
+                         names.data(), values.data(), given, results.data(), int64_t{-1});
+    tenon::detail::check(tenon::host().module_forward, module_.handle(),
+                         static_cast<tenon_string*>(nullptr), &count);
+  } else {
+    count = tenon::host().op_result_count(op_->handle());
+    tenon::detail::check(tenon::host().op_call_keywords, op_->handle(), none, int64_t{0},
+                         names.data(), values.data(), given, results.data());
+  }
   std::vector<Value> list;
-  for (size_t r = 0; r < count; ++r) list.emplace_back(results[r]);
+  for (int64_t r = 0; r < count; ++r) list.emplace_back(results[static_cast<size_t>(r)]);
   return list;
 }
 
@@ -627,7 +655,8 @@ constexpr int kMostTries = 1500;  // for each base shape
 
 Generated generate_samples(const std::vector<DeclaredType>& parameters,
                            const std::function<bool(const Sample&)>& accepts,
-                           const std::string* last_refusal) {
+                           const std::string* last_refusal, const std::vector<Shape>& given_bases) {
+  static const std::vector<Shape> op_bases = {{2, 3}, {3}, {1, 2, 4, 4}, {3, 3}, {2, 2, 3}, {}};
   Generated generated;
   std::vector<const DeclaredType*> required, options;
   bool has_tensors = false;
@@ -635,7 +664,7 @@ Generated generate_samples(const std::vector<DeclaredType>& parameters,
     (parameter.has_default ? options : required).push_back(&parameter);
     has_tensors = has_tensors || (!parameter.has_default && parameter.is_tensor());
   }
-  const std::vector<Shape> bases = {{2, 3}, {3}, {1, 2, 4, 4}, {3, 3}, {2, 2, 3}, {}};
+  const std::vector<Shape>& bases = given_bases.empty() ? op_bases : given_bases;
   std::string refusal;
   Shape first_base;
   for (const Shape& base : bases) {

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tenon/gradcheck_report.hpp>
 #include <tenon/json.hpp>
+#include <tenon/module.hpp>
 #include <tenon/op.hpp>
 #include <tenon/training/declared_type.hpp>
 
@@ -50,6 +52,8 @@ struct Sample {
 class SampleCall {
  public:
   SampleCall(const std::string& op, const Sample& sample, uint64_t seed);
+  // Of a module's forward; floating tensors are f32, as parameters are.
+  SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed);
 
   // Every tensor of the call in order, those in lists included.
   std::vector<tenon::Tensor> tensors;
@@ -68,7 +72,11 @@ class SampleCall {
  private:
   std::vector<tenon::Value> call(const std::vector<tenon::Tensor>& given, uint64_t draw,
                                  const std::string* keyword, const tenon::Tensor* extra) const;
-  tenon::Op op_;
+  void make_tensors(const std::string& name, uint64_t seed);
+  std::vector<tenon::Value> run(const std::vector<tenon_string>& names,
+                                const std::vector<tenon_value>& values) const;
+  std::optional<tenon::Op> op_;  // or
+  tenon::Module module_;
   Sample sample_;
 };
 
@@ -87,8 +95,10 @@ struct Generated {
   std::string reason;  // why there are none
 };
 // Tries arguments on `accepts` until some are taken: simple ones first, then each option in turn.
+// `bases`: shapes that tensors are derived from; empty: those for ops.
 Generated generate_samples(const std::vector<DeclaredType>& parameters,
                            const std::function<bool(const Sample&)>& accepts,
-                           const std::string* last_refusal);
+                           const std::string* last_refusal,
+                           const std::vector<std::vector<int64_t>>& bases = {});
 
 }  // namespace cli

@@ -1,8 +1,10 @@
-// tenon plan: what a run of a config would do, without running any plugin code.
+// tenon plan: what a run of a config would do. The model alone is made and called, with shapes and
+// no values.
 #include <algorithm>
 
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
+#include <tenon/training/model_summary.hpp>
 #include <tenon/training/schedule.hpp>
 
 #include "commands.hpp"
@@ -27,7 +29,8 @@ struct PlannedPlugin {
 
 class Plan {
  public:
-  explicit Plan(const std::string& path) : path_(path), config_(training::read_config(path)) {
+  explicit Plan(const PlanOptions& options)
+      : path_(options.config), config_(training::read_config(path_)) {
     tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
@@ -35,6 +38,9 @@ class Plan {
     for (const training::Purpose& purpose : outline_.purposes)
       use_plugin(purpose.plugin, purpose.what);
     faults_.insert(faults_.end(), outline_.faults.begin(), outline_.faults.end());
+    if (!options.shapes || !config_["model"].defined() || !faults_.empty()) return;
+    summary_ = training::summarize_model(config_, outline_.data);
+    faults_ = summary_.faults;
   }
 
   const std::vector<std::string>& faults() const { return faults_; }
@@ -56,11 +62,15 @@ class Plan {
   void add_training(Table& table) const;
   void add_preferences(Table& table) const;
   Table settings() const;
+  Table layers() const;
+  Table shapes() const;
+  Json summary_json() const;
 
   std::string path_;
   Json config_, plugins_;
   std::vector<PlannedPlugin> rows_;
   training::Outline outline_;
+  training::ModelSummary summary_;  // without layers: there is none
   std::vector<std::string> faults_;
 };
 
@@ -213,9 +223,48 @@ Table Plan::settings() const {
 std::vector<std::string> Plan::checked_by_run() const {
   std::vector<std::string> members;
   for (const char* key : {"model", "loss"}) {
-    if (config_[key].defined()) members.emplace_back(format_text("/{}", key));
+    const bool checked = std::string_view(key) == "model" && !summary_.layers.empty();
+    if (config_[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
   }
   return members;
+}
+
+Table Plan::layers() const {
+  Table table({{"LAYER"}, {"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}}, 2);
+  for (const training::Layer& layer : outline_.layers) {
+    const std::string indent(static_cast<size_t>(layer.depth) * 2, ' ');
+    table.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
+  }
+  return table;
+}
+
+std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& shape : shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+    texts.push_back(format_text("[{}]", join(sizes, ", ")));
+  }
+  return texts.empty() ? "-" : join(texts, ", ");
+}
+
+// What each module returns, keeps and computes.
+Table Plan::shapes() const {
+  Table table({{"LAYER"},
+               {"MODULE"},
+               {"OUTPUT", Align::left, true},
+               {"PARAMETERS", Align::right},
+               {"BYTES", Align::right},
+               {"MULTIPLY-ADDS", Align::right}},
+              2);
+  const auto number = [](int64_t count) { return count == 0 ? "-" : grouped(count); };
+  for (const training::LayerSummary& layer : summary_.layers) {
+    table.add({layer.name.empty() ? "model" : layer.name, layer.type, shapes_text(layer.outputs),
+               number(layer.parameters), number(layer.bytes), number(layer.multiply_adds)});
+  }
+  table.add({"total", "", "", grouped(summary_.parameters), grouped(summary_.bytes),
+             grouped(summary_.multiply_adds)});
+  return table;
 }
 
 void Plan::print_text() const {
@@ -237,15 +286,53 @@ void Plan::print_text() const {
   print(plugins.empty() ? "  none\n" : plugins.text());
   if (!outline_.layers.empty()) {
     title("model");
-    Table model({{"LAYER"}, {"MODULE"}, {"ATTRIBUTES", Align::left, true}, {"PLUGIN"}}, 2);
-    for (const training::Layer& layer : outline_.layers) {
-      const std::string indent(static_cast<size_t>(layer.depth) * 2, ' ');
-      model.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
-    }
-    print(model.text());
+    print(layers().text());
+  }
+  if (!summary_.layers.empty()) {
+    title(summary_.inputs.empty()
+              ? "shapes"
+              : format_text("shapes for input {}", shapes_text(summary_.inputs)).c_str());
+    print(shapes().text());
+    const int64_t frozen = summary_.parameters - summary_.trainable;
+    if (frozen > 0) print(format_text("  {} of the parameters are frozen\n", grouped(frozen)));
+    if (!summary_.unknown.empty())
+      print(wrapped(format_text("shapes are not known: {}", summary_.unknown), 2, 92));
   }
   title("settings");
   print(settings().text());
+}
+
+Json shapes_json(const std::vector<std::vector<int64_t>>& shapes) {
+  tenon::JsonArray list;
+  for (const std::vector<int64_t>& shape : shapes) {
+    tenon::JsonArray sizes;
+    for (const int64_t size : shape) sizes.add(size);
+    list.add(sizes.json());
+  }
+  return list.json();
+}
+
+Json Plan::summary_json() const {
+  tenon::JsonArray layers;
+  for (const training::LayerSummary& layer : summary_.layers) {
+    layers.add(tenon::JsonObject()
+                   .set("name", layer.name)
+                   .set("type", layer.type)
+                   .set("outputs", shapes_json(layer.outputs))
+                   .set("parameters", layer.parameters)
+                   .set("bytes", layer.bytes)
+                   .set("multiply_adds", layer.multiply_adds)
+                   .json());
+  }
+  return tenon::JsonObject()
+      .set("inputs", shapes_json(summary_.inputs))
+      .set("layers", layers.json())
+      .set("parameters", summary_.parameters)
+      .set("trainable", summary_.trainable)
+      .set("bytes", summary_.bytes)
+      .set("multiply_adds", summary_.multiply_adds)
+      .set("unknown", summary_.unknown)
+      .json();
 }
 
 Json Plan::json() const {
@@ -270,6 +357,7 @@ Json Plan::json() const {
   }
   tenon::JsonObject object;
   object.set("config", path_).set("plugins", plugins.json()).set("model", layers.json());
+  if (!summary_.layers.empty()) object.set("summary", summary_json());
   if (config_["data"].defined()) {
     const int64_t test = outline_.data.samples > 0
                              ? training::test_count(config_["split"], outline_.data.samples)
@@ -296,7 +384,7 @@ Json Plan::json() const {
 }  // namespace
 
 int plan_config(const PlanOptions& options) {
-  const Plan plan(options.config);
+  const Plan plan(options);
   if (options.json) {
     print_json(plan.json());
     return plan.faults().empty() ? kFine : kFault;

@@ -43,6 +43,7 @@ struct SchemaOptions {
 
 struct PlanOptions {
   std::string config;
+  bool shapes = true;  // calls the model with shapes, which runs plugin code
   bool json = false;
 };
 

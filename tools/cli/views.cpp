@@ -26,7 +26,8 @@ void print_head(const std::string& name, const std::string& what, const std::str
 Style state_style(const std::string& state) {
   if (state == "failed" || state == "contested") return Style::red;
   if (state == "active" || state == "chosen") return Style::green;
-  if (state == "disabled" || state == "shadowed" || state == "outranked") return Style::yellow;
+  if (state == "disabled" || state == "excluded" || state == "shadowed" || state == "outranked")
+    return Style::yellow;
   return Style::plain;
 }
 

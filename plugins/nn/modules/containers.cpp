@@ -61,6 +61,7 @@ struct ModuleListModule : ModuleOf<ModuleListModule> {
 
 struct ModuleDictModule : ModuleOf<ModuleDictModule> {
   static constexpr auto schema = "ModuleDict(Module{} modules)";
+  static constexpr auto samples = R"([{"modules": {"a": "Tanh"}}])";
   static constexpr bool own_forward_schema = true;
   static constexpr auto doc = "Keeps modules under their names; the module around it runs them.";
 

@@ -288,7 +288,7 @@ struct Graph : ModuleOf<Graph> {
                                                  results, &error)
                 : tenon::host().module_call(children_[node.child].handle(), positional.data(),
                                             count, keywords.data(), named.data(), named_count,
-                                            results, &error);
+                                            results, int64_t{-1}, &error);
     if (status != TENON_OK) fail(node, status, error);
     for (size_t i = 0; i < node.results.size(); ++i)
       values[node.first_result + i] = Value(results[i]);

@@ -9,6 +9,7 @@ using tenon::Module, tenon::ModuleOf;
 struct Sequential : ModuleOf<Sequential> {
   static constexpr auto schema = "Sequential(Module[] layers=[])";
   static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
+  static constexpr auto samples = R"([{"layers": ["Tanh", "ReLU"]}])";
   static constexpr auto doc = "Runs its layers in order, each on the result of the one before.";
 
   explicit Sequential(const std::vector<Module>& layers) {

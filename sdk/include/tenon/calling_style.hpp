@@ -297,6 +297,50 @@ tenon_status run_forward(void*, tenon_context* handle, const tenon_value* argume
   }
 }
 
+// ---- beside forward: shape_rule and multiply_adds, functions of its parameters ----
+
+template <class D, auto Function, class... P, size_t... I>
+auto call_beside_forward(const tenon_value* arguments, Types<P...>, std::index_sequence<I...>) {
+  return invoke<D, Function>(arguments, from_value<P>(arguments[I])...);
+}
+template <class D, auto Function>
+auto call_beside_forward(const tenon_value* arguments) {
+  using Inputs = typename Callable<decltype(Function)>::Parameters;
+  return call_beside_forward<D, Function>(
+      arguments, Inputs{}, std::make_index_sequence<static_cast<size_t>(Inputs::count)>{});
+}
+template <class D>
+tenon_status run_shape_rule(void*, tenon_context*, const tenon_value* arguments,
+                            tenon_value* results, tenon_error** error) {
+  try {
+    give_results(call_beside_forward<D, &D::shape_rule>(arguments), results);
+    return TENON_OK;
+  } catch (...) {
+    return report_exception(error, schema_name(D::schema));
+  }
+}
+// What cannot be counted is not: its op has refused the call, or will.
+template <class D>
+int64_t run_multiply_adds(void*, const tenon_value* arguments) {
+  try {
+    return call_beside_forward<D, &D::multiply_adds>(arguments);
+  } catch (...) {
+    return 0;
+  }
+}
+template <class D, auto Function>
+constexpr bool check_beside_forward() {
+  bool fits = true;
+  using F = CallingStyle<D>;
+  using Rule = Callable<decltype(Function)>;
+  TENON_REQUIRE(Rule::Parameters::count == F::inputs,
+                "shape_rule takes forward's parameters, without its Context&");
+  TENON_REQUIRE(
+      (std::is_same_v<typename Rule::Result, typename ResultOf<typename F::Result>::Type>),
+      "shape_rule returns what forward returns");
+  return fits;
+}
+
 // ---- rules ----
 
 // Hands the tensors that a rule returned to the host.

@@ -23,6 +23,10 @@
 //                    results; or one of JvpKind::pointwise, linear, multilinear
 //   saves            what the host keeps for the rules: "input, other", "result", "shape(input)"
 //   not_overridable  the reason, for ops that must not be overridden
+//   shape_rule       function of forward's parameters, without its Context&: results of the shapes and
+//                    dtypes of forward's, whose elements do not matter. Without it an op that is not
+//                    elementwise runs on zeros where shapes alone are needed (shapes_only.hpp)
+//   multiply_adds    function of the same parameters: how many one call takes, an int64_t
 //   samples          JSON text: arguments that `tenon check` tries the op with (tools/README.md)
 // True to declare:
 //   composite        no rule; gradients flow through the ops that forward calls
@@ -31,6 +35,7 @@
 //   clear_saved_tensors_on_access   each saved tensor can be read once, and is freed by its reader
 //   zero_gradient    piecewise constant: results carry no history
 //   may_copy         a `Tensor(a)` result is a copy where no view is possible
+//   data_dependent_shape   the shape of a result depends on elements, as that of nonzero
 //   any_dtype        forward and the rules take f16 and bf16 as they are; else they get f32
 #pragma once
 
@@ -91,6 +96,7 @@ constexpr uint32_t flags_of() {
   set(Declares_zero_gradient<D>::value, TENON_OP_ZERO_GRADIENT);
   set(Declares_may_copy<D>::value, TENON_OP_MAY_COPY);
   set(Declares_any_dtype<D>::value, TENON_OP_ANY_DTYPE);
+  set(Declares_data_dependent_shape<D>::value, TENON_OP_DATA_DEPENDENT_SHAPE);
   set(Has_not_overridable<D>::value, TENON_OP_NOT_OVERRIDABLE);
   if constexpr (Has_forward<D>::value) {
     using F = CallingStyle<D>;
@@ -185,6 +191,10 @@ constexpr bool check_members() {
                 "promotion, dtypes and costly are about element: forward chooses its dtypes");
   TENON_REQUIRE(Has_forward<D>::value || !Has_setup_context<D>::value,
                 "setup_context follows a forward, and there is none");
+  TENON_REQUIRE(Has_forward<D>::value || !Has_shape_rule<D>::value,
+                "the shape of an elementwise op follows from its operands: drop shape_rule");
+  TENON_REQUIRE(!(Has_shape_rule<D>::value && Declares_data_dependent_shape<D>::value),
+                "data_dependent_shape says that no rule knows the shape: drop it, or shape_rule");
   TENON_REQUIRE(!Has_parameters<D>::value,
                 "a Function holds no trainable parameters: state belongs to a Module, see "
                 "tenon/module.hpp");
@@ -221,6 +231,8 @@ constexpr bool check_types() {
                   "a parameter of forward has a type that the schema's does not arrive as; "
                   "sdk/README.md has the table");
     fits = check_results<D, typename F::Result, Override>() && fits;
+    if constexpr (Has_shape_rule<D>::value)
+      fits = check_beside_forward<D, &D::shape_rule>() && fits;
   } else if constexpr (Has_element<D>::value) {
     fits = check_element<D>() && fits;
   }
@@ -254,6 +266,8 @@ constexpr tenon_op_descriptor describe_op() {
   if constexpr (jvp_kind_of<D>() == JvpKind::rule) op.jvp = run_rule<D, &D::jvp>;
   if constexpr (Has_saves<D>::value) op.saves = D::saves;
   if constexpr (Has_not_overridable<D>::value) op.not_overridable = D::not_overridable;
+  if constexpr (Has_shape_rule<D>::value) op.shape_rule = run_shape_rule<D>;
+  if constexpr (Has_multiply_adds<D>::value) op.multiply_adds = run_multiply_adds<D>;
   return op;
 }
 template <class D, bool Override = false>

@@ -33,6 +33,8 @@ TENON_DETECT(costly)
 TENON_DETECT(doc)
 TENON_DETECT(not_overridable)
 TENON_DETECT(samples)
+TENON_DETECT(shape_rule)
+TENON_DETECT(multiply_adds)
 TENON_DETECT(parameters)
 TENON_DETECT(extra_repr)
 #undef TENON_DETECT
@@ -51,6 +53,7 @@ TENON_DECLARED(clear_saved_tensors_on_access)
 TENON_DECLARED(zero_gradient)
 TENON_DECLARED(may_copy)
 TENON_DECLARED(any_dtype)
+TENON_DECLARED(data_dependent_shape)
 #undef TENON_DECLARED
 
 }  // namespace detail

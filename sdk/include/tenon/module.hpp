@@ -101,7 +101,8 @@ class Module : public Hookable<Module> {
     (place(arguments, values.data(), v, names.data(), named.data(), k), ...);
     tenon_value results[detail::max_results];
     detail::check(host().module_call, required(), values.data(), static_cast<int64_t>(v),
-                  names.data(), named.data(), static_cast<int64_t>(k), results);
+                  names.data(), named.data(), static_cast<int64_t>(k), results,
+                  int64_t{detail::count_results<Result>()});
     return take_results<Result>(results);
   }
   bool training() const { return host().module_training(required()) != 0; }
@@ -200,7 +201,7 @@ class Module : public Hookable<Module> {
   void to(DType dtype) const {
     detail::check(host().module_to, required(), static_cast<tenon_dtype>(dtype));
   }
-  // A copy with its own tensors; what is shared inside stays shared. Gradients are not copied.
+  // A copy with its own tensors and hooks; what is shared stays shared. Gradients are not copied.
   // RuntimeError for a type that cannot copy the state of its instances.
   Module clone() const {
     tenon_module* copy = nullptr;
@@ -225,9 +226,10 @@ class Module : public Hookable<Module> {
     return state;
   }
   // Copies values in. Strict: RuntimeError that lists missing and unexpected names and sizes that
-  // differ; else the sizes alone. All or nothing.
+  // differ; else the sizes alone. All or nothing. `assign`: tensors of the module's dtypes are not
+  // copied, the module's tensors share their memory.
   LoadReport load_state(const std::vector<std::pair<std::string, Tensor>>& state,
-                        bool strict = true) const {
+                        bool strict = true, bool assign = false) const {
     std::vector<tenon_string> names;
     std::vector<tenon_tensor*> tensors;
     for (const auto& [name, tensor] : state) {
@@ -236,7 +238,7 @@ class Module : public Hookable<Module> {
     }
     Value missing, unexpected;
     detail::check(host().module_load_state, required(), names.data(), tensors.data(),
-                  static_cast<int64_t>(names.size()), strict ? 1 : 0, missing.slot(),
+                  static_cast<int64_t>(names.size()), load_flags(strict, assign), missing.slot(),
                   unexpected.slot());
     return {missing.strings(), unexpected.strings()};
   }
@@ -244,10 +246,11 @@ class Module : public Hookable<Module> {
   void save(const std::string& path) const {
     detail::check(host().module_save, required(), path.c_str());
   }
-  LoadReport load(const std::string& path, bool strict = true) const {
+  // `assign`: the file is mapped as map_tensors does.
+  LoadReport load(const std::string& path, bool strict = true, bool assign = false) const {
     Value missing, unexpected;
-    detail::check(host().module_load, required(), path.c_str(), strict ? 1 : 0, missing.slot(),
-                  unexpected.slot());
+    detail::check(host().module_load, required(), path.c_str(), load_flags(strict, assign),
+                  missing.slot(), unexpected.slot());
     return {missing.strings(), unexpected.strings()};
   }
 
@@ -268,6 +271,9 @@ class Module : public Hookable<Module> {
   }
 
  private:
+  static uint32_t load_flags(bool strict, bool assign) {
+    return (strict ? uint32_t{TENON_LOAD_STRICT} : 0) | (assign ? uint32_t{TENON_LOAD_ASSIGN} : 0);
+  }
   static void place(const Keyword& keyword, tenon_value*, size_t&, tenon_string* names,
                     tenon_value* named, size_t& k) {
     names[k] = detail::string_of(keyword.name);
@@ -279,12 +285,8 @@ class Module : public Hookable<Module> {
   }
   template <class Result>
   Result take_results(tenon_value* results) const {
-    int64_t has = 0;
-    detail::check(host().module_forward, required(), static_cast<tenon_string*>(nullptr), &has);
-    constexpr int64_t asked = detail::count_results<Result>();
-    if (has != asked) refuse_count(results, has, asked);
     if constexpr (detail::IsTuple<Result>::value)
-      return take_tuple<Result>(results, std::make_index_sequence<size_t{asked}>{});
+      return take_tuple<Result>(results, std::make_index_sequence<std::tuple_size_v<Result>>{});
     else if constexpr (!std::is_void_v<Result>)
       return take_result<Result>(results[0]);
   }
@@ -305,15 +307,6 @@ class Module : public Hookable<Module> {
     } else {
       return value.to<Result>();
     }
-  }
-  [[noreturn]] __attribute__((cold, noinline)) void refuse_count(tenon_value* results, int64_t has,
-                                                                 int64_t asked) const {
-    for (int64_t i = 0; i < has; ++i) host().value_release(&results[i]);
-    throw TypeError(type() + "() has " + std::to_string(has) + " results, and is called for " +
-                    std::to_string(asked) + ": name a result type that fits, such as " +
-                    (has == 1   ? "module.call<Tensor>(...)"
-                     : has == 0 ? "module.call<void>(...)"
-                                : "module.call<std::tuple<Tensor, Tensor>>(...)"));
   }
   static Tensor borrow_item(const tenon_value& items, size_t i, const Tensor*) {
     return Tensor::borrow(items.as.tensors[i]);

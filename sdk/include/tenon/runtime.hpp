@@ -93,14 +93,25 @@ inline void save_tensors(const std::string& path,
   detail::check(host().tensors_save_metadata, path.c_str(), names.data(), handles.data(),
                 static_cast<int64_t>(names.size()), metadata.handle());
 }
-inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
+namespace detail {
+inline std::vector<std::pair<std::string, Tensor>> read_tensors(
+    decltype(tenon_host::tensors_load) read, const std::string& path) {
   Value names, tensors;
-  detail::check(host().tensors_load, path.c_str(), names.slot(), tensors.slot());
+  check(read, path.c_str(), names.slot(), tensors.slot());
   const std::vector<std::string> texts = names.strings();
   std::vector<std::pair<std::string, Tensor>> list;
   for (size_t i = 0; i < texts.size(); ++i)
     list.emplace_back(texts[i], Tensor::borrow(tensors.get().as.tensors[i]));
   return list;
+}
+}  // namespace detail
+inline std::vector<std::pair<std::string, Tensor>> load_tensors(const std::string& path) {
+  return detail::read_tensors(host().tensors_load, path);
+}
+// The same without a copy: a page of the file is read when it is first used. Writing to a tensor
+// changes it alone, never the file, which must not be shortened as long as a tensor is used.
+inline std::vector<std::pair<std::string, Tensor>> map_tensors(const std::string& path) {
+  return detail::read_tensors(host().tensors_map, path);
 }
 // The metadata of such a file, an object of strings.
 inline Json tensors_metadata(const std::string& path) {

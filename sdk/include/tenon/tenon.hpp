@@ -22,6 +22,7 @@
 #include "tenon/parallel.hpp"
 #include "tenon/runtime.hpp"
 #include "tenon/saved_tensors.hpp"
+#include "tenon/shapes_only.hpp"
 #include "tenon/strict_gradients.hpp"
 #include "tenon/trace.hpp"
 #include "tenon/type.hpp"

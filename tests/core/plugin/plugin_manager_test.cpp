@@ -510,11 +510,12 @@ TEST_SUITE("plugin manager") {
     policy.plugins.push_back({"plain", LoadMode::Never, "", "", {}});
     world.manager->apply(policy);
     CHECK(world.state("slow") == PluginState::Active);
-    CHECK(world.state("plain") == PluginState::Disabled);
+    CHECK(world.state("plain") == PluginState::Excluded);
     CHECK(contains(world.listing("plain").reason, "config 'test.json'"));
     CHECK(contains(message_of([&] { world.manager->ensure_op("plain.add_one"); }),
-                   "disabled by config"));
-    CHECK(contains(message_of([&] { world.manager->load("plain"); }), "disabled by config"));
+                   "\"load\" is \"never\" in config"));
+    CHECK(contains(message_of([&] { world.manager->load("plain"); }),
+                   "it is excluded: \"load\" is \"never\" in config"));
   }
 
   TEST_CASE("policy: plugins are named by path, and folders come from it") {
@@ -577,7 +578,7 @@ TEST_SUITE("plugin manager") {
   TEST_CASE("without autoload of folders only plugins that are named are used") {
     World world(false);
     const std::string path = world.folder.add("plain");
-    CHECK(world.state("plain") == PluginState::Disabled);
+    CHECK(world.state("plain") == PluginState::Excluded);
     CHECK(contains(world.listing("plain").reason, "loading from folders is switched off"));
     CHECK_THROWS_AS(world.manager->ensure_op("plain.add_one"), Error);
     SUBCASE("by a config") {
@@ -595,7 +596,7 @@ TEST_SUITE("plugin manager") {
     PluginPolicy off;
     off.autoload = false;
     second.manager->apply(off);
-    CHECK(second.state("plain") == PluginState::Disabled);
+    CHECK(second.state("plain") == PluginState::Excluded);
     CHECK_THROWS_AS(second.manager->ensure_op("plain.add_one"), Error);
   }
 

@@ -263,6 +263,40 @@ TEST_SUITE("tensor file") {
     CHECK(item(*loaded.at("d")).as.number == 1);
   }
 
+  TEST_CASE("a mapped file is read where it is used, and never written") {
+    const File file;
+    save_tensors(file.path(),
+                 std::vector<NamedTensor>{{"a", tensor_of<float>({2, 2}, {1, 2, 3, 4})},
+                                          {"b", tensor_of<int64_t>({1}, {9})},
+                                          {"none", tensor_of<float>({0}, {})}});
+    const std::string bytes = file.bytes();
+    TensorRef kept;
+    {
+      const TensorFile mapped = map_tensors(file.path());
+      CHECK(values_of<float>(*mapped.at("a")) == std::vector<float>{1, 2, 3, 4});
+      CHECK(values_of<int64_t>(*mapped.at("b")) == std::vector<int64_t>{9});
+      CHECK(mapped.at("none")->view.count == 0);
+      kept = mapped.at("a");
+    }
+    static_cast<float*>(kept->view.data)[0] = 7;
+    CHECK(values_of<float>(*kept) == std::vector<float>{7, 2, 3, 4});
+    CHECK(file.bytes() == bytes);
+    CHECK(values_of<float>(*map_tensors(file.path()).at("a"))[0] == 1);
+    // A file that is replaced meanwhile is still the old one for its tensors.
+    save_tensors(file.path(), std::vector<NamedTensor>{{"a", tensor_of<float>({1}, {5})}});
+    CHECK(values_of<float>(*kept) == std::vector<float>{7, 2, 3, 4});
+  }
+
+  TEST_CASE("tensors across the bounds of their elements are copied out of the mapping") {
+    const File file;
+    std::string header = R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                         R"("y":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
+    file.write(file_of(header, std::string("\x07\x00\x00\x80\x3f", 5)));
+    const TensorFile mapped = map_tensors(file.path());
+    CHECK(values_of<float>(*mapped.at("y")) == std::vector<float>{1});
+    CHECK(reinterpret_cast<uintptr_t>(mapped.at("y")->view.data) % 4 == 0);
+  }
+
   TEST_CASE("what cannot be saved is refused before the file is touched") {
     const TensorRef tensor = tensor_of<float>({1}, {1});
     CHECK(save_fault({{"a", tensor}, {"a", tensor}}) == "two tensors have the name 'a'");

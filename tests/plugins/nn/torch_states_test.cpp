@@ -51,7 +51,7 @@ std::vector<Tensor> call(const Module& module, const std::vector<Tensor>& inputs
   tenon_value results[8]{};
   detail::check(host().module_call, module.handle(), values.data(),
                 static_cast<int64_t>(values.size()), static_cast<const tenon_string*>(nullptr),
-                static_cast<const tenon_value*>(nullptr), int64_t{0}, results);
+                static_cast<const tenon_value*>(nullptr), int64_t{0}, results, int64_t{-1});
   std::vector<Tensor> tensors;
   for (tenon_value& result : results) {
     Value value(result);

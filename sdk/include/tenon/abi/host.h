@@ -380,11 +380,13 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* module_child)(tenon_module* module, const char* name,
                                          tenon_module** child, tenon_error** error);
   /* Binds arguments to the forward schema as an op's are bound, and runs forward. `results` has
-   * room for eight values; one is written for each result of the schema. Owned. Any thread. */
+   * room for eight values; one is written for each result of the schema. TypeError, before forward
+   * runs, when these are not `result_count`; -1: any number. Owned. Any thread. */
   tenon_status(TENON_CALL* module_call)(tenon_module* module, const tenon_value* arguments,
                                         int64_t count, const tenon_string* keywords,
                                         const tenon_value* keyword_values, int64_t keyword_count,
-                                        tenon_value* results, tenon_error** error);
+                                        tenon_value* results, int64_t result_count,
+                                        tenon_error** error);
   /* 1 in training mode, which modules start in. Any thread. */
   int32_t(TENON_CALL* module_training)(const tenon_module* module);
   /* Sets training mode of the module and all below it. Any thread. */
@@ -407,10 +409,10 @@ typedef struct tenon_host {
    * leaves the old one. Any thread. */
   tenon_status(TENON_CALL* module_save)(tenon_module* module, const char* path,
                                         tenon_error** error);
-  /* Loads such a file. `strict` 0 accepts missing and unexpected names, which the two string lists
-   * receive; either may be null. A size that differs is always an error. All or none. Owned. Any
-   * thread. */
-  tenon_status(TENON_CALL* module_load)(tenon_module* module, const char* path, int32_t strict,
+  /* Loads such a file. `flags`: TENON_LOAD_ bits. Without TENON_LOAD_STRICT missing and unexpected
+   * names are accepted, which the two string lists receive; either may be null. A size that differs
+   * is always an error. All or none. Owned. Any thread. */
+  tenon_status(TENON_CALL* module_load)(tenon_module* module, const char* path, uint32_t flags,
                                         tenon_value* missing, tenon_value* unexpected,
                                         tenon_error** error);
 
@@ -770,10 +772,10 @@ typedef struct tenon_host {
    * Owned. Any thread. */
   tenon_status(TENON_CALL* module_state)(tenon_module* module, tenon_value* names,
                                          tenon_value* tensors, tenon_error** error);
-  /* module_load of `count` tensors in memory, whose values are copied. Any thread. */
+  /* module_load of `count` tensors in memory. Any thread. */
   tenon_status(TENON_CALL* module_load_state)(tenon_module* module, const tenon_string* names,
                                               tenon_tensor* const* tensors, int64_t count,
-                                              int32_t strict, tenon_value* missing,
+                                              uint32_t flags, tenon_value* missing,
                                               tenon_value* unexpected, tenon_error** error);
 
   /* config_read of a config that has further sections. `sections` describes them as a JSON Schema:
@@ -803,6 +805,16 @@ typedef struct tenon_host {
   /* The metadata of such a file, an object of strings. New reference. Any thread. */
   tenon_status(TENON_CALL* tensors_metadata)(const char* path, tenon_json** metadata,
                                              tenon_error** error);
+  /* tensors_load without a copy: the data is mapped, and a page is read when it is first used.
+   * Writing to a tensor changes it alone, never the file; the file must not be shortened as long as
+   * a tensor is used. Owned. Any thread. */
+  tenon_status(TENON_CALL* tensors_map)(const char* path, tenon_value* names, tenon_value* tensors,
+                                        tenon_error** error);
+  /* From now on ops compute shapes and dtypes alone: results are zeros, operands are not changed,
+   * nothing is recorded or drawn at random, and large new tensors take no memory until they are
+   * written. What ops declare in `multiply_adds` is added to *multiply_adds. Null ends it. Returns
+   * what was set before. Calling thread only. */
+  int64_t*(TENON_CALL* shapes_only_set)(int64_t* multiply_adds);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

@@ -74,7 +74,9 @@ enum {
   TENON_OP_MAY_COPY = 1 << 10,
   /* run and the rules take operands of every dtype; without it those of f16 and bf16 arrive as f32,
    * and what results in f32 is converted back */
-  TENON_OP_ANY_DTYPE = 1 << 11
+  TENON_OP_ANY_DTYPE = 1 << 11,
+  /* the shape of a result depends on elements of the operands, as that of nonzero does */
+  TENON_OP_DATA_DEPENDENT_SHAPE = 1 << 12
 };
 
 /* A named value on a context. It is memory of the plugin, usually the head of a larger struct: the
@@ -119,6 +121,12 @@ typedef struct tenon_op_descriptor {
   const char* saves;
   const char* not_overridable; /* why the op must not be overridden, with that flag */
   tenon_rule_function vjp;     /* another name for `backward`; set at most one of them */
+  /* As `run`, but its results have shapes and dtypes alone: it reads no element, and what their
+   * memory holds does not matter. Null: where only shapes are computed (shapes_only_set) the host
+   * runs `run` on zeros, or knows the shape from the schema. */
+  tenon_run_function shape_rule;
+  /* Multiplications that are added up in one call, from shapes alone. Null: not counted. */
+  int64_t(TENON_CALL* multiply_adds)(void* self, const tenon_value* arguments);
 } tenon_op_descriptor;
 
 #endif

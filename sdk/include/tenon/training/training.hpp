@@ -9,6 +9,7 @@
 #include "tenon/training/gradient_clip.hpp"
 #include "tenon/training/loss.hpp"
 #include "tenon/training/metric.hpp"
+#include "tenon/training/model_summary.hpp"
 #include "tenon/training/monitor.hpp"
 #include "tenon/training/optimizer.hpp"
 #include "tenon/training/schedule.hpp"

@@ -1,0 +1,179 @@
+// Initialization, state, dtype and frozen parameters of a module from a document.
+#include "core/nn/module_settings.hpp"
+
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "core/autograd/grad.hpp"
+#include "core/autograd/history.hpp"
+#include "core/base/error.hpp"
+#include "core/base/format.hpp"
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/dispatch/arguments.hpp"
+#include "core/dispatch/call.hpp"
+#include "core/dispatch/registry.hpp"
+#include "core/nn/state.hpp"
+#include "core/nn/walk.hpp"
+
+namespace tenon::core {
+
+namespace {
+
+// ---- "init" ----
+
+// An op that changes its first argument, and keywords for it.
+struct InitOp {
+  const tenon_op* op = nullptr;
+  std::vector<tenon_string> keywords;
+  std::vector<tenon_value> values;
+
+  explicit InitOp(const tenon_json& choice) {
+    const tenon_json* type = choice.is_object() ? choice.find("type") : &choice;
+    if (type == nullptr || !type->is_string())
+      throw Error(TENON_ERROR_VALUE,
+                  "found {}, expected the name of an op, or an object with a \"type\" and the op's "
+                  "keywords",
+                  dump(choice));
+    op = Registry::process().require(type->as_string());
+    if ((require_implementation(op).mutated_parameters & 1u) == 0)
+      throw Error(TENON_ERROR_VALUE,
+                  "op '{}' does not change its first argument in place; an init op is one that "
+                  "does, such as nn.init.xavier_uniform_",
+                  op->name);
+    if (!choice.is_object()) return;
+    for (const tenon_json& member : choice.children()) {
+      if (&member == type) continue;
+      keywords.push_back({member.key().data(), static_cast<int64_t>(member.key().size())});
+      tenon_value value{};
+      value.tag = TENON_VALUE_JSON;
+      value.as.json = const_cast<tenon_json*>(&member);
+      values.push_back(value);
+    }
+  }
+
+  void run(Tensor& parameter) const {
+    const tenon_value operand = tensor_value(&parameter);
+    tenon_value results[kMaxResults] = {};
+    tenon_error* error = nullptr;
+    const tenon_status status =
+        call_op_keywords(op, {&operand, 1}, keywords, values, results, &error);
+    if (status != TENON_OK) throw_status(status, error);
+    for (tenon_value& result : results) release_value(result);
+  }
+};
+
+void initialize(tenon_module& module, const tenon_json& setting) {
+  if (!setting.is_object())
+    throw Error(TENON_ERROR_VALUE,
+                "\"init\" is an object of init ops by the names of parameters, where '*' stands "
+                "for any text, found {}",
+                dump(setting));
+  const GradModeGuard no_grad(false);
+  const std::vector<WalkItem> parameters = walk(module, Walk::Parameters, {.duplicates = true});
+  for (const tenon_json& member : setting.children()) {
+    const InitOp op(member);
+    bool found = false;
+    for (const WalkItem& item : parameters) {
+      if (!matches_pattern(member.key(), item.name)) continue;
+      found = true;
+      op.run(*item.tensor);
+    }
+    if (found) continue;
+    std::string names;
+    for (const WalkItem& item : parameters) names += (names.empty() ? "" : ", ") + item.name;
+    throw Error(TENON_ERROR_VALUE, "no parameter of {} fits {}; it has {}",
+                module.type->short_name(), quote(member.key()), names.empty() ? "none" : names);
+  }
+}
+
+// ---- "load" ----
+
+void load(tenon_module& module, const tenon_json& setting) {
+  static const Schema schema = parse_schema("load(str file, str prefix='', bool strict=True)");
+  std::vector<tenon_string> keywords;
+  std::vector<tenon_value> values;
+  const auto add = [&](std::string_view key, const tenon_json& node) {
+    keywords.push_back({key.data(), static_cast<int64_t>(key.size())});
+    tenon_value value{};
+    value.tag = TENON_VALUE_JSON;
+    value.as.json = const_cast<tenon_json*>(&node);
+    values.push_back(value);
+  };
+  if (!setting.is_object()) add("file", setting);
+  for (const tenon_json& member :
+       setting.is_object() ? setting.children() : std::span<const tenon_json>())
+    add(member.key(), member);
+  BoundArguments bound;
+  bind_arguments(schema, {}, keywords, values, bound);
+  const auto text = [&](size_t index) {
+    return std::string(bound.values[index].as.string, bound.values[index].length);
+  };
+  std::filesystem::path file(text(0));
+  if (file.is_relative()) file = std::filesystem::path(setting.source()).parent_path() / file;
+  const bool strict = bound.values[2].as.integer != 0;
+  const bool shapes_only = thread_state.multiply_adds != nullptr;
+  load_module(
+      module, file.string(),
+      (strict ? uint32_t{TENON_LOAD_STRICT} : 0) | (shapes_only ? uint32_t{TENON_LOAD_ASSIGN} : 0),
+      text(1));
+}
+
+// ---- "dtype", "frozen" ----
+
+tenon_value bind_setting(const Schema& schema, const tenon_json& setting, BoundArguments& bound) {
+  tenon_value value{};
+  value.tag = TENON_VALUE_JSON;
+  value.as.json = const_cast<tenon_json*>(&setting);
+  return bind_argument(schema, 0, value, bound);
+}
+
+void set_dtype(tenon_module& module, const tenon_json& setting) {
+  static const Schema schema = parse_schema("module(dtype dtype)");
+  BoundArguments bound;
+  convert(module, static_cast<tenon_dtype>(bind_setting(schema, setting, bound).as.integer));
+}
+
+void freeze(tenon_module& module, const tenon_json& setting) {
+  static const Schema schema = parse_schema("module(bool frozen)");
+  BoundArguments bound;
+  if (bind_setting(schema, setting, bound).as.integer == 0) return;
+  for (const WalkItem& item : walk(module, Walk::Parameters, {.names = false}))
+    set_requires_grad(*item.tensor, false);
+}
+
+struct Setting {
+  std::string_view key;
+  void (*apply)(tenon_module& module, const tenon_json& setting);
+};
+// In the order in which they are applied.
+constexpr std::array<Setting, 4> kSettings{
+    {{"init", initialize}, {"load", load}, {"dtype", set_dtype}, {"frozen", freeze}}};
+
+}  // namespace
+
+bool is_module_setting(const ModuleType& type, std::string_view key) {
+  if (type.schema.find(key) >= 0) return false;
+  for (const Setting& setting : kSettings) {
+    if (setting.key == key) return true;
+  }
+  return false;
+}
+
+std::vector<const tenon_json*> module_settings(const ModuleType& type, const tenon_json& document) {
+  std::vector<const tenon_json*> settings;
+  for (const Setting& setting : kSettings) {
+    const tenon_json* node = document.is_object() ? document.find(setting.key) : nullptr;
+    if (node != nullptr && is_module_setting(type, setting.key)) settings.push_back(node);
+  }
+  return settings;
+}
+
+void apply_module_setting(tenon_module& module, const tenon_json& given) {
+  for (const Setting& setting : kSettings) {
+    if (setting.key == given.key()) setting.apply(module, given);
+  }
+}
+
+}  // namespace tenon::core

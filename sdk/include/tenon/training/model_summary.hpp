@@ -1,0 +1,44 @@
+// What a model is made of and what it computes, found from shapes alone: no element is computed and
+// large tensors take no memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tenon/json.hpp"
+#include "tenon/module.hpp"
+#include "tenon/training/dataset.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+// One module, without those below it.
+struct LayerSummary {
+  std::string name, type;                     // the model itself has no name
+  std::vector<std::vector<int64_t>> outputs;  // shapes, of its last call; empty: none is known
+  int64_t parameters = 0;                     // elements; a shared one counts where it is first
+  int64_t bytes = 0;                          // of parameters and buffers
+  int64_t multiply_adds = 0;                  // of all its calls, as ops declare them
+};
+
+struct ModelSummary {
+  std::vector<std::vector<int64_t>> inputs;  // shapes, with the batch; empty: not known
+  std::vector<LayerSummary> layers;          // parents first; the model is the first
+  int64_t parameters = 0, trainable = 0, bytes = 0, multiply_adds = 0;
+  std::vector<std::string> faults;  // shapes that do not fit, and what a module refuses
+  std::string unknown;              // why shapes are not known; empty: they are
+};
+
+// Of the "model" of a config that has been applied, called with a batch of "input", or of samples as
+// "data" has them. Loads the plugins of the model and runs their code; a reader other than those that
+// outline_data knows reads its file, where "data" has no "shape".
+ModelSummary summarize_model(const Json& config, const DataOutline& data);
+// Of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within ShapesOnly
+// nothing of it is computed.
+void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary);
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,205 @@
+// Summaries of models, from calls that compute shapes alone.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <tenon/autograd.hpp>
+#include <tenon/module_hooks.hpp>
+#include <tenon/ops.hpp>
+#include <tenon/runtime.hpp>
+#include <tenon/shapes_only.hpp>
+#include <tenon/training/model_summary.hpp>
+#include <tenon/training/op_choice.hpp>
+#include <tenon/training/schedule.hpp>
+
+#include "format.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+namespace {
+
+// Layers as they are called: what is between two hooks of one is its own, or of those below it.
+class CallRecorder {
+ public:
+  CallRecorder(const Module& model, ModelSummary& summary, const ShapesOnly& shapes)
+      : summary_(summary), shapes_(shapes) {
+    for (const auto& [name, module] : model.named_modules()) {
+      const size_t layer = layers_.size();
+      layers_.emplace(module.handle(), layer);
+      summary.layers.push_back({name, module.type(), {}, 0, 0, 0});
+      hooks_.push_back(module.register_forward_pre_hook(
+          [this](const Module& entered, HookValues&) { enter(entered); }, {true, false}));
+      hooks_.push_back(module.register_forward_hook(
+          [this](const Module&, const HookValues&, HookValues& outputs) { leave(outputs); }));
+    }
+  }
+  ~CallRecorder() {
+    for (const Hook& hook : hooks_) hook.remove();
+  }
+  CallRecorder(const CallRecorder&) = delete;
+  CallRecorder& operator=(const CallRecorder&) = delete;
+
+  // The innermost layer of a call that failed; null: none was called.
+  const LayerSummary* failed() const {
+    return calls_.empty() ? nullptr : &summary_.layers[calls_.back().layer];
+  }
+
+ private:
+  struct Running {
+    size_t layer;
+    int64_t start;
+    int64_t below;  // multiply-adds of layers that it called
+  };
+
+  void enter(const Module& module) {
+    calls_.push_back({layers_.at(module.handle()), shapes_.multiply_adds(), 0});
+  }
+  void leave(HookValues& outputs) {
+    const Running call = calls_.back();
+    calls_.pop_back();
+    const int64_t all = shapes_.multiply_adds() - call.start;
+    if (!calls_.empty()) calls_.back().below += all;
+    LayerSummary& layer = summary_.layers[call.layer];
+    layer.multiply_adds += all - call.below;
+    layer.outputs.clear();
+    for (int64_t i = 0; i < outputs.size(); ++i) {
+      const tenon_value value = outputs[i].value();
+      if (value.tag == TENON_VALUE_TENSOR)
+        layer.outputs.push_back(Tensor::borrow(value.as.tensor).sizes());
+    }
+  }
+
+  ModelSummary& summary_;
+  const ShapesOnly& shapes_;
+  std::unordered_map<const tenon_module*, size_t> layers_;
+  std::vector<Hook> hooks_;
+  std::vector<Running> calls_;
+};
+
+void count_tensors(const Module& model, ModelSummary& summary) {
+  std::unordered_set<const tenon_tensor*> seen;
+  size_t i = 0;
+  for (const Module& module : model.modules()) {
+    LayerSummary& layer = summary.layers[i++];
+    const auto add = [&](const Tensor& tensor, bool parameter) {
+      if (!seen.insert(tensor.handle()).second) return;
+      layer.bytes += tensor.numel() * element_size(tensor.dtype());
+      if (!parameter) return;
+      layer.parameters += tensor.numel();
+      summary.trainable += tensor.requires_grad() ? tensor.numel() : 0;
+    };
+    for (const Tensor& parameter : module.parameters(false)) add(parameter, true);
+    for (const Tensor& buffer : module.buffers(false)) add(buffer, false);
+    summary.parameters += layer.parameters;
+    summary.bytes += layer.bytes;
+  }
+}
+
+// The text between two others; empty where they are not there.
+std::string between(const std::string& text, const std::string& before, const std::string& after) {
+  const size_t found = text.find(before);
+  if (found == std::string::npos) return {};
+  const size_t begin = found + before.size();
+  return text.substr(begin, text.find(after, begin) - begin);
+}
+
+// An error of a call as "PLACE: layer 'NAME' (Type): what". The host and Graph add the innermost
+// place as a line of its own.
+std::string call_fault(const std::string& what, const LayerSummary* layer) {
+  const size_t module_line = what.find("\n  in "), node_line = what.find("\n  at node ");
+  const size_t end = std::min(module_line, node_line);
+  std::string place, owner;
+  if (end != std::string::npos) {
+    const std::string line = what.substr(end, what.find('\n', end + 1) - end);
+    const std::string found =
+        end == node_line ? between(line, "' (", ")") : between(line + "\n", " at ", "\n");
+    if (!found.empty()) place = found;
+    if (end == node_line) owner = format_text("node {}: ", between(line + " ", "at node ", " "));
+  }
+  if (layer != nullptr && !layer->name.empty())
+    owner = format_text("layer '{}' ({}): {}", layer->name, layer->type, owner);
+  return format_text("{}{}{}{}", place, place.empty() ? "" : ": ", owner, what.substr(0, end));
+}
+
+Tensor make_input(const Json& config, const Json& input) {
+  std::vector<int64_t> shape = {
+      config["training"].defined() ? config["training"]["batch_size"].integer(64) : 1};
+  const Json sizes = input["shape"];
+  for (int64_t i = 0; i < sizes.size(); ++i) shape.push_back(sizes[i].integer());
+  static const Op zeros("zeros");
+  return at_place(input, [&] {
+    return input["dtype"].defined() ? zeros.call<Tensor>(shape, arg("dtype") = input["dtype"])
+                                    : zeros.call<Tensor>(shape);
+  });
+}
+
+// What the model is called with; empty where the config does not say.
+std::vector<Tensor> model_inputs(const Json& config, const DataOutline& outline) {
+  std::vector<Tensor> inputs;
+  for (const Json& input : section_list(config["input"]))
+    inputs.push_back(make_input(config, input));
+  const Json data = config["data"];
+  if (!inputs.empty() || !data.defined()) return inputs;
+  if (data["shape"].defined()) return {make_input(config, data)};
+  if (outline.features > 0 && !data["labels"].defined()) {
+    const Json shape = JsonArray().add(outline.features).json();
+    return {make_input(config, JsonObject().set("shape", shape).json())};
+  }
+  const Tensor samples = load_samples(data).inputs;
+  JsonArray shape;
+  for (int64_t i = 1; i < samples.dim(); ++i) shape.add(samples.size(i));
+  return {make_input(config, JsonObject().set("shape", shape.json()).json())};
+}
+
+}  // namespace
+
+void summarize_call(const Module& model, const std::vector<Tensor>& inputs, ModelSummary& summary) {
+  const ShapesOnly shapes;
+  const NoGrad no_grad;
+  model.eval();
+  const CallRecorder recorder(model, summary, shapes);
+  count_tensors(model, summary);
+  for (const Tensor& input : inputs) summary.inputs.push_back(input.sizes());
+  if (inputs.empty()) return;
+  std::vector<tenon_value> values;
+  for (const Tensor& input : inputs) values.push_back(Argument(input).value());
+  tenon_value results[detail::max_results]{};
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      host().module_call(model.handle(), values.data(), static_cast<int64_t>(values.size()),
+                         nullptr, nullptr, 0, results, -1, &error);
+  for (tenon_value& result : results) host().value_release(&result);
+  summary.multiply_adds = shapes.multiply_adds();
+  if (status == TENON_OK) return;
+  try {
+    detail::throw_error(status, error);
+  } catch (const NotImplementedError& refused) {
+    summary.unknown = call_fault(refused.what(), recorder.failed());
+  } catch (const Error& failure) {
+    summary.faults.push_back(call_fault(failure.what(), recorder.failed()));
+  }
+}
+
+ModelSummary summarize_model(const Json& config, const DataOutline& data) {
+  ModelSummary summary;
+  try {
+    Module model;
+    {
+      const ShapesOnly shapes;
+      model = create_module(config["model"]);
+    }
+    const std::vector<Tensor> inputs = model_inputs(config, data);
+    if (inputs.empty())
+      summary.unknown = "neither \"data\" nor \"input\" says what the model is called with";
+    summarize_call(model, inputs, summary);
+  } catch (const Error& error) {
+    summary.faults.emplace_back(error.what());
+  }
+  return summary;
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END
