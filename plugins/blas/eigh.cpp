@@ -62,7 +62,7 @@ struct Eigh {
       "The eigenvalues, [..., n] in ascending order, and orthonormal eigenvectors, the columns of "
       "[..., n, n], of symmetric matrices A [..., n, n]. Of A its symmetric half, (A + A^T) / 2, "
       "counts, so that its gradient is symmetric; there is no UPLO. A vector may change its sign. "
-      "Where eigenvalues are equal, the part of the gradient that is not defined is 0. Elements "
+      "Where eigenvalues are equal, a gradient of their vectors is not finite. Elements "
       "that are not finite are an error. eigvalsh() is faster.";
   static constexpr auto saves = "result0, result1";
   static constexpr bool twice_differentiable = true;
@@ -78,8 +78,10 @@ struct Eigh {
     Tensor left;
     if (values.defined()) left = v * along_columns(values);
     if (vectors.defined()) {
-      const Tensor gaps = blas::inverse_differences(c["eigenvalues"_result]);
-      const Tensor part = product(v, product(transposed(v), vectors) * gaps);
+      const Tensor inner = product(transposed(v), vectors);
+      const Tensor skew = (inner - transposed(inner)) * 0.5;
+      const Tensor gaps = blas::differences(c["eigenvalues"_result]);
+      const Tensor part = product(v, blas::ratio_or_zero(skew, gaps));
       left = left.defined() ? left + part : part;
     }
     return left.defined() ? blas::symmetric_half(product(left, transposed(v))) : Tensor();
@@ -88,8 +90,9 @@ struct Eigh {
   static std::tuple<Tensor, Tensor> jvp(ContextOf<Eigh>& c, TensorList t) {
     const Tensor v = c["eigenvectors"_result];
     const Tensor p = product(transposed(v), product(blas::symmetric_half(t[0]), v));
-    const Tensor gaps = blas::inverse_differences(c["eigenvalues"_result]);
-    return {p.diagonal(0, -2, -1), product(v, p * gaps)};
+    const Tensor values = p.diagonal(0, -2, -1), gaps = blas::differences(c["eigenvalues"_result]);
+    const Tensor apart = p - tenon::eye(p.size(-1), tenon::none, p.dtype()) * values.unsqueeze(-1);
+    return {values, product(v, blas::ratio_or_zero(apart, gaps))};
   }
 };
 

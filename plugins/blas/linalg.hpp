@@ -60,13 +60,14 @@ inline Tensor symmetric_half(const Tensor& a) { return a * 0.5 + transposed(a) *
 // Vectors [..., n] as a factor of each row, or of each column, of matrices.
 inline Tensor along_rows(const Tensor& vectors) { return vectors.unsqueeze(-1); }
 inline Tensor along_columns(const Tensor& vectors) { return vectors.unsqueeze(-2); }
-// 1 / x, and 0 where x is 0: what a derivative leaves undefined has no part in it.
-inline Tensor inverse_or_zero(const Tensor& x) {
-  return 1 / x.masked_fill(x.eq(0), std::numeric_limits<double>::infinity());
+// a / b, and 0 where both are 0: what does not depend on what has no derivative.
+inline Tensor ratio_or_zero(const Tensor& a, const Tensor& b) {
+  const Tensor neither = a.detach().eq(0).logical_and(b.detach().eq(0));
+  return a / b.masked_fill(neither, std::numeric_limits<double>::infinity());
 }
-// 1 / (v_j - v_i) in row i and column j, and 0 where both are equal.
-inline Tensor inverse_differences(const Tensor& values) {
-  return inverse_or_zero(along_columns(values) - along_rows(values));
+// v_j - v_i in row i and column j.
+inline Tensor differences(const Tensor& values) {
+  return along_columns(values) - along_rows(values);
 }
 
 // body(T{}, index) for each of `count` matrices of about n^3 operations, on several threads.
@@ -105,9 +106,10 @@ struct SingularValues {
 Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::optional<double> atol,
                                std::optional<double> rtol);
 
-// How a pseudoinverse P of A changes the loss, or changes, with A.
-Tensor pinv_gradient(const Tensor& a, const Tensor& p, const Tensor& gradient);
-Tensor pinv_tangent(const Tensor& a, const Tensor& p, const Tensor& tangent);
+// How a pseudoinverse P of A changes the loss, or changes, with A. ValueError where singular values
+// that are not 0 were counted as 0.
+Tensor pinv_gradient(const char* op, const Tensor& a, const Tensor& p, const Tensor& gradient);
+Tensor pinv_tangent(const char* op, const Tensor& a, const Tensor& p, const Tensor& tangent);
 
 // PyTorch's rule for what makes vectors of the right sides B of A: one dimension, or the shape of A
 // without its last one.

@@ -147,7 +147,7 @@ struct Lstsq {
     if (g.defined()) {
       b = product(transposed(of.p), g);
       if (c.needs_input_grad("A"_arg))
-        a = blas::pinv_gradient(of.a, of.p, product(g, transposed(of.b)));
+        a = blas::pinv_gradient("lstsq", of.a, of.p, product(g, transposed(of.b)));
     }
     if (residuals.defined() && residuals.numel() != 0) {
       const Tensor part = of.rest() * along_columns(of.columns(residuals)) * 2;
@@ -168,7 +168,7 @@ struct Lstsq {
     const Terms of(c);
     Tensor solution, change;
     if (t[0].defined()) {
-      solution = product(blas::pinv_tangent(of.a, of.p, t[0]), of.b);
+      solution = product(blas::pinv_tangent("lstsq", of.a, of.p, t[0]), of.b);
       change = -product(t[0], of.x);
     }
     if (t[1].defined()) {

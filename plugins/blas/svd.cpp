@@ -60,7 +60,7 @@ Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::opt
 
 namespace {
 
-using blas::along_columns, blas::along_rows, blas::inverse_or_zero, blas::product, blas::transposed;
+using blas::along_columns, blas::along_rows, blas::ratio_or_zero, blas::product, blas::transposed;
 using blas::SingularValues;
 using tenon::Context;
 using tenon::ContextOf;
@@ -81,8 +81,8 @@ struct Svd {
       "Vh [..., n, n]; without full_matrices [..., m, k] and [..., k, n]. A column of U and the "
       "row "
       "of Vh may both change their sign. The gradient of the columns and rows beyond the first k "
-      "is an error; where singular values are equal, or 0, the part of the gradient that is not "
-      "defined is 0. Elements that are not finite are an error. svdvals() is faster.";
+      "is an error; where singular values are equal, or 0, a gradient of U or Vh may not "
+      "be finite. Elements that are not finite are an error. svdvals() is faster.";
   static constexpr auto saves = "shape(A), result0, result1, result2";
   static constexpr bool twice_differentiable = true;
 
@@ -102,8 +102,8 @@ struct Svd {
       u = u.narrow(-1, 0, s.size(-1));
       vh = vh.narrow(-2, 0, s.size(-1));
     }
-    // 1 / (s_j^2 - s_i^2)
-    Tensor inverse_gaps() const { return blas::inverse_differences(s * s); }
+    // s_j^2 - s_i^2
+    Tensor gaps() const { return blas::differences(s * s); }
   };
   [[noreturn]] static void refuse_full(const Tensor& u, const Tensor& vh) {
     throw tenon::ValueError(
@@ -132,19 +132,19 @@ struct Svd {
     if (s_gradient.defined()) add(left, of.u * along_columns(s_gradient));
     if (u.defined()) {
       const Tensor inner = product(transposed(of.u), u);
-      const Tensor skew = (inner - transposed(inner)) * of.inverse_gaps();
+      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
       add(left, product(of.u, skew * along_columns(of.s)));
       if (of.u.size(-2) > k)
-        add(left, (u - product(of.u, inner)) * along_columns(inverse_or_zero(of.s)));
+        add(left, ratio_or_zero(u - product(of.u, inner), along_columns(of.s)));
     }
     Tensor beyond;
     if (vh.defined()) {
       const Tensor inner = product(of.vh, transposed(vh));
-      const Tensor skew = (inner - transposed(inner)) * of.inverse_gaps();
+      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
       add(left, product(of.u, skew * along_rows(of.s)));
       if (of.vh.size(-1) > k)
-        beyond = product(
-            of.u, (vh - product(transposed(inner), of.vh)) * along_rows(inverse_or_zero(of.s)));
+        beyond =
+            product(of.u, ratio_or_zero(vh - product(transposed(inner), of.vh), along_rows(of.s)));
     }
     if (!left.defined()) return {};
     const Tensor result = product(left, of.vh);
@@ -156,18 +156,22 @@ struct Svd {
     const Reduced of(c);
     const Tensor full_u = c["U"_result], full_vh = c["Vh"_result];
     const int64_t k = of.s.size(-1), m = of.u.size(-2), n = of.vh.size(-1);
-    if (full_u.size(-1) > k || full_vh.size(-2) > k) refuse_full(full_u, full_vh);
+    const bool further = full_u.size(-1) > k || full_vh.size(-2) > k;
+    if (further && full_u.numel() + full_vh.numel() > 0) refuse_full(full_u, full_vh);
+    if (further) return {full_u, of.s, full_vh};  // without elements
     const Tensor v = transposed(of.vh), tv = product(t[0], v), p = product(transposed(of.u), tv);
-    const Tensor gaps = of.inverse_gaps(), rows = along_rows(of.s), columns = along_columns(of.s);
-    Tensor u = product(of.u, (p * columns + rows * transposed(p)) * gaps);
-    Tensor dv = product(v, (rows * p + transposed(p) * columns) * gaps);
-    const Tensor inverse = along_columns(inverse_or_zero(of.s));
-    if (m > k) u = u + (tv - product(of.u, p)) * inverse;
+    const Tensor values = p.diagonal(0, -2, -1), gaps = of.gaps();
+    const Tensor rows = along_rows(of.s), columns = along_columns(of.s);
+    const Tensor apart = p - tenon::eye(k, tenon::none, p.dtype()) * along_rows(values);
+    const auto turn = [&](const Tensor& a, const Tensor& b) { return ratio_or_zero(a + b, gaps); };
+    Tensor u = product(of.u, turn(apart * columns, rows * transposed(apart)));
+    Tensor dv = product(v, turn(rows * apart, transposed(apart) * columns));
+    if (m > k) u = u + ratio_or_zero(tv - product(of.u, p), columns);
     if (n > k) {
       const Tensor tu = product(transposed(t[0]), of.u);
-      dv = dv + (tu - product(v, transposed(p))) * inverse;
+      dv = dv + ratio_or_zero(tu - product(v, transposed(p)), columns);
     }
-    return {u, p.diagonal(0, -2, -1), transposed(dv)};
+    return {u, values, transposed(dv)};
   }
 };
 

@@ -207,17 +207,27 @@ TEST_SUITE("blas") {
     check_values(both, {2}, {inf, 1e6}, 1e-9);
   }
 
-  TEST_CASE("equal singular values and eigenvalues leave gradients finite") {
+  TEST_CASE("equal singular values and eigenvalues have gradients, their vectors have not") {
     Tensor a = tenon::eye(3).to(tenon::f64).requires_grad_();
-    std::get<1>(linalg::eigh(a)).sum().backward();
-    CHECK(a.grad().isfinite().all().item<bool>());
-    Tensor b = tenon::zeros({3, 2}, tenon::f64).requires_grad_();
-    std::get<0>(linalg::svd(b, false)).sum().backward();
-    CHECK(b.grad().isfinite().all().item<bool>());
-    // The nuclear norm's, which does not depend on the vectors' basis.
+    const auto [values, vectors] = linalg::eigh(a);
+    values.sum().backward({}, true);
+    check_values(a.grad(), {3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+    (vectors * numbers({3, 3}, tenon::f64)).sum().backward();
+    CHECK_FALSE(a.grad().isfinite().all().item<bool>());
+    Tensor b = tenon::eye(2).to(tenon::f64).requires_grad_();
+    linalg::matrix_norm(b, "nuc").backward();
+    check_values(b.grad(), {2, 2}, {1, 0, 0, 1});
     Tensor c = tenon::eye(2).to(tenon::f64).requires_grad_();
-    linalg::matrix_norm(c, "nuc").backward();
-    check_values(c.grad(), {2, 2}, {1, 0, 0, 1});
+    linalg::pinv(c).sum().backward();
+    check_values(c.grad(), {2, 2}, {-1, -1, -1, -1});
+  }
+
+  TEST_CASE("singular values that are not 0 but count as 0 have no derivative") {
+    const Tensor a = matrix({{1, 0}, {0, 0.1}}).requires_grad_();
+    const Tensor p = linalg::pinv(a, 0.5);
+    check_values(p, {2, 2}, {1, 0, 0, 0});
+    CHECK(refusal([&] { p.sum().backward(); }).find("pinv(): there is no derivative where") !=
+          std::string::npos);
   }
 
   TEST_CASE("gradients of the further vectors of svd are refused, unless they are 0") {

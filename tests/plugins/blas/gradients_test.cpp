@@ -49,13 +49,6 @@ std::vector<Case> decompositions() {
       {"linalg.svd", svd, {leaf({3, 2})}},
       {"linalg.svd", svd, {leaf({2, 2, 2})}},
       {"linalg.svd", svd, {leaf({2, 4})}},
-      // U and V of equal singular values turn together: what does not depend on that has a gradient.
-      {"linalg.svd",
-       [](List in) {
-         const auto [u, s, vh] = linalg::svd(tenon::eye(2).to(tenon::f64) * in[0].sum(), false);
-         return u.matmul(vh) * numbers({2, 2}, tenon::f64, 3) + s.sum();
-       },
-       {leaf({2})}},
       {"linalg.svdvals", [](List in) { return linalg::svdvals(in[0]); }, {leaf({2, 2, 3})}},
       {"linalg.eigh",
        [](List in) {
