@@ -158,6 +158,7 @@ class Conversion {
         wrong("bool");
       return convert(value.as.json->value());
     }
+    if (type.kind == TypeKind::any) return convert_document(value);
     if (type.list) return convert_list(value);
     if (type.kind == TypeKind::floating && is_integral(value)) {
       return make_float(static_cast<double>(value.as.integer));
@@ -175,6 +176,19 @@ class Conversion {
     refuse(schema_, format_text("{} must be {}, but found element of type {} at position {}",
                                 argument_text(schema_, index_, position_),
                                 expected_text(parameter_.type), value_type_text(element), at + 1));
+  }
+
+  // An array of ints as a list, as a caller in code gives it; others stay documents.
+  tenon_value convert_document(const tenon_value& value) {
+    if (value.as.json == nullptr || !value.as.json->is_array()) return value;
+    const auto& items = value.as.json->children();
+    const auto is_int = [](const auto& item) { return item.value().tag == TENON_VALUE_INT; };
+    if (items.empty() || !std::all_of(items.begin(), items.end(), is_int)) return value;
+    const auto count = static_cast<uint32_t>(items.size());
+    int64_t* const numbers = room(bound_.scratch_integers, bound_.integers_used, count, bound_);
+    std::transform(items.begin(), items.end(), numbers,
+                   [](const auto& item) { return item.value().as.integer; });
+    return list_of(TENON_VALUE_INT_LIST, count, numbers);
   }
 
   tenon_value convert_dtype(const tenon_value& value) const {

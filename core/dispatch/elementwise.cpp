@@ -370,6 +370,12 @@ void choose_dtypes(ElementwiseCall& call) {
     }
     check_number(call, value, common);
   }
+  // What only chooses between elements moves u16, u32 and u64 as i64, which has all of their bits.
+  if (call.condition && !dtype_computed(compute_dtype(common))) {
+    call.compute = TENON_I64;
+    call.result = common;
+    return;
+  }
   call.biased = call.compares() && common == TENON_U64;
   call.compute = call.biased ? tenon_dtype{TENON_I64} : compute_dtype(common);
   call.result = call.compares() ? tenon_dtype{TENON_BOOL} : common;

@@ -8,7 +8,6 @@ using tenon::Tensor;
 using tenon::TensorList;
 using namespace tenon::literals;
 
-Tensor symmetric(const Tensor& a) { return a * 0.5 + blas::transposed(a) * 0.5; }
 // The lower half, with half of the diagonal.
 Tensor lower(const Tensor& a) { return a.tril() * 0.5 + a.tril(-1) * 0.5; }
 
@@ -25,7 +24,7 @@ struct Cholesky {
 
   static Tensor forward(const Tensor& a, bool upper) {
     blas::check_square("cholesky", "A", a);
-    const Tensor copy = blas::column_major_copy(symmetric(a));
+    const Tensor copy = blas::column_major_copy(blas::symmetric_half(a));
     blas::factor_symmetric("cholesky", copy);
     // Column-major and lower is row-major and upper.
     return upper ? copy : blas::from_column_major(copy);
@@ -34,17 +33,17 @@ struct Cholesky {
   static Tensor backward(ContextOf<Cholesky>& c, const Tensor& g) {
     const bool upper = c["upper"_arg];
     const Tensor factor = upper ? c.result() : blas::transposed(c.result());
-    const Tensor inner = lower(tenon::multiply_matrices(factor, upper ? blas::transposed(g) : g));
+    const Tensor inner = lower(blas::product(factor, upper ? blas::transposed(g) : g));
     const Tensor half = tenon::linalg::solve(factor, inner);
-    return symmetric(tenon::linalg::solve(factor, blas::transposed(half)));
+    return blas::symmetric_half(tenon::linalg::solve(factor, blas::transposed(half)));
   }
   // L lower(L^-1 t L^-T).
   static Tensor jvp(ContextOf<Cholesky>& c, TensorList t) {
     const bool upper = c["upper"_arg];
     const Tensor factor = upper ? blas::transposed(c.result()) : c.result();
-    const Tensor half = tenon::linalg::solve(factor, symmetric(t[0]));
+    const Tensor half = tenon::linalg::solve(factor, blas::symmetric_half(t[0]));
     const Tensor inner = tenon::linalg::solve(factor, blas::transposed(half));
-    const Tensor tangent = tenon::multiply_matrices(factor, lower(inner));
+    const Tensor tangent = blas::product(factor, lower(inner));
     return upper ? blas::transposed(tangent) : tangent;
   }
 };

@@ -4,59 +4,9 @@
 #include <algorithm>
 #include <climits>
 
-#include <tenon/kernel/view.hpp>
-
-#include "one_thread.hpp"
-
-extern "C" {
-void sgetrf_(const int* rows, const int* columns, float* a, const int* leading, int* pivots,
-             int* info);
-void dgetrf_(const int* rows, const int* columns, double* a, const int* leading, int* pivots,
-             int* info);
-void sgetrs_(const char* transpose, const int* n, const int* right_sides, const float* a,
-             const int* leading, const int* pivots, float* b, const int* b_leading, int* info,
-             size_t transpose_length);
-void dgetrs_(const char* transpose, const int* n, const int* right_sides, const double* a,
-             const int* leading, const int* pivots, double* b, const int* b_leading, int* info,
-             size_t transpose_length);
-void spotrf_(const char* half, const int* n, float* a, const int* leading, int* info,
-             size_t half_length);
-void dpotrf_(const char* half, const int* n, double* a, const int* leading, int* info,
-             size_t half_length);
-}
+#include "lapack.hpp"
 
 namespace blas {
-
-namespace {
-
-int getrf(int n, float* a, int* pivots) {
-  int info = 0;
-  sgetrf_(&n, &n, a, &n, pivots, &info);
-  return info;
-}
-int getrf(int n, double* a, int* pivots) {
-  int info = 0;
-  dgetrf_(&n, &n, a, &n, pivots, &info);
-  return info;
-}
-void getrs(int n, int right_sides, const float* a, const int* pivots, float* b) {
-  int info = 0;
-  sgetrs_("N", &n, &right_sides, a, &n, pivots, b, &n, &info, 1);
-}
-void getrs(int n, int right_sides, const double* a, const int* pivots, double* b) {
-  int info = 0;
-  dgetrs_("N", &n, &right_sides, a, &n, pivots, b, &n, &info, 1);
-}
-int potrf(int n, float* a) {
-  int info = 0;
-  spotrf_("L", &n, a, &n, &info, 1);
-  return info;
-}
-int potrf(int n, double* a) {
-  int info = 0;
-  dpotrf_("L", &n, a, &n, &info, 1);
-  return info;
-}
 
 int lapack_size(int64_t size) {
   if (size > INT_MAX) {
@@ -66,19 +16,14 @@ int lapack_size(int64_t size) {
   return static_cast<int>(size);
 }
 
-// body(T{}, index) for each of `count` matrices of about n^3 operations, on several threads.
-template <class Body>
-void each_matrix(const Tensor& tensor, int64_t count, int64_t n, const Body& body) {
-  const int64_t grain = 1 + 65536 / std::max<int64_t>(1, n * n * n);
-  tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
-    tenon::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-      const OneThread serial;
-      for (int64_t i = begin; i < end; ++i) body(zero, i);
-    });
-  });
+void check_matrices(const char* op, const char* name, const Tensor& tensor) {
+  tenon::kernel::check_floating(op, name, tensor);
+  if (tensor.dim() >= 2) return;
+  throw tenon::ValueError(
+      std::string(op) + "(): '" + name +
+      "' must be a matrix or a batch of them, [..., rows, columns], got shape " +
+      shape_text(tensor));
 }
-
-}  // namespace
 
 void check_square(const char* op, const char* name, const Tensor& tensor) {
   tenon::kernel::check_floating(op, name, tensor);
@@ -109,6 +54,25 @@ Tensor from_column_major(const Tensor& copy) {
   return tenon::alias_tensor(copy, shape, strides, 0);
 }
 
+void check_finite(const char* op, const char* name, const Tensor& copy) {
+  tenon::kernel::visit<tenon::floating_dtypes>(copy.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* at = tenon::kernel::elements<const T>(copy);
+    T sum = 0;  // NaN as soon as one of them is NaN or infinite
+    for (int64_t i = 0; i < copy.numel(); ++i) sum += at[i] * 0;
+    if (sum == 0) return;
+    int64_t i = 0;
+    while (std::isfinite(at[i])) ++i;
+    const int64_t rows = copy.size(-2), columns = copy.size(-1), size = rows * columns;
+    throw tenon::ValueError(std::string(op) + "(): '" + name + "' has the element " +
+                            tenon::Scalar(static_cast<double>(at[i])).text() + " at row " +
+                            std::to_string(i % size / columns) + ", column " +
+                            std::to_string(i % columns) +
+                            place_in_batch(i / size, matrix_count(copy)) +
+                            ": replace what is not finite, for example with nan_to_num()");
+  });
+}
+
 Factors::Factors(const Tensor& matrices) : lu(column_major_copy(matrices)) {
   const int64_t count = matrix_count(matrices), n = matrices.shape()[matrices.dim() - 1];
   pivots = tenon::empty_tensor({count, n}, tenon::i32);
@@ -118,8 +82,9 @@ Factors::Factors(const Tensor& matrices) : lu(column_major_copy(matrices)) {
   auto* at = pivots.data<int32_t>();
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
-    zero_pivot[static_cast<size_t>(i)] =
-        getrf(size, tenon::kernel::elements<T>(lu) + i * n * n, at + i * n);
+    lapack::routine<T>(lapack::sgetrf_, lapack::dgetrf_)(
+        &size, &size, tenon::kernel::elements<T>(lu) + i * n * n, &size, at + i * n,
+        &zero_pivot[static_cast<size_t>(i)]);
   });
 }
 
@@ -143,8 +108,10 @@ void Factors::solve(const Tensor& right) const {
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
     const int64_t k = i * stride;
-    getrs(size, right_sides, tenon::kernel::elements<const T>(lu) + k * n * n, at + k * n,
-          tenon::kernel::elements<T>(right) + i * n * columns);
+    int info = 0;
+    lapack::routine<T>(lapack::sgetrs_, lapack::dgetrs_)(
+        "N", &size, &right_sides, tenon::kernel::elements<const T>(lu) + k * n * n, &size,
+        at + k * n, tenon::kernel::elements<T>(right) + i * n * columns, &size, &info, 1);
   });
 }
 
@@ -155,7 +122,8 @@ void factor_symmetric(const char* op, const Tensor& copy) {
   each_matrix(copy, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
     T* a = tenon::kernel::elements<T>(copy) + i * n * n;
-    const int place = potrf(size, a);
+    int place = 0;
+    lapack::routine<T>(lapack::spotrf_, lapack::dpotrf_)("L", &size, a, &size, &place, 1);
     if (place != 0) {
       throw tenon::ValueError(std::string(op) + "(): the matrix is not positive definite: pivot " +
                               std::to_string(place) + " of " + std::to_string(n) +
@@ -164,6 +132,41 @@ void factor_symmetric(const char* op, const Tensor& copy) {
     for (int64_t column = 1; column < n; ++column)
       std::fill(a + column * n, a + column * n + column, T{0});
   });
+}
+
+void check_converged(const char* op, int info, int64_t index, int64_t count) {
+  if (info == 0) return;
+  if (info < 0) {
+    throw tenon::RuntimeError(std::string(op) + "(): LAPACK refused argument " +
+                              std::to_string(-info));
+  }
+  throw tenon::RuntimeError(std::string(op) + "(): LAPACK did not converge: " +
+                            std::to_string(info) + " of its off-diagonal elements stayed above 0" +
+                            place_in_batch(index, count) + "; scale the matrix, or compute in f64");
+}
+
+bool is_vectors(const Tensor& a, const Tensor& b) {
+  return b.dim() == 1 || (b.dim() == a.dim() - 1 &&
+                          tenon::kernel::same_shape(b.shape(), {a.shape().data(), a.dim() - 1}));
+}
+
+Shape common_batch_shape(const char* op, const Tensor& a, const Tensor& b, int64_t rows,
+                         int64_t columns) {
+  const int64_t a_rank = a.dim() - 2, b_rank = b.dim() - 2, rank = std::max(a_rank, b_rank);
+  Shape shape;
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t from_a = i - (rank - a_rank), from_b = i - (rank - b_rank);
+    const int64_t a_size = from_a < 0 ? 1 : a.shape()[from_a],
+                  b_size = from_b < 0 ? 1 : b.shape()[from_b];
+    if (a_size != b_size && a_size != 1 && b_size != 1) {
+      throw tenon::ValueError(std::string(op) + "(): batch dimensions cannot be broadcast: " +
+                              shape_text(a) + " and " + shape_text(b));
+    }
+    shape.push(a_size == 1 ? b_size : a_size);
+  }
+  shape.push(rows);
+  shape.push(columns);
+  return shape;
 }
 
 std::string place_in_batch(int64_t index, int64_t count) {

@@ -1,36 +1,123 @@
-// What the ops of `linalg` share: batches of square matrices, their factors by LAPACK, refusals; and
-// these ops for each other's rules.
+// What the ops of `linalg` share: batches of matrices, their factors by LAPACK, refusals; and these
+// ops for each other's rules.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
+#include <tenon/kernel/view.hpp>
+
+#include "one_thread.hpp"
 #include "product.hpp"
 
 TENON_NAMESPACE_BEGIN
 namespace linalg {
 TENON_OP_FUNCTION(Tensor, cross, "linalg.cross")
+using TensorPair = std::tuple<Tensor, Tensor>;
+using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 TENON_OP_FUNCTION(Tensor, det, "linalg.det")
+TENON_OP_FUNCTION(TensorPair, eigh, "linalg.eigh")
 TENON_OP_FUNCTION(Tensor, inv, "linalg.inv")
+TENON_OP_FUNCTION(Tensor, matrix_norm, "linalg.matrix_norm")
+TENON_OP_FUNCTION(Tensor, pinv, "linalg.pinv")
+TENON_OP_FUNCTION(TensorPair, slogdet, "linalg.slogdet")
 TENON_OP_FUNCTION(Tensor, solve, "linalg.solve")
+TENON_OP_FUNCTION(TensorTriple, svd, "linalg.svd")
+TENON_OP_FUNCTION(Tensor, svdvals, "linalg.svdvals")
 }  // namespace linalg
 TENON_OP_FUNCTION(Tensor, multiply_matrices, "matmul")
 TENON_NAMESPACE_END
 
 namespace blas {
 
-// TypeError unless floating, ValueError unless [..., n, n].
+using tenon::kernel::Shape;
+
+// TypeError unless floating, ValueError unless [..., rows, columns].
+void check_matrices(const char* op, const char* name, const Tensor& tensor);
+// The same, ValueError unless [..., n, n].
 void check_square(const char* op, const char* name, const Tensor& tensor);
+
+// ValueError for a size beyond what LAPACK counts with.
+int lapack_size(int64_t size);
 
 // How many matrices a tensor of shape [..., rows, columns] has.
 int64_t matrix_count(const Tensor& tensor);
+// A tensor's dimensions but the last two, followed by `last`.
+inline Shape batch_shape(const Tensor& matrices, std::initializer_list<int64_t> last) {
+  Shape shape({matrices.shape().data(), matrices.dim() - 2});
+  for (const int64_t size : last) shape.push(size);
+  return shape;
+}
 
+// ---- parts of rules ----
 // The last two dimensions swapped.
 inline Tensor transposed(const Tensor& tensor) { return tensor.transpose(-2, -1); }
+inline Tensor product(const Tensor& a, const Tensor& b) { return tenon::multiply_matrices(a, b); }
+// (a + a^T) / 2
+inline Tensor symmetric_half(const Tensor& a) { return a * 0.5 + transposed(a) * 0.5; }
+// Vectors [..., n] as a factor of each row, or of each column, of matrices.
+inline Tensor along_rows(const Tensor& vectors) { return vectors.unsqueeze(-1); }
+inline Tensor along_columns(const Tensor& vectors) { return vectors.unsqueeze(-2); }
+// a / b, and 0 where both are 0: what does not depend on what has no derivative.
+inline Tensor ratio_or_zero(const Tensor& a, const Tensor& b) {
+  const Tensor neither = a.detach().eq(0).logical_and(b.detach().eq(0));
+  return a / b.masked_fill(neither, std::numeric_limits<double>::infinity());
+}
+// v_j - v_i in row i and column j.
+inline Tensor differences(const Tensor& values) {
+  return along_columns(values) - along_rows(values);
+}
+
+// body(T{}, index) for each of `count` matrices of about n^3 operations, on several threads.
+template <class Body>
+void each_matrix(const Tensor& tensor, int64_t count, int64_t n, const Body& body) {
+  const int64_t grain = 1 + 65536 / std::max<int64_t>(1, n * n * n);
+  tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
+    tenon::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+      const OneThread serial;
+      for (int64_t i = begin; i < end; ++i) body(zero, i);
+    });
+  });
+}
 
 // A copy whose matrices are column-major, as LAPACK takes them: [..., columns, rows], contiguous.
 Tensor column_major_copy(const Tensor& tensor);
 // Such a copy as the matrices that it has: strided, of the same memory.
 Tensor from_column_major(const Tensor& copy);
+
+// ValueError unless all elements of contiguous matrices are finite: the iterations of LAPACK may not
+// end otherwise.
+void check_finite(const char* op, const char* name, const Tensor& copy);
+// RuntimeError unless LAPACK's iteration converged, by its info.
+void check_converged(const char* op, int info, int64_t index, int64_t count);
+
+// The singular value decomposition of matrices [..., rows, columns], with ValueError for what is
+// not finite.
+struct SingularValues {
+  enum Vectors { none, reduced, full };
+  Tensor u, s, vh;  // u and vh are undefined without vectors
+  SingularValues(const char* op, const char* name, const Tensor& matrices, Vectors vectors);
+};
+// What singular values have to exceed to count, [...]: the larger of `atol` and `rtol` of the
+// largest one. Without rtol it is 0 beside an atol above 0, else the larger size of the matrices
+// times the dtype's epsilon.
+Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::optional<double> atol,
+                               std::optional<double> rtol);
+
+// How a pseudoinverse P of A changes the loss, or changes, with A. ValueError where singular values
+// that are not 0 were counted as 0.
+Tensor pinv_gradient(const char* op, const Tensor& a, const Tensor& p, const Tensor& gradient);
+Tensor pinv_tangent(const char* op, const Tensor& a, const Tensor& p, const Tensor& tangent);
+
+// PyTorch's rule for what makes vectors of the right sides B of A: one dimension, or the shape of A
+// without its last one.
+bool is_vectors(const Tensor& a, const Tensor& b);
+// The batch dimensions of A and B, broadcast, followed by `rows` and `columns`; ValueError where
+// they cannot be.
+Shape common_batch_shape(const char* op, const Tensor& a, const Tensor& b, int64_t rows,
+                         int64_t columns);
 
 // The factors of a batch of matrices by Gaussian elimination with row exchanges: `lu` is a
 // column-major copy, `pivots` are LAPACK's, from 1 on, and `zero_pivot` is the place of the first

@@ -10,31 +10,6 @@ using tenon::TensorList;
 using namespace tenon::literals;
 using tenon::kernel::Shape;
 
-// PyTorch's rule: one dimension, or the shape of A without its last one, makes vectors of B.
-bool is_vectors(const Tensor& a, const Tensor& b) {
-  return b.dim() == 1 || (b.dim() == a.dim() - 1 &&
-                          tenon::kernel::same_shape(b.shape(), {a.shape().data(), a.dim() - 1}));
-}
-
-// The batch dimensions of A and B, broadcast, followed by `rows` and `columns`.
-Shape batch_shape(const Tensor& a, const Tensor& b, int64_t rows, int64_t columns) {
-  const int64_t a_rank = a.dim() - 2, b_rank = b.dim() - 2, rank = std::max(a_rank, b_rank);
-  Shape shape;
-  for (int64_t i = 0; i < rank; ++i) {
-    const int64_t from_a = i - (rank - a_rank), from_b = i - (rank - b_rank);
-    const int64_t a_size = from_a < 0 ? 1 : a.shape()[from_a],
-                  b_size = from_b < 0 ? 1 : b.shape()[from_b];
-    if (a_size != b_size && a_size != 1 && b_size != 1) {
-      throw tenon::ValueError("solve(): batch dimensions cannot be broadcast: " +
-                              blas::shape_text(a) + " and " + blas::shape_text(b));
-    }
-    shape.push(a_size == 1 ? b_size : a_size);
-  }
-  shape.push(rows);
-  shape.push(columns);
-  return shape;
-}
-
 struct Solve {
   static constexpr auto schema = "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
   static constexpr auto samples =
@@ -51,7 +26,7 @@ struct Solve {
   static Tensor forward(const Tensor& a, const Tensor& b, bool left) {
     blas::check_square("solve", "A", a);
     blas::check_dtypes("solve", "A", a, "B", b);
-    const bool vectors = is_vectors(a, b);
+    const bool vectors = blas::is_vectors(a, b);
     if (vectors && !left) {
       throw tenon::ValueError("solve(): 'B' of shape " + blas::shape_text(b) +
                               " is vectors, which need left=True");
@@ -62,7 +37,7 @@ struct Solve {
                               " does not fit 'B' of shape " + blas::shape_text(b));
     }
     const Tensor right = vectors ? b.unsqueeze(-1) : left ? b : blas::transposed(b);
-    const Shape shape = batch_shape(a, right, n, right.size(-1));
+    const Shape shape = blas::common_batch_shape("solve", a, right, n, right.size(-1));
     Shape square = shape;
     square[square.rank - 1] = n;
     const Tensor matrix = left ? a : blas::transposed(a);
@@ -78,14 +53,14 @@ struct Solve {
   }
   static std::tuple<Tensor, Tensor> backward(ContextOf<Solve>& c, const Tensor& g) {
     const Tensor& a = c["A"_arg];
-    const bool left = c["left"_arg], vectors = is_vectors(a, c["B"_arg]);
+    const bool left = c["left"_arg], vectors = blas::is_vectors(a, c["B"_arg]);
     const auto columns = [&](const Tensor& x) { return vectors ? x.unsqueeze(-1) : x; };
     const Tensor right = tenon::linalg::solve(blas::transposed(a), columns(g), left);
     Tensor matrix, result;
     if (c.needs_input_grad("A"_arg)) {
       const Tensor x = columns(c.result());
-      const Tensor product = left ? tenon::multiply_matrices(right, blas::transposed(x))
-                                  : tenon::multiply_matrices(blas::transposed(x), right);
+      const Tensor product = left ? blas::product(right, blas::transposed(x))
+                                  : blas::product(blas::transposed(x), right);
       matrix = -product.sum_to_size(a.shape());
     }
     if (c.needs_input_grad("B"_arg))
@@ -94,14 +69,13 @@ struct Solve {
   }
   static Tensor jvp(ContextOf<Solve>& c, TensorList t) {
     const Tensor& a = c["A"_arg];
-    const bool left = c["left"_arg], vectors = is_vectors(a, c["B"_arg]);
+    const bool left = c["left"_arg], vectors = blas::is_vectors(a, c["B"_arg]);
     const auto columns = [&](const Tensor& x) { return vectors ? x.unsqueeze(-1) : x; };
     const Tensor x = columns(c.result());
     Tensor right;
     if (t[1].defined()) right = columns(t[1]).expand(x.shape());
     if (t[0].defined()) {
-      const Tensor part =
-          left ? tenon::multiply_matrices(t[0], x) : tenon::multiply_matrices(x, t[0]);
+      const Tensor part = left ? blas::product(t[0], x) : blas::product(x, t[0]);
       right = right.defined() ? right - part : -part;
     }
     const Tensor tangent = tenon::linalg::solve(a, right, left);
@@ -138,11 +112,11 @@ struct Inv {
   }
   static Tensor backward(ContextOf<Inv>& c, const Tensor& g) {
     const Tensor turned = blas::transposed(c.result());
-    return -tenon::multiply_matrices(turned, tenon::multiply_matrices(g, turned));
+    return -blas::product(turned, blas::product(g, turned));
   }
   static Tensor jvp(ContextOf<Inv>& c, TensorList t) {
     const Tensor& result = c.result();
-    return -tenon::multiply_matrices(result, tenon::multiply_matrices(t[0], result));
+    return -blas::product(result, blas::product(t[0], result));
   }
 };
 

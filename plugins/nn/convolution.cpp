@@ -2,12 +2,14 @@
 // is differentiated through the other two. The transposed convolutions are gradients for an input.
 #include <algorithm>
 
+#include "padding.hpp"
 #include "pooling.hpp"
 #include "unfolding.hpp"
 
 namespace {
 
 using namespace nn;
+using tenon::Argument;
 
 // The sizes of a convolution, the same for all three ops. As many spatial dimensions as `strides` has
 // numbers; always three here, those in front being of size 1.
@@ -18,7 +20,7 @@ struct Convolution {
   Patches patches;
 
   Convolution(const char* op_name, DType dtype, IntList input, IntList weight, IntList strides,
-              IntList paddings, IntList dilations, int64_t group_count)
+              const Argument& given_padding, IntList dilations, int64_t group_count)
       : op(op_name),
         dimensions(strides.size()),
         groups(group_count),
@@ -36,16 +38,17 @@ struct Convolution {
     batch = batched ? input[0] : 1;
     channels = size[0];
     features = weight[0];
+    const ConvolutionPadding padding(std::string(op) + "()", given_padding, dimensions);
     for (int64_t i = 0; i < dimensions; ++i) {
       const int d = static_cast<int>(3 - dimensions + i);
       patches.stride[d] = strides[i];
-      patches.padding[d] = paddings[i];
+      patches.padding[d] = padding.before[i];
       patches.dilation[d] = dilations[i];
       patches.in[d] = size[1 + i];
       patches.kernel[d] = weight[2 + i];
       check_setting(op, "stride", strides[i], 1);
       check_setting(op, "dilation", dilations[i], 1);
-      check_setting(op, "padding", paddings[i], 0);
+      check_setting(op, "padding", padding.before[i], 0);
     }
     if (groups < 1 || channels % groups != 0 || features % groups != 0) {
       refuse("groups must divide the " + std::to_string(channels) + " channels and the " +
@@ -61,8 +64,9 @@ struct Convolution {
         refuse("the kernel is empty: 'weight' has shape " + shape_text(weight));
       check_setting(op, kernel_name(d), patches.kernel[d], 1);
     }
+    if (padding.same) pad_to_same();
     for (int d = static_cast<int>(3 - dimensions); d < 3; ++d) {
-      const int64_t reach = patches.reach(d), padded = patches.in[d] + 2 * patches.padding[d];
+      const int64_t reach = patches.reach(d), padded = patches.padded(d);
       if (reach > padded) {
         refuse("the kernel reaches over " + std::to_string(reach) + unit_of(d) +
                " but the padded input of shape " + shape_text(input) + " has " +
@@ -73,6 +77,16 @@ struct Convolution {
     patches.channels = channels / groups;
   }
 
+  void pad_to_same() {
+    for (int d = 0; d < 3; ++d) {
+      if (patches.stride[d] != 1) {
+        refuse("padding 'same' needs a stride of 1, got " + std::to_string(patches.stride[d]) +
+               "; give the padding as numbers");
+      }
+      patches.padding[d] = (patches.reach(d) - 1) / 2;
+      patches.further[d] = (patches.reach(d) - 1) % 2;
+    }
+  }
   [[noreturn]] void refuse(const std::string& text) const {
     throw tenon::ValueError(std::string(op) + "(): " + text);
   }
@@ -247,7 +261,7 @@ Tensor weight_gradient(const Convolution& k, const Tensor& input, const Tensor& 
 
 // The ops of as many spatial dimensions, for each other's rules.
 Tensor convolve(int64_t dimensions, const Tensor& input, const Tensor& weight, IntList stride,
-                IntList padding, IntList dilation, int64_t groups) {
+                const Argument& padding, IntList dilation, int64_t groups) {
   namespace functional = tenon::nn::functional;
   const Tensor none;
   switch (dimensions) {
@@ -260,7 +274,7 @@ Tensor convolve(int64_t dimensions, const Tensor& input, const Tensor& weight, I
   }
 }
 Tensor for_input(int64_t dimensions, IntList size, const Tensor& weight, const Tensor& grad_output,
-                 IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                 IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
   namespace functional = tenon::nn::functional;
   switch (dimensions) {
     case 1:
@@ -272,7 +286,7 @@ Tensor for_input(int64_t dimensions, IntList size, const Tensor& weight, const T
   }
 }
 Tensor for_weight(int64_t dimensions, const Tensor& input, IntList size, const Tensor& grad_output,
-                  IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                  IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
   namespace functional = tenon::nn::functional;
   switch (dimensions) {
     case 1:
@@ -286,13 +300,14 @@ Tensor for_weight(int64_t dimensions, const Tensor& input, IntList size, const T
 
 // What all three ops end with.
 struct Settings {
-  IntList stride, padding, dilation;
+  IntList stride, dilation;
+  Argument padding;
   int64_t groups;
   template <class Op>
   explicit Settings(ContextOf<Op>& c)
       : stride(c["stride"_arg]),
-        padding(c["padding"_arg]),
         dilation(c["dilation"_arg]),
+        padding(c["padding"_arg]),
         groups(c["groups"_arg]) {}
   int64_t dimensions() const { return stride.size(); }
   Tensor convolve(const Tensor& input, const Tensor& weight) const {
@@ -321,9 +336,12 @@ Tensor along_features(const Tensor& bias, int64_t dimensions) {
   return bias.reshape(shape);
 }
 
-// The three ops' rules and kernels, whatever their dimensions.
+// The three ops' rules and kernels, whatever their dimensions. A parameter `any`, as padding is, takes
+// a gradient.
+using Gradients = std::array<Tensor, 5>;
+
 Convolution conv(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                 IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                 IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
   const Convolution convolution(op, input.dtype(), input.shape(), weight.shape(), stride, padding,
                                 dilation, groups);
   check_same_dtype(op, "input", input, "weight", weight);
@@ -331,7 +349,7 @@ Convolution conv(const char* op, const Tensor& input, const Tensor& weight, cons
   return convolution;
 }
 template <class Op>
-std::tuple<Tensor, Tensor, Tensor> conv_backward(ContextOf<Op>& c, const Tensor& g) {
+Gradients conv_backward(ContextOf<Op>& c, const Tensor& g) {
   const Settings settings(c);
   Tensor input, weight, bias;
   if (c.needs_input_grad("input"_arg))
@@ -345,7 +363,7 @@ std::tuple<Tensor, Tensor, Tensor> conv_backward(ContextOf<Op>& c, const Tensor&
     }
     bias = g.sum(dims);
   }
-  return {std::move(input), std::move(weight), std::move(bias)};
+  return {std::move(input), std::move(weight), std::move(bias), Tensor(), Tensor()};
 }
 template <class Op>
 Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
@@ -368,8 +386,8 @@ Tensor conv_jvp(const char* op, ContextOf<Op>& c, TensorList t) {
 }
 
 Convolution conv_input(const char* op, IntList input_size, const Tensor& weight,
-                       const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
-                       int64_t groups) {
+                       const Tensor& grad_output, IntList stride, const Argument& padding,
+                       IntList dilation, int64_t groups) {
   const Convolution convolution(op, weight.dtype(), input_size, weight.shape(), stride, padding,
                                 dilation, groups);
   check_same_dtype(op, "weight", weight, "grad_output", grad_output);
@@ -377,18 +395,18 @@ Convolution conv_input(const char* op, IntList input_size, const Tensor& weight,
   return convolution;
 }
 template <class Op>
-std::tuple<Tensor, Tensor, Tensor> conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
+Gradients conv_input_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
   Tensor weight, grad_output;
   if (c.needs_input_grad("weight"_arg))
     weight = settings.weight(v, c["weight"_arg].shape(), c["grad_output"_arg]);
   if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(v, c["weight"_arg]);
-  return {Tensor(), std::move(weight), std::move(grad_output)};
+  return {Tensor(), std::move(weight), std::move(grad_output), Tensor(), Tensor()};
 }
 
 Tensor conv_weight(const char* op, const Tensor& input, IntList weight_size,
-                   const Tensor& grad_output, IntList stride, IntList padding, IntList dilation,
-                   int64_t groups) {
+                   const Tensor& grad_output, IntList stride, const Argument& padding,
+                   IntList dilation, int64_t groups) {
   const Convolution convolution(op, input.dtype(), input.shape(), weight_size, stride, padding,
                                 dilation, groups);
   check_same_dtype(op, "input", input, "grad_output", grad_output);
@@ -396,13 +414,13 @@ Tensor conv_weight(const char* op, const Tensor& input, IntList weight_size,
   return weight_gradient(convolution, input, grad_output, weight_size);
 }
 template <class Op>
-std::tuple<Tensor, Tensor, Tensor> conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {
+Gradients conv_weight_backward(ContextOf<Op>& c, const Tensor& v) {
   const Settings settings(c);
   Tensor input, grad_output;
   if (c.needs_input_grad("input"_arg))
     input = settings.input(c["input"_arg].shape(), v, c["grad_output"_arg]);
   if (c.needs_input_grad("grad_output"_arg)) grad_output = settings.convolve(c["input"_arg], v);
-  return {std::move(input), Tensor(), std::move(grad_output)};
+  return {std::move(input), Tensor(), std::move(grad_output), Tensor(), Tensor()};
 }
 
 // The gradient for an input, whose size strides leave open: output_padding says which.
@@ -471,23 +489,23 @@ template <class Op>
 struct ConvRules {
   static constexpr auto saves = "shape(input), shape(weight), weight for input, input for weight";
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                        IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
     return convolve(conv(Op::name, input, weight, bias, stride, padding, dilation, groups), input,
                     weight, bias);
   }
   static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                           IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                           IntList stride, const Argument& padding, IntList dilation,
+                           int64_t groups) {
     return tenon::empty_tensor(
         conv(Op::name, input, weight, bias, stride, padding, dilation, groups).output_shape(),
         input.dtype());
   }
   static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                               IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                               IntList stride, const Argument& padding, IntList dilation,
+                               int64_t groups) {
     return conv(Op::name, input, weight, bias, stride, padding, dilation, groups).multiply_adds();
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& g) {
-    return conv_backward(c, g);
-  }
+  static Gradients backward(ContextOf<Op>& c, const Tensor& g) { return conv_backward(c, g); }
   static Tensor jvp(ContextOf<Op>& c, TensorList t) { return conv_jvp(Op::name, c, t); }
 };
 
@@ -495,26 +513,26 @@ template <class Op>
 struct ConvInputRules {
   static constexpr auto saves = "shape(weight), grad_output for weight, weight for grad_output";
   static Tensor forward(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                        IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
     return input_gradient(
         conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups),
         weight, grad_output);
   }
   static Tensor shape_rule(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                           IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                           IntList stride, const Argument& padding, IntList dilation,
+                           int64_t groups) {
     return tenon::empty_tensor(
         conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups)
             .input_shape(),
         weight.dtype());
   }
   static int64_t multiply_adds(IntList input_size, const Tensor& weight, const Tensor& grad_output,
-                               IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                               IntList stride, const Argument& padding, IntList dilation,
+                               int64_t groups) {
     return conv_input(Op::name, input_size, weight, grad_output, stride, padding, dilation, groups)
         .multiply_adds();
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& v) {
-    return conv_input_backward(c, v);
-  }
+  static Gradients backward(ContextOf<Op>& c, const Tensor& v) { return conv_input_backward(c, v); }
   static constexpr auto jvp = tenon::multilinear;
 };
 
@@ -522,11 +540,11 @@ template <class Op>
 struct ConvWeightRules {
   static constexpr auto saves = "shape(input), grad_output for input, input for grad_output";
   static Tensor forward(const Tensor& input, IntList weight_size, const Tensor& grad_output,
-                        IntList stride, IntList padding, IntList dilation, int64_t groups) {
+                        IntList stride, const Argument& padding, IntList dilation, int64_t groups) {
     return conv_weight(Op::name, input, weight_size, grad_output, stride, padding, dilation,
                        groups);
   }
-  static std::tuple<Tensor, Tensor, Tensor> backward(ContextOf<Op>& c, const Tensor& v) {
+  static Gradients backward(ContextOf<Op>& c, const Tensor& v) {
     return conv_weight_backward(c, v);
   }
   static constexpr auto jvp = tenon::multilinear;
@@ -547,19 +565,21 @@ struct Conv1d : ConvRules<Conv1d> {
   static constexpr auto name = "conv1d";
   static constexpr auto schema =
       "nn.functional.conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
-      "int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
+      "any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 2, 4]}, "weight": {"shape": [3, 2, 2]}, "bias": {"shape": [3]}},
           {"input": {"shape": [2, 5]}, "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "dilation": 2, "groups": 2}])";
   static constexpr auto doc =
-      "The cross-correlation of rows [N, C, W] or [C, W] with a set of kernels.";
+      "The cross-correlation of rows [N, C, W] or [C, W] with a set of kernels. padding is a "
+      "number, "
+      "or 'valid', none, or 'same', which keeps W and needs a stride of 1.";
 };
 
 struct Conv1dInput : ConvInputRules<Conv1dInput> {
   static constexpr auto name = "conv1d_input";
   static constexpr auto schema =
       "nn.functional.conv1d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
+      "int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input_size": [1, 2, 4], "weight": {"shape": [3, 2, 3]}, "grad_output": {"shape": [1, 3, 2]}},
           {"input_size": [2, 4], "weight": {"shape": [2, 1, 2]}, "stride": 2, "padding": 1, "groups": 2,
@@ -571,7 +591,7 @@ struct Conv1dWeight : ConvWeightRules<Conv1dWeight> {
   static constexpr auto name = "conv1d_weight";
   static constexpr auto schema =
       "nn.functional.conv1d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor";
+      "int[1] stride=1, any padding=0, int[1] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 2, 4]}, "weight_size": [3, 2, 2], "grad_output": {"shape": [2, 3, 3]}}])";
   static constexpr auto doc = "The gradient of conv1d with respect to its weight.";
@@ -596,16 +616,18 @@ struct Conv2d : ConvRules<Conv2d> {
   static constexpr auto name = "conv2d";
   static constexpr auto schema =
       "nn.functional.conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, "
-      "int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
+      "any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto doc =
-      "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels.";
+      "The cross-correlation of images [N, C, H, W] or [C, H, W] with a set of kernels. padding is "
+      "one number or two, or 'valid', none, or 'same', which keeps H and W and needs a stride of "
+      "1.";
 };
 
 struct Conv2dInput : ConvInputRules<Conv2dInput> {
   static constexpr auto name = "conv2d_input";
   static constexpr auto schema =
       "nn.functional.conv2d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
+      "int[2] stride=1, any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input_size": [1, 2, 4, 4], "weight": {"shape": [3, 2, 3, 3]},
            "grad_output": {"shape": [1, 3, 2, 2]}},
@@ -618,7 +640,7 @@ struct Conv2dWeight : ConvWeightRules<Conv2dWeight> {
   static constexpr auto name = "conv2d_weight";
   static constexpr auto schema =
       "nn.functional.conv2d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor";
+      "int[2] stride=1, any padding=0, int[2] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 2, 4, 3]}, "weight_size": [3, 2, 2, 1],
            "grad_output": {"shape": [2, 3, 3, 3]}},
@@ -646,7 +668,7 @@ struct Conv3d : ConvRules<Conv3d> {
   static constexpr auto name = "conv3d";
   static constexpr auto schema =
       "nn.functional.conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, "
-      "int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
+      "any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight": {"shape": [2, 2, 2, 2, 2]}, "bias": {"shape": [2]}},
           {"input": {"shape": [2, 2, 2, 3]}, "weight": {"shape": [2, 1, 1, 2, 2]}, "stride": [1, 2, 1], "padding": [0, 1, 0], "groups": 2}])";
@@ -658,7 +680,7 @@ struct Conv3dInput : ConvInputRules<Conv3dInput> {
   static constexpr auto name = "conv3d_input";
   static constexpr auto schema =
       "nn.functional.conv3d_input(int[] input_size, Tensor weight, Tensor grad_output, "
-      "int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
+      "int[3] stride=1, any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input_size": [1, 2, 2, 3, 3], "weight": {"shape": [2, 2, 2, 2, 2]}, "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
   static constexpr auto doc = "The gradient of conv3d with respect to its input.";
@@ -668,7 +690,7 @@ struct Conv3dWeight : ConvWeightRules<Conv3dWeight> {
   static constexpr auto name = "conv3d_weight";
   static constexpr auto schema =
       "nn.functional.conv3d_weight(Tensor input, int[] weight_size, Tensor grad_output, "
-      "int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor";
+      "int[3] stride=1, any padding=0, int[3] dilation=1, int groups=1) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [1, 2, 2, 3, 3]}, "weight_size": [2, 2, 2, 2, 2], "grad_output": {"shape": [1, 2, 1, 2, 2]}}])";
   static constexpr auto doc = "The gradient of conv3d with respect to its weight.";

@@ -155,6 +155,12 @@ TEST_SUITE("plugins/half") {
       CHECK(ne(x, x.clone()).any().item<bool>() == false);
       CHECK(gt(x, tensor({{2, 0, 8}, {7, 1, 0}}, dtype)).to_vector<bool>() ==
             std::vector<bool>{true, false, false, false, true, true});
+      const Tensor chosen = where(gt(x, 2), x, x.flip({0}));
+      CHECK(chosen.dtype() == dtype);
+      CHECK(chosen.to_vector<int64_t>() == std::vector<int64_t>{3, 9, 7, 7, 9, 7});
+      CHECK(masked_fill(x, eq(x, 7), 5).to_vector<int64_t>() ==
+            std::vector<int64_t>{3, 0, 5, 5, 9, 1});
+      CHECK(refusal([&] { where(eq(x, 7), x, -1); }).find("does not fit") != std::string::npos);
       CHECK((x + 0.5).dtype() == f32);
       const std::string text = refusal([&] { x + x; });
       CHECK_MESSAGE(text == std::string("add() is not implemented for ") + dtype_text(dtype) +
@@ -166,6 +172,7 @@ TEST_SUITE("plugins/half") {
             }).find("no common dtype") != std::string::npos);
     }
     const Tensor large = tensor({-1, 0, 1}).to(u64);
+    CHECK(equal(where(eq(large, 0), 0, large), large));
     CHECK(gt(large, 5).to_vector<bool>() == std::vector<bool>{true, false, false});
     CHECK(lt(large, large.flip({0})).to_vector<bool>() == std::vector<bool>{false, false, true});
     CHECK(refusal([&] { eq(large, -1); }).find("does not fit u64") != std::string::npos);

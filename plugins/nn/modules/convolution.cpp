@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "modules/initialize.hpp"
+#include "padding.hpp"
 
 namespace {
 
 using namespace nn;
+using tenon::Argument;
 using tenon::detail::Parameter;
 
 // Weight and bias, and what both directions check and print.
@@ -15,15 +17,16 @@ struct ConvolutionLayer : ModuleOf<Definition> {
   Parameter weight{*this, "weight"}, bias{*this, "bias"};
 
   static void check(int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
-                    IntList padding, IntList dilation, int64_t groups) {
+                    const Argument& padding, IntList dilation, int64_t groups) {
     const char* name = Definition::name;
     check_size(name, "in_channels", in_channels, 1);
     check_size(name, "out_channels", out_channels, 1);
     check_size(name, "groups", groups, 1);
+    const ConvolutionPadding padded(name, padding, kernel_size.size());
     for (int64_t i = 0; i < kernel_size.size(); ++i) {
       check_size(name, "kernel_size", kernel_size[i], 1, largest_setting);
       check_size(name, "stride", stride[i], 1, largest_setting);
-      check_size(name, "padding", padding[i], 0, largest_setting);
+      check_size(name, "padding", padded.before[i], 0, largest_setting);
       check_size(name, "dilation", dilation[i], 1, largest_setting);
     }
     if (in_channels % groups != 0 || out_channels % groups != 0) {
@@ -51,7 +54,13 @@ struct ConvolutionLayer : ModuleOf<Definition> {
                        std::to_string(self["out_channels"_arg]) +
                        ", kernel_size=" + tuple_text(self["kernel_size"_arg]) +
                        ", stride=" + tuple_text(self["stride"_arg]);
-    if (!all_are(self["padding"_arg], 0)) text += ", padding=" + tuple_text(self["padding"_arg]);
+    const ConvolutionPadding padding(Definition::name, Argument(self["padding"_arg]),
+                                     self["kernel_size"_arg].size());
+    const IntList numbers(padding.before, self["kernel_size"_arg].size());
+    if (padding.same)
+      text += ", padding=same";
+    else if (!all_are(numbers, 0))
+      text += ", padding=" + tuple_text(numbers);
     if (!all_are(self["dilation"_arg], 1)) text += ", dilation=" + tuple_text(self["dilation"_arg]);
     return text;
   }
@@ -66,10 +75,11 @@ struct ConvolutionLayer : ModuleOf<Definition> {
 template <class Definition>
 struct Convolution : ConvolutionLayer<Definition> {
   static constexpr auto doc =
-      "Convolution with weight [out_channels, in_channels / groups, kernel size...].";
+      "Convolution with weight [out_channels, in_channels / groups, kernel size...]. padding is "
+      "numbers, 'same' or 'valid', as the op's.";
 
   Convolution(int64_t in_channels, int64_t out_channels, IntList kernel_size, IntList stride,
-              IntList padding, IntList dilation, int64_t groups, bool with_bias) {
+              const Argument& padding, IntList dilation, int64_t groups, bool with_bias) {
     this->check(in_channels, out_channels, kernel_size, stride, padding, dilation, groups);
     this->draw(out_channels, in_channels / groups, kernel_size, out_channels, with_bias);
   }
@@ -117,8 +127,7 @@ struct TransposedConvolution : ConvolutionLayer<Definition> {
     static constexpr auto op = "nn.functional.conv" #n "d";                                        \
     static constexpr auto schema =                                                                 \
         "Conv" #n "d(int in_channels, int out_channels, int[" #n "] kernel_size, int[" #n          \
-        "] stride=1, int[" #n "] padding=0, int[" #n                                               \
-        "] dilation=1, int groups=1, bool bias=True)";                                             \
+        "] stride=1, any padding=0, int[" #n "] dilation=1, int groups=1, bool bias=True)";        \
     static constexpr auto samples = sample;                                                        \
     using Convolution::Convolution;                                                                \
   };                                                                                               \

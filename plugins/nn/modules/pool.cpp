@@ -9,9 +9,10 @@
   NN_POOL(MaxPool##n##d, n, "int[" #n "] dilation=1, bool ceil_mode=False)", \
           "nn.functional.max_pool" #n "d",                                   \
           "The largest element of each window; without a stride windows do not overlap.")
-#define NN_AVG_POOL(n)                                                            \
-  NN_POOL(AvgPool##n##d, n, "bool ceil_mode=False, bool count_include_pad=True)", \
-          "nn.functional.avg_pool" #n "d",                                        \
+#define NN_AVG_POOL(n)                                                                      \
+  NN_POOL(AvgPool##n##d, n,                                                                 \
+          "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None)", \
+          "nn.functional.avg_pool" #n "d",                                                  \
           "The mean of each window; without a stride windows do not overlap.")
 #define NN_ADAPTIVE_POOL(n)                                                         \
   NN_OP_MODULE(AdaptiveAvgPool##n##d, "(int[" #n "] output_size)",                  \

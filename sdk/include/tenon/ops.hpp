@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tenon/blas_ops.hpp"
+#include "tenon/indexing.hpp"
 #include "tenon/math_ops.hpp"
 
 TENON_NAMESPACE_BEGIN

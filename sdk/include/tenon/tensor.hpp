@@ -14,6 +14,10 @@ TENON_NAMESPACE_BEGIN
 
 class Hook;
 class Node;
+namespace indexing {
+class Index;
+class Element;
+}  // namespace indexing
 
 // A counted reference to a tensor; copying shares it. Default-constructed: undefined ("none").
 // One pointer in size, so that lists of Tensor are lists of handles. Reading is safe from any
@@ -142,6 +146,10 @@ class Tensor {
   // Accumulates into the leaves' .grad. Without a seed the tensor must have one element.
   inline void backward(const Tensor& seed = {}, bool retain_graph = false,
                        bool create_graph = false) const;
+
+  // ---- indexing, as NumPy has it: x[1], x[{ellipsis, Slice(2, none)}] = y; see indexing.hpp ----
+  inline indexing::Element operator[](const indexing::Index& index) const;
+  inline indexing::Element operator[](std::initializer_list<indexing::Index> indices) const;
 
   // ---- ops as methods: the same ops as the functions ----
 #include "tenon/blas_methods.inc"

@@ -155,7 +155,13 @@ TEST_SUITE("arguments") {
     CHECK(bound.values[3].as.booleans[0] == 1);
     CHECK(bound.values[4].length == 0);
     CHECK(bound.values[5].as.integer == 4);
-    CHECK(bound.values[6].tag == TENON_VALUE_JSON);
+    CHECK(bound.values[6].tag == TENON_VALUE_INT_LIST);
+    CHECK(bound.values[6].as.integers[1] == 3);
+    BoundArguments others;
+    bind(parse_schema("f(any a, any b) -> ()"),
+         {json_value(document->at(5)), json_value(document->at(2))}, {}, others);
+    CHECK(others.values[0].as.integer == 4);
+    CHECK(others.values[1].tag == TENON_VALUE_JSON);
     CHECK(bound.values[7].tag == TENON_VALUE_FLOAT_LIST);
     CHECK(fault("f(int[] a) -> ()", {json_value(document->at(1))}) ==
           "f(): argument 'a' (position 1) must be list of ints, but found element of type float at "

@@ -21,8 +21,54 @@ Tensor regular(const std::vector<int64_t>& shape) {
   return x.detach().clone().requires_grad_();
 }
 
-std::vector<Case> cases() {
-  using List = const std::vector<Tensor>&;
+using List = const std::vector<Tensor>&;
+
+// The square of an element, so that a vector's sign does not matter.
+Tensor squares(const Tensor& a, const Tensor& b) {
+  return (a.square() * numbers(a.sizes(), tenon::f64, 7)).sum() +
+         (b.square() * numbers(b.sizes(), tenon::f64, 8)).sum();
+}
+
+std::vector<Case> decompositions() {
+  const auto qr = [](List in) {
+    const auto [q, r] = linalg::qr(in[0]);
+    return q.sum(-2).sum(-1) + (r * numbers(r.sizes(), tenon::f64, 5)).sum({-2, -1});
+  };
+  const auto svd = [](List in) {
+    const auto [u, s, vh] = linalg::svd(in[0], false);
+    return squares(u, vh) + s.sum();
+  };
+  const auto lstsq = [](List in) {
+    const auto [x, residuals, rank, s] = linalg::lstsq(in[0], in[1]);
+    return x.sum() + residuals.square().sum() + s.square().sum();
+  };
+  return {
+      {"linalg.qr", qr, {leaf({4, 2})}},
+      {"linalg.qr", qr, {leaf({2, 3, 3})}},
+      {"linalg.qr", qr, {leaf({2, 4})}},
+      {"linalg.svd", svd, {leaf({3, 2})}},
+      {"linalg.svd", svd, {leaf({2, 2, 2})}},
+      {"linalg.svd", svd, {leaf({2, 4})}},
+      {"linalg.svdvals", [](List in) { return linalg::svdvals(in[0]); }, {leaf({2, 2, 3})}},
+      {"linalg.eigh",
+       [](List in) {
+         const auto [values, vectors] = linalg::eigh(in[0]);
+         return squares(values, vectors);
+       },
+       {leaf({2, 3, 3})}},
+      {"linalg.eigvalsh", [](List in) { return linalg::eigvalsh(in[0]); }, {leaf({3, 3})}},
+      {"linalg.pinv", [](List in) { return linalg::pinv(in[0]); }, {leaf({2, 3, 2})}},
+      {"linalg.pinv", [](List in) { return linalg::pinv(in[0]); }, {leaf({2, 3})}},
+      {"linalg.pinv",
+       [](List in) { return linalg::pinv(in[0].outer(in[1])); },
+       {leaf({3}), leaf({2}, 2)}},
+      {"linalg.lstsq", lstsq, {leaf({4, 2}), leaf({4, 2}, 2)}},
+      {"linalg.lstsq", lstsq, {leaf({2, 2, 3}), leaf({2}, 2)}},
+      {"linalg.lstsq", lstsq, {leaf({3, 2}), leaf({2, 3, 1}, 2)}},
+  };
+}
+
+std::vector<Case> products() {
   return {
       {"mm", [](List in) { return in[0].mm(in[1]); }, {leaf({3, 2}), leaf({2, 4}, 2)}},
       {"mm", [](List in) { return in[0].t().mm(in[1].t()); }, {leaf({2, 3}), leaf({4, 2}, 2)}},
@@ -91,7 +137,9 @@ std::vector<Case> cases() {
 TEST_SUITE("blas") {
   TEST_CASE("gradients of every product are right, of first and second order and in forward mode") {
     std::set<std::string> checked;
-    for (const Case& c : cases()) {
+    std::vector<Case> cases = products();
+    for (Case& c : decompositions()) cases.push_back(std::move(c));
+    for (const Case& c : cases) {
       CAPTURE(std::string(c.op));
       tenon::GradcheckOptions options;
       options.check_forward_ad = true;

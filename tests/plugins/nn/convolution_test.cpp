@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include <tenon/gradcheck.hpp>
+
 #include "../compare.hpp"
 
 using namespace compare;
@@ -139,6 +141,65 @@ TEST_SUITE("nn") {
       const auto count = static_cast<ptrdiff_t>(y.size()) / s.batch;
       check_close(one.to_vector<double>(), {y.begin(), y.begin() + count}, tolerance);
     }
+  }
+
+  TEST_CASE("padding 'same' keeps the size, with what is odd of it behind; 'valid' is none") {
+    std::mt19937_64 engine(9);
+    for (uint64_t round = 0; round < 60; ++round) {
+      Settings s(engine);
+      s.stride.assign(s.stride.size(), 1);
+      const int64_t cg = s.channels / s.groups;
+      const std::string name = "nn.functional.conv" + std::to_string(s.image.size()) + "d";
+      CAPTURE(name);
+      CAPTURE(s.kernel);
+      CAPTURE(s.dilation);
+      const Tensor x = drawn(joined({2, s.channels}, s.image), tenon::f64, round).detach(),
+                   w = drawn(joined({s.features, cg}, s.kernel), tenon::f64, round + 1).detach();
+      // The same by hand: [last dimension: before, behind, ...]
+      Shape pads, none(s.image.size(), 0);
+      for (size_t d = s.image.size(); d-- > 0;) {
+        const int64_t total = s.dilation[d] * (s.kernel[d] - 1);
+        pads.insert(pads.end(), {total / 2, total - total / 2});
+      }
+      const auto padded = [&](const Tensor& image) { return tenon::constant_pad_nd(image, pads); };
+      const tenon::Op conv(name);
+      const Tensor same = conv.call<Tensor>(x, w, Tensor(), 1, "same", s.dilation, s.groups);
+      Shape expected = joined({2, s.features}, s.image);
+      CHECK(same.sizes() == expected);
+      check_close(same, conv.call<Tensor>(padded(x), w, Tensor(), 1, "valid", s.dilation, s.groups),
+                  1e-12);
+      check_close(conv.call<Tensor>(padded(x), w, Tensor(), 1, "valid", s.dilation, s.groups),
+                  conv.call<Tensor>(padded(x), w, Tensor(), 1, none, s.dilation, s.groups), 0);
+      if (round % 10 != 0) continue;
+      const auto call = [&](const std::vector<Tensor>& in) {
+        return conv.call<Tensor>(in[0], in[1], Tensor(), 1, "same", s.dilation, s.groups);
+      };
+      tenon::GradcheckOptions options;
+      options.check_forward_ad = true;
+      options.fast_mode = true;
+      const std::vector<Tensor> inputs{x.contiguous().requires_grad_(),
+                                       w.contiguous().requires_grad_()};
+      CHECK(tenon::gradcheck(call, inputs, options));
+      CHECK(tenon::gradgradcheck(call, inputs, options));
+    }
+    const Tensor image = tenon::ones({1, 4, 4}), kernel = tenon::ones({1, 1, 2, 2});
+    CHECK(refusal([&] { functional::conv2d(image, kernel, {}, 2, "same"); }) ==
+          "conv2d(): padding 'same' needs a stride of 1, got 2; give the padding as numbers");
+    CHECK(refusal([&] {
+            functional::conv2d(image, kernel, {}, 1, "full");
+          }).find("conv2d(): argument 'padding' must be int[2], 'same' or 'valid', got ") == 0);
+    CHECK_THROWS_AS(functional::conv2d(image, kernel, {}, 1, {1, 1, 1}), tenon::TypeError);
+    using tenon::arg;
+    const tenon::Module layer =
+        tenon::Module::create("Conv2d", arg("in_channels") = 1, arg("out_channels") = 1,
+                              arg("kernel_size") = 2, arg("padding") = "same");
+    CHECK(layer.text() == "Conv2d(1, 1, kernel_size=(2, 2), stride=(1, 1), padding=same)");
+    CHECK(layer(image).sizes() == Shape{1, 4, 4});
+    // From a document, kept for backward.
+    const tenon::Module listed = tenon::create_module(tenon::Json::parse(
+        R"({"type": "Conv2d", "in_channels": 1, "out_channels": 1, "kernel_size": 3, "padding": [1, 0]})"));
+    listed(image).sum().backward();
+    CHECK(listed.tensor("weight").grad().sizes() == Shape{1, 1, 3, 3});
   }
 
   TEST_CASE("transposed convolutions spread each element over the output") {

@@ -301,6 +301,11 @@ TEST_SUITE("nn") {
     check_values(functional::avg_pool2d(x, 2, 2, 1, false, false), {1, 3, 3},
                  {0, 1.5, 3, 6, 7.5, 9, 12, 13.5, 15});
     check_values(functional::avg_pool2d(x, 3, 2, 0, true), {1, 2, 2}, {5, 6.5, 11, 12.5});
+    check_values(functional::avg_pool2d(x, 2, 2, 1, false, true, 2), {1, 3, 3},
+                 {0, 1.5, 1.5, 6, 15, 9, 6, 13.5, 7.5});
+    CHECK(refusal([&] {
+            functional::avg_pool2d(x, 2, 2, 0, false, true, 0);
+          }).find("divisor_override is 0") != std::string::npos);
   }
 
   TEST_CASE("adaptive pools cover the input with as many windows as asked for") {

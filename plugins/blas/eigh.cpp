@@ -1,0 +1,122 @@
+// linalg.eigh and linalg.eigvalsh.
+#include "lapack.hpp"
+#include "linalg.hpp"
+
+namespace {
+
+using blas::along_columns, blas::product, blas::transposed;
+using tenon::Context;
+using tenon::ContextOf;
+using tenon::Tensor;
+using tenon::TensorList;
+using namespace tenon::literals;
+namespace lapack = blas::lapack;
+
+struct Eigenvalues {
+  Tensor values, vectors;  // vectors are undefined unless asked for
+
+  Eigenvalues(const char* op, const Tensor& matrices, bool with_vectors) {
+    blas::check_square(op, "A", matrices);
+    const int64_t n = matrices.size(-1), count = blas::matrix_count(matrices);
+    const Tensor a = blas::column_major_copy(blas::symmetric_half(matrices));
+    values = tenon::empty_tensor(blas::batch_shape(matrices, {n}), matrices.dtype());
+    if (with_vectors) vectors = blas::from_column_major(a);
+    if (a.numel() == 0) return;
+    blas::check_finite(op, "A", a);
+    const int size = blas::lapack_size(n);
+    blas::each_matrix(a, count, n, [&](auto zero, int64_t i) {
+      using T = decltype(zero);
+      const int info =
+          solve(with_vectors ? "V" : "N", size, tenon::kernel::elements<T>(a) + i * n * n,
+                tenon::kernel::elements<T>(values) + i * n);
+      blas::check_converged(op, info, i, count);
+    });
+  }
+
+ private:
+  template <class T>
+  static int solve(const char* job, int n, T* a, T* values) {
+    int integers_size = -1, best_integers = 0, info = 0;
+    int* integers = &best_integers;
+    std::unique_ptr<int[]> held;
+    return lapack::with_workspace<T>([&](T* work, const int* size) {
+      lapack::routine<T>(lapack::ssyevd_, lapack::dsyevd_)(job, "L", &n, a, &n, values, work, size,
+                                                           integers, &integers_size, &info, 1, 1);
+      if (integers_size == -1) {
+        integers_size = std::max(1, best_integers);
+        held.reset(new int[static_cast<size_t>(integers_size)]);
+        integers = held.get();
+      }
+      return info;
+    });
+  }
+};
+
+struct Eigh {
+  static constexpr auto schema =
+      "linalg.eigh(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1]}},
+          {"A": {"shape": [2, 3, 3]}}])";
+  static constexpr auto doc =
+      "The eigenvalues, [..., n] in ascending order, and orthonormal eigenvectors, the columns of "
+      "[..., n, n], of symmetric matrices A [..., n, n]. Of A its symmetric half, (A + A^T) / 2, "
+      "counts, so that its gradient is symmetric; there is no UPLO. A vector may change its sign. "
+      "Where eigenvalues are equal, a gradient of their vectors is not finite. Elements "
+      "that are not finite are an error. eigvalsh() is faster.";
+  static constexpr auto saves = "result0, result1";
+  static constexpr bool twice_differentiable = true;
+
+  static std::tuple<Tensor, Tensor> forward(Context& c, const Tensor& a) {
+    c.set_materialize_grads(false);
+    const Eigenvalues found("eigh", a, true);
+    return {found.values, found.vectors};
+  }
+  // doi:10.1007/978-3-540-68942-3_4, 3.1: V (diag(l) + (V^T v) F) V^T, where F has 1 / (l_j - l_i).
+  static Tensor backward(ContextOf<Eigh>& c, const Tensor& values, const Tensor& vectors) {
+    const Tensor v = c["eigenvectors"_result];
+    Tensor left;
+    if (values.defined()) left = v * along_columns(values);
+    if (vectors.defined()) {
+      const Tensor inner = product(transposed(v), vectors);
+      const Tensor skew = (inner - transposed(inner)) * 0.5;
+      const Tensor gaps = blas::differences(c["eigenvalues"_result]);
+      const Tensor part = product(v, blas::ratio_or_zero(skew, gaps));
+      left = left.defined() ? left + part : part;
+    }
+    return left.defined() ? blas::symmetric_half(product(left, transposed(v))) : Tensor();
+  }
+  // With P = V^T t V: diag(P) and V (P F).
+  static std::tuple<Tensor, Tensor> jvp(ContextOf<Eigh>& c, TensorList t) {
+    const Tensor v = c["eigenvectors"_result];
+    const Tensor p = product(transposed(v), product(blas::symmetric_half(t[0]), v));
+    const Tensor values = p.diagonal(0, -2, -1), gaps = blas::differences(c["eigenvalues"_result]);
+    const Tensor apart = p - tenon::eye(p.size(-1), tenon::none, p.dtype()) * values.unsqueeze(-1);
+    return {values, product(v, blas::ratio_or_zero(apart, gaps))};
+  }
+};
+
+struct Eigvalsh {
+  static constexpr auto schema = "linalg.eigvalsh(Tensor A) -> Tensor";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2], "values": [2, 0.5, 0.5, 1]}}, {"A": {"shape": [2, 3, 3]}}])";
+  static constexpr auto doc =
+      "The eigenvalues of symmetric matrices A [..., n, n] in ascending order, [..., n]. Of A its "
+      "symmetric half counts. Elements that are not finite are an error. The rules compute the "
+      "vectors: eigh().";
+  static constexpr auto saves = "A";
+
+  static Tensor forward(const Tensor& a) { return Eigenvalues("eigvalsh", a, false).values; }
+  static Tensor backward(ContextOf<Eigvalsh>& c, const Tensor& g) {
+    const Tensor v = std::get<1>(tenon::linalg::eigh(c["A"_arg]));
+    return product(v * along_columns(g), transposed(v));
+  }
+  static Tensor jvp(ContextOf<Eigvalsh>& c, TensorList t) {
+    const Tensor v = std::get<1>(tenon::linalg::eigh(c["A"_arg]));
+    return (v * product(blas::symmetric_half(t[0]), v)).sum(-2);
+  }
+};
+
+}  // namespace
+TENON_OP(Eigh)
+TENON_OP(Eigvalsh)

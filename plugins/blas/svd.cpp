@@ -1,0 +1,202 @@
+// linalg.svd and linalg.svdvals.
+#include "lapack.hpp"
+#include "linalg.hpp"
+
+namespace blas {
+
+// Row-major matrices are LAPACK's transposed, whose factors are those of A the other way around:
+// all of them are row-major again.
+SingularValues::SingularValues(const char* op, const char* name, const Tensor& matrices,
+                               Vectors vectors) {
+  const int64_t rows = matrices.size(-2), columns = matrices.size(-1);
+  const int64_t few = std::min(rows, columns), count = matrix_count(matrices);
+  const int64_t left = vectors == full ? rows : few, right = vectors == full ? columns : few;
+  s = tenon::empty_tensor(batch_shape(matrices, {few}), matrices.dtype());
+  if (vectors != none) {
+    u = tenon::empty_tensor(batch_shape(matrices, {rows, left}), matrices.dtype());
+    vh = tenon::empty_tensor(batch_shape(matrices, {right, columns}), matrices.dtype());
+  }
+  if (matrices.numel() == 0) {
+    if (vectors == none) return;
+    tenon::copy_elements(u, tenon::eye(rows, left, matrices.dtype()));
+    tenon::copy_elements(vh, tenon::eye(right, columns, matrices.dtype()));
+    return;
+  }
+  const int m = lapack_size(columns), n = lapack_size(rows), k = std::min(m, n),
+            vt_leading = lapack_size(std::max<int64_t>(1, left));
+  const Tensor a = tenon::empty_tensor(matrices.shape(), matrices.dtype());
+  tenon::copy_elements(a, matrices);
+  check_finite(op, name, a);
+  const char* job = vectors == full ? "A" : vectors == reduced ? "S" : "N";
+  each_matrix(a, count, std::max(rows, columns), [&](auto zero, int64_t i) {
+    using T = decltype(zero);
+    using tenon::kernel::elements;
+    T* at = elements<T>(a) + i * rows * columns;
+    T* to_u = vectors == none ? nullptr : elements<T>(u) + i * rows * left;
+    T* to_vh = vectors == none ? nullptr : elements<T>(vh) + i * right * columns;
+    const std::unique_ptr<int[]> integers(new int[static_cast<size_t>(k) * 8]);
+    int info = 0;
+    lapack::with_workspace<T>([&](T* work, const int* size) {
+      lapack::routine<T>(lapack::sgesdd_, lapack::dgesdd_)(
+          job, &m, &n, at, &m, elements<T>(s) + i * few, to_vh, &m, to_u, &vt_leading, work, size,
+          integers.get(), &info, 1);
+      return info;
+    });
+    check_converged(op, info, i, count);
+  });
+}
+
+Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::optional<double> atol,
+                               std::optional<double> rtol) {
+  const double epsilon = s.dtype() == tenon::f32 ? std::numeric_limits<float>::epsilon()
+                                                 : std::numeric_limits<double>::epsilon();
+  const auto larger = static_cast<double>(std::max(matrices.size(-2), matrices.size(-1)));
+  const double least = atol.value_or(0), part = rtol.value_or(least > 0 ? 0 : larger * epsilon);
+  if (s.size(-1) == 0) return s.sum(-1);
+  return (s.select(-1, 0) * part).clamp(least);
+}
+
+}  // namespace blas
+
+namespace {
+
+using blas::along_columns, blas::along_rows, blas::ratio_or_zero, blas::product, blas::transposed;
+using blas::SingularValues;
+using tenon::Context;
+using tenon::ContextOf;
+using tenon::Tensor;
+using tenon::TensorList;
+using namespace tenon::literals;
+
+struct Svd {
+  static constexpr auto schema =
+      "linalg.svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)";
+  static constexpr auto samples =
+      R"([{"A": {"shape": [2, 2]}}, {"A": {"shape": [3, 2]}, "full_matrices": false},
+          {"A": {"shape": [2, 2, 3]}, "full_matrices": false},
+          {"A": {"shape": [3, 2], "requires_grad": false}}])";
+  static constexpr auto doc =
+      "The singular value decomposition A = U diag(S) Vh of matrices A [..., m, n]: orthonormal "
+      "columns U [..., m, m], S [..., k] with k = min(m, n) in descending order, orthonormal rows "
+      "Vh [..., n, n]; without full_matrices [..., m, k] and [..., k, n]. A column of U and the "
+      "row "
+      "of Vh may both change their sign. The gradient of the columns and rows beyond the first k "
+      "is an error; where singular values are equal, or 0, a gradient of U or Vh may not "
+      "be finite. Elements that are not finite are an error. svdvals() is faster.";
+  static constexpr auto saves = "shape(A), result0, result1, result2";
+  static constexpr bool twice_differentiable = true;
+
+  static std::tuple<Tensor, Tensor, Tensor> forward(Context& c, const Tensor& a,
+                                                    bool full_matrices) {
+    c.set_materialize_grads(false);
+    blas::check_matrices("svd", "A", a);
+    const SingularValues found("svd", "A", a,
+                               full_matrices ? SingularValues::full : SingularValues::reduced);
+    return {found.u, found.s, found.vh};
+  }
+
+  // What belongs to the k singular values; further vectors span what is orthogonal to these.
+  struct Reduced {
+    Tensor u, s, vh;
+    explicit Reduced(ContextOf<Svd>& c) : u(c["U"_result]), s(c["S"_result]), vh(c["Vh"_result]) {
+      u = u.narrow(-1, 0, s.size(-1));
+      vh = vh.narrow(-2, 0, s.size(-1));
+    }
+    // s_j^2 - s_i^2
+    Tensor gaps() const { return blas::differences(s * s); }
+  };
+  [[noreturn]] static void refuse_full(const Tensor& u, const Tensor& vh) {
+    throw tenon::ValueError(
+        "svd(): singular vectors beyond the first min(m, n) have no derivative, in U of shape " +
+        blas::shape_text(u) + " and Vh of shape " + blas::shape_text(vh) +
+        "; use full_matrices=False");
+  }
+  // A gradient of the first vectors alone.
+  static Tensor reduced(ContextOf<Svd>& c, const Tensor& g, int64_t dim, int64_t k) {
+    if (!g.defined() || g.size(dim) == k) return g;
+    const Tensor further = g.narrow(dim, k, g.size(dim) - k);
+    if (further.detach().ne(0).any().item<bool>()) refuse_full(c["U"_result], c["Vh"_result]);
+    return g.narrow(dim, 0, k);
+  }
+  // arXiv:1909.02659: U (skew(U^T u) F S + S skew(V^T v) F + diag(s)) V^T, where F has
+  // 1 / (s_j^2 - s_i^2), and what u and v have beyond the spaces of U and V, divided by S.
+  static Tensor backward(ContextOf<Svd>& c, const Tensor& u_full, const Tensor& s_gradient,
+                         const Tensor& vh_full) {
+    const Reduced of(c);
+    const int64_t k = of.s.size(-1);
+    const Tensor u = reduced(c, u_full, -1, k), vh = reduced(c, vh_full, -2, k);
+    Tensor left;  // what Vh is multiplied by
+    const auto add = [](Tensor& sum, const Tensor& part) {
+      sum = sum.defined() ? sum + part : part;
+    };
+    if (s_gradient.defined()) add(left, of.u * along_columns(s_gradient));
+    if (u.defined()) {
+      const Tensor inner = product(transposed(of.u), u);
+      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
+      add(left, product(of.u, skew * along_columns(of.s)));
+      if (of.u.size(-2) > k)
+        add(left, ratio_or_zero(u - product(of.u, inner), along_columns(of.s)));
+    }
+    Tensor beyond;
+    if (vh.defined()) {
+      const Tensor inner = product(of.vh, transposed(vh));
+      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
+      add(left, product(of.u, skew * along_rows(of.s)));
+      if (of.vh.size(-1) > k)
+        beyond =
+            product(of.u, ratio_or_zero(vh - product(transposed(inner), of.vh), along_rows(of.s)));
+    }
+    if (!left.defined()) return {};
+    const Tensor result = product(left, of.vh);
+    return beyond.defined() ? result + beyond : result;
+  }
+  // With P = U^T t V: ds = diag(P), dU = U ((P S + S P^T) F) and dV = V ((S P + P^T S) F), and what
+  // t has beyond the spaces of U and V, divided by S.
+  static std::tuple<Tensor, Tensor, Tensor> jvp(ContextOf<Svd>& c, TensorList t) {
+    const Reduced of(c);
+    const Tensor full_u = c["U"_result], full_vh = c["Vh"_result];
+    const int64_t k = of.s.size(-1), m = of.u.size(-2), n = of.vh.size(-1);
+    const bool further = full_u.size(-1) > k || full_vh.size(-2) > k;
+    if (further && full_u.numel() + full_vh.numel() > 0) refuse_full(full_u, full_vh);
+    if (further) return {full_u, of.s, full_vh};  // without elements
+    const Tensor v = transposed(of.vh), tv = product(t[0], v), p = product(transposed(of.u), tv);
+    const Tensor values = p.diagonal(0, -2, -1), gaps = of.gaps();
+    const Tensor rows = along_rows(of.s), columns = along_columns(of.s);
+    const Tensor apart = p - tenon::eye(k, tenon::none, p.dtype()) * along_rows(values);
+    const auto turn = [&](const Tensor& a, const Tensor& b) { return ratio_or_zero(a + b, gaps); };
+    Tensor u = product(of.u, turn(apart * columns, rows * transposed(apart)));
+    Tensor dv = product(v, turn(rows * apart, transposed(apart) * columns));
+    if (m > k) u = u + ratio_or_zero(tv - product(of.u, p), columns);
+    if (n > k) {
+      const Tensor tu = product(transposed(t[0]), of.u);
+      dv = dv + ratio_or_zero(tu - product(v, transposed(p)), columns);
+    }
+    return {u, values, transposed(dv)};
+  }
+};
+
+struct Svdvals {
+  static constexpr auto schema = "linalg.svdvals(Tensor A) -> Tensor";
+  static constexpr auto samples = R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}}])";
+  static constexpr auto doc =
+      "The singular values of matrices [..., m, n] in descending order, [..., min(m, n)]. Elements "
+      "that are not finite are an error. The rules compute the vectors: svd().";
+  static constexpr auto saves = "A";
+
+  static Tensor forward(const Tensor& a) {
+    blas::check_matrices("svdvals", "A", a);
+    return SingularValues("svdvals", "A", a, SingularValues::none).s;
+  }
+  static Tensor backward(ContextOf<Svdvals>& c, const Tensor& g) {
+    const auto [u, s, vh] = tenon::linalg::svd(c["A"_arg], false);
+    return product(u * along_columns(g), vh);
+  }
+  static Tensor jvp(ContextOf<Svdvals>& c, TensorList t) {
+    const auto [u, s, vh] = tenon::linalg::svd(c["A"_arg], false);
+    return (u * product(t[0], transposed(vh))).sum(-2);
+  }
+};
+
+}  // namespace
+TENON_OP(Svd)
+TENON_OP(Svdvals)
