@@ -114,7 +114,7 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
-      "The same seed and the same --threads give the same numbers. Ctrl-C ends after the batch and "
+      "The same seed gives the same numbers for any --threads. Ctrl-C ends after the batch and "
       "writes the checkpoint that the config's output names, or nothing.");
   run.app->add_option("config", run.options->config, "The config file")
       ->required()
