@@ -1,11 +1,59 @@
 // tenon run: training, saving, evaluating, and what can go wrong.
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <random>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include "program.hpp"
+
+namespace {
+
+// A run with dropout and Adam that writes checkpoints, and what it gives when nothing breaks it.
+struct ResumableRun {
+  // `training` replaces the epochs of blobs.json.
+  explicit ResumableRun(const std::string& training) : folder(true) {
+    config = folder.read("blobs.json");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      config.replace(config.find(from), from.size(), to);
+    };
+    replace("\"ReLU\",", "\"ReLU\", {\"type\": \"Dropout\", \"p\": 0.2},");
+    replace("\"sgd\"", "\"adam\"");
+    replace(", \"momentum\": 0.9", "");
+    replace("\"epochs\": 12", training);
+    replace("\"plot\": \"blobs.svg\"",
+            "\"checkpoint\": \"run.checkpoint\", \"history\": \"history.jsonl\"");
+    folder.write("c.json", config);
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    weights = folder.read("blobs.safetensors");
+    history = folder.read("history.jsonl");
+  }
+  // Deletes what runs have written.
+  void forget() const {
+    for (const char* file : {"blobs.safetensors", "history.jsonl", "run.checkpoint"})
+      std::filesystem::remove(folder.path(file));
+  }
+  Outcome resume(const std::string& environment = "") const {
+    return run_program_in(folder.path(), "run c.json -q --resume", environment);
+  }
+  void check_resumed() const {
+    const Outcome rest = resume();
+    CAPTURE(rest.error);
+    CHECK(rest.code == 0);
+    CHECK((folder.read("blobs.safetensors") == weights));
+    CHECK(folder.read("history.jsonl") == history);
+  }
+
+  Workspace folder;
+  std::string config, weights, history;
+  double seconds = 0;
+};
+
+}  // namespace
 
 TEST_SUITE("run") {
   TEST_CASE("a run trains, prints its result, and writes weights and curve") {
@@ -137,42 +185,36 @@ TEST_SUITE("run") {
                    "'accuracy'?)"));
   }
 
-  TEST_CASE("a run that is killed and resumed ends with the bits of an unbroken one") {
-    const Workspace folder(true);
-    std::string text = folder.read("blobs.json");
-    text.replace(text.find("\"ReLU\","), 7, "\"ReLU\", {\"type\": \"Dropout\", \"p\": 0.2},");
-    text.replace(text.find("\"sgd\""), 5, "\"adam\"");
-    text.replace(text.find(", \"momentum\": 0.9"), 17, "");
-    text.replace(text.find("\"epochs\": 12"), 12,
-                 "\"epochs\": 80, \"checkpoint\": {\"minutes\": 0.0001}");
-    text.replace(text.find("\"plot\": \"blobs.svg\""), 19,
-                 "\"checkpoint\": \"run.checkpoint\", \"history\": \"history.jsonl\"");
-    folder.write("c.json", text);
-    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
-    const std::string weights = folder.read("blobs.safetensors");
-    const std::string history = folder.read("history.jsonl");
-    CHECK(std::count(history.begin(), history.end(), '\n') == 80);
-    for (const char* const signal : {"KILL", "INT", "KILL"}) {
-      for (const char* file : {"blobs.safetensors", "history.jsonl", "run.checkpoint"})
-        std::filesystem::remove(folder.path(file));
-      // Interrupted twice, at moments that vary.
-      for (int round = 0; round < 2; ++round) {
-        run_program_in(folder.path(), "run c.json -q --resume",
-                       "timeout -s " + std::string(signal) + " 0." + std::to_string(3 + round));
-      }
-      const Outcome rest = run_program_in(folder.path(), "run c.json -q --resume");
-      CAPTURE(rest.error);
-      CHECK(rest.code == 0);
-      CHECK(folder.read("blobs.safetensors") == weights);
-      CHECK(folder.read("history.jsonl") == history);
-    }
+  TEST_CASE("a run that is interrupted and resumed ends with the bits of an unbroken one") {
+    const ResumableRun run("\"epochs\": 80, \"checkpoint\": {\"minutes\": 0.0001}");
+    CHECK(std::count(run.history.begin(), run.history.end(), '\n') == 80);
+    // Interrupted twice, at moments that vary.
+    run.forget();
+    for (const char* delay : {"0.3", "0.4"}) run.resume(std::string("timeout -s INT ") + delay);
+    run.check_resumed();
+    const Workspace& folder = run.folder;
     CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume --seed 9").error,
                    "is of a training with seed 3, this one has seed 9"));
+    std::string text = run.config;
     text.replace(text.find("0.5"), 3, "0.4");
     folder.write("c.json", text);
     CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume").error,
                    "is of another training: its \"optimizer\" is "));
     CHECK(run_program_in(folder.path(), "run plane.json --resume").code == 2);
+  }
+
+  TEST_CASE("a run killed at any of 50 random moments ends with the bits of an unbroken one") {
+    // A checkpoint after every batch, so that kills hit the writing of files, too.
+    const ResumableRun run("\"epochs\": 12, \"checkpoint\": {\"minutes\": 1e-9}");
+    // Moments within the time of the unbroken run, however fast the machine is.
+    std::mt19937_64 random(11);
+    std::uniform_real_distribution<double> part(0.05, 1);
+    for (int kill = 0; kill < 50; ++kill) {
+      CAPTURE(kill);
+      run.forget();
+      run.resume("timeout -s KILL " + std::to_string(run.seconds * part(random)));
+      run.check_resumed();
+    }
   }
 
   TEST_CASE("weights that cannot be written are kept in another folder") {
