@@ -217,6 +217,118 @@ TEST_SUITE("run") {
     }
   }
 
+  TEST_CASE("the best epoch is chosen by the validation part, the test part stays unseen") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace("{\"test\": 0.2}", R"({"test": 0.2, "validation": 0.1, "stratified": true})");
+    replace("\"epochs\": 12", R"("epochs": 12, "monitor": {"goal": "minimize"})");
+    replace("\"plot\": \"blobs.svg\"", R"("history": "history.jsonl")");
+    folder.write("c.json", text);
+    const Outcome plan = run_program_in(folder.path(), "plan c.json");
+    CHECK(contains(plan.out, "63 to train, 9 to validate, 18 to test, stratified"));
+    const tenon::Json result = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(result["samples"].dump() == R"({"train":63,"validation":9,"test":18})");
+    const tenon::Json best = result["history"][result["best_epoch"].integer() - 1];
+    CHECK(result["validation"]["loss"].number() == best["validation_loss"].number());
+    for (int64_t i = 0; i < result["history"].size(); ++i) {
+      CHECK(result["history"][i]["validation_loss"].number() >= best["validation_loss"].number());
+      CHECK_FALSE(result["history"][i]["test_loss"].defined());
+    }
+    CHECK(result["test_loss"].number() > 0);
+    CHECK(result["test_loss"].number() != best["validation_loss"].number());
+    const tenon::Json saved =
+        run_program_in(folder.path(), "run c.json --json --evaluate blobs.safetensors").json();
+    CHECK(saved["test_loss"].number() == result["test_loss"].number());
+    const Outcome printed = run_program_in(folder.path(), "run c.json");
+    CHECK(contains(printed.error, "  validation loss "));
+    CHECK(contains(printed.out, "\n  validation accuracy "));
+    CHECK(contains(printed.out, "tested on 18, validated on 9\n"));
+    CHECK(contains(printed.out, "\n  test loss "));
+  }
+
+  TEST_CASE("validation and test samples come from files of their own") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json"), rows = folder.read("blobs.csv");
+    std::string first;
+    for (size_t at = 0, row = 0; row < 20; ++row) {
+      const size_t end = rows.find('\n', at) + 1;
+      first += rows.substr(at, end - at);
+      at = end;
+    }
+    folder.write("first.csv", first);
+    text.replace(text.find("{\"test\": 0.2}"), 13,
+                 R"({"test_path": "first.csv", "validation_path": "blobs.csv"})");
+    folder.write("c.json", text);
+    const tenon::Json result = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(result["samples"].dump() == R"({"train":90,"validation":90,"test":20})");
+    const std::string plan = run_program_in(folder.path(), "plan c.json").out;
+    CHECK(contains(plan, "90 to train, 0 to test, "));
+    CHECK(contains(plan, "first.csv, shuffled"));
+    text.replace(text.find("blobs.safetensors"), 17, "first.csv");
+    folder.write("c.json", text);
+    CHECK(
+        contains(run_program_in(folder.path(), "run c.json").error, "it is the file of the data"));
+  }
+
+  TEST_CASE("a normalisation is fitted to the training part and stored with the weights") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"scale\": 0.1"), 12, "\"normalize\": true");
+    folder.write("c.json", text);
+    const tenon::Json trained = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(trained["accuracy"].number() >= 0.9);
+    const tenon::Json saved =
+        run_program_in(folder.path(), "run c.json --json --evaluate blobs.safetensors").json();
+    CHECK(saved["test_loss"].number() == trained["test_loss"].number());
+    // Alone a row has no deviation: its output shows where the normalisation comes from.
+    CHECK(run_program_in(folder.path(), "predict c.json blobs.csv -o all.json").code == 0);
+    const std::string rows = folder.read("blobs.csv");
+    folder.write("one.csv", rows.substr(0, rows.find('\n') + 1));
+    CHECK(run_program_in(folder.path(), "predict c.json one.csv -o one.json").code == 0);
+    const tenon::Json all = tenon::Json::parse(folder.read("all.json"))["outputs"][0];
+    const tenon::Json one = tenon::Json::parse(folder.read("one.json"))["outputs"][0];
+    for (int64_t i = 0; i < 3; ++i)
+      CHECK(one[i].number() == doctest::Approx(all[i].number()).epsilon(1e-5));
+  }
+
+  TEST_CASE("runs are appended to a log, each line with its time, errors too") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q --log run.log").code == 0);
+    const std::string first = folder.read("run.log");
+    CHECK(contains(first, "Z train blobs.json, seed 3\n"));
+    CHECK(contains(first, "Z epoch 12/12  train loss "));
+    CHECK(contains(first, "  accuracy "));
+    CHECK(first.size() > 20);
+    CHECK(first[10] == 'T');
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"plot\": \"blobs.svg\""), 19, "\"log\": \"run.log\"");
+    text.replace(text.find("0.5"), 3, "1e30");
+    folder.write("c.json", text);
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 1);
+    const std::string second = folder.read("run.log");
+    CHECK(second.rfind(first, 0) == 0);
+    CHECK(contains(second.substr(first.size()), "Z train c.json, seed 3\n"));
+    CHECK(contains(second.substr(first.size()), "Z training diverged"));
+  }
+
+  TEST_CASE("the first op that makes a nan is named when asked for") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    // Its results are infinite, which is not nan before the product with the next weights.
+    text.replace(text.find("\"ReLU\""), 6, R"({"type": "Softplus", "beta": 0})");
+    text.replace(text.find("\"epochs\": 12"), 12, "\"epochs\": 12, \"detect_anomaly\": true");
+    folder.write("c.json", text);
+    const Outcome outcome = run_program_in(folder.path(), "run c.json -q");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error,
+                   "nn.functional.linear() gave the first nan, from inputs without nan"));
+    CHECK(contains(outcome.error, "/model/layers/2, in epoch 1, batch 1\n"));
+    CHECK_FALSE(std::filesystem::exists(folder.path("blobs.safetensors")));
+  }
+
   TEST_CASE("weights that cannot be written are kept in another folder") {
     const Workspace folder(true);
     // /dev/full takes no byte; a symbolic link makes it look like a file of the folder.
@@ -334,6 +446,16 @@ TEST_SUITE("run") {
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "0.weight"));
     CHECK(contains(outcome.error, "'blobs.safetensors' does not fit the model: "));
+  }
+
+  TEST_CASE("predict names the weights that do not fit") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    CHECK(
+        contains(run_program_in(folder.path(),
+                                "predict plane.json plane.csv -o p.csv --weights blobs.safetensors")
+                     .error,
+                 "'blobs.safetensors' does not fit the model"));
   }
 
   TEST_CASE("labels that the model does not score are refused") {

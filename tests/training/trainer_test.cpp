@@ -44,10 +44,10 @@ TEST_SUITE("trainer") {
                           {"type": "warmup", "warmup_steps": 4}]})"));
     REQUIRE(run.history.size() == 60);
     CHECK(run.history.back().train_loss < run.history.front().train_loss / 20);
-    REQUIRE(run.history.back().test);
-    CHECK(*run.history.back().test->find("worst") < 0.3);
-    CHECK(*run.history.back().test->find("fit") > 0.9);
-    CHECK_FALSE(run.history.back().test->find("nothing"));
+    REQUIRE(run.history.back().score);
+    CHECK(*run.history.back().score->find("worst") < 0.3);
+    CHECK(*run.history.back().score->find("fit") > 0.9);
+    CHECK_FALSE(run.history.back().score->find("nothing"));
   }
 
   TEST_CASE("clipping runs before the step") {
@@ -55,7 +55,7 @@ TEST_SUITE("trainer") {
 "optimizer": {"type": "sgd", "learning_rate": 0.1},
 "training": {"epochs": 2, "clip": "trainers.zero"})"));
     CHECK(run.history[0].train_loss == doctest::Approx(run.history[1].train_loss));
-    CHECK_FALSE(run.history[0].test);
+    CHECK_FALSE(run.history[0].score);
   }
 
   TEST_CASE("every shipped optimizer and schedule learns the line") {

@@ -125,6 +125,10 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       ->type_name("WEIGHTS");
   run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
       ->type_name("FILE");
+  run.app
+      ->add_option("--log", run.options->log,
+                   "Append what is printed, with times, to this file as well")
+      ->type_name("FILE");
   run.app->add_option("--epochs", run.options->epochs, "Epochs, in place of the config's")
       ->check(whole_number(1, 1000000000))
       ->type_name("N");
