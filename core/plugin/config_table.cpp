@@ -152,7 +152,7 @@ constexpr ConfigKey kRootKeys[] = {
                 "left out",
      .schemas = kBool},
     {.name = "seed",
-     .meaning = "random seed; the same seed and number of threads give the same run",
+     .meaning = "random seed; the same seed gives the same run, for any number of threads",
      .schemas = kSeed,
      .fallback = "0"},
     {.name = "threads",

@@ -18,20 +18,43 @@ using tenon::f32;
 using tenon::f64;
 using tenon::ValueError;
 
+// How OpenBLAS rounds depends on the sizes of a call. Products are therefore cut by their shapes
+// alone, on one thread as on many, so that the thread count never changes a bit of the result.
+
 // As many multiplications (some 20 microseconds) are the least that a thread is given.
 constexpr double kThreadedProduct = 1024.0 * 1024;
-// Products up to this size are shared out whole; larger ones are split inside.
-constexpr double kWholeProduct = 16.0 * 1024 * 1024;
-// Rows or columns of a product that are split off together.
-constexpr int64_t kStrip = 32;
+// Rows or columns of a piece, about. Each piece packs the other operand again: at 512 rows that
+// takes 1 to 2 % of the time, at 128 rows 8 %.
+constexpr int64_t kPiece = 512;
+// Pieces begin at multiples of this, as the widths of OpenBLAS's kernels divide it.
+constexpr int64_t kAligned = 48;
+// Rows of a product with a vector that are computed together at least.
+constexpr int64_t kVectorPiece = 128;
 // Elements of vectors whose product is summed in one piece.
 constexpr int64_t kDotPiece = 1 << 18;
 
-// Grain of a loop over `size` rows, columns or products of `each` multiplications: at least
-// kThreadedProduct for a thread, and few pieces, because each packs its operands again.
-int64_t grain_of(double each, int64_t size) {
-  const auto least = static_cast<int64_t>(kThreadedProduct / std::max(each, 1.0)) + 1;
-  return least >= size ? least : std::max(least, size / (2 * tenon::thread_count()));
+// A range cut into equally long pieces.
+struct Pieces {
+  int64_t size, width;
+  Pieces(int64_t whole, int64_t count)
+      : size(whole), width(((whole - 1) / count / kAligned + 1) * kAligned) {}
+  int64_t count() const { return (size - 1) / width + 1; }
+  int64_t begin(int64_t piece) const { return piece * width; }
+  int64_t end(int64_t piece) const { return std::min(size, (piece + 1) * width); }
+};
+
+// Calls body(piece), each of so many multiplications, with OpenBLAS in the calling thread.
+template <class Body>
+void for_pieces(int64_t count, double each, const Body& body) {
+  const auto run = [&](int64_t begin, int64_t end) {
+    const OneThread serial;
+    for (int64_t piece = begin; piece < end; ++piece) body(piece);
+  };
+  if (count == 1) return run(0, 1);
+  // A loop gives a thread two grains at least, so it counts the halves of pieces.
+  const auto grain = static_cast<int64_t>(2 * kThreadedProduct / std::max(each, 1.0)) + 1;
+  tenon::parallel_for(0, 2 * count, grain,
+                      [&](int64_t begin, int64_t end) { run((begin + 1) / 2, (end + 1) / 2); });
 }
 
 double multiplications(int64_t m, int64_t n, int64_t k) {
@@ -106,7 +129,6 @@ void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int6
   auto* out_data = reinterpret_cast<T*>(out.data);
   // Rows [top, bottom) and columns [left, right) of one product.
   const auto run = [&](int64_t i, int64_t top, int64_t bottom, int64_t left, int64_t right) {
-    const OneThread serial;
     gemm(order, ta, tb, static_cast<blasint>(bottom - top), static_cast<blasint>(right - left), k,
          alpha, a_data + i * a.batch_stride + top * a.row_stride, la.leading,
          b_data + i * b.batch_stride + left * b.column_stride, lb.leading, beta,
@@ -114,25 +136,20 @@ void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int6
          lo.leading);
   };
   const double each = multiplications(m, n, k);
-  if (batch > 1 && each <= kWholeProduct) {
-    tenon::parallel_for(0, batch, grain_of(each, batch), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) run(i, 0, m, 0, n);
-    });
-    return;
-  }
   const bool by_rows = m >= n;
-  const int64_t size = by_rows ? m : n, strips = (size + kStrip - 1) / kStrip;
-  const int64_t grain = grain_of(each / static_cast<double>(strips), strips);
-  for (int64_t i = 0; i < batch; ++i) {
-    tenon::parallel_for(0, strips, grain, [&](int64_t begin, int64_t end) {
-      const int64_t from = begin * kStrip, to = std::min(end * kStrip, size);
-      if (by_rows) {
-        run(i, from, to, 0, n);
-      } else {
-        run(i, 0, m, from, to);
-      }
-    });
-  }
+  const int64_t size = by_rows ? m : n;
+  const auto worthwhile = static_cast<int64_t>(each / (2 * kThreadedProduct));
+  const int64_t even = 2 * ((size + kPiece) / (2 * kPiece));
+  const Pieces pieces(size, std::max<int64_t>(1, std::min(even, worthwhile)));
+  const int64_t count = pieces.count();
+  for_pieces(batch * count, each / static_cast<double>(count), [&](int64_t index) {
+    const int64_t i = index / count, piece = index % count;
+    if (by_rows) {
+      run(i, pieces.begin(piece), pieces.end(piece), 0, n);
+    } else {
+      run(i, 0, m, pieces.begin(piece), pieces.end(piece));
+    }
+  });
 }
 
 template <class T>
@@ -291,12 +308,13 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     const auto* matrix = reinterpret_cast<const T*>(m.data);
-    tenon::parallel_for(
-        0, rows, grain_of(static_cast<double>(columns), rows), [&](int64_t begin, int64_t end) {
-          const OneThread serial;
-          gemv(order, static_cast<blasint>(end - begin), n, matrix + begin * m.row_stride,
-               layout.leading, vector.data<const T>(), step, y.data<T>() + begin);
-        });
+    const auto each = static_cast<int64_t>(2 * kThreadedProduct) / columns;
+    const Pieces pieces(rows, (rows - 1) / std::max(kVectorPiece, each) + 1);
+    for_pieces(pieces.count(), multiplications(pieces.width, columns, 1), [&](int64_t piece) {
+      const int64_t begin = pieces.begin(piece);
+      gemv(order, static_cast<blasint>(pieces.end(piece) - begin), n, matrix + begin * m.row_stride,
+           layout.leading, vector.data<const T>(), step, y.data<T>() + begin);
+    });
   };
   if (y.dtype() == f32) {
     run(float{});

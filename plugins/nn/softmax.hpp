@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <tenon/kernel/lanes.hpp>
 #include <tenon/plugin.hpp>
@@ -17,12 +18,31 @@ inline constexpr int64_t kBlock = 2048;
 inline int64_t rows_in_block(int64_t n) {
   return std::max<int64_t>(1, kBlock / std::max<int64_t>(n, 1));
 }
+
+// A function of vector math of each element in place, always in whole registers: its vector and its
+// scalar form round differently, and where a stretch begins and ends depends on how threads share
+// the rows.
+template <class T, class Function>
+TENON_INLINE void map_in_place(T* y, int64_t count, Function function) {
+  constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), width = 4 * line;
+  alignas(64) T block[width]{};
+  for (int64_t i = 0; i < count; i += width) {
+    const int64_t left = std::min(width, count - i), padded = (left + line - 1) / line * line;
+    const auto bytes = static_cast<size_t>(left) * sizeof(T);
+    std::memcpy(block, y + i, bytes);
+    TENON_INDEPENDENT
+    for (int64_t k = 0; k < padded; ++k) block[k] = function(block[k]);
+    std::memcpy(y + i, block, bytes);
+  }
+}
+
 // y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
 // when it is not null.
 template <class T>
 struct ExpRows {
   TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
-    if (rows == 1) return run_long(x, y, n, sums, maxima);
+    // By the row's length, not by how many rows a thread has left: the two ways round differently.
+    if (rows_in_block(n) == 1) return run_long(x, y, n, sums, maxima);
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = x + r * n;
       T* to = y + r * n;
@@ -31,8 +51,7 @@ struct ExpRows {
       TENON_INDEPENDENT
       for (int64_t i = 0; i < n; ++i) to[i] = from[i] - largest;
     }
-    TENON_INDEPENDENT
-    for (int64_t i = 0; i < rows * n; ++i) y[i] = kernel::exp(y[i]);
+    map_in_place(y, rows * n, [](T value) { return kernel::exp(value); });
     for (int64_t r = 0; r < rows; ++r) sums[r] = kernel::sum(y + r * n, n);
   }
 
@@ -107,7 +126,7 @@ struct LogSumRows {
         log_sums[r] = sum;
       }
     }
-    for (int64_t r = 0; r < rows; ++r) log_sums[r] = std::log(log_sums[r]);
+    map_in_place(log_sums, rows, [](T value) { return kernel::log(value); });
   }
 };
 

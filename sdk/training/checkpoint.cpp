@@ -81,6 +81,14 @@ void save_weights(const Module& module, const std::string& path, const Json& met
   }
 }
 
+void load_weights(Module& model, const std::string& path) {
+  try {
+    model.load(path);
+  } catch (const RuntimeError& error) {
+    throw RuntimeError(format_text("'{}' does not fit the model: {}", path, error.what()));
+  }
+}
+
 }  // namespace training
 
 TENON_NAMESPACE_END

@@ -52,7 +52,9 @@ inline constexpr std::string_view kSections = R"({
                   "description": "what samples are multiplied by"},
         "shape": {"type": "array", "minItems": 1, "maxItems": 15,
                   "items": {"type": "integer", "minimum": 1},
-                  "description": "shape of one sample; as it is read when left out"}
+                  "description": "shape of one sample; as it is read when left out"},
+        "normalize": {"type": "boolean",
+                      "description": "whether each feature, or channel of images, gets mean 0 and deviation 1 as the training part has them, which is stored with the weights; missing numbers become 0; false when left out"}
       }
     },
     "split": {
@@ -60,6 +62,14 @@ inline constexpr std::string_view kSections = R"({
       "properties": {
         "test": {"type": "number", "minimum": 0, "exclusiveMaximum": 1, "default": 0.2,
                  "description": "part of the samples that is held back for testing"},
+        "validation": {"type": "number", "minimum": 0, "exclusiveMaximum": 1,
+                       "description": "part of the samples that each epoch is measured on and the best epoch is chosen by; test samples stay unseen then; 0 when left out"},
+        "test_path": {"type": "string", "format": "input-path",
+                      "description": "a file of the test samples, read as the data is"},
+        "validation_path": {"type": "string", "format": "input-path",
+                            "description": "a file of the validation samples, read as the data is"},
+        "stratified": {"type": "boolean",
+                       "description": "whether every part gets its fraction of each class; false when left out"},
         "shuffle": {"type": "boolean", "default": true,
                     "description": "whether samples are shuffled before the split"}
       },
@@ -164,9 +174,11 @@ inline constexpr std::string_view kSections = R"({
                            {"type": "array", "items": {"$ref": "#/definitions/clip"}}],
                  "description": "how gradients are clipped before each step; not when left out"},
         "monitor": {"$ref": "#/definitions/monitor",
-                    "description": "a number of the test samples that says which epoch is the best"},
+                    "description": "a number of the validation samples, or test samples without those, that says which epoch is the best"},
         "checkpoint": {"$ref": "#/definitions/checkpoint", "default": {},
-                       "description": "how often output.checkpoint is written"}
+                       "description": "how often output.checkpoint is written"},
+        "detect_anomaly": {"type": "boolean",
+                           "description": "whether a training that meets a nan stops at the op that made the first one, forward or backward; takes two to three times as long; false when left out"}
       },
       "required": ["epochs"],
       "additionalProperties": false
@@ -175,7 +187,7 @@ inline constexpr std::string_view kSections = R"({
       "description": "which epoch is the best, and when to stop",
       "properties": {
         "metric": {"type": "string", "default": "loss",
-                   "description": "the loss of the test samples, or a metric by its name"},
+                   "description": "the loss, or a metric by its name"},
         "goal": {"type": "string", "enum": ["minimize", "maximize"],
                  "description": "which values are better"},
         "patience": {"type": "integer", "minimum": 0, "default": 0,
@@ -207,6 +219,8 @@ inline constexpr std::string_view kSections = R"({
                  "description": "SVG file of the learning curve"},
         "history": {"type": "string", "format": "output-path",
                     "description": "JSON lines, one for each epoch when it is done"},
+        "log": {"type": "string", "format": "output-path",
+                "description": "what each run prints, with times; runs are appended"},
         "checkpoint": {"type": "string", "format": "output-path",
                        "description": "what --resume continues from; also written on Ctrl-C"}
       },

@@ -13,6 +13,7 @@
 #include <tenon/training/op_choice.hpp>
 
 #include "format.hpp"
+#include "normalization.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -115,13 +116,14 @@ Samples split_table(const Json& data, const std::string& reader, const Tensor& t
   return samples;
 }
 
-Samples read_samples(const Json& data) {
+Samples read_samples(const Json& data, const std::string& fitted) {
   const std::string name = reader_name(data);
   const OpChoice reader(reader_role(), data, name);
   const auto read = [&](const Json& file, const std::vector<Keyword>& supplied) {
     return at_place(file.defined() ? file : data, [&] { return reader.call({}, supplied); });
   };
-  std::vector<Value> results = read(data["path"], {});
+  std::vector<Value> results =
+      fitted.empty() ? read(data["path"], {}) : read(data["path"], {arg("fitted") = fitted});
   const auto tensor = [&](size_t i) {
     if (!results[i].is_tensor() || !results[i].tensor().defined())
       throw ConfigError(format_text("{}: {} must give tensors", data.place(), reader.found().name));
@@ -196,14 +198,15 @@ std::string reader_name(const Json& data) {
   return path.substr(dot + 1);
 }
 
-Samples load_samples(const Json& data) {
-  Samples samples = read_samples(data);
+Samples load_samples(const Json& data, const std::string& fitted) {
+  Samples samples = read_samples(data, fitted);
   samples.inputs = prepared(data, samples.inputs);
   return samples;
 }
 
 Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
-                   const std::string& fitted) {
+                   const std::string& known) {
+  const Fitted fitted = Fitted::parse(known);
   JsonObject other;
   for (int64_t i = 0; i < data.size(); ++i) {
     if (data.key(i) != "path" && data.key(i) != "labels") other.set(data.key(i), data[i]);
@@ -211,47 +214,22 @@ Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
   const Json section = other.set("path", path).json();
   const OpChoice reader(reader_role(), section, reader_name(section));
   const std::vector<Value> results =
-      reader.call({}, {arg("with_targets") = false, arg("fitted") = fitted});
+      reader.call({}, {arg("with_targets") = false, arg("fitted") = fitted.reader});
   Tensor inputs = results.empty() ? Tensor() : results.front().tensor();
   if (!inputs.defined()) throw ValueError(format_text("'{}' has no samples", path));
   if (labelled && results.size() == 1 && !data["labels"].defined())
     inputs = split_table(section, reader.found().name, inputs).inputs;
-  return prepared(section, contiguous_as(inputs, f32));
+  return fitted.normalization.apply(prepared(section, contiguous_as(inputs, f32)));
 }
 
 std::vector<std::string> dataset_ops(const Json& data, const Json& split) {
   std::vector<std::string> ops = {"index_select", "narrow", "reshape"};
-  ops.emplace_back(split["shuffle"].as_bool(true) ? "randperm" : "arange");
+  ops.emplace_back(split["stratified"].as_bool()    ? "data.stratified_split"
+                   : split["shuffle"].as_bool(true) ? "randperm"
+                                                    : "arange");
+  if (data["normalize"].as_bool()) ops.insert(ops.end(), {"data.fit_normalize", "data.normalize"});
   if (data["scale"].number(1) != 1) ops.emplace_back("mul");
   return ops;
-}
-
-int64_t test_count(const Json& split, int64_t count) {
-  const double part = split["test"].number(0.2);
-  return std::min<int64_t>(count - 1, std::llround(part * static_cast<double>(count)));
-}
-
-Dataset load_dataset(const Json& data, const Json& split) {
-  const Samples all = load_samples(data);
-  const int64_t count = all.count();
-  Dataset dataset;
-  dataset.fitted = all.fitted;
-  if (all.parts.defined()) {
-    std::vector<int64_t> train, test;
-    const std::vector<int64_t> parts = all.parts.to_vector<int64_t>();
-    for (size_t i = 0; i < parts.size(); ++i)
-      (parts[i] == 0 ? train : test).push_back(static_cast<int64_t>(i));
-    if (train.empty())
-      throw ConfigError(format_text("{}: no sample is for training", data.place()));
-    dataset.train = all.select(from_range(train.begin(), train.end()));
-    if (!test.empty()) dataset.test = all.select(from_range(test.begin(), test.end()));
-    return dataset;
-  }
-  const int64_t held_back = test_count(split, count);
-  const Tensor order = split["shuffle"].as_bool(true) ? randperm(count) : arange(0, count, 1, i64);
-  dataset.train = all.select(narrow(order, 0, 0, count - held_back));
-  if (held_back > 0) dataset.test = all.select(narrow(order, 0, count - held_back, held_back));
-  return dataset;
 }
 
 // ---- outline ----

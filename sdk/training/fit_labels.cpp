@@ -84,9 +84,12 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
   }
   check_scores(config, output.sizes());
   const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
-  const bool fits = classes > 1 && are_classes(dataset.train.labels, classes) &&
-                    (dataset.test.count() == 0 || are_classes(dataset.test.labels, classes));
-  for (Samples* samples : {&dataset.train, &dataset.test}) {
+  Samples* const parts[] = {&dataset.train, &dataset.validation, &dataset.test};
+  const bool fits =
+      classes > 1 && std::all_of(std::begin(parts), std::end(parts), [&](const Samples* samples) {
+        return samples->count() == 0 || are_classes(samples->labels, classes);
+      });
+  for (Samples* samples : parts) {
     if (samples->count() == 0) continue;
     if (fits) {
       samples->labels = contiguous_as(samples->labels, i64);

@@ -38,8 +38,11 @@ const OpRole& clip_role() {
   return role;
 }
 const OpRole& reader_role() {
-  static const OpRole role{
-      "data reader", {"data.read_{}"}, 0, {}, {"type", "labels", "label_column", "scale", "shape"}};
+  static const OpRole role{"data reader",
+                           {"data.read_{}"},
+                           0,
+                           {},
+                           {"type", "labels", "label_column", "scale", "shape", "normalize"}};
   return role;
 }
 

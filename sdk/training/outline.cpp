@@ -249,9 +249,9 @@ std::string overwrite_fault(const Json& config, const std::string& path) {
     return format_text("cannot write '{}': it is {}", path, what);
   };
   if (!file.empty() && same_file(path, file)) return text("the config");
-  for (const char* key : {"path", "labels"}) {
-    const std::string input = config["data"][key].text();
-    if (!input.empty() && same_file(path, input)) return text("the file of the data");
+  for (const Json& input : {config["data"]["path"], config["data"]["labels"],
+                            config["split"]["validation_path"], config["split"]["test_path"]}) {
+    if (!input.text().empty() && same_file(path, input.text())) return text("the file of the data");
   }
   for (int64_t i = 0; i < config["plugins"].size(); ++i) {
     const std::string plugin = config["plugins"][i]["path"].text();

@@ -8,6 +8,7 @@
 #include <tenon/training/trainer.hpp>
 
 #include "format.hpp"
+#include "nan_watch.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -48,15 +49,17 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       schedule_(config["training"]["schedule"]),
       clip_(config["training"]["clip"]),
       monitor_(config["training"]["monitor"]),
+      detect_anomaly_(config["training"]["detect_anomaly"].as_bool()),
       epochs_(epochs.value_or(config["training"]["epochs"].integer(1))),
       identity_(identity_of(config, epochs_)) {
   const Json often = config["training"]["checkpoint"];
   checkpoint_minutes_ = often["minutes"].number(0);
   checkpoint_epochs_ = often["epochs"].integer(checkpoint_minutes_ > 0 ? 0 : 1);
   const Json section = config["training"]["monitor"];
-  if (monitor_.active() && dataset_.test.count() == 0)
-    throw ConfigError(format_text("{}: there are no test samples to watch; set /split/test above 0",
-                                  section.place()));
+  if (monitor_.active() && dataset_.watched().count() == 0)
+    throw ConfigError(format_text(
+        "{}: there are no samples to watch; set /split/validation or /split/test above 0",
+        section.place()));
   const auto is_watched = [&](const Metric& metric) { return metric.name() == monitor_.metric(); };
   if (monitor_.active() && monitor_.metric() != "loss" &&
       std::none_of(metrics_.begin(), metrics_.end(), is_watched)) {
@@ -91,10 +94,25 @@ bool Trainer::run() {
   return true;
 }
 
+// In anomaly mode an error names the epoch and the batch as well.
+Tensor Trainer::batch_loss(const Samples& batch) {
+  if (!detect_anomaly_) return loss_(model_(batch.inputs), batch.labels);
+  NanWatch watch;
+  const ModeScope scope(watch);
+  try {
+    return loss_(model_(batch.inputs), batch.labels);
+  } catch (const Error& error) {
+    throw Error(error.kind(),
+                format_text("{}, in epoch {}, batch {}", error.what(), epoch_ + 1, batch_ + 1));
+  }
+}
+
 double Trainer::train_batch() {
+  std::optional<AnomalyMode> anomaly;
+  if (detect_anomaly_) anomaly.emplace();
   const Samples batch = batches_.batch(batch_);
   const auto count = static_cast<double>(batch.count());
-  const Tensor value = loss_(model_(batch.inputs), batch.labels);
+  const Tensor value = batch_loss(batch);
   const double loss = value.item() / (loss_.sums() ? count : 1);
   if (!std::isfinite(loss)) {
     throw ValueError(format_text(
@@ -117,9 +135,10 @@ void Trainer::finish_epoch() {
   Epoch epoch;
   epoch.number = epoch_ + 1;
   epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
-  if (dataset_.test.count() > 0) {
-    epoch.test = evaluate(model_, &loss_, metrics_, dataset_.test,
-                          std::max<int64_t>(batches_.batch_size(), 256));
+  if (dataset_.watched().count() > 0) {
+    epoch.score = evaluate(model_, &loss_, metrics_, dataset_.watched(),
+                           std::max<int64_t>(batches_.batch_size(), 256));
+    epoch.score->part = dataset_.watched_name();
   }
   ++epoch_;
   batch_ = 0;
@@ -131,7 +150,7 @@ void Trainer::finish_epoch() {
 
 void Trainer::watch(const Epoch& epoch) {
   if (!monitor_.active()) return;
-  const std::optional<double> value = epoch.test->find(monitor_.metric());
+  const std::optional<double> value = epoch.score->find(monitor_.metric());
   if (!value)
     throw ValueError(
         format_text("the metric '{}' is not one number, and cannot be watched", monitor_.metric()));
@@ -160,15 +179,17 @@ Json Trainer::progress() const {
   for (const Epoch& epoch : history_) {
     JsonObject line;
     line.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
-    if (epoch.test) {
+    if (epoch.score) {
       JsonObject metrics;
-      for (const MetricResult& metric : epoch.test->metrics) {
+      for (const MetricResult& metric : epoch.score->metrics) {
         if (metric.number && std::isfinite(*metric.number))
           metrics.set(metric.name, *metric.number);
       }
-      line.set("count", epoch.test->count).set("metrics", metrics.json());
-      if (epoch.test->loss && std::isfinite(*epoch.test->loss))
-        line.set("test_loss", *epoch.test->loss);
+      line.set("part", epoch.score->part)
+          .set("count", epoch.score->count)
+          .set("metrics", metrics.json());
+      if (epoch.score->loss && std::isfinite(*epoch.score->loss))
+        line.set("loss", *epoch.score->loss);
     }
     history.add(line.json());
   }
@@ -251,11 +272,12 @@ void Trainer::restore_progress(const Json& progress) {
     epoch.train_loss = line["train_loss"].number();
     if (line["count"].defined()) {
       Score score;
+      score.part = line["part"].text();
       score.count = line["count"].integer();
-      if (line["test_loss"].defined()) score.loss = line["test_loss"].number();
+      if (line["loss"].defined()) score.loss = line["loss"].number();
       for (int64_t k = 0; k < line["metrics"].size(); ++k)
         score.metrics.push_back({line["metrics"].key(k), line["metrics"][k].number(), {}});
-      epoch.test = std::move(score);
+      epoch.score = std::move(score);
     }
     history_.push_back(std::move(epoch));
   }

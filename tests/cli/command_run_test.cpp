@@ -1,11 +1,59 @@
 // tenon run: training, saving, evaluating, and what can go wrong.
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <random>
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
 #include "program.hpp"
+
+namespace {
+
+// A run with dropout and Adam that writes checkpoints, and what it gives when nothing breaks it.
+struct ResumableRun {
+  // `training` replaces the epochs of blobs.json.
+  explicit ResumableRun(const std::string& training) : folder(true) {
+    config = folder.read("blobs.json");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      config.replace(config.find(from), from.size(), to);
+    };
+    replace("\"ReLU\",", "\"ReLU\", {\"type\": \"Dropout\", \"p\": 0.2},");
+    replace("\"sgd\"", "\"adam\"");
+    replace(", \"momentum\": 0.9", "");
+    replace("\"epochs\": 12", training);
+    replace("\"plot\": \"blobs.svg\"",
+            "\"checkpoint\": \"run.checkpoint\", \"history\": \"history.jsonl\"");
+    folder.write("c.json", config);
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    weights = folder.read("blobs.safetensors");
+    history = folder.read("history.jsonl");
+  }
+  // Deletes what runs have written.
+  void forget() const {
+    for (const char* file : {"blobs.safetensors", "history.jsonl", "run.checkpoint"})
+      std::filesystem::remove(folder.path(file));
+  }
+  Outcome resume(const std::string& environment = "") const {
+    return run_program_in(folder.path(), "run c.json -q --resume", environment);
+  }
+  void check_resumed() const {
+    const Outcome rest = resume();
+    CAPTURE(rest.error);
+    CHECK(rest.code == 0);
+    CHECK((folder.read("blobs.safetensors") == weights));
+    CHECK(folder.read("history.jsonl") == history);
+  }
+
+  Workspace folder;
+  std::string config, weights, history;
+  double seconds = 0;
+};
+
+}  // namespace
 
 TEST_SUITE("run") {
   TEST_CASE("a run trains, prints its result, and writes weights and curve") {
@@ -137,42 +185,148 @@ TEST_SUITE("run") {
                    "'accuracy'?)"));
   }
 
-  TEST_CASE("a run that is killed and resumed ends with the bits of an unbroken one") {
-    const Workspace folder(true);
-    std::string text = folder.read("blobs.json");
-    text.replace(text.find("\"ReLU\","), 7, "\"ReLU\", {\"type\": \"Dropout\", \"p\": 0.2},");
-    text.replace(text.find("\"sgd\""), 5, "\"adam\"");
-    text.replace(text.find(", \"momentum\": 0.9"), 17, "");
-    text.replace(text.find("\"epochs\": 12"), 12,
-                 "\"epochs\": 80, \"checkpoint\": {\"minutes\": 0.0001}");
-    text.replace(text.find("\"plot\": \"blobs.svg\""), 19,
-                 "\"checkpoint\": \"run.checkpoint\", \"history\": \"history.jsonl\"");
-    folder.write("c.json", text);
-    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
-    const std::string weights = folder.read("blobs.safetensors");
-    const std::string history = folder.read("history.jsonl");
-    CHECK(std::count(history.begin(), history.end(), '\n') == 80);
-    for (const char* const signal : {"KILL", "INT", "KILL"}) {
-      for (const char* file : {"blobs.safetensors", "history.jsonl", "run.checkpoint"})
-        std::filesystem::remove(folder.path(file));
-      // Interrupted twice, at moments that vary.
-      for (int round = 0; round < 2; ++round) {
-        run_program_in(folder.path(), "run c.json -q --resume",
-                       "timeout -s " + std::string(signal) + " 0." + std::to_string(3 + round));
-      }
-      const Outcome rest = run_program_in(folder.path(), "run c.json -q --resume");
-      CAPTURE(rest.error);
-      CHECK(rest.code == 0);
-      CHECK(folder.read("blobs.safetensors") == weights);
-      CHECK(folder.read("history.jsonl") == history);
-    }
+  TEST_CASE("a run that is interrupted and resumed ends with the bits of an unbroken one") {
+    const ResumableRun run("\"epochs\": 80, \"checkpoint\": {\"minutes\": 0.0001}");
+    CHECK(std::count(run.history.begin(), run.history.end(), '\n') == 80);
+    // Interrupted twice, at moments that vary.
+    run.forget();
+    for (const char* delay : {"0.3", "0.4"}) run.resume(std::string("timeout -s INT ") + delay);
+    run.check_resumed();
+    const Workspace& folder = run.folder;
     CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume --seed 9").error,
                    "is of a training with seed 3, this one has seed 9"));
+    std::string text = run.config;
     text.replace(text.find("0.5"), 3, "0.4");
     folder.write("c.json", text);
     CHECK(contains(run_program_in(folder.path(), "run c.json -q --resume").error,
                    "is of another training: its \"optimizer\" is "));
     CHECK(run_program_in(folder.path(), "run plane.json --resume").code == 2);
+  }
+
+  TEST_CASE("a run killed at any of 50 random moments ends with the bits of an unbroken one") {
+    // A checkpoint after every batch, so that kills hit the writing of files, too.
+    const ResumableRun run("\"epochs\": 12, \"checkpoint\": {\"minutes\": 1e-9}");
+    // Moments within the time of the unbroken run, however fast the machine is.
+    std::mt19937_64 random(11);
+    std::uniform_real_distribution<double> part(0.05, 1);
+    for (int kill = 0; kill < 50; ++kill) {
+      CAPTURE(kill);
+      run.forget();
+      run.resume("timeout -s KILL " + std::to_string(run.seconds * part(random)));
+      run.check_resumed();
+    }
+  }
+
+  TEST_CASE("the best epoch is chosen by the validation part, the test part stays unseen") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace("{\"test\": 0.2}", R"({"test": 0.2, "validation": 0.1, "stratified": true})");
+    replace("\"epochs\": 12", R"("epochs": 12, "monitor": {"goal": "minimize"})");
+    replace("\"plot\": \"blobs.svg\"", R"("history": "history.jsonl")");
+    folder.write("c.json", text);
+    const Outcome plan = run_program_in(folder.path(), "plan c.json");
+    CHECK(contains(plan.out, "63 to train, 9 to validate, 18 to test, stratified"));
+    const tenon::Json result = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(result["samples"].dump() == R"({"train":63,"validation":9,"test":18})");
+    const tenon::Json best = result["history"][result["best_epoch"].integer() - 1];
+    CHECK(result["validation"]["loss"].number() == best["validation_loss"].number());
+    for (int64_t i = 0; i < result["history"].size(); ++i) {
+      CHECK(result["history"][i]["validation_loss"].number() >= best["validation_loss"].number());
+      CHECK_FALSE(result["history"][i]["test_loss"].defined());
+    }
+    CHECK(result["test_loss"].number() > 0);
+    CHECK(result["test_loss"].number() != best["validation_loss"].number());
+    const tenon::Json saved =
+        run_program_in(folder.path(), "run c.json --json --evaluate blobs.safetensors").json();
+    CHECK(saved["test_loss"].number() == result["test_loss"].number());
+    const Outcome printed = run_program_in(folder.path(), "run c.json");
+    CHECK(contains(printed.error, "  validation loss "));
+    CHECK(contains(printed.out, "\n  validation accuracy "));
+    CHECK(contains(printed.out, "tested on 18, validated on 9\n"));
+    CHECK(contains(printed.out, "\n  test loss "));
+  }
+
+  TEST_CASE("validation and test samples come from files of their own") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json"), rows = folder.read("blobs.csv");
+    std::string first;
+    for (size_t at = 0, row = 0; row < 20; ++row) {
+      const size_t end = rows.find('\n', at) + 1;
+      first += rows.substr(at, end - at);
+      at = end;
+    }
+    folder.write("first.csv", first);
+    text.replace(text.find("{\"test\": 0.2}"), 13,
+                 R"({"test_path": "first.csv", "validation_path": "blobs.csv"})");
+    folder.write("c.json", text);
+    const tenon::Json result = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(result["samples"].dump() == R"({"train":90,"validation":90,"test":20})");
+    const std::string plan = run_program_in(folder.path(), "plan c.json").out;
+    CHECK(contains(plan, "90 to train, 0 to test, "));
+    CHECK(contains(plan, "first.csv, shuffled"));
+    text.replace(text.find("blobs.safetensors"), 17, "first.csv");
+    folder.write("c.json", text);
+    CHECK(
+        contains(run_program_in(folder.path(), "run c.json").error, "it is the file of the data"));
+  }
+
+  TEST_CASE("a normalisation is fitted to the training part and stored with the weights") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"scale\": 0.1"), 12, "\"normalize\": true");
+    folder.write("c.json", text);
+    const tenon::Json trained = run_program_in(folder.path(), "run c.json -q --json").json();
+    CHECK(trained["accuracy"].number() >= 0.9);
+    const tenon::Json saved =
+        run_program_in(folder.path(), "run c.json --json --evaluate blobs.safetensors").json();
+    CHECK(saved["test_loss"].number() == trained["test_loss"].number());
+    // Alone a row has no deviation: its output shows where the normalisation comes from.
+    CHECK(run_program_in(folder.path(), "predict c.json blobs.csv -o all.json").code == 0);
+    const std::string rows = folder.read("blobs.csv");
+    folder.write("one.csv", rows.substr(0, rows.find('\n') + 1));
+    CHECK(run_program_in(folder.path(), "predict c.json one.csv -o one.json").code == 0);
+    const tenon::Json all = tenon::Json::parse(folder.read("all.json"))["outputs"][0];
+    const tenon::Json one = tenon::Json::parse(folder.read("one.json"))["outputs"][0];
+    for (int64_t i = 0; i < 3; ++i)
+      CHECK(one[i].number() == doctest::Approx(all[i].number()).epsilon(1e-5));
+  }
+
+  TEST_CASE("runs are appended to a log, each line with its time, errors too") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q --log run.log").code == 0);
+    const std::string first = folder.read("run.log");
+    CHECK(contains(first, "Z train blobs.json, seed 3\n"));
+    CHECK(contains(first, "Z epoch 12/12  train loss "));
+    CHECK(contains(first, "  accuracy "));
+    CHECK(first.size() > 20);
+    CHECK(first[10] == 'T');
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"plot\": \"blobs.svg\""), 19, "\"log\": \"run.log\"");
+    text.replace(text.find("0.5"), 3, "1e30");
+    folder.write("c.json", text);
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 1);
+    const std::string second = folder.read("run.log");
+    CHECK(second.rfind(first, 0) == 0);
+    CHECK(contains(second.substr(first.size()), "Z train c.json, seed 3\n"));
+    CHECK(contains(second.substr(first.size()), "Z training diverged"));
+  }
+
+  TEST_CASE("the first op that makes a nan is named when asked for") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    // Its results are infinite, which is not nan before the product with the next weights.
+    text.replace(text.find("\"ReLU\""), 6, R"({"type": "Softplus", "beta": 0})");
+    text.replace(text.find("\"epochs\": 12"), 12, "\"epochs\": 12, \"detect_anomaly\": true");
+    folder.write("c.json", text);
+    const Outcome outcome = run_program_in(folder.path(), "run c.json -q");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error,
+                   "nn.functional.linear() gave the first nan, from inputs without nan"));
+    CHECK(contains(outcome.error, "/model/layers/2, in epoch 1, batch 1\n"));
+    CHECK_FALSE(std::filesystem::exists(folder.path("blobs.safetensors")));
   }
 
   TEST_CASE("weights that cannot be written are kept in another folder") {
@@ -292,6 +446,16 @@ TEST_SUITE("run") {
     CHECK(outcome.code == 1);
     CHECK(contains(outcome.error, "0.weight"));
     CHECK(contains(outcome.error, "'blobs.safetensors' does not fit the model: "));
+  }
+
+  TEST_CASE("predict names the weights that do not fit") {
+    const Workspace folder(true);
+    CHECK(run_program_in(folder.path(), "run blobs.json -q").code == 0);
+    CHECK(
+        contains(run_program_in(folder.path(),
+                                "predict plane.json plane.csv -o p.csv --weights blobs.safetensors")
+                     .error,
+                 "'blobs.safetensors' does not fit the model"));
   }
 
   TEST_CASE("labels that the model does not score are refused") {

@@ -22,6 +22,16 @@ Run train(const std::string& text) {
   return {model, trainer.history()};
 }
 
+std::string bits(const tenon::Module& model) {
+  std::string text;
+  for (const auto& [name, tensor] : training::module_state(model, "")) {
+    const Tensor whole = tensor.detach().contiguous();
+    text.append(static_cast<const char*>(whole.view_record().data),
+                static_cast<size_t>(whole.numel() * tenon::element_size(whole.dtype())));
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_SUITE("trainer") {
@@ -34,10 +44,10 @@ TEST_SUITE("trainer") {
                           {"type": "warmup", "warmup_steps": 4}]})"));
     REQUIRE(run.history.size() == 60);
     CHECK(run.history.back().train_loss < run.history.front().train_loss / 20);
-    REQUIRE(run.history.back().test);
-    CHECK(*run.history.back().test->find("worst") < 0.3);
-    CHECK(*run.history.back().test->find("fit") > 0.9);
-    CHECK_FALSE(run.history.back().test->find("nothing"));
+    REQUIRE(run.history.back().score);
+    CHECK(*run.history.back().score->find("worst") < 0.3);
+    CHECK(*run.history.back().score->find("fit") > 0.9);
+    CHECK_FALSE(run.history.back().score->find("nothing"));
   }
 
   TEST_CASE("clipping runs before the step") {
@@ -45,7 +55,7 @@ TEST_SUITE("trainer") {
 "optimizer": {"type": "sgd", "learning_rate": 0.1},
 "training": {"epochs": 2, "clip": "trainers.zero"})"));
     CHECK(run.history[0].train_loss == doctest::Approx(run.history[1].train_loss));
-    CHECK_FALSE(run.history[0].test);
+    CHECK_FALSE(run.history[0].score);
   }
 
   TEST_CASE("every shipped optimizer and schedule learns the line") {
@@ -66,5 +76,39 @@ TEST_SUITE("trainer") {
         CHECK(run.history.back().train_loss < 0.05);
       }
     }
+  }
+
+  // Wide enough that every product, convolution and step is shared among the threads.
+  TEST_CASE("one, two and three threads train the same weights, bit for bit") {
+    const std::string layers =
+        R"({"type": "Linear", "in_features": 1, "out_features": 512}, "GELU", )";
+    const std::string perceptron = layers + R"(
+{"type": "Linear", "in_features": 512, "out_features": 600}, {"type": "LayerNorm", "normalized_shape": [600]},
+{"type": "Linear", "in_features": 600, "out_features": 1})";
+    const std::string convolutions = layers + R"(
+{"type": "Unflatten", "dim": 1, "unflattened_size": [2, 16, 16]},
+{"type": "Conv2d", "in_channels": 2, "out_channels": 8, "kernel_size": 3, "padding": 1},
+{"type": "BatchNorm2d", "num_features": 8}, {"type": "MaxPool2d", "kernel_size": 2}, "Flatten",
+{"type": "Linear", "in_features": 512, "out_features": 1})";
+    const int32_t before = tenon::thread_count();
+    for (const std::string& model : {perceptron, convolutions}) {
+      for (const char* optimizer : {R"("type": "sgd", "momentum": 0.9)", R"("type": "adam")"}) {
+        CAPTURE(model);
+        CAPTURE(optimizer);
+        const std::string config =
+            R"({"schema_version": 1, "data": {"type": "trainers.line", "count": 600},
+"model": {"type": "Sequential", "layers": [)" +
+            model + R"(]}, "loss": "mse_loss", "optimizer": {"learning_rate": 0.001, )" +
+            optimizer + R"(}, "training": {"epochs": 2, "batch_size": 256}})";
+        tenon::set_thread_count(1);
+        const std::string expected = bits(train(config).model);
+        for (const int32_t threads : {2, 3}) {
+          CAPTURE(threads);
+          tenon::set_thread_count(threads);
+          CHECK((bits(train(config).model) == expected));
+        }
+      }
+    }
+    tenon::set_thread_count(before);
   }
 }

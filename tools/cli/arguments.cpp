@@ -114,7 +114,7 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
-      "The same seed and the same --threads give the same numbers. Ctrl-C ends after the batch and "
+      "The same seed gives the same numbers for any --threads. Ctrl-C ends after the batch and "
       "writes the checkpoint that the config's output names, or nothing.");
   run.app->add_option("config", run.options->config, "The config file")
       ->required()
@@ -124,6 +124,10 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
                    "Evaluate these weights instead of training")
       ->type_name("WEIGHTS");
   run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
+      ->type_name("FILE");
+  run.app
+      ->add_option("--log", run.options->log,
+                   "Append what is printed, with times, to this file as well")
       ->type_name("FILE");
   run.app->add_option("--epochs", run.options->epochs, "Epochs, in place of the config's")
       ->check(whole_number(1, 1000000000))

@@ -153,12 +153,18 @@ void Plan::add_data(Table& table) const {
   if (data["shape"].defined()) changes.push_back(format_text("shape {}", data["shape"].dump()));
   if (data["scale"].number(1) != 1)
     changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
+  if (data["normalize"].as_bool()) changes.emplace_back("normalised");
   if (!changes.empty()) table.add({"", join(changes, ", ")});
-  const int64_t test = training::test_count(split, outline_.data.samples);
-  table.add({"split",
-             format_text("{} to train, {} to test{}", grouped(outline_.data.samples - test),
-                         grouped(test),
-                         split["shuffle"].as_bool(true) ? ", shuffled" : ", in the file's order")});
+  const training::PartCounts counts = training::part_counts(split, outline_.data.samples);
+  std::string parts = format_text("{} to train", grouped(counts.train));
+  if (counts.validation > 0) parts += format_text(", {} to validate", grouped(counts.validation));
+  parts += format_text(", {} to test", grouped(counts.test));
+  for (const char* key : {"validation_path", "test_path"}) {
+    if (split[key].defined()) parts += format_text(", {}", split[key].text());
+  }
+  table.add({"split", parts + (split["stratified"].as_bool()    ? ", stratified"
+                               : split["shuffle"].as_bool(true) ? ", shuffled"
+                                                                : ", in the file's order")});
 }
 
 // "adam(learning_rate=0.1)"; of several "warmup(warmup_steps=5) * cosine".
@@ -179,8 +185,7 @@ void Plan::add_training(Table& table) const {
   const int64_t batch = section["batch_size"].integer(64);
   std::string text = counted(section["epochs"].integer(), "epoch");
   if (outline_.data.samples > 0 && outline_.data.features >= 0) {
-    const int64_t train =
-        outline_.data.samples - training::test_count(config_["split"], outline_.data.samples);
+    const int64_t train = training::part_counts(config_["split"], outline_.data.samples).train;
     text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
   const Json schedule = section["schedule"];
@@ -359,16 +364,17 @@ Json Plan::json() const {
   object.set("config", path_).set("plugins", plugins.json()).set("model", layers.json());
   if (!summary_.layers.empty()) object.set("summary", summary_json());
   if (config_["data"].defined()) {
-    const int64_t test = outline_.data.samples > 0
-                             ? training::test_count(config_["split"], outline_.data.samples)
-                             : 0;
+    training::PartCounts counts{outline_.data.samples, 0, 0};
+    if (outline_.data.samples > 0)
+      counts = training::part_counts(config_["split"], outline_.data.samples);
     object.set("data", tenon::JsonObject()
                            .set("path", config_["data"]["path"])
                            .set("bytes", outline_.data.bytes)
                            .set("samples", outline_.data.samples)
                            .set("features", outline_.data.features)
-                           .set("train", outline_.data.samples - test)
-                           .set("test", test)
+                           .set("train", counts.train)
+                           .set("validation", counts.validation)
+                           .set("test", counts.test)
                            .json());
   }
   for (const char* key : {"ops", "types", "loss", "metrics", "optimizer", "training", "output"}) {

@@ -100,7 +100,7 @@ int predict_outputs(const PredictOptions& options) {
   const Tensor inputs =
       training::load_inputs(config["data"], options.data, !options.unlabelled, fitted);
   tenon::Module model = tenon::create_module(config["model"]);
-  model.load(weights);
+  training::load_weights(model, weights);
   const Tensor outputs = training::predict(model, inputs, 256);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")

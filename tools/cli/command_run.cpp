@@ -14,6 +14,7 @@
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "progress.hpp"
+#include "run_log.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -75,10 +76,11 @@ struct Result {
   bool trained = false;
   uint64_t seed = 0;
   int64_t parameters = 0;
-  int64_t train_count = 0, test_count = 0;
+  int64_t train_count = 0, validation_count = 0, test_count = 0;
   std::vector<Epoch> epochs;
   double train_loss = 0;
   std::optional<training::Score> score;  // of the test part; of everything when there is none
+  std::optional<training::Score> validation;
   double seconds = 0, computing_seconds = 0;
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
@@ -95,9 +97,9 @@ int64_t correct_of(const training::Score& score, double accuracy) {
 Json epoch_json(const Epoch& epoch) {
   tenon::JsonObject object;
   object.set("epoch", epoch.number).set("train_loss", epoch.train_loss);
-  if (epoch.test) {
-    if (epoch.test->loss) object.set("test_loss", *epoch.test->loss);
-    for (const training::MetricResult& metric : epoch.test->metrics) {
+  if (epoch.score) {
+    if (epoch.score->loss) object.set(epoch.score->part + "_loss", *epoch.score->loss);
+    for (const training::MetricResult& metric : epoch.score->metrics) {
       if (metric.number) object.set(metric.name, *metric.number);
     }
   }
@@ -122,21 +124,32 @@ void set_score(tenon::JsonObject& object, const training::Score& score) {
   object.set("metrics", metrics.json());
 }
 
+Json counts_json(const Result& result) {
+  tenon::JsonObject counts;
+  counts.set("train", result.train_count);
+  if (result.validation_count > 0) counts.set("validation", result.validation_count);
+  return counts.set("test", result.test_count).json();
+}
+
 void print_result_json(const Result& result) {
   tenon::JsonObject object;
   object.set("config", result.config)
       .set("mode", result.trained ? "train" : "evaluate")
       .set("seed", static_cast<int64_t>(result.seed))
-      .set("samples", tenon::JsonObject()
-                          .set("train", result.train_count)
-                          .set("test", result.test_count)
-                          .json())
+      .set("samples", counts_json(result))
       .set("parameters", result.parameters);
   if (result.trained) {
     object.set("epochs", static_cast<int64_t>(result.epochs.size()))
         .set("train_loss", result.train_loss);
   }
   if (result.score) set_score(object, *result.score);
+  if (result.validation) {
+    tenon::JsonObject part;
+    if (result.validation->loss) part.set("loss", *result.validation->loss);
+    for (const training::MetricResult& metric : result.validation->metrics)
+      part.set(metric.name, metric_json(metric));
+    object.set("validation", part.json());
+  }
   object.set("seconds", result.seconds).set("samples_per_second", result.rate());
   if (result.trained) {
     tenon::JsonArray history;
@@ -163,7 +176,7 @@ void add_score(Table& table, const training::Score& score) {
   }
 }
 
-void print_result(const Result& result) {
+void print_result(const Result& result, RunLog& log) {
   std::string head = format_text("{}: ", paint(stdout, Style::bold, file_name(result.config)));
   const std::string model = format_text("a model of {}", counted(result.parameters, "parameter"));
   if (result.trained) {
@@ -174,9 +187,20 @@ void print_result(const Result& result) {
   } else {
     head += format_text("{}, evaluated on {}", model, counted(result.score->count, "sample"));
   }
+  if (result.validation_count > 0)
+    head += format_text(", validated on {}", grouped(result.validation_count));
   print(format_text("{}\n", head));
+  log.add(plain_text(head));
   Table table({{"", Align::left, false}, {"", Align::left, false}}, 2);
   if (result.trained) table.add({"train loss", loss_text(result.train_loss)});
+  if (result.validation) {
+    if (result.validation->loss)
+      table.add({"validation loss", loss_text(*result.validation->loss)});
+    for (const training::MetricResult& metric : result.validation->metrics) {
+      if (metric.number)
+        table.add({"validation " + metric.name, metric_value(metric.name, *metric.number)});
+    }
+  }
   if (result.score) add_score(table, *result.score);
   if (result.best_epoch) table.add({"best epoch", grouped(*result.best_epoch)});
   table.add({"time", duration(result.seconds)});
@@ -186,6 +210,7 @@ void print_result(const Result& result) {
   }
   if (!result.plot.empty()) table.add({"plot", result.plot});
   print(table.text());
+  log.add(plain_text(table.text()));
   if (!result.score) return;
   for (const training::MetricResult& metric : result.score->metrics) {
     if (!metric.number) print(format_text("  {}\n{}\n", metric.name, metric.tensor.text()));
@@ -247,14 +272,6 @@ uint64_t evaluation_seed(const Json& config, const RunOptions& options) {
   return seed;
 }
 
-void load_weights(tenon::Module& model, const std::string& path) {
-  try {
-    model.load(path);
-  } catch (const tenon::RuntimeError& error) {
-    throw tenon::RuntimeError(format_text("'{}' does not fit the model: {}", path, error.what()));
-  }
-}
-
 Result start_result(const Json& config, const RunOptions& options) {
   Result result;
   result.config = options.config;
@@ -267,7 +284,7 @@ Result start_result(const Json& config, const RunOptions& options) {
   }
   result.seed = options.seed.value_or(static_cast<uint64_t>(config["seed"].integer(0)));
   result.plot = options.plot.empty() ? output["plot"].text() : options.plot;
-  for (const char* key : {"weights", "history", "checkpoint"}) {
+  for (const char* key : {"weights", "history", "checkpoint", "log"}) {
     const std::string path = output[key].text();
     check_output(config, path, output[key]);
     if (!options.plot.empty() && !path.empty() && training::same_file(path, options.plot))
@@ -282,6 +299,12 @@ Result start_result(const Json& config, const RunOptions& options) {
   return result;
 }
 
+// What a training learned from its data and noted in its weights.
+std::string fitted_of(const std::string& weights) {
+  const Json noted = tenon::tensors_metadata(weights)[kRunKey];
+  return noted.defined() ? Json::parse(noted.text())["fitted"].text() : "";
+}
+
 Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
@@ -291,13 +314,15 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
   Setup setup{
-      training::load_dataset(config["data"], config["split"]),
+      training::load_dataset(config["data"], config["split"],
+                             result.trained ? "" : fitted_of(options.evaluate)),
       training::at_place(config["model"], [&] { return tenon::create_module(config["model"]); })};
   for (const tenon::Tensor& parameter : setup.model.parameters())
     result.parameters += parameter.numel();
   result.train_count = setup.dataset.train.count();
+  result.validation_count = setup.dataset.validation.count();
   result.test_count = setup.dataset.test.count();
-  if (!result.trained) load_weights(setup.model, options.evaluate);
+  if (!result.trained) training::load_weights(setup.model, options.evaluate);
   training::fit_labels(config, setup.model, setup.dataset);
   return setup;
 }
@@ -345,8 +370,13 @@ void report_interrupt(const training::Trainer& trainer, const std::string& check
   std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(), checkpoint.c_str());
 }
 
+int64_t evaluation_batch(const Json& config) {
+  return std::max<int64_t>(config["training"]["batch_size"].integer(64), 256);
+}
+
 // False: interrupted.
-bool train_and_save(const Json& config, const RunOptions& options, Setup& setup, Result& result) {
+bool train_and_save(const Json& config, const RunOptions& options, Setup& setup, Result& result,
+                    RunLog& log) {
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   const std::string checkpoint = config["output"]["checkpoint"].text();
   trainer.write_checkpoints(checkpoint);
@@ -365,6 +395,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   };
   trainer.epoch_done = [&](const Epoch& epoch) {
     progress.epoch_done(epoch);
+    log.add(epoch_line(epoch, epochs));
     history.add(epoch);
     steps_left = batches;
     computing.resume();
@@ -375,6 +406,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   progress.finish();
   result.epochs = trainer.history();
   if (!finished) {
+    log.add("interrupted");
     report_interrupt(trainer, checkpoint);
     return false;
   }
@@ -384,7 +416,11 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   if (best) result.best_epoch = trainer.best_epoch();
   const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
   result.train_loss = last.train_loss;
-  result.score = last.test;
+  const training::Dataset& dataset = setup.dataset;
+  (dataset.validation.count() > 0 ? result.validation : result.score) = last.score;
+  if (result.validation && dataset.test.count() > 0)
+    result.score = training::evaluate(setup.model, &trainer.loss(), trainer.metrics(), dataset.test,
+                                      evaluation_batch(config));
   if (!result.weights.empty())
     training::save_weights(
         setup.model, result.weights,
@@ -396,14 +432,15 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
 
 void score_model(const Json& config, Setup& setup, Result& result) {
   const training::Dataset& dataset = setup.dataset;
-  const training::Samples& samples = dataset.test.count() > 0 ? dataset.test : dataset.train;
+  const training::Samples& samples = dataset.test.count() > 0         ? dataset.test
+                                     : dataset.validation.count() > 0 ? dataset.validation
+                                                                      : dataset.train;
   std::optional<training::Loss> loss;
   if (config["loss"].defined()) loss.emplace(config["loss"]);
   const std::vector<training::Metric> metrics = training::load_metrics(config, dataset);
   const Clock::time_point start = Clock::now();
-  result.score =
-      training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,
-                         std::max<int64_t>(config["training"]["batch_size"].integer(64), 256));
+  result.score = training::evaluate(setup.model, loss ? &*loss : nullptr, metrics, samples,
+                                    evaluation_batch(config));
   result.computing_seconds = seconds_since(start);
   result.computed = samples.count();
 }
@@ -419,16 +456,26 @@ int run_config(const RunOptions& options) {
   }
   require_keys(config, options.config, trains);
   Result result = start_result(config, options);
-  Setup setup = set_up(config, options, result);
-  if (!trains)
-    score_model(config, setup, result);
-  else if (!train_and_save(config, options, setup, result))
-    return kInterrupted;
+  const std::string logged = options.log.empty() ? config["output"]["log"].text() : options.log;
+  check_output(config, options.log, {});
+  RunLog log(logged);
+  log.add(
+      format_text("{} {}, seed {}", trains ? "train" : "evaluate", options.config, result.seed));
+  try {
+    Setup setup = set_up(config, options, result);
+    if (!trains)
+      score_model(config, setup, result);
+    else if (!train_and_save(config, options, setup, result, log))
+      return kInterrupted;
+  } catch (const tenon::Error& error) {
+    log.add(error.what());
+    throw;
+  }
   result.seconds = seconds_since(start);
   if (options.json)
     print_result_json(result);
   else
-    print_result(result);
+    print_result(result, log);
   return kFine;
 }
 

@@ -21,6 +21,7 @@ struct RunOptions {
   std::string config;
   std::string evaluate;  // weights to evaluate instead of training
   std::string plot;
+  std::string log;
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
   int threads = 0;  // 0: what the config says

@@ -103,8 +103,8 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
     const auto number = static_cast<double>(epoch.number);
     train.emplace_back(number, epoch.train_loss);
     largest = std::max(largest, epoch.train_loss);
-    if (epoch.test) {
-      test.emplace_back(number, epoch.test->loss.value_or(0));
+    if (epoch.score) {
+      test.emplace_back(number, epoch.score->loss.value_or(0));
       if (std::isfinite(test.back().second)) largest = std::max(largest, test.back().second);
     }
   }
@@ -129,12 +129,13 @@ std::string learning_curve(const std::string& title, const std::vector<Epoch>& e
       "</style>\n";
   svg += label("title", kLeft, 28, title);
   svg += legend("train", kLeft, "train loss");
-  if (!test.empty()) svg += legend("test", kLeft + 130, "test loss");
-  if (!epochs.empty() && epochs.back().test) {
-    for (const auto& metric : epochs.back().test->metrics) {
+  if (!test.empty()) svg += legend("test", kLeft + 130, epochs.back().score->part + " loss");
+  if (!epochs.empty() && epochs.back().score) {
+    for (const auto& metric : epochs.back().score->metrics) {
       if (!metric.number) continue;
       svg += label("end", kRight, kTop - 14,
-                   format_text("test {}", metric_text(metric.name, *metric.number)));
+                   format_text("{} {}", epochs.back().score->part,
+                               metric_text(metric.name, *metric.number)));
       break;
     }
   }

@@ -40,8 +40,12 @@ std::string bar(double part, int64_t width, bool utf8) {
 
 }  // namespace
 
+std::string metric_value(const std::string& name, double value) {
+  return name == "accuracy" ? percent(value) : fixed(value, 4);
+}
+
 std::string metric_text(const std::string& name, double value) {
-  return format_text("{} {}", name, name == "accuracy" ? percent(value) : fixed(value, 4));
+  return format_text("{} {}", name, metric_value(name, value));
 }
 
 std::string epoch_line(const Epoch& epoch, int64_t epochs) {
@@ -50,9 +54,10 @@ std::string epoch_line(const Epoch& epoch, int64_t epochs) {
   number.insert(0, last.size() - std::min(last.size(), number.size()), ' ');
   std::string text =
       format_text("epoch {}/{}  train loss {}", number, last, loss_text(epoch.train_loss));
-  if (epoch.test) {
-    if (epoch.test->loss) text += format_text("  test loss {}", loss_text(*epoch.test->loss));
-    for (const auto& metric : epoch.test->metrics) {
+  if (epoch.score) {
+    if (epoch.score->loss)
+      text += format_text("  {} loss {}", epoch.score->part, loss_text(*epoch.score->loss));
+    for (const auto& metric : epoch.score->metrics) {
       if (metric.number) text += format_text("  {}", metric_text(metric.name, *metric.number));
     }
   }
@@ -73,9 +78,9 @@ Progress::~Progress() { finish(); }
 
 void Progress::epoch_done(const Epoch& epoch) {
   epochs_done_.store(epoch.number, std::memory_order_relaxed);
-  if (epoch.test) {
+  if (epoch.score) {
     std::string score;
-    for (const auto& metric : epoch.test->metrics) {
+    for (const auto& metric : epoch.score->metrics) {
       if (metric.number && score.empty()) score = metric_text(metric.name, *metric.number);
     }
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -101,6 +101,16 @@ void print(FILE* stream, std::string_view text) {
   std::fwrite(out.data(), 1, out.size(), stream);
 }
 
+std::string plain_text(std::string_view text) {
+  const std::string& token = mark_token();
+  std::string out;
+  for (size_t at = text.find(token); at != text.npos; at = text.find(token)) {
+    out += tenon::printable(text.substr(0, at));
+    text.remove_prefix(at + token.size() + 1);
+  }
+  return out += tenon::printable(text);
+}
+
 bool finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 }  // namespace cli

@@ -40,6 +40,9 @@ void restore_tensors(const std::string& path, const NamedTensors& saved, const N
 // disk for example, the weights are kept in another folder, and the IOError says where.
 void save_weights(const Module& module, const std::string& path, const Json& metadata);
 
+// Loads them. RuntimeError, naming the file, when they are another model's.
+void load_weights(Module& model, const std::string& path);
+
 }  // namespace training
 
 TENON_NAMESPACE_END

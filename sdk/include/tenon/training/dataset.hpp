@@ -2,7 +2,7 @@
 //
 //   "data": {"type": "csv", "path": "digits.csv", "label_column": -1, "scale": 0.0625,
 //            "shape": [1, 8, 8]},
-//   "split": {"test": 0.2, "shuffle": true}
+//   "split": {"test": 0.2, "validation": 0.1, "stratified": true}
 //
 // "type" is the op that reads, or follows from the file's ending; what is not named here is an
 // argument of it. The op returns inputs and labels, and perhaps parts and a fitted text, as
@@ -34,24 +34,34 @@ struct Samples {
 };
 
 struct Dataset {
-  Samples train, test;
-  std::string fitted;  // of the reader
+  Samples train, validation, test;
+  // What was learned from the data: by the reader, and for "normalize". Belongs to the weights.
+  std::string fitted;
+  // What each epoch is measured on, and which epoch is the best: the validation part; where there is
+  // none the test part.
+  const Samples& watched() const { return validation.count() > 0 ? validation : test; }
+  const char* watched_name() const { return validation.count() > 0 ? "validation" : "test"; }
 };
 
 // The name of the op that reads: from "type", else from the ending of "path".
 std::string reader_name(const Json& data);
 
-// Reads, scales and shapes.
-Samples load_samples(const Json& data);
+// Reads, scales and shapes. `fitted` goes to readers that have such a parameter.
+Samples load_samples(const Json& data, const std::string& fitted = "");
 // The inputs of another file, read as `data` says. Where its tables have a label column, this one is
-// left out; `labelled` false: they have none. `fitted` goes to readers that have such a parameter.
+// left out; `labelled` false: they have none. `fitted` is that of the Dataset, normalisation
+// included.
 Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
                    const std::string& fitted);
-// load_samples, divided: by the parts that the file says (validation and test samples are tested on),
-// else at random, by draws from the process's generator where it shuffles.
-Dataset load_dataset(const Json& data, const Json& split);
-// How `count` samples divide: those for testing.
-int64_t test_count(const Json& split, int64_t count);
+// load_samples, divided: by the parts that the file says, else as `split` says, by the process's
+// generator and its seed; and normalised, by what the training part has. With the `fitted` of an
+// earlier training that is applied instead.
+Dataset load_dataset(const Json& data, const Json& split, const std::string& fitted = "");
+// How `count` samples of the data's own file divide.
+struct PartCounts {
+  int64_t train = 0, validation = 0, test = 0;
+};
+PartCounts part_counts(const Json& split, int64_t count);
 
 // The ops that these call beside the reader.
 std::vector<std::string> dataset_ops(const Json& data, const Json& split);

@@ -36,6 +36,7 @@ struct Score {
   std::optional<double> loss;
   std::vector<MetricResult> metrics;
   int64_t count = 0;  // of samples
+  std::string part = "test";
   // The loss under "loss", or a metric that is a number.
   std::optional<double> find(const std::string& name) const;
 };
@@ -43,7 +44,7 @@ struct Score {
 struct Epoch {
   int64_t number = 0;  // from 1
   double train_loss = 0;
-  std::optional<Score> test;
+  std::optional<Score> score;  // of Dataset::watched
 };
 
 // The model's mean loss (when there is a loss) and metrics, in eval mode, without recording.
@@ -93,6 +94,7 @@ class Trainer {
 
  private:
   double train_batch();
+  Tensor batch_loss(const Samples& batch);
   void finish_epoch();
   void watch(const Epoch& epoch);
   void write_due_checkpoint(bool epoch_ended);
@@ -108,6 +110,7 @@ class Trainer {
   Schedule schedule_;
   GradientClip clip_;
   Monitor monitor_;
+  bool detect_anomaly_;
   int64_t epochs_;
   Json identity_;  // what a checkpoint must have in common with the config
   std::string checkpoint_path_;

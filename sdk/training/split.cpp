@@ -1,0 +1,124 @@
+// Dividing samples into those for training, validation and testing.
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/op.hpp>
+#include <tenon/ops.hpp>
+#include <tenon/parallel.hpp>
+#include <tenon/training/dataset.hpp>
+#include <tenon/training/op_choice.hpp>
+
+#include "format.hpp"
+#include "normalization.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+namespace {
+
+constexpr const char* kFiles[] = {"validation_path", "test_path"};
+
+// The rows of each part.
+struct Rows {
+  Tensor train, validation, test;
+};
+
+Rows rows_by_parts(const Json& data, const Tensor& part_of) {
+  std::vector<int64_t> rows[3];
+  const std::vector<int64_t> parts = part_of.to_vector<int64_t>();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i] < 0 || parts[i] > 2)
+      throw ConfigError(
+          format_text("{}: row {} is of part {}; expected 0 (train), 1 (validation) or "
+                      "2 (test)",
+                      data.place(), i, parts[i]));
+    rows[parts[i]].push_back(static_cast<int64_t>(i));
+  }
+  if (rows[0].empty())
+    throw ConfigError(format_text("{}: no sample is for training", data.place()));
+  const auto tensor = [](const std::vector<int64_t>& list) {
+    return from_range(list.begin(), list.end());
+  };
+  return {tensor(rows[0]), tensor(rows[1]), tensor(rows[2])};
+}
+
+// Of each class the same fraction; the process's seed decides.
+Rows stratified_rows(const Json& split, const Tensor& labels) {
+  return at_place(split["stratified"], [&] {
+    Rows rows;
+    std::tie(rows.train, rows.validation, rows.test) =
+        Op("data.stratified_split")
+            .call<std::tuple<Tensor, Tensor, Tensor>>(
+                labels, arg("validation") = split["validation"].number(0),
+                arg("test") = split["test_path"].defined() ? 0.0 : split["test"].number(0.2),
+                arg("seed") = static_cast<int64_t>(generator_state().seed));
+    return rows;
+  });
+}
+
+// Testing samples are at the end of the order, before them those for validation.
+Rows drawn_rows(const Json& split, int64_t count) {
+  const PartCounts counts = part_counts(split, count);
+  const Tensor order = split["shuffle"].as_bool(true) ? randperm(count) : arange(0, count, 1, i64);
+  return {narrow(order, 0, 0, counts.train), narrow(order, 0, counts.train, counts.validation),
+          narrow(order, 0, counts.train + counts.validation, counts.test)};
+}
+
+// The config's data with another file in the place of "path".
+Json data_of_file(const Json& data, const Json& path) {
+  if (data["labels"].defined())
+    throw ConfigError(
+        format_text("{}: the labels of \"data\" are in a file of their own, for which "
+                    "this key names no other",
+                    path.place()));
+  JsonObject section;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    if (data.key(i) != "path") section.set(data.key(i), data[i]);
+  }
+  return section.set("path", path).json();
+}
+
+}  // namespace
+
+PartCounts part_counts(const Json& split, int64_t count) {
+  const auto of = [&](double fraction) {
+    return std::llround(fraction * static_cast<double>(count));
+  };
+  PartCounts counts;
+  if (!split["test_path"].defined())
+    counts.test = std::min<int64_t>(count - 1, of(split["test"].number(0.2)));
+  if (!split["validation_path"].defined())
+    counts.validation =
+        std::min<int64_t>(count - 1 - counts.test, of(split["validation"].number(0)));
+  counts.train = count - counts.test - counts.validation;
+  return counts;
+}
+
+Dataset load_dataset(const Json& data, const Json& split, const std::string& known) {
+  Fitted fitted = Fitted::parse(known);
+  const Samples all = load_samples(data, fitted.reader);
+  if (fitted.reader.empty()) fitted.reader = all.fitted;
+  const Rows rows = all.parts.defined()             ? rows_by_parts(data, all.parts)
+                    : split["stratified"].as_bool() ? stratified_rows(split, all.labels)
+                                                    : drawn_rows(split, all.count());
+  Dataset dataset;
+  dataset.train = all.select(rows.train);
+  if (rows.validation.numel() > 0) dataset.validation = all.select(rows.validation);
+  if (rows.test.numel() > 0) dataset.test = all.select(rows.test);
+  Samples* const parts[] = {&dataset.validation, &dataset.test};
+  for (size_t i = 0; i < 2; ++i) {
+    const Json path = split[kFiles[i]];
+    if (path.defined()) *parts[i] = load_samples(data_of_file(data, path), fitted.reader);
+  }
+  if (data["normalize"].as_bool() && !fitted.normalization.active())
+    fitted.normalization = Normalization::fit(dataset.train.inputs);
+  for (Samples* part : {&dataset.train, &dataset.validation, &dataset.test})
+    part->inputs = fitted.normalization.apply(part->inputs);
+  dataset.fitted = fitted.text();
+  return dataset;
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END
