@@ -166,7 +166,9 @@ Json Trainer::progress() const {
         if (metric.number && std::isfinite(*metric.number))
           metrics.set(metric.name, *metric.number);
       }
-      line.set("count", epoch.test->count).set("metrics", metrics.json());
+      line.set("count", epoch.test->count)
+          .set("labels", epoch.test->labels)
+          .set("metrics", metrics.json());
       if (epoch.test->loss && std::isfinite(*epoch.test->loss))
         line.set("test_loss", *epoch.test->loss);
     }
@@ -252,6 +254,7 @@ void Trainer::restore_progress(const Json& progress) {
     if (line["count"].defined()) {
       Score score;
       score.count = line["count"].integer();
+      score.labels = line["labels"].integer();
       if (line["test_loss"].defined()) score.loss = line["test_loss"].number();
       for (int64_t k = 0; k < line["metrics"].size(); ++k)
         score.metrics.push_back({line["metrics"].key(k), line["metrics"][k].number(), {}});
