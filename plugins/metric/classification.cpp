@@ -10,20 +10,26 @@ namespace {
 
 using tenon::Tensor;
 
-// Scores of samples and their classes, checked.
+// Scores of samples and their classes, checked: [samples, classes], or [samples, classes, ...] with
+// a class at each of the places that follow.
 struct Scores {
   Scores(const char* op, const Tensor& output, const Tensor& target) {
     const std::string start = std::string(op) + "(): ";
-    if (output.dim() != 2 || output.size(1) < 2)
+    if (output.dim() < 2 || output.size(1) < 2)
       throw tenon::ValueError(
-          start + "'output' must have shape [samples, classes], with 2 classes or more");
-    if (target.dim() != 1 || target.size(0) != output.size(0) || tenon::is_floating(target.dtype()))
+          start + "'output' must have shape [samples, classes, ...], with 2 classes or more");
+    std::vector<int64_t> places = output.sizes();
+    places.erase(places.begin() + 1);
+    if (target.sizes() != places || tenon::is_floating(target.dtype())) {
+      int64_t each = 1;
+      for (const int64_t size : places) each *= size;
       throw tenon::ValueError(start + "'target' must have the class of each of the " +
-                              std::to_string(output.size(0)) + " samples, as integers");
-    count = output.size(0);
+                              std::to_string(each) + " samples, as integers");
+    }
     classes = output.size(1);
-    values = output.to_vector<double>();
+    values = classes_last(output);
     truth = target.to_vector<int64_t>();
+    count = static_cast<int64_t>(truth.size());
     for (const int64_t label : truth) {
       if (label < 0 || label >= classes)
         throw tenon::IndexError(start + "the class " + std::to_string(label) +
@@ -37,6 +43,21 @@ struct Scores {
   int64_t count, classes;
   std::vector<double> values;
   std::vector<int64_t> truth;
+
+ private:
+  static std::vector<double> classes_last(const Tensor& output) {
+    const std::vector<double> given = output.to_vector<double>();
+    if (output.dim() == 2) return given;
+    const int64_t samples = output.size(0), classes = output.size(1);
+    const auto inner = samples == 0 ? 0 : static_cast<int64_t>(given.size()) / (samples * classes);
+    std::vector<double> turned(given.size());
+    for (int64_t i = 0; i < static_cast<int64_t>(given.size()); ++i) {
+      const int64_t sample = i / (classes * inner), label = i / inner % classes, at = i % inner;
+      turned[static_cast<size_t>((sample * inner + at) * classes + label)] =
+          given[static_cast<size_t>(i)];
+    }
+    return turned;
+  }
 };
 
 double ratio(double part, double whole) { return whole == 0 ? 0 : part / whole; }

@@ -10,16 +10,46 @@ namespace {
 
 using namespace nn;
 
+template <class T>
+using Lanes = kernel::Vector<T, kernel::register_bytes>;
+template <class T>
+constexpr int64_t lane_count = static_cast<int64_t>(sizeof(Lanes<T>) / sizeof(T));
+
+template <class T>
+TENON_INLINE void add_squares(Lanes<T>& lanes, const T* x, T middle) {
+  Lanes<T> v;
+  kernel::detail::load_vector(v, x);
+  v -= middle;
+  lanes += v * v;
+}
+// The sum of the squared distances from `middle`.
+template <class T>
+TENON_INLINE T squares_about(const T* x, T middle, int64_t n) {
+  constexpr int64_t N = lane_count<T>;
+  Lanes<T> a{}, b{}, c{}, d{};
+  int64_t i = 0;
+  for (; i + 4 * N <= n; i += 4 * N) {
+    add_squares(a, x + i, middle);
+    add_squares(b, x + i + N, middle);
+    add_squares(c, x + i + 2 * N, middle);
+    add_squares(d, x + i + 3 * N, middle);
+  }
+  for (; i + N <= n; i += N) add_squares(a, x + i, middle);
+  T total = kernel::add_lanes<T, kernel::register_bytes>((a + b) + (c + d));
+  for (; i < n; ++i) total += (x[i] - middle) * (x[i] - middle);
+  return total;
+}
+
 // One row after another; the row stays in the cache between the passes.
 template <class T>
 struct NormalizeRows {
   // Of a row whose squares overflow T: beside them eps is nothing.
-  static T far_factor(const T* deviations, int64_t n) {
+  static T far_factor(const T* x, T middle, int64_t n) {
+    const auto deviation = [&](int64_t i) { return static_cast<double>(x[i] - middle); };
     double largest = 0, sum = 0;
-    for (int64_t i = 0; i < n; ++i)
-      largest = std::max(largest, std::fabs(static_cast<double>(deviations[i])));
+    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(deviation(i)));
     for (int64_t i = 0; i < n; ++i) {
-      const double ratio = static_cast<double>(deviations[i]) / largest;
+      const double ratio = deviation(i) / largest;
       sum += ratio * ratio;
     }
     return static_cast<T>(1 / (largest * std::sqrt(sum / static_cast<double>(n))));
@@ -30,18 +60,16 @@ struct NormalizeRows {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
       const T middle = kernel::sum(x, n) * share;
-      TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) y[i] = x[i] - middle;
-      T factor = T{1} / std::sqrt(kernel::dot(y, y, n) * share + eps);
-      if (factor == 0) factor = far_factor(y, n);
+      T factor = T{1} / std::sqrt(squares_about(x, middle, n) * share + eps);
+      if (factor == 0) factor = far_factor(x, middle, n);
       mean[r] = middle;
       rstd[r] = factor;
       if (weight != nullptr && bias != nullptr) {
         TENON_INDEPENDENT
-        for (int64_t i = 0; i < n; ++i) y[i] = y[i] * factor * weight[i] + bias[i];
+        for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle) * factor * weight[i] + bias[i];
       } else {
         for (int64_t i = 0; i < n; ++i) {
-          y[i] = y[i] * factor * (weight != nullptr ? weight[i] : T{1}) +
+          y[i] = (x[i] - middle) * factor * (weight != nullptr ? weight[i] : T{1}) +
                  (bias != nullptr ? bias[i] : T{0});
         }
       }
@@ -49,38 +77,65 @@ struct NormalizeRows {
   }
 };
 
-// The gradients of a block of rows; those of weight and bias are added to what is there. `u` and
-// `normal` are scratch rows.
-template <class T>
+// The gradients of a block of rows; those of weight and bias are added to what is there.
+template <class T, bool Weighted>
 struct GradRows {
   TENON_INLINE static void run(const T* g, const T* x, const T* mean, const T* rstd,
-                               const T* weight, T* to, T* to_weight, T* to_bias, T* u, T* normal,
-                               int64_t rows, int64_t n) {
+                               const T* weight, T* to, T* to_weight, T* to_bias, int64_t rows,
+                               int64_t n) {
     const T share = T{1} / static_cast<T>(n);
     for (int64_t r = 0; r < rows; ++r, g += n, x += n, to += n) {
       const T middle = mean[r], factor = rstd[r];
-      if (weight != nullptr) {
-        TENON_INDEPENDENT
-        for (int64_t i = 0; i < n; ++i) {
-          normal[i] = (x[i] - middle) * factor;
-          u[i] = g[i] * weight[i];
-          to_weight[i] += g[i] * normal[i];
-          to_bias[i] += g[i];
-        }
-      } else {
-        TENON_INDEPENDENT
-        for (int64_t i = 0; i < n; ++i) {
-          normal[i] = (x[i] - middle) * factor;
-          u[i] = g[i];
-          to_bias[i] += g[i];
-        }
-      }
-      const T along_one = kernel::sum(u, n) * share,
-              along_normal = kernel::dot(u, normal, n) * share;
+      T along_one, along_normal;
+      take_row(g, x, middle, factor, weight, to_weight, to_bias, n, &along_one, &along_normal);
+      along_one *= share;
+      along_normal *= share;
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = factor * (u[i] - along_one - normal[i] * along_normal);
+      for (int64_t i = 0; i < n; ++i) {
+        const T u = Weighted ? g[i] * weight[i] : g[i], normal = (x[i] - middle) * factor;
+        to[i] = factor * (u - along_one - normal * along_normal);
+      }
     }
+  }
+
+ private:
+  // The row's share of the gradients of weight and bias, and two sums of u = g * weight: of u, and
+  // of u times the normalized row.
+  TENON_INLINE static void take_row(const T* g, const T* x, T middle, T factor, const T* weight,
+                                    T* to_weight, T* to_bias, int64_t n, T* along_one,
+                                    T* along_normal) {
+    constexpr int64_t N = lane_count<T>;
+    Lanes<T> ones{}, normals{}, gradient, normal, u, sum;
+    int64_t i = 0;
+    for (; i + N <= n; i += N) {
+      kernel::detail::load_vector(gradient, g + i);
+      kernel::detail::load_vector(normal, x + i);
+      normal = (normal - middle) * factor;
+      u = gradient;
+      if constexpr (Weighted) {
+        kernel::detail::load_vector(u, weight + i);
+        u *= gradient;
+        kernel::detail::load_vector(sum, to_weight + i);
+        sum += gradient * normal;
+        __builtin_memcpy(to_weight + i, &sum, sizeof(sum));
+      }
+      kernel::detail::load_vector(sum, to_bias + i);
+      sum += gradient;
+      __builtin_memcpy(to_bias + i, &sum, sizeof(sum));
+      ones += u;
+      normals += u * normal;
+    }
+    T one = kernel::add_lanes<T, kernel::register_bytes>(ones),
+      along = kernel::add_lanes<T, kernel::register_bytes>(normals);
+    for (; i < n; ++i) {
+      const T own = (x[i] - middle) * factor, weighted = Weighted ? g[i] * weight[i] : g[i];
+      if constexpr (Weighted) to_weight[i] += g[i] * own;
+      to_bias[i] += g[i];
+      one += weighted;
+      along += weighted * own;
+    }
+    *along_one = one;
+    *along_normal = along;
   }
 };
 
@@ -246,7 +301,7 @@ struct LayerNormGrad {
     // A fixed number of blocks, whatever the threads, so that sums come out the same.
     const int64_t blocks = std::min<int64_t>(16, 1 + rows * n / 32768),
                   block = (rows + blocks - 1) / blocks;
-    const Tensor scratch = tenon::empty_tensor({blocks, 4, n}, input.dtype());
+    const Tensor scratch = tenon::empty_tensor({blocks, 2, n}, input.dtype());
     tenon::fill_elements(scratch, 0);
     visit_floating(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -258,15 +313,21 @@ struct LayerNormGrad {
         for (int64_t k = begin; k < end; ++k) {
           const int64_t from = std::min(rows, k * block),
                         count = std::min(rows, from + block) - from;
-          T* own = sums + k * 4 * n;
+          T* own = sums + k * 2 * n;
+          const auto run = [&](auto rows_of) {
+            kernel::run<decltype(rows_of)>(g + from * n, x + from * n, m + from, s + from, w,
+                                           to + from * n, own, own + n, count, n);
+          };
           // Without a weight its gradient is not needed; the sums stay zero.
-          kernel::run<GradRows<T>>(g + from * n, x + from * n, m + from, s + from, w, to + from * n,
-                                   own, own + n, own + 2 * n, own + 3 * n, count, n);
+          if (w != nullptr)
+            run(GradRows<T, true>());
+          else
+            run(GradRows<T, false>());
         }
       });
       T *to_weight = for_weight.data<T>(), *to_bias = for_bias.data<T>();
       for (int64_t k = 0; k < blocks; ++k) {
-        const T* own = sums + k * 4 * n;
+        const T* own = sums + k * 2 * n;
         for (int64_t i = 0; i < n; ++i) {
           to_weight[i] += own[i];
           to_bias[i] += own[n + i];

@@ -1,5 +1,8 @@
 // max_pool1d, max_pool2d and max_pool3d: the largest element of each window, and where it was.
+#include <algorithm>
 #include <limits>
+
+#include <tenon/kernel/lanes.hpp>
 
 #include "pooling.hpp"
 
@@ -145,6 +148,78 @@ struct PoolInside {
   }
 };
 
+// The same for the most common windows: two columns wide, beside each other. The elements of a
+// register of windows are next to each other, and are sorted into first and second columns.
+template <class T>
+struct PoolPairs {
+  using V = kernel::Vector<T, kernel::register_bytes>;
+  static constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // as wide as the elements
+  using Indices = kernel::Vector<Index, kernel::register_bytes>;
+
+  static bool takes(const Windows& w) {
+    return w.kernel[2] == 2 && w.stride[2] == 2 && w.dilation[2] == 1 && w.out[2] >= N;
+  }
+  TENON_INLINE static void run(const Windows* windows, const T* plane, T* values,
+                               int64_t* indices) {
+    const Windows& w = *windows;
+    Indices doubled{};
+    for (int k = 0; k < N; ++k) doubled[k] = static_cast<Index>(2 * k);
+    for (int64_t z = 0; z < w.out[0]; ++z) {
+      for (int64_t y = 0; y < w.out[1]; ++y, values += w.out[2], indices += w.out[2]) {
+        const int64_t row = (z * w.stride[0] * w.in[1] + y * w.stride[1]) * w.in[2];
+        for (int64_t from = 0; from < w.out[2]; from += N) {
+          // The last windows of a row are computed again, so that none is left over.
+          const int64_t x = std::min(from, w.out[2] - N);
+          V largest;
+          Indices best;
+          take_windows(w, plane, row + 2 * x, doubled, largest, best);
+          __builtin_memcpy(values + x, &largest, sizeof(largest));
+          for (int k = 0; k < N; ++k) indices[x + k] = best[k];
+        }
+      }
+    }
+  }
+
+ private:
+  TENON_INLINE static void take_windows(const Windows& w, const T* plane, int64_t corner,
+                                        const Indices& doubled, V& largest, Indices& best) {
+    split(plane + corner, largest, best, doubled, static_cast<Index>(corner), true);
+    for (int64_t k = 0; k < w.kernel[0]; ++k) {
+      for (int64_t i = k == 0 ? 1 : 0; i < w.kernel[1]; ++i) {
+        const int64_t start = corner + (k * w.dilation[0] * w.in[1] + i * w.dilation[1]) * w.in[2];
+        split(plane + start, largest, best, doubled, static_cast<Index>(start), false);
+      }
+    }
+  }
+  // One row of N windows, in order; the first row begins.
+  TENON_INLINE static void split(const T* at, V& largest, Indices& best, const Indices& doubled,
+                                 Index start, bool begins) {
+    V low, high, even, odd;
+    kernel::detail::load_vector(low, at);
+    kernel::detail::load_vector(high, at + N);
+    if constexpr (N == 8) {
+      even = __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14);
+      odd = __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15);
+    } else {
+      even = __builtin_shufflevector(low, high, 0, 2, 4, 6);
+      odd = __builtin_shufflevector(low, high, 1, 3, 5, 7);
+    }
+    const Indices first = doubled + start, second = first + 1;
+    if (begins) {
+      largest = even;
+      best = first;
+    } else {
+      const Indices better = (even > largest) | (even != even);
+      largest = better ? even : largest;
+      best = better ? first : best;
+    }
+    const Indices better = (odd > largest) | (odd != odd);
+    largest = better ? odd : largest;
+    best = better ? second : best;
+  }
+};
+
 // The position of each window's first element, for windows that are inside of their plane.
 Tensor corners_of(const Windows& w) {
   Tensor corners = tenon::empty_tensor({w.out_size()}, tenon::i32);
@@ -159,7 +234,7 @@ Tensor corners_of(const Windows& w) {
 }
 
 bool all_inside(const Windows& w) {
-  bool inside = w.out[2] < 64;  // long rows are better walked along
+  bool inside = true;
   for (int d = 0; d < 3; ++d) {
     inside = inside && w.padding[d] == 0 &&
              (w.out[d] - 1) * w.stride[d] + w.dilation[d] * (w.kernel[d] - 1) < w.in[d];
@@ -183,17 +258,21 @@ std::tuple<Tensor, Tensor> largest(const char* op, const Tensor& input, IntList 
     throw tenon::ValueError(std::string(op) + "(): planes of " + std::to_string(in) +
                             " elements are too large");
   }
-  const bool inside = all_inside(windows);
-  const Tensor corner_tensor = inside ? corners_of(windows) : Tensor();
-  const int32_t* corners = inside ? corner_tensor.data<const int32_t>() : nullptr;
+  const bool without_borders = all_inside(windows);
   visit_floating(input.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    const bool pairs = without_borders && PoolPairs<T>::takes(windows);
+    const bool inside = without_borders && !pairs && windows.out[2] < 64;  // long rows are walked
+    const Tensor corner_tensor = inside ? corners_of(windows) : Tensor();
+    const int32_t* corners = inside ? corner_tensor.data<const int32_t>() : nullptr;
     const T* from = whole.data<const T>();
     T* to = values.data<T>();
     auto* at = indices.data<int64_t>();
     kernel::for_rows(planes.planes, windows.work(), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
-        if (inside) {
+        if (pairs) {
+          kernel::run<PoolPairs<T>>(&windows, from + p * in, to + p * out, at + p * out);
+        } else if (inside) {
           kernel::run<PoolInside<T>>(&windows, corners, from + p * in, to + p * out, at + p * out);
         } else {
           kernel::run<PoolPlane<T>>(&windows, from + p * in, to + p * out, at + p * out);
@@ -328,8 +407,10 @@ struct MaxPoolGrad {
                               " do not fit an input of shape " + shape_text(input_size));
     }
     Tensor result = tenon::empty_tensor(input_size, grad_output.dtype());
-    tenon::fill_elements(result, 0);
-    if (grad_output.numel() == 0) return result;
+    if (grad_output.numel() == 0) {
+      tenon::fill_elements(result, 0);
+      return result;
+    }
     const Tensor g = dense(grad_output), positions = dense(indices);
     const Planes in(input_size, dimensions), out(a, dimensions);
     visit_floating(grad_output.dtype(), [&](auto zero) {
@@ -339,15 +420,8 @@ struct MaxPoolGrad {
       T* to = kernel::elements<T>(result);
       kernel::for_rows(in.planes, out.size, [&](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
-          for (int64_t i = p * out.size; i < (p + 1) * out.size; ++i) {
-            if (at[i] == -1) continue;  // a window wholly in the padding
-            if (static_cast<uint64_t>(at[i]) >= static_cast<uint64_t>(in.size)) {
-              throw tenon::IndexError("max_pool(): position " + std::to_string(at[i]) +
-                                      " is outside of planes of " + std::to_string(in.size) +
-                                      " elements");
-            }
-            to[p * in.size + at[i]] += from[i];
-          }
+          check_positions(at + p * out.size, out.size, in.size);
+          give_back(from + p * out.size, at + p * out.size, to + p * in.size, out.size, in.size);
         }
       });
     });
@@ -357,6 +431,29 @@ struct MaxPoolGrad {
     return {pick(v, c["indices"_arg], c["dimensions"_arg]), Tensor()};
   }
   static constexpr auto jvp = tenon::multilinear;
+
+ private:
+  // -1 is a window wholly in the padding.
+  static void check_positions(const int64_t* positions, int64_t count, int64_t size) {
+    bool fine = true;
+    for (int64_t i = 0; i < count; ++i)
+      fine = fine & (static_cast<uint64_t>(positions[i]) + 1 <= static_cast<uint64_t>(size));
+    if (fine) return;
+    for (int64_t i = 0; i < count; ++i) {
+      if (positions[i] >= -1 && positions[i] < size) continue;
+      throw tenon::IndexError("max_pool(): position " + std::to_string(positions[i]) +
+                              " is outside of planes of " + std::to_string(size) + " elements");
+    }
+  }
+  // One plane, which is in the cache when its gradients come.
+  template <class T>
+  static void give_back(const T* gradients, const int64_t* positions, T* to, int64_t count,
+                        int64_t size) {
+    std::fill_n(to, size, T{0});
+    for (int64_t i = 0; i < count; ++i) {
+      if (positions[i] >= 0) to[positions[i]] += gradients[i];
+    }
+  }
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   model.eval();
   Score score;
   score.count = samples.count();
+  score.labels = samples.labels.numel();
   std::vector<Tensor> outputs;
   double total = 0;
   for (int64_t start = 0; start < score.count; start += batch_size) {

@@ -16,12 +16,20 @@ namespace training {
 
 namespace {
 
-bool are_classes(const Tensor& labels, int64_t classes) {
-  if (labels.dim() != 1) return false;
+// For outputs [samples, classes], or [samples, classes, ...] with a label at each of the places that
+// follow. Of numbers only the first form has classes: the second may be a regression.
+bool are_classes(const Tensor& labels, const std::vector<int64_t>& output) {
+  const size_t rank = output.size();
+  if (rank < 2 || output[1] < 2 || labels.dim() != static_cast<int64_t>(rank) - 1) return false;
+  for (size_t i = 2; i < rank; ++i) {
+    if (labels.size(static_cast<int64_t>(i) - 1) != output[i]) return false;
+  }
   if (!is_floating(labels.dtype())) return true;
+  if (rank > 2) return false;
+  const auto classes = static_cast<double>(output[1]);
   const std::vector<double> values = labels.to_vector<double>();
   return std::all_of(values.begin(), values.end(), [&](double value) {
-    return value == std::floor(value) && value >= 0 && value < static_cast<double>(classes);
+    return value == std::floor(value) && value >= 0 && value < classes;
   });
 }
 
@@ -83,17 +91,15 @@ void fit_labels(const Json& config, Module& model, Dataset& dataset) {
                     config["model"].place(), shape_text(output.sizes())));
   }
   check_scores(config, output.sizes());
-  const int64_t classes = output.dim() == 2 ? output.size(1) : 0;
   Samples* const parts[] = {&dataset.train, &dataset.validation, &dataset.test};
-  const bool fits =
-      classes > 1 && std::all_of(std::begin(parts), std::end(parts), [&](const Samples* samples) {
-        return samples->count() == 0 || are_classes(samples->labels, classes);
-      });
+  const bool fits = std::all_of(std::begin(parts), std::end(parts), [&](const Samples* samples) {
+    return samples->count() == 0 || are_classes(samples->labels, output.sizes());
+  });
   for (Samples* samples : parts) {
     if (samples->count() == 0) continue;
     if (fits) {
       samples->labels = contiguous_as(samples->labels, i64);
-      check_classes(config["data"], samples->labels, classes);
+      check_classes(config["data"], samples->labels, output.size(1));
     } else {
       samples->labels =
           as_numbers(config["model"], samples->labels, output.sizes(), samples->count());

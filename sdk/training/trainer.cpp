@@ -187,6 +187,7 @@ Json Trainer::progress() const {
       }
       line.set("part", epoch.score->part)
           .set("count", epoch.score->count)
+          .set("labels", epoch.score->labels)
           .set("metrics", metrics.json());
       if (epoch.score->loss && std::isfinite(*epoch.score->loss))
         line.set("loss", *epoch.score->loss);
@@ -274,6 +275,7 @@ void Trainer::restore_progress(const Json& progress) {
       Score score;
       score.part = line["part"].text();
       score.count = line["count"].integer();
+      score.labels = line["labels"].integer();
       if (line["loss"].defined()) score.loss = line["loss"].number();
       for (int64_t k = 0; k < line["metrics"].size(); ++k)
         score.metrics.push_back({line["metrics"].key(k), line["metrics"][k].number(), {}});

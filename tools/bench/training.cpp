@@ -18,6 +18,12 @@ Module make_mlp() {
     {"type": "Linear", "in_features": 128, "out_features": 64}, {"type": "ReLU"},
     {"type": "Linear", "in_features": 64, "out_features": 10}]})"));
 }
+Module make_large_mlp() {
+  return tenon::create_module(tenon::Json::parse(R"({"type": "Sequential", "layers": [
+    {"type": "Linear", "in_features": 784, "out_features": 1024}, {"type": "ReLU"},
+    {"type": "Linear", "in_features": 1024, "out_features": 1024}, {"type": "ReLU"},
+    {"type": "Linear", "in_features": 1024, "out_features": 10}]})"));
+}
 Tensor make_labels(int64_t count) {
   std::vector<int64_t> labels(static_cast<size_t>(count));
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i * 7 % 10);
@@ -27,10 +33,9 @@ Tensor make_labels(int64_t count) {
 enum class Phase { all, forward, backward, step };
 
 // Times one phase of a step, or all of it.
-void run_training(State& state, Phase phase) {
-  const Module model = make_mlp();
+void run_training(State& state, const Module& model, const Tensor& inputs, Phase phase) {
   std::vector<Tensor> parameters = model.parameters();
-  const Tensor inputs = numbers({state.range(0), 64}), labels = make_labels(state.range(0));
+  const Tensor labels = make_labels(inputs.size(0));
   for (auto _ : state) {
     const bench::Stopwatch forward_watch;
     const Tensor loss = tenon::nn::functional::cross_entropy(model(inputs), labels);
@@ -53,14 +58,22 @@ void run_training(State& state, Phase phase) {
     if (phase == Phase::step) state.SetIterationTime(step);
   }
 }
-void train(State& state) { run_training(state, Phase::all); }
-void train_forward(State& state) { run_training(state, Phase::forward); }
-void train_backward(State& state) { run_training(state, Phase::backward); }
-void train_step(State& state) { run_training(state, Phase::step); }
-BENCHMARK(train)->Arg(32)->Arg(64)->Arg(256)->UseRealTime();
+void run_mlp(State& state, Phase phase) {
+  run_training(state, make_mlp(), numbers({state.range(0), 64}), phase);
+}
+void train(State& state) { run_mlp(state, Phase::all); }
+void train_forward(State& state) { run_mlp(state, Phase::forward); }
+void train_backward(State& state) { run_mlp(state, Phase::backward); }
+void train_step(State& state) { run_mlp(state, Phase::step); }
+BENCHMARK(train)->Arg(32)->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 BENCHMARK(train_forward)->Arg(64)->UseManualTime();
 BENCHMARK(train_backward)->Arg(64)->UseManualTime();
 BENCHMARK(train_step)->Arg(64)->UseManualTime();
+
+void train_large(State& state) {
+  run_training(state, make_large_mlp(), numbers({128, 784}), Phase::all);
+}
+BENCHMARK(train_large)->UseRealTime();
 
 void infer(State& state) {
   const NoGrad no_grad;

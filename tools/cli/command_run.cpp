@@ -89,9 +89,9 @@ struct Result {
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
 
-// How many samples an accuracy counts as right.
+// How many labels an accuracy counts as right.
 int64_t correct_of(const training::Score& score, double accuracy) {
-  return std::llround(accuracy * static_cast<double>(score.count));
+  return std::llround(accuracy * static_cast<double>(score.labels));
 }
 
 Json epoch_json(const Epoch& epoch) {
@@ -171,7 +171,7 @@ void add_score(Table& table, const training::Score& score) {
     }
     table.add({"accuracy",
                {format_text("{} ({} of {})", percent(*metric.number),
-                            grouped(correct_of(score, *metric.number)), grouped(score.count)),
+                            grouped(correct_of(score, *metric.number)), grouped(score.labels)),
                 Style::green}});
   }
 }

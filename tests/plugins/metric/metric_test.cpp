@@ -46,6 +46,23 @@ TEST_SUITE("metric") {
     CHECK(metric::f1(output, target, "micro") == Approx(0.75));
   }
 
+  TEST_CASE("classes at several places of a sample count as those of so many samples") {
+    for (const auto& inner : {std::vector<int64_t>{1}, {5}, {2, 3}}) {
+      CAPTURE(inner.size());
+      std::vector<int64_t> shape = {4, 3}, places = {4};
+      shape.insert(shape.end(), inner.begin(), inner.end());
+      places.insert(places.end(), inner.begin(), inner.end());
+      const Tensor output = tenon::randn(shape), target = tenon::randint(0, 3, places);
+      // The classes last, then every place as a row.
+      const Tensor rows = output.movedim(1, -1).reshape({-1, 3}), classes = target.reshape({-1});
+      CHECK(metric::accuracy(output, target) == metric::accuracy(rows, classes));
+      CHECK(metric::top_k(output, target, 2) == metric::top_k(rows, classes, 2));
+      CHECK(metric::f1(output, target) == metric::f1(rows, classes));
+      CHECK(metric::confusion_matrix(output, target).to_vector<int64_t>() ==
+            metric::confusion_matrix(rows, classes).to_vector<int64_t>());
+    }
+  }
+
   TEST_CASE("metrics of numbers") {
     const Tensor a = tenon::tensor({1.0, 2.0, 4.0, 5.0}), b = tenon::tensor({1.0, 3.0, 2.0, 6.0});
     CHECK(metric::mean_absolute_error(a, b) == Approx(1));
@@ -58,6 +75,7 @@ TEST_SUITE("metric") {
   TEST_CASE("metrics refuse what does not fit") {
     CHECK_THROWS_AS(metric::accuracy(tenon::ones({3, 1}), classes()), tenon::ValueError);
     CHECK_THROWS_AS(metric::accuracy(tenon::ones({6, 2}), classes()), tenon::IndexError);
+    CHECK_THROWS_AS(metric::accuracy(tenon::ones({6, 3, 2}), classes()), tenon::ValueError);
     CHECK_THROWS_AS(metric::f1(scores(), classes(), "best"), tenon::ValueError);
     CHECK_THROWS_AS(metric::r2_score(tenon::ones({3}), tenon::ones({4})), tenon::ValueError);
   }

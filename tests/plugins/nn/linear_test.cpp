@@ -36,6 +36,30 @@ TEST_SUITE("nn") {
                  {1, 1, 1, 1, 1, 1});
   }
 
+  TEST_CASE("one row has the numbers of many, whatever its length, layout and threads") {
+    for (const DType dtype : {tenon::f32, tenon::f64}) {
+      for (const int64_t in : {1, 3, 8, 15, 16, 33, 64, 257}) {
+        for (const int64_t out : {1, 2, 4, 7, 64, 301}) {
+          const Tensor w = numbers({out, in}, dtype, 2), b = numbers({out}, dtype, 3);
+          const Tensor x = numbers({1, in}, dtype), both = tenon::cat({x, x}, 0);
+          for (const Tensor& bias : {b, Tensor(), numbers({1}, dtype, 4)}) {
+            const Tensor expected = linear(both, w, bias).select(0, 0);
+            check_close(linear(x, w, bias).select(0, 0), expected);
+            check_close(linear(x.select(0, 0), w, bias), expected);
+            check_close(linear(x, w.t().clone().t(), bias).select(0, 0), expected);
+          }
+        }
+      }
+    }
+    const Tensor w = numbers({3001, 600}, tenon::f32, 2), x = numbers({1, 600});
+    const std::vector<float> expected = linear(x, w).to_vector<float>();
+    for (const int threads : {1, 2, 3, 8}) {
+      tenon::set_thread_count(threads);
+      CHECK(linear(x, w).to_vector<float>() == expected);
+    }
+    tenon::set_thread_count(0);
+  }
+
   TEST_CASE("linear computes only the gradients that are needed") {
     const Tensor x = numbers({4, 3}), w = numbers({2, 3}, tenon::f32, 2).requires_grad_();
     linear(x, w).sum().backward();

@@ -86,6 +86,43 @@ struct SlowPool {
 }  // namespace
 
 TEST_SUITE("nn") {
+  TEST_CASE("windows of two columns agree with a walk, equal elements and NaN included") {
+    std::mt19937_64 engine(5);
+    const auto below = [&](int64_t count) {
+      return static_cast<int64_t>(engine() % static_cast<uint64_t>(count));
+    };
+    for (int round = 0; round < 100; ++round) {
+      const int64_t rows = 1 + below(3), high = rows + below(4), wide = 2 + below(60);
+      const DType dtype = below(2) == 0 ? tenon::f32 : tenon::f64;
+      CAPTURE(rows);
+      CAPTURE(high);
+      CAPTURE(wide);
+      std::vector<double> plane;
+      for (int64_t i = 0; i < high * wide; ++i)
+        plane.push_back(below(10) == 0 ? std::nan("") : static_cast<double>(below(4)));
+      const Tensor x =
+          tenon::from_range(plane.begin(), plane.end()).to(dtype).reshape({1, 1, high, wide});
+      const auto [values, indices] = tenon::nn::functional::max_pool2d_with_indices(
+          x, std::vector<int64_t>{rows, 2}, std::vector<int64_t>{1, 2});
+      std::vector<double> expected;
+      std::vector<int64_t> places;
+      for (int64_t top = 0; top + rows <= high; ++top) {
+        for (int64_t left = 0; left + 2 <= wide; left += 2) {
+          int64_t best = top * wide + left;
+          for (int64_t i = 0; i < rows * 2; ++i) {
+            const int64_t at = (top + i / 2) * wide + left + i % 2;
+            const double now = plane[static_cast<size_t>(at)];
+            if (std::isnan(now) || now > plane[static_cast<size_t>(best)]) best = at;
+          }
+          expected.push_back(plane[static_cast<size_t>(best)]);
+          places.push_back(best);
+        }
+      }
+      CHECK(indices.to_vector<int64_t>() == places);
+      check_close(values.to_vector<double>(), expected, 0);
+    }
+  }
+
   TEST_CASE("pools of one to three dimensions agree with a walk over each window") {
     std::mt19937_64 engine(3);
     const auto below = [&](int64_t count) {

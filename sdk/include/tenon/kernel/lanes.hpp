@@ -42,6 +42,13 @@ template <class V>
 TENON_INLINE void load_vector(V& to, const void* from) {
   __builtin_memcpy(&to, from, sizeof(V));
 }
+template <class V, class T>
+TENON_INLINE void add_products(V& lanes, const T* x, const T* y) {
+  V v, w;
+  load_vector(v, x);
+  load_vector(w, y);
+  lanes += v * w;
+}
 // Asks for `Count` elements that are read `bytes` later: the processor's own guesses end with the
 // page.
 template <int64_t Count, class T>
@@ -216,40 +223,46 @@ struct LargestNumberLanes : ExtremumLanes<T, true> {
 
 // ---- of floating elements in the cache, for kernels that kernel::run compiles ----
 
+// Bytes of a vector that is one register from AVX2 on. Wider ones are kept in memory there.
+constexpr int register_bytes = 32;
+
 template <class T>
 TENON_INLINE T sum(const T* x, int64_t count) {
-  return gather_run<SumLanes<T>, 64>(x, count);
+  return gather_run<SumLanes<T>, register_bytes>(x, count);
 }
 // The largest number of a row: -inf when there is none.
 template <class T>
 TENON_INLINE T largest_number(const T* x, int64_t count) {
-  return gather_run<LargestNumberLanes<T>, 64>(x, count);
+  return gather_run<LargestNumberLanes<T>, register_bytes>(x, count);
+}
+// The sum of a vector's lanes, by halves: one lane after another would wait for each addition.
+template <class T, int Bytes>
+TENON_INLINE T add_lanes(const Vector<T, Bytes>& lanes) {
+  if constexpr (Bytes == 2 * sizeof(T)) {
+    return lanes[0] + lanes[1];
+  } else {
+    Vector<T, Bytes / 2> low, high;
+    __builtin_memcpy(&low, &lanes, sizeof(low));
+    __builtin_memcpy(&high, reinterpret_cast<const char*>(&lanes) + sizeof(low), sizeof(high));
+    low += high;
+    return add_lanes<T, Bytes / 2>(low);
+  }
 }
 // The sum of products.
 template <class T>
 TENON_INLINE T dot(const T* x, const T* y, int64_t count) {
-  using V = Vector<T, 64>;
+  using V = Vector<T, register_bytes>;
   constexpr auto N = static_cast<int64_t>(sizeof(V) / sizeof(T));
-  T total = 0;
+  V a{}, b{}, c{}, d{};
   int64_t i = 0;
-  if (count >= N) {
-    V a{}, b{}, v, w;
-    for (; i + 2 * N <= count; i += 2 * N) {
-      detail::load_vector(v, x + i);
-      detail::load_vector(w, y + i);
-      a += v * w;
-      detail::load_vector(v, x + i + N);
-      detail::load_vector(w, y + i + N);
-      b += v * w;
-    }
-    for (; i + N <= count; i += N) {
-      detail::load_vector(v, x + i);
-      detail::load_vector(w, y + i);
-      a += v * w;
-    }
-    a += b;
-    for (int64_t k = 0; k < N; ++k) total += a[k];
+  for (; i + 4 * N <= count; i += 4 * N) {
+    detail::add_products(a, x + i, y + i);
+    detail::add_products(b, x + i + N, y + i + N);
+    detail::add_products(c, x + i + 2 * N, y + i + 2 * N);
+    detail::add_products(d, x + i + 3 * N, y + i + 3 * N);
   }
+  for (; i + N <= count; i += N) detail::add_products(a, x + i, y + i);
+  T total = add_lanes<T, register_bytes>((a + b) + (c + d));
   for (; i < count; ++i) total += x[i] * y[i];
   return total;
 }

@@ -67,8 +67,9 @@ PartCounts part_counts(const Json& split, int64_t count);
 std::vector<std::string> dataset_ops(const Json& data, const Json& split);
 
 // Gives the labels the form that fits the model's output: class numbers (i64) where it scores
-// several classes and the labels are whole numbers, else f32 in the output's shape. Throws where
-// neither fits, naming the place in the config.
+// several classes, [samples, classes], and the labels are whole numbers, or [samples, classes, ...]
+// and there is an integer at each place; else f32 in the output's shape. Throws where neither fits,
+// naming the place in the config.
 void fit_labels(const Json& config, Module& model, Dataset& dataset);
 
 // What the files say, without running an op. Files of other readers than data.read_csv and

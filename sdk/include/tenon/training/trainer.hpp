@@ -35,7 +35,8 @@ namespace training {
 struct Score {
   std::optional<double> loss;
   std::vector<MetricResult> metrics;
-  int64_t count = 0;  // of samples
+  int64_t count = 0;   // of samples
+  int64_t labels = 0;  // of them together: more than samples where a sample has several
   std::string part = "test";
   // The loss under "loss", or a metric that is a number.
   std::optional<double> find(const std::string& name) const;

@@ -1,0 +1,41 @@
+// A step of an optimizer on 10 M parameters, beside the time that its memory traffic takes.
+#include "bench.hpp"
+
+namespace {
+
+using bench::numbers;
+using bench::State;
+using tenon::Tensor;
+
+constexpr int64_t count = 10'000'000;
+
+void adam(State& state) {
+  const tenon::NoGrad no_grad;
+  const Tensor parameter = numbers({count}), gradient = numbers({count});
+  const Tensor mean = tenon::zeros({count}), square = tenon::zeros({count});
+  int64_t step = 0;
+  for (auto _ : state) {
+    tenon::optim::adam_step_(parameter, gradient, mean, square, ++step, 0.001);
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(adam)->UseRealTime();
+
+// The same arrays, read and written once.
+void limit_adam(State& state) {
+  const Tensor tensors[] = {numbers({count}), numbers({count}), numbers({count}), numbers({count})};
+  auto *p = tensors[0].data<float>(), *m = tensors[1].data<float>(), *v = tensors[2].data<float>();
+  const auto* g = tensors[3].data<const float>();
+  for (auto _ : state) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      m[i] += g[i];
+      v[i] -= g[i];
+      p[i] += m[i];
+    }
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(limit_adam)->UseRealTime();
+
+}  // namespace
