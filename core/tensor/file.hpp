@@ -39,8 +39,8 @@ void save_tensors(const std::string& path, std::span<const NamedTensor> tensors,
 TensorFile load_tensors(const std::string& path);
 
 // The same without a copy: tensors are in a mapping of the file, which is private to the process, and
-// keep it. A page is read when it is first used. What the format allows to lie across the bounds of
-// its elements is copied.
+// keep it. A page is read when it is first used. A tensor whose data is not aligned to its elements
+// is copied.
 TensorFile map_tensors(const std::string& path);
 
 // The metadata of such a file, without its tensors; with the same errors.

@@ -106,7 +106,7 @@ std::string between(const std::string& text, const std::string& before, const st
 }
 
 // An error of a call as "PLACE: layer 'NAME' (Type): what". The host and Graph add the innermost
-// place as a line of its own.
+// place in a further line.
 std::string call_fault(const std::string& what, const LayerSummary* layer) {
   const size_t module_line = what.find("\n  in "), node_line = what.find("\n  at node ");
   const size_t end = std::min(module_line, node_line);

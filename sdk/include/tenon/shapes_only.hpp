@@ -16,7 +16,7 @@ TENON_NAMESPACE_BEGIN
 // In its scope the ops of this thread compute shapes and dtypes alone. Results are zeros; operands
 // are not changed; nothing is recorded or drawn at random. New tensors from 1 MiB on take no memory
 // until something is written into them, and stay valid after the scope. An op that has neither a
-// shape_rule nor a shape that its schema tells runs on these zeros; one whose shape depends on
+// shape_rule nor a shape that follows from its schema runs on these zeros; one whose shape depends on
 // elements is a NotImplementedError. Scopes nest.
 class ShapesOnly {
  public:
