@@ -14,7 +14,6 @@ constexpr ConfigSchema kText[] = {{.type = Type::Text}};
 constexpr ConfigSchema kInputPath[] = {{.type = Type::Text, .text = Text::InputPath}};
 constexpr ConfigSchema kPluginId[] = {{.type = Type::Text, .text = Text::PluginId}};
 constexpr ConfigSchema kPluginPath[] = {{.type = Type::Text, .text = Text::PluginPath}};
-constexpr ConfigSchema kName[] = {{.type = Type::Text, .text = Text::Name}};
 constexpr ConfigSchema kPattern[] = {{.type = Type::Text, .text = Text::Pattern}};
 constexpr ConfigSchema kVersion[] = {{.type = Type::Text, .text = Text::Version}};
 constexpr ConfigSchema kSha256[] = {{.type = Type::Text, .text = Text::Sha256}};
