@@ -92,6 +92,11 @@ const Offer kOffers[] = {
      [](const std::vector<DeclaredType>& parameters) {
        return !parameters.empty() && parameters[0].name == "step" && parameters[0].base == "int";
      }},
+    {"transform", transform_role,
+     [](const std::vector<DeclaredType>& parameters) {
+       return !parameters.empty() && parameters[0].name == "input" &&
+              FoundOp{"", {}, parameters}.has("seed");
+     }},
     {"clip", clip_role,
      [](const std::vector<DeclaredType>& parameters) {
        return !parameters.empty() && parameters[0].mutates && parameters[0].list;

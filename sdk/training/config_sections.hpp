@@ -160,6 +160,15 @@ inline constexpr std::string_view kSections = R"({
       "required": ["type"],
       "shorthand": "type"
     },
+    "transform": {
+      "description": "an op that changes the inputs of a batch, and its keywords",
+      "properties": {
+        "type": {"type": "string", "format": "name",
+                 "description": "the op, 'flip' for data.random_flip"}
+      },
+      "required": ["type"],
+      "shorthand": "type"
+    },
     "training": {
       "description": "how long and in which steps to train",
       "properties": {
@@ -173,6 +182,8 @@ inline constexpr std::string_view kSections = R"({
         "clip": {"anyOf": [{"$ref": "#/definitions/clip"},
                            {"type": "array", "items": {"$ref": "#/definitions/clip"}}],
                  "description": "how gradients are clipped before each step; not when left out"},
+        "transforms": {"type": "array", "items": {"$ref": "#/definitions/transform"},
+                       "description": "what changes the inputs of each training batch at random, one after the other; evaluations see them as they are"},
         "monitor": {"$ref": "#/definitions/monitor",
                     "description": "a number of the validation samples, or test samples without those, that says which epoch is the best"},
         "checkpoint": {"$ref": "#/definitions/checkpoint", "default": {},

@@ -37,6 +37,10 @@ const OpRole& clip_role() {
   static const OpRole role{"clip", {"optim.clip_{}_", "{}_"}, 1, {}, {"type"}};
   return role;
 }
+const OpRole& transform_role() {
+  static const OpRole role{"transform", {"data.random_{}", "data.{}"}, 1, {"seed"}, {"type"}};
+  return role;
+}
 const OpRole& reader_role() {
   static const OpRole role{"data reader",
                            {"data.read_{}"},

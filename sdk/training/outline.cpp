@@ -208,6 +208,7 @@ class Outliner {
     use_ops({"index_select", "randperm", "narrow"}, training, "training");
     for (const Json& one : section_list(training["schedule"])) use_choice(schedule_role(), one);
     for (const Json& one : section_list(training["clip"])) use_choice(clip_role(), one);
+    for (const Json& one : section_list(training["transforms"])) use_choice(transform_role(), one);
     const Json watched = training["monitor"]["metric"];
     if (!config_["metrics"].defined() || watched.text("loss") == "loss") return;
     std::vector<std::string> names = {"loss"};

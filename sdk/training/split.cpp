@@ -69,7 +69,7 @@ Rows drawn_rows(const Json& split, int64_t count) {
 Json data_of_file(const Json& data, const Json& path) {
   if (data["labels"].defined())
     throw ConfigError(
-        format_text("{}: the labels of \"data\" are in a file of their own, for which "
+        format_text("{}: the labels of \"data\" are in a second file, for which "
                     "this key names no other",
                     path.place()));
   JsonObject section;

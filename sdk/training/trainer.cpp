@@ -52,6 +52,9 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       detect_anomaly_(config["training"]["detect_anomaly"].as_bool()),
       epochs_(epochs.value_or(config["training"]["epochs"].integer(1))),
       identity_(identity_of(config, epochs_)) {
+  const Json transforms = config["training"]["transforms"];
+  for (int64_t i = 0; i < transforms.size(); ++i)
+    transforms_.emplace_back(transform_role(), transforms[i]);
   const Json often = config["training"]["checkpoint"];
   checkpoint_minutes_ = often["minutes"].number(0);
   checkpoint_epochs_ = often["epochs"].integer(checkpoint_minutes_ > 0 ? 0 : 1);
@@ -69,6 +72,25 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
                                   section["metric"].place(), monitor_.metric(),
                                   suggestion(monitor_.metric(), names), join(names, ", ")));
   }
+}
+
+// Each transform of each batch has its own seed, which the process's seed and the counters make:
+// a resumed training draws what an unbroken one does.
+Tensor Trainer::transformed(const Tensor& inputs) const {
+  const NoGrad no_grad;
+  Tensor result = inputs;
+  const Draws seeds{generator_state().seed, 0};
+  const auto count = static_cast<int64_t>(transforms_.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const OpChoice& transform = transforms_[static_cast<size_t>(i)];
+    const int64_t batch = epoch_ * batches_.per_epoch() + batch_;
+    const auto seed = static_cast<int64_t>(seeds.bits(batch * count + i) >> 1);
+    result = transform.call_one({result}, {arg("seed") = seed}).tensor();
+    if (!result.defined() || result.dim() < 1 || result.size(0) != inputs.size(0))
+      throw ValueError(format_text("{}: {} must give a tensor of as many samples",
+                                   transform.section().place(), transform.found().name));
+  }
+  return result;
 }
 
 bool Trainer::run() {
@@ -110,7 +132,8 @@ Tensor Trainer::batch_loss(const Samples& batch) {
 double Trainer::train_batch() {
   std::optional<AnomalyMode> anomaly;
   if (detect_anomaly_) anomaly.emplace();
-  const Samples batch = batches_.batch(batch_);
+  Samples batch = batches_.batch(batch_);
+  batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
   const Tensor value = batch_loss(batch);
   const double loss = value.item() / (loss_.sums() ? count : 1);

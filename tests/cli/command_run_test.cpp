@@ -249,7 +249,7 @@ TEST_SUITE("run") {
     CHECK(contains(printed.out, "\n  test loss "));
   }
 
-  TEST_CASE("validation and test samples come from files of their own") {
+  TEST_CASE("validation and test samples come from their own files") {
     const Workspace folder(true);
     std::string text = folder.read("blobs.json"), rows = folder.read("blobs.csv");
     std::string first;
@@ -292,6 +292,34 @@ TEST_SUITE("run") {
     const tenon::Json one = tenon::Json::parse(folder.read("one.json"))["outputs"][0];
     for (int64_t i = 0; i < 3; ++i)
       CHECK(one[i].number() == doctest::Approx(all[i].number()).epsilon(1e-5));
+  }
+
+  TEST_CASE("batches are transformed by seed, epoch and batch, evaluations are not") {
+    const ResumableRun run(
+        R"("epochs": 40, "checkpoint": {"minutes": 1e-9},
+"transforms": [{"type": "noise", "std": 0.3}, {"type": "data.random_flip", "probability": 0.2}])");
+    CHECK(contains(run_program_in(run.folder.path(), "plan c.json").out,
+                   "noise(std=0.3), data.random_flip(probability=0.2)"));
+    run.forget();
+    run.resume("timeout -s KILL 0.3");
+    run.check_resumed();
+    const auto evaluate = [&] {
+      return run_program_in(run.folder.path(), "run c.json --json --evaluate blobs.safetensors")
+          .json()["test_loss"]
+          .number();
+    };
+    CHECK(evaluate() == evaluate());
+    const Workspace& folder = run.folder;
+    std::string text = run.config;
+    text.replace(text.find("\"std\": 0.3"), 10, "\"std\": 0.4");
+    folder.write("c.json", text);
+    run.forget();
+    CHECK(run_program_in(folder.path(), "run c.json -q").code == 0);
+    CHECK((folder.read("blobs.safetensors") != run.weights));
+    text.replace(text.find("\"std\": 0.4"), 10, "\"sdt\": 0.4");
+    folder.write("c.json", text);
+    CHECK(contains(run_program_in(folder.path(), "plan c.json").error,
+                   "/training/transforms/0/sdt: data.random_noise has no argument 'sdt'"));
   }
 
   TEST_CASE("runs are appended to a log, each line with its time, errors too") {

@@ -22,13 +22,14 @@ std::string length_field(size_t length) {
   return bytes;
 }
 
-// What the program shows on a terminal with colours.
-std::string shown(const std::vector<std::string>& arguments) {
+// What the program shows on a terminal, one with colours unless another is named.
+std::string shown(const std::vector<std::string>& arguments, const std::string& type = "xterm") {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   REQUIRE(grantpt(terminal) == 0);
   REQUIRE(unlockpt(terminal) == 0);
   const int side = open(ptsname(terminal), O_RDWR | O_NOCTTY);
-  std::vector<const char*> list{"env", "-u", "NO_COLOR", "TERM=xterm", TENON_PROGRAM};
+  const std::string term = "TERM=" + type;
+  std::vector<const char*> list{"env", "-u", "NO_COLOR", term.c_str(), TENON_PROGRAM};
   for (const std::string& argument : arguments) list.push_back(argument.c_str());
   list.push_back(nullptr);
   const pid_t child = fork();
@@ -64,6 +65,17 @@ TEST_SUITE("terminal") {
       CHECK(contains(text.substr(expected.size()), "\033") == false);
     }
     CHECK(contains(shown({"show", "a\xf9z"}), "a\\xf9z"));
+  }
+
+  TEST_CASE("a dumb terminal gets no escapes") {
+    const Workspace folder(true);
+    const std::string config = folder.path("blobs.json");
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"plan", config}, {"show", "nosuch"}, {"run", config}}) {
+      CAPTURE(command.front());
+      CHECK(contains(shown(command), "\033["));
+      CHECK_FALSE(contains(shown(command, "dumb"), "\033"));
+    }
   }
 
   TEST_CASE("the title of a learning curve is text that XML can hold") {

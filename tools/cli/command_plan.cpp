@@ -194,6 +194,8 @@ void Plan::add_training(Table& table) const {
                                schedule.defined() ? choices_text(schedule, " * ") : "constant")});
   if (const Json monitor = section["monitor"]; monitor.defined())
     table.add({"monitor", format_text("{} {}", monitor["goal"].text(), monitor["metric"].text())});
+  if (section["transforms"].defined())
+    table.add({"transforms", choices_text(section["transforms"], ", ")});
   if (section["clip"].defined()) table.add({"clip", choices_text(section["clip"], ", ")});
 }
 

@@ -39,6 +39,9 @@ const OpRole& optimizer_role();
 const OpRole& schedule_role();
 // (Tensor[] gradients, *, ...) -> float: gradient_clip.hpp; "norm" is short for "optim.clip_norm_".
 const OpRole& clip_role();
+// (Tensor input, *, int seed, ...) -> Tensor of as many samples; "flip" is short for
+// "data.random_flip".
+const OpRole& transform_role();
 // (...) -> Tensor or (Tensor inputs, Tensor labels): dataset.hpp; "csv" is short for
 // "data.read_csv".
 const OpRole& reader_role();

@@ -94,6 +94,7 @@ class Trainer {
   int64_t best_epoch() const;
 
  private:
+  Tensor transformed(const Tensor& inputs) const;
   double train_batch();
   Tensor batch_loss(const Samples& batch);
   void finish_epoch();
@@ -110,6 +111,7 @@ class Trainer {
   Optimizer optimizer_;
   Schedule schedule_;
   GradientClip clip_;
+  std::vector<OpChoice> transforms_;
   Monitor monitor_;
   bool detect_anomaly_;
   int64_t epochs_;
