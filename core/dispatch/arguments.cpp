@@ -147,8 +147,9 @@ class Conversion {
         bound_(bound) {}
 
   tenon_value convert(const tenon_value& value) {
-    if (accepts(parameter_, value)) return value;
     const SchemaType& type = parameter_.type;
+    if (type.kind == TypeKind::any && value.tag == TENON_VALUE_JSON) return convert_document(value);
+    if (accepts(parameter_, value)) return value;
     if (value.tag == TENON_VALUE_JSON && type.kind != TypeKind::json && value.as.json != nullptr &&
         value.as.json->children().empty() && !value.as.json->is_array() &&
         !value.as.json->is_object()) {
@@ -158,7 +159,6 @@ class Conversion {
         wrong("bool");
       return convert(value.as.json->value());
     }
-    if (type.kind == TypeKind::any) return convert_document(value);
     if (type.list) return convert_list(value);
     if (type.kind == TypeKind::floating && is_integral(value)) {
       return make_float(static_cast<double>(value.as.integer));
@@ -178,9 +178,10 @@ class Conversion {
                                 expected_text(parameter_.type), value_type_text(element), at + 1));
   }
 
-  // An array of ints as a list, as a caller in code gives it; others stay documents.
+  // A number, a text or an array of ints as a caller in code gives it; others stay documents.
   tenon_value convert_document(const tenon_value& value) {
-    if (value.as.json == nullptr || !value.as.json->is_array()) return value;
+    if (value.as.json == nullptr || value.as.json->is_object()) return value;
+    if (!value.as.json->is_array()) return value.as.json->value();
     const auto& items = value.as.json->children();
     const auto is_int = [](const auto& item) { return item.value().tag == TENON_VALUE_INT; };
     if (items.empty() || !std::all_of(items.begin(), items.end(), is_int)) return value;

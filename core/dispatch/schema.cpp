@@ -89,8 +89,8 @@ uint32_t accepted_tags(const SchemaType& type) {
       return tags | bit(TENON_VALUE_JSON);
     case TypeKind::module:
       return tags | bit(TENON_VALUE_MODULE);
-    case TypeKind::any:  // documents are made values where they can be
-      return (bit(TENON_VALUE_TAG_COUNT) - 1) & ~bit(TENON_VALUE_JSON);
+    case TypeKind::any:
+      return bit(TENON_VALUE_TAG_COUNT) - 1;
   }
   return tags;
 }
