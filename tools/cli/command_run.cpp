@@ -83,6 +83,7 @@ struct Result {
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
   std::optional<int64_t> best_epoch;  // where a monitor keeps it
+  bool first_rank = true;             // the one of several that prints and writes
 
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
@@ -350,13 +351,14 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   const std::string checkpoint = config["output"]["checkpoint"].text();
   trainer.write_checkpoints(checkpoint);
+  result.first_rank = trainer.ranks().first();
   if (options.resume) resume(trainer, checkpoint);
   const auto done = static_cast<int64_t>(trainer.history().size());
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
-  History history(config["output"]["history"].text(), trainer.history());
+  History history(result.first_rank ? config["output"]["history"].text() : "", trainer.history());
   const InterruptScope interrupts;
   Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
-                    options.quiet);
+                    options.quiet || !result.first_rank);
   Stopwatch computing;
   int64_t steps_left = batches;
   trainer.batch_done = [&](double batch_loss) {
@@ -375,7 +377,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   progress.finish();
   result.epochs = trainer.history();
   if (!finished) {
-    report_interrupt(trainer, checkpoint);
+    if (result.first_rank) report_interrupt(trainer, checkpoint);
     return false;
   }
   result.computing_seconds = computing.seconds();
@@ -385,6 +387,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
   result.train_loss = last.train_loss;
   result.score = last.test;
+  if (!result.first_rank) return true;
   if (!result.weights.empty())
     training::save_weights(
         setup.model, result.weights,
@@ -425,6 +428,7 @@ int run_config(const RunOptions& options) {
   else if (!train_and_save(config, options, setup, result))
     return kInterrupted;
   result.seconds = seconds_since(start);
+  if (!result.first_rank) return kFine;
   if (options.json)
     print_result_json(result);
   else
