@@ -1,4 +1,4 @@
-// Ranks tell each other what they call, before the first call of a kind and when they wait too long.
+// Ranks compare their calls, before the first of a kind and when they wait too long.
 #include "agreement.hpp"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ Peers& peers(const World& world) {
   return *instance;
 }
 
-// Requests of messages that nobody waits for, and what they send.
+// Sends without waiting.
 void send_to_all(const World& world, const Call& call) {
   static auto& sent = *new std::vector<Call*>;  // kept: MPI reads them later
   sent.push_back(new Call(call));
@@ -157,7 +157,7 @@ std::string places(const World& world, const Call& own, const Peers& others) {
                                 places(world, own, others));
 }
 
-// All ranks' calls side by side; only those of one kind go on.
+// All ranks' calls side by side; only those of one kind continue.
 void compare(World& world, const Call& own) {
   std::vector<Call> calls(static_cast<size_t>(world.size));
   MPI_Request request;

@@ -41,7 +41,7 @@ struct Started {
 
 // A call that starts now: counted, and compared with the calls of the other ranks as the world's
 // setting says. DistributedError naming ranks and calls when they differ. Each kind of call that was
-// compared has a communicator of its own: a later call of another kind never takes its messages, so
+// compared has its own communicator: a later call of another kind never takes its messages, so
 // that ranks out of step wait, and are named, instead of mixing up their elements. With the lock
 // held.
 Started start(World& world, Collective collective, const tenon::Tensor* tensor, int reduce = 0,
@@ -52,7 +52,7 @@ Started start(World& world, Collective collective, const tenon::Tensor* tensor, 
 // and what each waits for. Waiting gives the processor to others. With the lock held.
 void wait(World& world, MPI_Request& request, const Call& call);
 
-// Tells the others that this rank comes to no further call and waits until each of them says so,
+// Reports to the others that this rank comes to no further call and waits until each of them says so,
 // too; false when one does not within the timeout.
 bool part(World& world);
 

@@ -14,15 +14,14 @@ using tenon::arg;
 using tenon::ContextOf;
 using tenon::TensorList;
 
-Tensor reduced(const char* op, const Tensor& input, std::string_view reduce) {
-  tenon::kernel::check_dtype(op, "input", input.dtype(), tenon::computed_dtypes);
-  const Reduce how = parse_reduce(op, reduce, input.dtype());
-  Tensor result = copy_of(input);
+// Contiguous, in place.
+void reduce_over_ranks(const char* op, const Tensor& tensor, std::string_view reduce) {
+  tenon::kernel::check_dtype(op, "input", tensor.dtype(), tenon::computed_dtypes);
+  const Reduce how = parse_reduce(op, reduce, tensor.dtype());
   const std::lock_guard hold(lock());
   World& world = mpi::world();
   if (world.size > 1)
-    reduce_in_place(world, result, how, start(world, Collective::all_reduce, &result, how));
-  return result;
+    reduce_in_place(world, tensor, how, start(world, Collective::all_reduce, &tensor, how));
 }
 
 // The op itself, for its rules, and that of all_gather.
@@ -90,7 +89,8 @@ struct AllReduce {
       throw tenon::ValueError("all_reduce(): gradient must be sum or identity, got '" +
                               std::string(gradient) + "'");
     }
-    Tensor result = reduced("all_reduce", input, reduce);
+    Tensor result = copy_of(input);
+    reduce_over_ranks("all_reduce", result, reduce);
     if (reduce == "max" || reduce == "min" || reduce == "prod") {
       c.save_for_backward({input, result});
       c.save_for_forward({input, result});
@@ -112,7 +112,9 @@ struct AllReduceInPlace {
   static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false}}])";
   static constexpr auto doc = "all_reduce in place. Without a gradient: for gradients and buffers.";
   static Tensor forward(const Tensor& input, std::string_view reduce) {
-    tenon::copy_elements(input, reduced("all_reduce_", input, reduce));
+    const Tensor dense = tenon::contiguous_as(input, input.dtype());
+    reduce_over_ranks("all_reduce_", dense, reduce);
+    if (!dense.is_same(input)) tenon::copy_elements(input, dense);
     return input;
   }
 };

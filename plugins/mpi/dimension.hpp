@@ -1,4 +1,4 @@
-// The dimension along which ranks' tensors are joined or parted, moved to the front and back.
+// The dimension along which ranks' tensors are joined or divided, moved to the front and back.
 #pragma once
 
 #include <tenon/kernel/check.hpp>

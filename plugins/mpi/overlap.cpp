@@ -1,4 +1,4 @@
-// Reductions that go on while this rank computes.
+// Reductions that run while this rank computes.
 #include <map>
 #include <string>
 

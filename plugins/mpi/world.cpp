@@ -18,14 +18,14 @@ namespace {
 pid_t starter = 0;
 World the_world;
 
-// Without a launcher MPI_Init would start one of its own: slow, and pointless for one rank.
+// Without a launcher MPI_Init would start one: slow, and pointless for one rank.
 bool launched() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_SIZE", "PMI_RANK"})
-    if (std::getenv(name) != nullptr) return true;
+    if (secure_getenv(name) != nullptr) return true;
   return false;
 }
 
-// At exit: tells the others that this rank comes to no further call, and waits until they say so, too.
+// At exit: reports to the others that this rank comes to no further call, and waits until they do.
 // Ends the job with exit code 75 when they do not, or when ranks were out of step.
 void leave() noexcept {
   int finalized = 0;

@@ -19,7 +19,7 @@ struct World {
   bool failed = false;   // ranks are out of step: the job ends
 };
 
-// Held by whoever calls MPI or changes the world: MPI is started for one thread at a time.
+// Held while MPI is called or the world changes: MPI is started for one thread at a time.
 std::mutex& lock();
 
 // Starts MPI at the first call, where a launcher (mpirun, srun) has started this process as one of

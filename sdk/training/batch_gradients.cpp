@@ -22,7 +22,7 @@ Samples part_of(const Samples& batch, int64_t index, int64_t count) {
   return batch.narrow(begin, end - begin);
 }
 
-// Draws of their own for one part of one step: ranks that draw differently often go on alike.
+// Own draws for one part of one step: ranks that draw differently often continue alike.
 class PartDraws {
  public:
   PartDraws(int64_t step, int64_t part) : outer_(generator_state()) {

@@ -21,9 +21,12 @@ struct GradientBuckets::State {
   Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"},
       progress{"distributed.progress"};
 
+  Tensor flags;  // i32 [parameters]: on how many ranks each has a gradient
+
   void arrived(size_t parameter);
-  void fill(Bucket& bucket) const;
+  void fill(Bucket& bucket);
   void begin_next();
+  void receive(Tensor& parameter, const Bucket& bucket, size_t i) const;
 };
 
 namespace {
@@ -62,19 +65,25 @@ void GradientBuckets::State::arrived(size_t parameter) {
   progress.call<void>();
 }
 
-void GradientBuckets::State::fill(Bucket& bucket) const {
-  const int64_t count = static_cast<int64_t>(bucket.parameters.size());
-  const int64_t flags = bucket.buffer.numel() - count;
-  for (int64_t i = 0; i < count; ++i) {
-    const Tensor& parameter = parameters[bucket.parameters[static_cast<size_t>(i)]];
+// A gradient that fills a bucket alone is reduced where it is.
+void GradientBuckets::State::fill(Bucket& bucket) {
+  const bool alone = bucket.parameters.size() == 1;
+  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+    Tensor& parameter = parameters[bucket.parameters[i]];
     const Tensor gradient = parameter.grad();
-    const Tensor place =
-        narrow(bucket.buffer, 0, bucket.offsets[static_cast<size_t>(i)], parameter.numel());
+    flags.data<int32_t>()[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
+    if (alone && gradient.defined() && gradient.is_contiguous() &&
+        gradient.dtype() == compute_dtype(gradient.dtype())) {
+      bucket.buffer = gradient.detach();
+      return;
+    }
+    if (!bucket.buffer.defined() || alone)
+      bucket.buffer = empty_tensor({bucket.elements}, compute_dtype(parameter.dtype()));
+    const Tensor place = narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel());
     if (gradient.defined())
       copy_elements(place, gradient.detach().reshape({-1}));
     else
       fill_elements(place, 0);
-    fill_elements(narrow(bucket.buffer, 0, flags + i, 1), gradient.defined() ? 1 : 0);
   }
 }
 
@@ -113,16 +122,11 @@ void GradientBuckets::plan() {
     Bucket& bucket = state.buckets.back();
     bucket.offsets.push_back(sizes.back() / static_cast<int64_t>(element_size(dtype)));
     bucket.parameters.push_back(parameter);
+    bucket.elements += tensor.numel();
     sizes.back() += bytes_of(tensor);
     state.bucket_of[parameter] = state.buckets.size() - 1;
   }
-  for (size_t k = 0; k < state.buckets.size(); ++k) {
-    Bucket& bucket = state.buckets[k];
-    const DType dtype = compute_dtype(state.parameters[bucket.parameters.front()].dtype());
-    bucket.buffer = empty_tensor({sizes[k] / static_cast<int64_t>(element_size(dtype)) +
-                                  static_cast<int64_t>(bucket.parameters.size())},
-                                 dtype);
-  }
+  state.flags = empty_tensor({static_cast<int64_t>(count)}, i32);
 }
 
 void GradientBuckets::finish() {
@@ -131,26 +135,30 @@ void GradientBuckets::finish() {
   State& state = *state_;
   if (state.buckets.empty()) plan();
   while (state.next < state.buckets.size()) state.begin_next();
+  const int64_t flags = state.begin.call<int64_t>(state.flags);
+  for (Bucket& bucket : state.buckets) state.wait.call<void>(bucket.handle);
+  state.wait.call<void>(flags);
   for (Bucket& bucket : state.buckets) {
-    state.wait.call<void>(bucket.handle);
-    const int64_t count = static_cast<int64_t>(bucket.parameters.size());
-    const int64_t flags = bucket.buffer.numel() - count;
-    for (int64_t i = 0; i < count; ++i) {
-      Tensor& parameter = state.parameters[bucket.parameters[static_cast<size_t>(i)]];
-      if (narrow(bucket.buffer, 0, flags + i, 1).item() == 0) continue;  // on no rank
-      Tensor gradient = parameter.grad();
-      if (!gradient.defined()) {
-        gradient = empty_tensor(parameter.shape(), parameter.dtype());
-        parameter.set_grad(gradient);
-      }
-      copy_elements(
-          gradient.detach(),
-          narrow(bucket.buffer, 0, bucket.offsets[static_cast<size_t>(i)], parameter.numel())
-              .reshape(parameter.shape()));
+    for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+      const size_t at = bucket.parameters[i];
+      if (state.flags.data<int32_t>()[at] > 0) state.receive(state.parameters[at], bucket, i);
     }
     bucket.missing = bucket.parameters.size();
   }
   state.next = 0;
+}
+
+// The sum becomes the gradient.
+void GradientBuckets::State::receive(Tensor& parameter, const Bucket& bucket, size_t i) const {
+  Tensor gradient = parameter.grad();
+  if (gradient.defined() && gradient.view_record().data == bucket.buffer.view_record().data) return;
+  if (!gradient.defined()) {
+    gradient = empty_tensor(parameter.shape(), parameter.dtype());
+    parameter.set_grad(gradient);
+  }
+  copy_elements(
+      gradient.detach(),
+      narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel()).reshape(parameter.shape()));
 }
 
 }  // namespace training

@@ -30,7 +30,7 @@ void differ(const std::string& fault) {
   if (fault == "missing") std::this_thread::sleep_for(std::chrono::seconds(60));
   if (fault == "stopped") raise(SIGSTOP);
   if (fault == "killed") raise(SIGKILL);
-  if (fault == "error") throw tenon::ValueError("rank 1 cannot go on");
+  if (fault == "error") throw tenon::ValueError("rank 1 has no more input");
   if (fault == "extra call") {
     meet(tensor);
     meet(tensor);

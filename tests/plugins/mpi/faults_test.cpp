@@ -86,7 +86,7 @@ TEST_SUITE("mpi") {
       CAPTURE(job.text);
       CHECK(job.code != 0);
       CHECK(job.says("rank 1 is at the end, after #1"));
-      CHECK(job.says("rank 1 cannot go on") == (std::string(fault) == "error"));
+      CHECK(job.says("rank 1 has no more input") == (std::string(fault) == "error"));
     }
   }
 
@@ -103,7 +103,7 @@ TEST_SUITE("mpi") {
     CHECK_FALSE(job.says("ends"));
   }
 
-  TEST_CASE("the child of a fork is no rank, and its parent goes on") {
+  TEST_CASE("the child of a fork cannot act as a rank, and its parent continues") {
     const Job job = job_with("child");
     CAPTURE(job.text);
     CHECK(job.code == 0);

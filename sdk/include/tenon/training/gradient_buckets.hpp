@@ -1,4 +1,4 @@
-// Gradients summed over ranks, bucket by bucket, while backward goes on.
+// Gradients summed over ranks, bucket by bucket, during backward.
 //
 // The first step shows in which order gradients are complete; from then on those of one dtype are
 // put together in this order until a bucket is full. A bucket is reduced as soon as its last
@@ -32,8 +32,9 @@ class GradientBuckets {
   struct Bucket {
     std::vector<size_t> parameters;
     std::vector<int64_t> offsets;  // of their elements in the buffer
-    Tensor buffer;                 // [elements and one flag for each parameter]
-    size_t missing = 0;            // gradients that this step has not made yet
+    int64_t elements = 0;
+    Tensor buffer;       // [elements], or the one gradient itself
+    size_t missing = 0;  // gradients that this step has not made yet
     int64_t handle = 0;
   };
   struct State;
