@@ -26,6 +26,8 @@ inline constexpr std::string_view kSections = R"({
                   "description": "how gradients change the weights"},
     "training": {"$ref": "#/definitions/training",
                  "description": "how long and in which steps to train"},
+    "distributed": {"$ref": "#/definitions/distributed",
+                    "description": "how the processes that mpirun starts train one model together"},
     "output": {"$ref": "#/definitions/output", "description": "files that a run writes"}
   },
   "dependencies": {
@@ -35,6 +37,7 @@ inline constexpr std::string_view kSections = R"({
     "metrics": ["model"],
     "optimizer": ["model"],
     "training": ["data", "model", "loss", "optimizer"],
+    "distributed": ["training"],
     "output": ["model"]
   },
   "definitions": {
@@ -192,6 +195,24 @@ inline constexpr std::string_view kSections = R"({
                            "description": "whether a training that meets a nan stops at the op that made the first one, forward or backward; takes two to three times as long; false when left out"}
       },
       "required": ["epochs"],
+      "additionalProperties": false
+    },
+    "distributed": {
+      "description": "how several processes train one model: mpirun -n 4 tenon run CONFIG",
+      "properties": {
+        "engine": {"type": "string", "default": "mpi",
+                   "description": "the plugin whose ops distributed.* connect the processes"},
+        "bucket_bytes": {"type": "integer", "minimum": 1, "default": 4194304,
+                         "description": "gradients are reduced together up to this size"},
+        "timeout": {"type": "number", "exclusiveMinimum": 0, "default": 600.0,
+                    "description": "seconds after which a rank that others wait for is named, and the job ends"},
+        "check": {"type": "string", "enum": ["first", "always", "never"], "default": "first",
+                  "description": "when ranks compare what they call: the first time of each kind, each time, or never"},
+        "deterministic": {"type": "boolean", "default": false,
+                          "description": "whether the weights are the same bits for any number of ranks that divides \"parts\"; slower"},
+        "parts": {"type": "integer", "minimum": 1, "default": 12,
+                  "description": "into how many parts each batch is divided when deterministic"}
+      },
       "additionalProperties": false
     },
     "monitor": {

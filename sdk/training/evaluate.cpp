@@ -1,5 +1,6 @@
 // Evaluation: the loss and the metrics of a model on samples.
 #include <algorithm>
+#include <numeric>
 
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
@@ -18,7 +19,7 @@ std::optional<double> Score::find(const std::string& name) const {
 }
 
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
-               const Samples& samples, int64_t batch_size) {
+               const Samples& samples, int64_t batch_size, const Ranks& ranks) {
   const NoGrad no_grad;
   const bool training = model.training();
   model.eval();
@@ -27,8 +28,11 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
   score.labels = samples.labels.numel();
   std::vector<Tensor> outputs;
   double total = 0;
-  for (int64_t start = 0; start < score.count; start += batch_size) {
-    const int64_t length = std::min(batch_size, score.count - start);
+  const bool shared = !ranks.alone() && score.count >= ranks.size();
+  const int64_t begin = shared ? ranks.rank() * score.count / ranks.size() : 0;
+  const int64_t end = shared ? (ranks.rank() + 1) * score.count / ranks.size() : score.count;
+  for (int64_t start = begin; start < end; start += batch_size) {
+    const int64_t length = std::min(batch_size, end - start);
     const Samples batch = samples.narrow(start, length);
     const Tensor output = model(batch.inputs);
     if (loss != nullptr) {
@@ -37,9 +41,16 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
     }
     if (!metrics.empty()) outputs.push_back(output);
   }
-  if (loss != nullptr) score.loss = total / static_cast<double>(score.count);
+  if (loss != nullptr) {
+    if (shared) {
+      const std::vector<double> totals = ranks.gather(total);
+      total = std::accumulate(totals.begin(), totals.end(), 0.0);
+    }
+    score.loss = total / static_cast<double>(score.count);
+  }
   if (!outputs.empty()) {
-    const Tensor all = outputs.size() == 1 ? outputs.front() : cat(outputs);
+    const Tensor own = outputs.size() == 1 ? outputs.front() : cat(outputs);
+    const Tensor all = shared ? ranks.gather(own) : own;
     for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
   }
   model.train(training);

@@ -147,6 +147,12 @@ void Optimizer::step(double factor) {
   }
 }
 
+std::vector<Tensor> Optimizer::parameters() const {
+  std::vector<Tensor> list;
+  for (const Slot& slot : slots_) list.push_back(slot.parameter);
+  return list;
+}
+
 std::vector<Tensor> Optimizer::gradients() const {
   std::vector<Tensor> list;
   for (const Slot& slot : slots_) {

@@ -4,6 +4,7 @@
 
 #include <tenon/autograd.hpp>
 #include <tenon/parallel.hpp>
+#include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 #include <tenon/training/trainer.hpp>
 
@@ -40,12 +41,16 @@ NamedTensors copies(const NamedTensors& tensors) {
 
 Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
                  std::optional<int64_t> epochs)
-    : model_(model),
+    : ranks_(config["distributed"]),
+      model_(model),
       dataset_(std::move(dataset)),
       loss_(config["loss"]),
       metrics_(load_metrics(config, dataset_)),
       batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
       optimizer_(config["optimizer"], model.named_parameters()),
+      gradients_(
+          ranks_, [this](const Samples& samples) { return batch_loss(samples); }, loss_.sums(),
+          optimizer_.parameters()),
       schedule_(config["training"]["schedule"]),
       clip_(config["training"]["clip"]),
       monitor_(config["training"]["monitor"]),
@@ -93,7 +98,34 @@ Tensor Trainer::transformed(const Tensor& inputs) const {
   return result;
 }
 
+// Ranks that would not train the same model are found before the first step.
+void Trainer::agree() {
+  if (ranks_.alone()) return;
+  const Draws draws = generator_state();
+  std::string plugins;
+  const Json list = describe("plugins");
+  for (int64_t i = 0; i < list.size(); ++i) {
+    if (list[i]["state"].text() == "active")
+      plugins += format_text("{} {}\n", list[i]["id"].text(), list[i]["version"].text());
+  }
+  const NamedTensors state = module_state(model_, "");
+  std::string tensors;
+  for (const auto& [name, tensor] : state) {
+    tensors += format_text("{} {}", name, dtype_text(tensor.dtype()));
+    for (const int64_t size : tensor.sizes()) tensors += format_text(" {}", size);
+  }
+  ranks_.require_same("set of plugins", plugins);
+  ranks_.require_same("config", identity_.dump());
+  ranks_.require_same("seed", format_text("{} {}", draws.seed, draws.offset));
+  ranks_.require_same("model", tensors);
+  ranks_.require_same("number of samples",
+                      format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
+                                  dataset_.test.count()));
+  ranks_.share(state);
+}
+
 bool Trainer::run() {
+  agree();
   last_checkpoint_ = std::chrono::steady_clock::now();
   model_.train();
   while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
@@ -102,7 +134,8 @@ bool Trainer::run() {
       const double loss = train_batch();
       ++batch_;
       if (batch_done) batch_done(loss);
-      if (stopped && stopped()) return false;
+      // Together, or the others would wait for the one that stopped.
+      if (stopped && ranks_.any(stopped())) return false;
       if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
     }
     finish_epoch();
@@ -135,8 +168,8 @@ double Trainer::train_batch() {
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
-  const Tensor value = batch_loss(batch);
-  const double loss = value.item() / (loss_.sums() ? count : 1);
+  const double loss =
+      gradients_(batch, epoch_ * batches_.per_epoch() + batch_) / (loss_.sums() ? count : 1);
   if (!std::isfinite(loss)) {
     throw ValueError(format_text(
         "training diverged: the loss is {} in epoch {}, batch {}; lower /optimizer/learning_rate",
@@ -145,7 +178,6 @@ double Trainer::train_batch() {
                          : "-inf",
         epoch_ + 1, batch_ + 1));
   }
-  value.backward();
   if (!clip_.empty()) clip_(optimizer_.gradients());
   const int64_t per_epoch = batches_.per_epoch();
   optimizer_.step(schedule_.factor(
@@ -158,9 +190,12 @@ void Trainer::finish_epoch() {
   Epoch epoch;
   epoch.number = epoch_ + 1;
   epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
+  // What a training changes beside the parameters, running means for instance, is the first rank's.
+  if (!ranks_.alone()) ranks_.share(module_state(model_, ""));
   if (dataset_.watched().count() > 0) {
     epoch.score = evaluate(model_, &loss_, metrics_, dataset_.watched(),
-                           std::max<int64_t>(batches_.batch_size(), 256));
+                           std::max<int64_t>(batches_.batch_size(), 256),
+                           ranks_.parts() > 0 ? Ranks() : ranks_);
     epoch.score->part = dataset_.watched_name();
   }
   ++epoch_;
@@ -186,7 +221,7 @@ int64_t Trainer::best_epoch() const { return best_.empty() ? epoch_ : monitor_.b
 // ---- checkpoints ----
 
 void Trainer::write_due_checkpoint(bool epoch_ended) {
-  if (checkpoint_path_.empty()) return;
+  if (checkpoint_path_.empty() || !ranks_.first()) return;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double, std::ratio<60>> passed = now - last_checkpoint_;
   const bool due = (checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_) ||

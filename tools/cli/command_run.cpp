@@ -85,6 +85,7 @@ struct Result {
   int64_t computed = 0;  // samples in that time
   std::string weights, plot;
   std::optional<int64_t> best_epoch;  // where a monitor keeps it
+  bool first_rank = true;             // the one of several that prints and writes
 
   double rate() const { return static_cast<double>(computed) / std::max(computing_seconds, 1e-9); }
 };
@@ -380,13 +381,16 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   const std::string checkpoint = config["output"]["checkpoint"].text();
   trainer.write_checkpoints(checkpoint);
+  result.first_rank = trainer.ranks().first();
+  if (!result.first_rank) log = RunLog("");
+  log.add(format_text("train {}, seed {}", options.config, result.seed));
   if (options.resume) resume(trainer, checkpoint);
   const auto done = static_cast<int64_t>(trainer.history().size());
   const int64_t epochs = trainer.epochs(), batches = trainer.steps_per_epoch();
-  History history(config["output"]["history"].text(), trainer.history());
+  History history(result.first_rank ? config["output"]["history"].text() : "", trainer.history());
   const InterruptScope interrupts;
   Progress progress(epochs, (epochs - done) * batches, (epochs - done) * result.train_count,
-                    options.quiet);
+                    options.quiet || !result.first_rank);
   Stopwatch computing;
   int64_t steps_left = batches;
   trainer.batch_done = [&](double batch_loss) {
@@ -407,7 +411,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   result.epochs = trainer.history();
   if (!finished) {
     log.add("interrupted");
-    report_interrupt(trainer, checkpoint);
+    if (result.first_rank) report_interrupt(trainer, checkpoint);
     return false;
   }
   result.computing_seconds = computing.seconds();
@@ -416,6 +420,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   if (best) result.best_epoch = trainer.best_epoch();
   const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
   result.train_loss = last.train_loss;
+  if (!result.first_rank) return true;
   const training::Dataset& dataset = setup.dataset;
   (dataset.validation.count() > 0 ? result.validation : result.score) = last.score;
   if (result.validation && dataset.test.count() > 0)
@@ -459,19 +464,20 @@ int run_config(const RunOptions& options) {
   const std::string logged = options.log.empty() ? config["output"]["log"].text() : options.log;
   check_output(config, options.log, {});
   RunLog log(logged);
-  log.add(
-      format_text("{} {}, seed {}", trains ? "train" : "evaluate", options.config, result.seed));
   try {
     Setup setup = set_up(config, options, result);
-    if (!trains)
+    if (!trains) {
+      log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
       score_model(config, setup, result);
-    else if (!train_and_save(config, options, setup, result, log))
+    } else if (!train_and_save(config, options, setup, result, log)) {
       return kInterrupted;
+    }
   } catch (const tenon::Error& error) {
     log.add(error.what());
     throw;
   }
   result.seconds = seconds_since(start);
+  if (!result.first_rank) return kFine;
   if (options.json)
     print_result_json(result);
   else

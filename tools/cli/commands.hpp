@@ -9,7 +9,7 @@
 
 namespace cli {
 
-inline constexpr int kFine = 0, kFault = 1, kUsage = 2, kInterrupted = 130;
+inline constexpr int kFine = 0, kFault = 1, kUsage = 2, kOutOfStep = 75, kInterrupted = 130;
 
 // Asked wrongly, as opposed to a fault that was found: the program ends with kUsage.
 class UsageError : public std::runtime_error {

@@ -50,6 +50,7 @@ int main(int count, char** arguments) {
     if (!op.empty() && message.find(op) == std::string::npos)
       message += cli::format_text("\n  in op {}", op);
     print_error(error.kind_name(), message);
+    if (error.kind() == TENON_ERROR_DISTRIBUTED) code = cli::kOutOfStep;
   } catch (const std::exception& error) {
     print_error("", error.what());
   }

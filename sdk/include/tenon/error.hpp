@@ -83,6 +83,7 @@ TENON_EXCEPTION(ConfigError, TENON_ERROR_CONFIG)
 TENON_EXCEPTION(IOError, TENON_ERROR_IO)
 TENON_EXCEPTION(MemoryError, TENON_ERROR_MEMORY)
 TENON_EXCEPTION(RuntimeError, TENON_ERROR_RUNTIME)
+TENON_EXCEPTION(DistributedError, TENON_ERROR_DISTRIBUTED)
 #undef TENON_EXCEPTION
 
 namespace detail {
@@ -116,6 +117,8 @@ namespace detail {
       throw MemoryError(error);
     case TENON_ERROR_RUNTIME:
       throw RuntimeError(error);
+    case TENON_ERROR_DISTRIBUTED:
+      throw DistributedError(error);
     default:
       throw Error(status, error);
   }

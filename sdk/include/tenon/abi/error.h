@@ -20,7 +20,8 @@
   X(IO, 11, "IOError", "check the path, its permissions and the free space")            \
   X(MEMORY, 12, "MemoryError", "free memory or ask for less")                           \
   X(RUNTIME, 13, "RuntimeError", "see the message")                                     \
-  X(INTERNAL, 14, "InternalError", "report it as a bug of the runtime")
+  X(INTERNAL, 14, "InternalError", "report it as a bug of the runtime")                 \
+  X(DISTRIBUTED, 15, "DistributedError", "correct the rank that is named, and resume")
 
 #define TENON_ERROR_CONSTANT(name, code, text, remedy) TENON_ERROR_##name = code,
 enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_END };

@@ -46,6 +46,8 @@ class Optimizer {
 
   // Changes the parameters by their gradients and drops those. `factor` is the schedule's.
   void step(double factor = 1);
+  // Those that it changes.
+  std::vector<Tensor> parameters() const;
   // The gradients that the next step uses.
   std::vector<Tensor> gradients() const;
 

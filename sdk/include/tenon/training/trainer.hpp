@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/training/batch_gradients.hpp"
 #include "tenon/training/batches.hpp"
 #include "tenon/training/checkpoint.hpp"
 #include "tenon/training/gradient_clip.hpp"
@@ -48,9 +49,10 @@ struct Epoch {
   std::optional<Score> score;  // of Dataset::watched
 };
 
-// The model's mean loss (when there is a loss) and metrics, in eval mode, without recording.
+// The model's mean loss (when there is a loss) and metrics, in eval mode, without recording. Each of
+// several ranks computes a share of the outputs, and all have the score.
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
-               const Samples& samples, int64_t batch_size);
+               const Samples& samples, int64_t batch_size, const Ranks& ranks = {});
 
 // The outputs of a model for inputs, in eval mode, without recording.
 Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
@@ -85,6 +87,8 @@ class Trainer {
   void resume(const std::string& path);
 
   int64_t epochs() const { return epochs_; }
+  // Those that train the model together; the first writes and prints.
+  const Ranks& ranks() const { return ranks_; }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
   // Those that are done.
   const std::vector<Epoch>& history() const { return history_; }
@@ -103,12 +107,16 @@ class Trainer {
   Json progress() const;
   void restore_progress(const Json& progress);
 
+  void agree();
+
+  Ranks ranks_;
   Module model_;
   Dataset dataset_;
   Loss loss_;
   std::vector<Metric> metrics_;
   Batches batches_;
   Optimizer optimizer_;
+  BatchGradients gradients_;
   Schedule schedule_;
   GradientClip clip_;
   std::vector<OpChoice> transforms_;

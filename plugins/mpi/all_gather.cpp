@@ -1,0 +1,42 @@
+// all_gather: the elements of all ranks side by side, the result on each of them.
+#include "dimension.hpp"
+#include "transfer.hpp"
+
+namespace {
+
+using namespace mpi;
+using namespace tenon::literals;
+using tenon::arg;
+using tenon::ContextOf;
+
+struct AllGather {
+  static constexpr auto schema = "distributed.all_gather(Tensor input, *, int dim=0) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "dim": -1}])";
+  static constexpr auto doc =
+      "The inputs of all ranks, which have one shape and dtype, along a dimension in the order of "
+      "ranks. The gradients of the ranks are summed.";
+  static constexpr bool any_dtype = true;
+
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    const int64_t at = dimension("all_gather", input, dim);
+    const std::lock_guard hold(lock());
+    World& world = mpi::world();
+    if (world.size == 1) return copy_of(input);
+    const Started started = start(world, Collective::all_gather, &input, 0, at);
+    const Tensor from = front(input, at);
+    tenon::kernel::Shape shape = from.shape();
+    shape[0] *= world.size;
+    const Tensor to = tenon::empty_tensor(shape, input.dtype());
+    gather(world, from, to, started);
+    return back(to, at);
+  }
+  static Tensor backward(ContextOf<AllGather>& c, const Tensor& g) {
+    static const tenon::Op reduce_scatter("distributed.reduce_scatter");
+    return reduce_scatter.call<Tensor>(g, arg("dim") = int64_t{c["dim"_arg]});
+  }
+  static constexpr auto jvp = tenon::JvpKind::linear;
+};
+
+}  // namespace
+TENON_OP(AllGather)

@@ -1,0 +1,48 @@
+// reduce_scatter: the sum over ranks, of which each rank gets its part.
+#include "dimension.hpp"
+#include "transfer.hpp"
+
+namespace {
+
+using namespace mpi;
+using namespace tenon::literals;
+using tenon::arg;
+using tenon::ContextOf;
+
+struct ReduceScatter {
+  static constexpr auto schema = "distributed.reduce_scatter(Tensor input, *, int dim=0) -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [4, 3]}}, {"input": {"shape": [2, 3]}, "dim": -1}])";
+  static constexpr auto doc =
+      "The sum over ranks of their inputs, which have one shape and dtype, in equal parts along a "
+      "dimension: the first for rank 0. The size of the dimension is a multiple of the ranks.";
+
+  static Tensor forward(const Tensor& input, int64_t dim) {
+    tenon::kernel::check_dtype("reduce_scatter", "input", input.dtype(), tenon::computed_dtypes);
+    parse_reduce("reduce_scatter", "sum", input.dtype());
+    const int64_t at = dimension("reduce_scatter", input, dim);
+    const std::lock_guard hold(lock());
+    World& world = mpi::world();
+    if (world.size == 1) return copy_of(input);
+    if (input.shape()[at] % world.size != 0) {
+      throw tenon::ValueError("reduce_scatter(): dimension " + std::to_string(at) + " of shape " +
+                              tenon::kernel::shape_text(input) + " is not divisible by the " +
+                              std::to_string(world.size) + " ranks; pad it");
+    }
+    const Started started = start(world, Collective::reduce_scatter, &input, 0, at);
+    const Tensor from = front(input, at);
+    tenon::kernel::Shape shape = from.shape();
+    shape[0] /= world.size;
+    const Tensor to = tenon::empty_tensor(shape, input.dtype());
+    sum_scatter(world, from, to, started);
+    return back(to, at);
+  }
+  static Tensor backward(ContextOf<ReduceScatter>& c, const Tensor& g) {
+    static const tenon::Op all_gather("distributed.all_gather");
+    return all_gather.call<Tensor>(g, arg("dim") = int64_t{c["dim"_arg]});
+  }
+  static constexpr auto jvp = tenon::JvpKind::linear;
+};
+
+}  // namespace
+TENON_OP(ReduceScatter)

@@ -1,0 +1,93 @@
+// MPI counts elements by int: what is larger goes in pieces, or is refused.
+#include "transfer.hpp"
+
+#include <algorithm>
+#include <climits>
+
+#include <tenon/kernel/view.hpp>
+
+namespace mpi {
+
+namespace {
+
+constexpr int64_t kPiece = int64_t{1} << 30;
+
+// body(first, count) for pieces that an int can count.
+template <class Body>
+void in_pieces(int64_t count, Body&& body) {
+  for (int64_t first = 0; first < count; first += kPiece)
+    body(first, static_cast<int>(std::min(kPiece, count - first)));
+}
+
+char* bytes(const Tensor& tensor) { return static_cast<char*>(tensor.view_record().data); }
+
+int64_t byte_count(const Tensor& tensor) {
+  return tensor.numel() * static_cast<int64_t>(tenon::element_size(tensor.dtype()));
+}
+
+// What one rank gives to one other, in elements of `type`.
+int block(const char* op, int64_t count) {
+  if (count > INT_MAX) {
+    throw tenon::ValueError(std::string(op) + "(): a rank's part has " + std::to_string(count) +
+                            " elements, at most 2147483647 are possible; split the tensor");
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace
+
+void reduce_in_place(World& world, const Tensor& tensor, Reduce reduce, const Started& started) {
+  const auto width = static_cast<int64_t>(tenon::element_size(tensor.dtype()));
+  in_pieces(tensor.numel(), [&](int64_t first, int count) {
+    MPI_Request request;
+    check_status(
+        "all_reduce",
+        MPI_Iallreduce(MPI_IN_PLACE, bytes(tensor) + first * width, count, mpi_type(tensor.dtype()),
+                       mpi_op(reduce, tensor.dtype()), started.communicator, &request));
+    wait(world, request, started.call);
+  });
+  if (reduce == mean) divide_by_size(world, tensor);
+}
+
+void divide_by_size(const World& world, const Tensor& tensor) {
+  tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* data = tenon::kernel::elements<T>(tensor);
+    const auto size = static_cast<T>(world.size);
+    for (int64_t i = 0; i < tensor.numel(); ++i) data[i] /= size;
+  });
+}
+
+void broadcast_in_place(World& world, const Tensor& tensor, int root, const Started& started) {
+  in_pieces(byte_count(tensor), [&](int64_t first, int count) {
+    MPI_Request request;
+    check_status("broadcast", MPI_Ibcast(bytes(tensor) + first, count, MPI_BYTE, root,
+                                         started.communicator, &request));
+    wait(world, request, started.call);
+  });
+}
+
+void gather(World& world, const Tensor& from, const Tensor& to, const Started& started) {
+  const int count = block("all_gather", byte_count(from));
+  MPI_Request request;
+  check_status("all_gather", MPI_Iallgather(bytes(from), count, MPI_BYTE, bytes(to), count,
+                                            MPI_BYTE, started.communicator, &request));
+  wait(world, request, started.call);
+}
+
+void sum_scatter(World& world, const Tensor& from, const Tensor& to, const Started& started) {
+  const int count = block("reduce_scatter", to.numel());
+  MPI_Request request;
+  check_status("reduce_scatter",
+               MPI_Ireduce_scatter_block(bytes(from), bytes(to), count, mpi_type(to.dtype()),
+                                         MPI_SUM, started.communicator, &request));
+  wait(world, request, started.call);
+}
+
+Tensor copy_of(const Tensor& tensor) {
+  Tensor copy = tenon::empty_tensor(tensor.shape(), tensor.dtype());
+  tenon::copy_elements(copy, tensor);
+  return copy;
+}
+
+}  // namespace mpi

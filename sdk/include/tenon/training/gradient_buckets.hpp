@@ -1,0 +1,49 @@
+// Gradients summed over ranks, bucket by bucket, during backward.
+//
+// The first step shows in which order gradients are complete; from then on those of one dtype are
+// put together in this order until a bucket is full. A bucket is reduced as soon as its last
+// gradient is there, and those before it have begun: each rank begins them in one order. Parameters
+// without a gradient count as zeros, and get the sum when another rank has a gradient.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tenon/hooks.hpp"
+#include "tenon/training/ranks.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+class GradientBuckets {
+ public:
+  // The parameters that are trained, the same on each rank. Alone it does nothing.
+  GradientBuckets(const Ranks& ranks, std::vector<Tensor> parameters);
+  ~GradientBuckets();
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // After a backward: waits until the gradients of all parameters are the sums over ranks.
+  void finish();
+
+ private:
+  struct Bucket {
+    std::vector<size_t> parameters;
+    std::vector<int64_t> offsets;  // of their elements in the buffer
+    int64_t elements = 0;
+    Tensor buffer;       // [elements], or the one gradient itself
+    size_t missing = 0;  // gradients that this step has not made yet
+    int64_t handle = 0;
+  };
+  struct State;
+  void plan();
+
+  Ranks ranks_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

@@ -1,0 +1,57 @@
+// The processes that train one model together, as "distributed" of a config describes them:
+//
+//   "distributed": {"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first"}
+//
+// The engine is any plugin with the ops distributed.rank, size, configure, barrier, all_gather,
+// broadcast_, begin_all_reduce_, wait and progress, as plugins/mpi/README.md describes them. Without
+// the section there is one rank and no engine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/json.hpp"
+#include "tenon/tensor.hpp"
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+class Ranks {
+ public:
+  Ranks() = default;
+  // Loads the engine. ConfigError at its place when it does not provide the ops.
+  explicit Ranks(const Json& section);
+
+  int64_t rank() const { return rank_; }
+  int64_t size() const { return size_; }
+  bool first() const { return rank_ == 0; }
+  bool alone() const { return size_ == 1; }
+  // Bytes of gradients that are reduced together.
+  int64_t bucket_bytes() const { return bucket_bytes_; }
+  // Into how many parts each batch is divided, whatever the number of ranks; 0: into one for each
+  // rank. With parts the weights are the same bits for each number of ranks that divides them.
+  int64_t parts() const { return parts_; }
+
+  // The following are called by all ranks alike.
+
+  // DistributedError unless all ranks have the same text; names the ranks that differ.
+  void require_same(const std::string& what, const std::string& text) const;
+  // Gives the tensors of all ranks the elements of the first.
+  void share(const std::vector<std::pair<std::string, Tensor>>& tensors) const;
+  // The rows of all ranks in their order, from each rank's; numbers of rows may differ.
+  Tensor gather(const Tensor& rows) const;
+  // One number of each rank.
+  std::vector<double> gather(double value) const;
+  // Whether it is true on one rank at least.
+  bool any(bool value) const;
+
+ private:
+  int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 4194304, parts_ = 0;
+};
+
+}  // namespace training
+
+TENON_NAMESPACE_END

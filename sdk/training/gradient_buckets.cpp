@@ -1,0 +1,166 @@
+// Buckets of gradients on their way between ranks.
+#include <algorithm>
+#include <numeric>
+
+#include <tenon/autograd.hpp>
+#include <tenon/ops.hpp>
+#include <tenon/training/gradient_buckets.hpp>
+
+TENON_NAMESPACE_BEGIN
+
+namespace training {
+
+// What the hooks of parameters share with the object.
+struct GradientBuckets::State {
+  std::vector<Tensor> parameters;
+  std::vector<Hook> hooks;
+  std::vector<size_t> order;      // in which gradients were complete, before there is a plan
+  std::vector<Bucket> buckets;    // empty: there is no plan yet
+  std::vector<size_t> bucket_of;  // of each parameter
+  size_t next = 0;                // the bucket that begins next
+  Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"},
+      progress{"distributed.progress"};
+
+  Tensor flags;  // i32 [parameters]: on how many ranks each has a gradient
+
+  void arrived(size_t parameter);
+  void fill(Bucket& bucket);
+  void begin_next();
+  void receive(Tensor& parameter, const Bucket& bucket, size_t i) const;
+};
+
+namespace {
+
+// f16 and bf16 are summed in f32.
+int64_t bytes_of(const Tensor& parameter) {
+  return parameter.numel() * static_cast<int64_t>(element_size(compute_dtype(parameter.dtype())));
+}
+
+}  // namespace
+
+GradientBuckets::GradientBuckets(const Ranks& ranks, std::vector<Tensor> parameters)
+    : ranks_(ranks) {
+  if (ranks_.alone()) return;
+  state_ = std::make_unique<State>();
+  state_->parameters = std::move(parameters);
+  for (size_t i = 0; i < state_->parameters.size(); ++i) {
+    state_->hooks.push_back(state_->parameters[i].register_post_accumulate_grad_hook(
+        [state = state_.get(), i](const Tensor&) { state->arrived(i); }));
+  }
+}
+
+GradientBuckets::~GradientBuckets() {
+  if (state_ == nullptr) return;
+  for (const Hook& hook : state_->hooks) hook.remove();
+}
+
+void GradientBuckets::State::arrived(size_t parameter) {
+  if (buckets.empty()) {
+    if (std::find(order.begin(), order.end(), parameter) == order.end()) order.push_back(parameter);
+    return;
+  }
+  Bucket& bucket = buckets[bucket_of[parameter]];
+  if (bucket.missing > 0) --bucket.missing;
+  while (next < buckets.size() && buckets[next].missing == 0) begin_next();
+  progress.call<void>();
+}
+
+// A gradient that fills a bucket alone is reduced where it is.
+void GradientBuckets::State::fill(Bucket& bucket) {
+  const bool alone = bucket.parameters.size() == 1;
+  for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+    Tensor& parameter = parameters[bucket.parameters[i]];
+    const Tensor gradient = parameter.grad();
+    flags.data<int32_t>()[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
+    if (alone && gradient.defined() && gradient.is_contiguous() &&
+        gradient.dtype() == compute_dtype(gradient.dtype())) {
+      bucket.buffer = gradient.detach();
+      return;
+    }
+    if (!bucket.buffer.defined() || alone)
+      bucket.buffer = empty_tensor({bucket.elements}, compute_dtype(parameter.dtype()));
+    const Tensor place = narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel());
+    if (gradient.defined())
+      copy_elements(place, gradient.detach().reshape({-1}));
+    else
+      fill_elements(place, 0);
+  }
+}
+
+void GradientBuckets::State::begin_next() {
+  const NoGrad no_grad;
+  Bucket& bucket = buckets[next++];
+  fill(bucket);
+  bucket.handle = begin.call<int64_t>(bucket.buffer);
+}
+
+void GradientBuckets::plan() {
+  State& state = *state_;
+  const size_t count = state.parameters.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (std::find(state.order.begin(), state.order.end(), i) == state.order.end())
+      state.order.push_back(i);
+  }
+  // The first rank's order is everybody's.
+  const Tensor order = empty_tensor({static_cast<int64_t>(count)}, i64);
+  std::copy(state.order.begin(), state.order.end(), order.data<int64_t>());
+  ranks_.share({{"order", order}});
+  state.bucket_of.assign(count, 0);
+  std::vector<int64_t> sizes;
+  for (int64_t k = 0; k < order.numel(); ++k) {
+    const auto parameter = static_cast<size_t>(order.data<int64_t>()[k]);
+    const Tensor& tensor = state.parameters[parameter];
+    const DType dtype = compute_dtype(tensor.dtype());
+    const bool fits =
+        !state.buckets.empty() &&
+        compute_dtype(state.parameters[state.buckets.back().parameters.front()].dtype()) == dtype &&
+        sizes.back() + bytes_of(tensor) <= ranks_.bucket_bytes();
+    if (!fits) {
+      state.buckets.emplace_back();
+      sizes.push_back(0);
+    }
+    Bucket& bucket = state.buckets.back();
+    bucket.offsets.push_back(sizes.back() / static_cast<int64_t>(element_size(dtype)));
+    bucket.parameters.push_back(parameter);
+    bucket.elements += tensor.numel();
+    sizes.back() += bytes_of(tensor);
+    state.bucket_of[parameter] = state.buckets.size() - 1;
+  }
+  state.flags = empty_tensor({static_cast<int64_t>(count)}, i32);
+}
+
+void GradientBuckets::finish() {
+  if (ranks_.alone()) return;
+  const NoGrad no_grad;
+  State& state = *state_;
+  if (state.buckets.empty()) plan();
+  while (state.next < state.buckets.size()) state.begin_next();
+  const int64_t flags = state.begin.call<int64_t>(state.flags);
+  for (Bucket& bucket : state.buckets) state.wait.call<void>(bucket.handle);
+  state.wait.call<void>(flags);
+  for (Bucket& bucket : state.buckets) {
+    for (size_t i = 0; i < bucket.parameters.size(); ++i) {
+      const size_t at = bucket.parameters[i];
+      if (state.flags.data<int32_t>()[at] > 0) state.receive(state.parameters[at], bucket, i);
+    }
+    bucket.missing = bucket.parameters.size();
+  }
+  state.next = 0;
+}
+
+// The sum becomes the gradient.
+void GradientBuckets::State::receive(Tensor& parameter, const Bucket& bucket, size_t i) const {
+  Tensor gradient = parameter.grad();
+  if (gradient.defined() && gradient.view_record().data == bucket.buffer.view_record().data) return;
+  if (!gradient.defined()) {
+    gradient = empty_tensor(parameter.shape(), parameter.dtype());
+    parameter.set_grad(gradient);
+  }
+  copy_elements(
+      gradient.detach(),
+      narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel()).reshape(parameter.shape()));
+}
+
+}  // namespace training
+
+TENON_NAMESPACE_END

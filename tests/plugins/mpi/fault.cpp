@@ -1,0 +1,80 @@
+// A rank of a job in which rank 1 does something else than the others: fault NAME.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <mpi_ops.hpp>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include <sys/wait.h>
+
+#include <tenon/tenon.hpp>
+
+namespace {
+
+using tenon::Tensor;
+namespace distributed = tenon::distributed;
+
+void meet(const Tensor& tensor) { distributed::all_reduce(tensor); }
+
+// What rank 1 does where the others make one call, after all have made it once.
+void differ(const std::string& fault) {
+  const Tensor tensor = tenon::full({8}, 1.0);
+  if (fault == "shape") meet(tenon::full({2, 4}, 1.0));
+  if (fault == "dtype") meet(tenon::full({8}, 1.0).to(tenon::f64));
+  if (fault == "op") distributed::barrier();
+  if (fault == "reduce") distributed::all_reduce(tensor, "max");
+  if (fault == "known op") distributed::all_gather(tensor);
+  if (fault == "known size") meet(tenon::full({80000}, 1.0));
+  if (fault == "missing") std::this_thread::sleep_for(std::chrono::seconds(60));
+  if (fault == "stopped") raise(SIGSTOP);
+  if (fault == "killed") raise(SIGKILL);
+  if (fault == "error") throw tenon::ValueError("rank 1 has no more input");
+  if (fault == "extra call") {
+    meet(tensor);
+    meet(tensor);
+  }
+  if (fault == "child") {
+    if (fork() == 0) {
+      try {
+        meet(tensor);
+        _exit(1);
+      } catch (const tenon::RuntimeError& error) {
+        _exit(std::string(error.what()).find("child of a fork") == std::string::npos ? 2 : 0);
+      }
+    }
+    int status = -1;
+    wait(&status);
+    if (status != 0) throw tenon::ValueError("the child of a fork has made a call");
+    meet(tensor);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::string fault = count > 1 ? arguments[1] : "";
+  const bool always = fault.rfind("always ", 0) == 0;
+  if (always) fault.erase(0, 7);
+  int64_t rank = -1;
+  try {
+    distributed::configure(2, always ? "always" : "first");
+    rank = distributed::rank();
+    const Tensor tensor = tenon::full({8}, 1.0);
+    meet(tensor);
+    if (fault.rfind("known", 0) == 0) {
+      distributed::all_gather(tensor);
+      meet(tenon::full({80000}, 1.0));
+    }
+    if (rank == 1)
+      differ(fault);
+    else
+      meet(tensor);
+    std::printf("rank %d ends\n", static_cast<int>(rank));
+    return 0;
+  } catch (const tenon::Error& error) {
+    std::printf("rank %d: %s: %s\n", static_cast<int>(rank), error.kind_name(), error.what());
+    return error.kind() == TENON_ERROR_DISTRIBUTED ? 75 : 1;
+  }
+}

@@ -1,0 +1,45 @@
+// One rank of a training: job CONFIG WEIGHTS [stop BATCHES CHECKPOINT | resume CHECKPOINT].
+#include <cstdio>
+#include <string>
+
+#include <tenon/parallel.hpp>
+#include <tenon/tenon.hpp>
+#include <tenon/training/training.hpp>
+
+namespace {
+
+namespace training = tenon::training;
+
+void train(int count, char** arguments) {
+  const std::string mode = count > 3 ? arguments[3] : "";
+  tenon::add_plugin_path(TENON_FIXTURES);
+  const tenon::Json config = training::read_config(arguments[1]);
+  tenon::apply_config(config);
+  tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
+  training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+  tenon::Module model = tenon::create_module(config["model"]);
+  training::fit_labels(config, model, dataset);
+  training::Trainer trainer(config, model, dataset);
+  if (mode == "resume") trainer.resume(arguments[4]);
+  int64_t left = mode == "stop" ? std::stoll(arguments[4]) : -1;
+  trainer.stopped = [&] { return --left == 0; };
+  const bool finished = trainer.run();
+  if (!trainer.ranks().first()) return;
+  if (!finished) trainer.save_checkpoint(arguments[5]);
+  model.save(arguments[2]);
+  std::printf("%d ranks, train loss %.9g\n", static_cast<int>(trainer.ranks().size()),
+              finished ? trainer.history().back().train_loss : 0.0);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 3) return 2;
+  try {
+    train(count, arguments);
+    return 0;
+  } catch (const tenon::Error& error) {
+    std::printf("%s: %s\n", error.kind_name(), error.what());
+    return error.kind() == TENON_ERROR_DISTRIBUTED ? 75 : 1;
+  }
+}

@@ -1,0 +1,215 @@
+// Trainings on several ranks: the weights are those of one rank, and ranks that differ are named.
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include <sys/wait.h>
+
+#include "../support.hpp"
+
+namespace {
+
+struct Job {
+  int code = 0;
+  std::string text;
+};
+
+Job run(const std::string& command) {
+  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Job job;
+  std::array<char, 4096> block{};
+  while (const size_t count = fread(block.data(), 1, block.size(), pipe))
+    job.text.append(block.data(), count);
+  const int status = pclose(pipe);
+  job.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return job;
+}
+
+std::string job_command(const std::string& arguments) { return "'" TENON_JOB "' " + arguments; }
+
+// The same arguments for every rank.
+Job run_ranks(const Folder& folder, const std::string& engine, int ranks,
+              const std::string& arguments) {
+  if (engine == "mpi")
+    return run(std::string(TENON_MPIEXEC) + " --oversubscribe -n " + std::to_string(ranks) + " " +
+               job_command(arguments));
+  const std::string file = folder.file("ranks");
+  std::filesystem::remove(file);
+  std::string command = "(";
+  for (int rank = 0; rank < ranks; ++rank) {
+    command += "TENON_TEST_RANK=" + std::to_string(rank) +
+               " TENON_TEST_RANKS=" + std::to_string(ranks) + " TENON_TEST_RANKS_FILE='" + file +
+               "' " + job_command(arguments) + " & ";
+  }
+  return run(command + "wait)");
+}
+
+std::vector<std::string> engines() {
+  std::vector<std::string> list = {"shared_memory"};
+  if (std::string(TENON_MPIEXEC) != "") list.emplace_back("mpi");
+  return list;
+}
+
+// Three classes by where a point is; batches of 10 of 47 samples, so that the last is uneven.
+std::string config_text(const std::string& distributed, const std::string& more = "") {
+  return R"({"schema_version": 1, "seed": 3, "data": {"path": "points.csv"}, "split": {"test": 6e-2},
+"model": {"type": "Sequential", "layers": [{"type": "Linear", "in_features": 2, "out_features": 16}, "Tanh",
+          {"type": "Dropout", "p": )" +
+         std::string(more.empty() ? "0.0" : more) +
+         R"(}, {"type": "Linear", "in_features": 16, "out_features": 3}]},
+"loss": "cross_entropy", "optimizer": {"type": "adam", "learning_rate": 0.02},
+"training": {"epochs": 4, "batch_size": 10, "clip": {"type": "norm", "maximum": 1.0}})" +
+         (distributed.empty() ? "" : ", \"distributed\": " + distributed) + "}";
+}
+std::string points() {
+  std::string text;
+  for (int i = 0; i < 50; ++i) {
+    const double angle = i * 0.7, x = std::cos(angle) * (i % 5), y = std::sin(angle) * (i % 7);
+    text += std::to_string(x) + "," + std::to_string(y) + "," +
+            std::to_string(x > 1   ? 0
+                           : y > 1 ? 1
+                                   : 2) +
+            "\n";
+  }
+  return text;
+}
+
+std::string distributed(const std::string& engine, const std::string& more = "") {
+  return R"({"engine": ")" + engine + R"(", "timeout": 20)" + more + "}";
+}
+
+double largest_difference(const std::string& a, const std::string& b) {
+  const auto left = tenon::load_tensors(a), right = tenon::load_tensors(b);
+  REQUIRE(left.size() == right.size());
+  double most = 0;
+  for (size_t i = 0; i < left.size(); ++i) {
+    REQUIRE(left[i].first == right[i].first);
+    const std::vector<double> x = left[i].second.to_vector<double>(),
+                              y = right[i].second.to_vector<double>();
+    REQUIRE(x.size() == y.size());
+    for (size_t k = 0; k < x.size(); ++k) most = std::max(most, std::abs(x[k] - y[k]));
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_SUITE("ranks") {
+  TEST_CASE("any number of ranks ends with the weights of one, with any engine and bucket size") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    folder.write("alone.json", config_text(""));
+    const Job alone =
+        run(job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+    CAPTURE(alone.text);
+    REQUIRE(alone.code == 0);
+    for (const std::string& engine : engines()) {
+      for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(engine);
+        CAPTURE(ranks);
+        folder.write("c.json", config_text(distributed(
+                                   engine, ", \"bucket_bytes\": " +
+                                               std::to_string(ranks % 2 == 0 ? 1 : 200))));
+        const Job job = run_ranks(folder, engine, ranks,
+                                  folder.file("c.json") + " " + folder.file("w.safetensors"));
+        CAPTURE(job.text);
+        CHECK(job.code == 0);
+        CHECK(contains(job.text, std::to_string(ranks) + " ranks, train loss"));
+        CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("w.safetensors")) <
+              1e-5);
+      }
+    }
+  }
+
+  TEST_CASE(
+      "deterministic trainings give the same bits for each number of ranks, with dropout and "
+      "resumed") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const std::string& engine : engines()) {
+      folder.write("c.json", config_text(distributed(engine, ", \"deterministic\": true"), "0.3"));
+      std::string expected;
+      for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(engine);
+        CAPTURE(ranks);
+        const Job job = run_ranks(folder, engine, ranks,
+                                  folder.file("c.json") + " " + folder.file("w.safetensors"));
+        CAPTURE(job.text);
+        CHECK(job.code == 0);
+        const std::string found = folder.read("w.safetensors");
+        if (expected.empty()) expected = found;
+        CHECK(found == expected);
+      }
+      // Stopped on three ranks in the middle of an epoch, continued on two.
+      const Job stopped = run_ranks(folder, engine, 3,
+                                    folder.file("c.json") + " " + folder.file("half.safetensors") +
+                                        " stop 7 " + folder.file("c.checkpoint"));
+      CAPTURE(stopped.text);
+      REQUIRE(stopped.code == 0);
+      const Job resumed = run_ranks(folder, engine, 2,
+                                    folder.file("c.json") + " " + folder.file("w.safetensors") +
+                                        " resume " + folder.file("c.checkpoint"));
+      CAPTURE(resumed.text);
+      CHECK(resumed.code == 0);
+      CHECK(folder.read("half.safetensors") != expected);
+      CHECK(folder.read("w.safetensors") == expected);
+    }
+  }
+
+  TEST_CASE("more ranks than samples in a batch, or in the test part, are possible") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const std::string& engine : engines()) {
+      std::string text = config_text(distributed(engine));
+      text.replace(text.find("\"batch_size\": 10"), 16, "\"batch_size\": 2");
+      folder.write("c.json", text);
+      const Job job =
+          run_ranks(folder, engine, 4, folder.file("c.json") + " " + folder.file("w.safetensors"));
+      CAPTURE(job.text);
+      CHECK(job.code == 0);
+    }
+  }
+
+  TEST_CASE(
+      "parts that the ranks do not divide, and engines that do not exist, are refused with their "
+      "place") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    folder.write("c.json", config_text(distributed("shared_memory",
+                                                   ", \"deterministic\": true, \"parts\": 5")));
+    const Job parts =
+        run_ranks(folder, "shared_memory", 2, folder.file("c.json") + " " + folder.file("w"));
+    CHECK(contains(parts.text, "5 parts of a batch cannot be divided among 2 ranks"));
+    folder.write("d.json", config_text(distributed("no_such_engine")));
+    const Job engine = run(job_command(folder.file("d.json") + " " + folder.file("w")));
+    CHECK(engine.code == 1);
+    CHECK(contains(engine.text, "d.json:"));
+    CHECK(contains(engine.text, "no_such_engine"));
+  }
+
+  TEST_CASE("a rank with another config or model is found before the first step" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    folder.write("a.json", config_text(distributed("mpi")));
+    const auto against = [&](const std::string& text) {
+      folder.write("b.json", text);
+      return run(std::string(TENON_MPIEXEC) + " --oversubscribe -n 1 " +
+                 job_command(folder.file("a.json") + " " + folder.file("w")) + " : -n 1 " +
+                 job_command(folder.file("b.json") + " " + folder.file("v")));
+    };
+    std::string rate = config_text(distributed("mpi"));
+    rate.replace(rate.find("0.02"), 4, "0.03");
+    const Job config = against(rate);
+    CAPTURE(config.text);
+    CHECK(config.code == 75);
+    CHECK(contains(config.text, "the config of rank 1 differs from that of rank 0"));
+    std::string seed = config_text(distributed("mpi"));
+    seed.replace(seed.find("\"seed\": 3"), 9, "\"seed\": 4");
+    const Job other = against(seed);
+    CAPTURE(other.text);
+    CHECK(other.code == 75);
+    CHECK(contains(other.text, "the seed of rank 1 differs from that of rank 0"));
+  }
+}
