@@ -67,8 +67,8 @@ TEST_SUITE("sdk/module_hooks") {
     Module copy;
     {
       const Module inner = linear_of(3, 2), outer = around(inner);
-      const Hook hook = inner.register_forward_hook(
-          [state](const Module&, const Tensor&, const Tensor& output) {
+      const Hook hook =
+          inner.register_forward_hook([state](const Module&, const Tensor&, const Tensor& output) {
             ++*state;
             return output * 0;
           });
