@@ -366,10 +366,9 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
     throw PluginError(std::move(failure));
   }
   if (record.state == PluginState::Excluded) {
-    PluginFailure failure =
-        make_failure(PluginStage::Find, record.id(), record.found.path,
-                     format_text("it is excluded: {}", record.reason),
-                     "name it in the config with \"load\": \"lazy\"");
+    PluginFailure failure = make_failure(PluginStage::Find, record.id(), record.found.path,
+                                         format_text("it is excluded: {}", record.reason),
+                                         "name it in the config with \"load\": \"lazy\"");
     failure.asked_by = asked_by;
     throw PluginError(std::move(failure));
   }

@@ -55,7 +55,7 @@ enum class PluginState {
   Active,
   Failed,
   Excluded,  // "load": "never", or a folder's while loading from folders is switched off
-  Shadowed  // another file stands for its id
+  Shadowed   // another file stands for its id
 };
 
 const char* plugin_state_text(PluginState state) noexcept;
