@@ -25,15 +25,18 @@ inline int64_t rows_in_block(int64_t n) {
 template <class T, class Function>
 TENON_INLINE void map_in_place(T* y, int64_t count, Function function) {
   constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), width = 4 * line;
-  alignas(64) T block[width]{};
-  for (int64_t i = 0; i < count; i += width) {
-    const int64_t left = std::min(width, count - i), padded = (left + line - 1) / line * line;
-    const auto bytes = static_cast<size_t>(left) * sizeof(T);
-    std::memcpy(block, y + i, bytes);
+  int64_t i = 0;
+  for (; i + width <= count; i += width) {
     TENON_INDEPENDENT
-    for (int64_t k = 0; k < padded; ++k) block[k] = function(block[k]);
-    std::memcpy(y + i, block, bytes);
+    for (int64_t k = 0; k < width; ++k) y[i + k] = function(y[i + k]);
   }
+  if (i == count) return;
+  alignas(64) T rest[width]{};
+  const int64_t left = count - i, padded = (left + line - 1) / line * line;
+  std::memcpy(rest, y + i, static_cast<size_t>(left) * sizeof(T));
+  TENON_INDEPENDENT
+  for (int64_t k = 0; k < padded; ++k) rest[k] = function(rest[k]);
+  std::memcpy(y + i, rest, static_cast<size_t>(left) * sizeof(T));
 }
 
 // y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
