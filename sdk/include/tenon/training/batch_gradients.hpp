@@ -20,9 +20,9 @@ class BatchGradients {
   BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of, bool sums,
                  std::vector<Tensor> parameters);
 
-  // Adds the gradients to those of the parameters, which have none, and returns the loss. `step` counts the batches of a training: what the
-  // model draws depends on it and on the part of the batch. ValueError that names the rank when the
-  // loss of one is not finite.
+  // Adds the gradients to those of the parameters, which have none, and returns the loss. `step`
+  // counts the batches of a training: what the model draws depends on it and on the part of the
+  // batch. ValueError that names the rank when the loss of one of several is not finite.
   double operator()(const Samples& batch, int64_t step);
 
  private:

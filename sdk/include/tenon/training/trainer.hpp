@@ -106,7 +106,6 @@ class Trainer {
   void write_due_checkpoint(bool epoch_ended);
   Json progress() const;
   void restore_progress(const Json& progress);
-
   void agree();
 
   Ranks ranks_;
