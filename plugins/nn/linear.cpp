@@ -110,13 +110,19 @@ struct Linear {
       "input @ weight.T + bias, for an input of any number of leading dimensions.";
   static constexpr auto saves = "shape(input), weight for input, input for weight, shape(bias)";
 
+  static Tensor shape_rule(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    check(input, weight, bias);
+    Shape shape(input.shape());
+    shape[shape.rank - 1] = weight.shape()[0];
+    return tenon::empty_tensor(shape, input.dtype());
+  }
+  static int64_t multiply_adds(const Tensor& input, const Tensor& weight, const Tensor&) {
+    return input.numel() * weight.size(0);
+  }
+
   static Tensor forward(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    check(input, weight, bias);
     const int64_t rank = input.dim();
-    if (weight.dim() != 2 || rank < 1 || input.shape()[rank - 1] != weight.shape()[1] ||
-        (bias.defined() && !spreads(bias, weight.shape()[0]))) {
-      refuse(input, weight, bias);
-    }
-    check_same_dtype("linear", "input", input, "weight", weight);
     if (is_one_row(input, weight, bias) && tenon::is_floating(input.dtype()) &&
         (!bias.defined() || bias.dtype() == input.dtype()))
       return one_row(input, weight, bias);
@@ -164,6 +170,14 @@ struct Linear {
   }
 
  private:
+  static void check(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+    const int64_t rank = input.dim();
+    if (weight.dim() != 2 || rank < 1 || input.shape()[rank - 1] != weight.shape()[1] ||
+        (bias.defined() && !spreads(bias, weight.shape()[0]))) {
+      refuse(input, weight, bias);
+    }
+    check_same_dtype("linear", "input", input, "weight", weight);
+  }
   static int64_t count_rows(const Tensor& tensor) {
     int64_t rows = 1;
     for (int64_t i = 0; i + 1 < tensor.dim(); ++i) rows *= tensor.shape()[i];
