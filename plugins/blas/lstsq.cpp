@@ -79,6 +79,8 @@ struct Lstsq {
       R"([{"A": {"shape": [3, 2]}, "B": {"shape": [3, 2]}}, {"A": {"shape": [2, 3]}, "B": {"shape": [2]}},
           {"A": {"shape": [2, 2, 3]}, "B": {"shape": [2, 1]}},
           {"A": {"shape": [3, 2, 1]}, "B": {"shape": [3, 2]}}])";
+  // The residuals are there for matrices of full rank alone.
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The X of least norm among those with the least |A X - B|, for matrices A [..., m, n] and "
       "matrices B [..., m, k], whose batch dimensions are broadcast: [..., n, k]. B of shape [m], "

@@ -174,6 +174,7 @@ struct StratifiedSplit {
 struct SplitByParts {
   static constexpr auto schema =
       "data.split_by_parts(Tensor parts) -> (Tensor train, Tensor validation, Tensor test)";
+  static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The indices of each part, in order; parts [samples] has 0 for training, 1 for validation, 2 "
       "for testing, as readers return them.";

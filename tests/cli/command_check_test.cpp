@@ -284,9 +284,10 @@ TEST_SUITE("check") {
     const Outcome outcome = run_program("check " + kBroken + "broken_gradients.so --op steps");
     CHECK(outcome.code == 0);
     CHECK(outcome.error.empty());
-    CHECK(outcome.out.rfind("ok       broken.steps  3 samples: call, layouts and dtypes, odd "
-                            "inputs, gradient\nbroken_gradients 1.0.0: 1 item ok, no faults (",
-                            0) == 0);
+    CHECK(
+        outcome.out.rfind("ok       broken.steps  3 samples: call, layouts and dtypes, shapes, odd "
+                          "inputs, gradient\nbroken_gradients 1.0.0: 1 item ok, no faults (",
+                          0) == 0);
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,
                    "FAULT    broken.throws\n  failing-gradient in gradient\n    no gradient today\n"
