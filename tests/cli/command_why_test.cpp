@@ -142,7 +142,7 @@ TEST_SUITE("why") {
     const Outcome disabled = why(places + " --config " + config);
     CHECK(disabled.code == 1);
     CHECK(contains(disabled.out,
-                   "  plugins    more_overrides declares mul[ScalarTensor] (\"load\" is "
+                   "  plugins    more_overrides declares mul[ScalarTensor] (excluded: \"load\" is "
                    "\"never\" in config '" +
                        config +
                        "')\n"
