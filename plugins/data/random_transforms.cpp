@@ -78,9 +78,10 @@ struct RandomCrop {
     if (input.dim() < 3)
       throw tenon::ValueError("random_crop(): input must be [samples, ..., height, width], got " +
                               std::to_string(input.dim()) + " dimensions");
-    if (padding < 0)
-      throw tenon::ValueError("random_crop(): padding must be at least 0, got " +
-                              std::to_string(padding));
+    const int64_t longest = std::max(input.size(-1), input.size(-2));
+    if (padding < 0 || padding > longest)
+      throw tenon::ValueError("random_crop(): padding must be 0 to the image's longer side, " +
+                              std::to_string(longest) + ", got " + std::to_string(padding));
     return changed("random_crop", input, [&](const auto* from, auto* to) {
       const int64_t height = input.shape()[input.dim() - 2], width = input.shape()[input.dim() - 1];
       const int64_t planes = input.numel() / (input.shape()[0] * height * width);

@@ -21,7 +21,11 @@ uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-Tensor gathered(const Tensor& tensor) { return Op("distributed.all_gather").call<Tensor>(tensor); }
+// Once in each batch: the op is looked up the first time alone.
+Tensor gathered(const Tensor& tensor) {
+  static const Op all_gather("distributed.all_gather");
+  return all_gather.call<Tensor>(tensor);
+}
 
 }  // namespace
 

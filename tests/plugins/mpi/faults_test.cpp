@@ -1,32 +1,15 @@
 // A rank that is out of step is named by the others, and the job ends with exit code 75.
 #include <array>
-#include <cstdio>
 #include <string>
 
-#include <doctest/doctest.h>
-#include <sys/wait.h>
+#include "tests/support/shell_job.hpp"
 
 namespace {
 
-struct Job {
-  int code = 0;
-  std::string text;
-  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
-};
-
 // Three ranks, of which rank 1 has the fault.
-Job job_with(const std::string& fault) {
-  const std::string command = std::string(TENON_MPIEXEC) +
-                              " --oversubscribe -n 3 '" TENON_FAULT "' '" + fault + "' 2>/dev/null";
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Job job;
-  std::array<char, 4096> block{};
-  while (const size_t count = fread(block.data(), 1, block.size(), pipe))
-    job.text.append(block.data(), count);
-  const int status = pclose(pipe);
-  job.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return job;
+ShellJob job_with(const std::string& fault) {
+  return run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n 3 '" TENON_FAULT "' '" +
+                       fault + "'");
 }
 
 }  // namespace
@@ -41,7 +24,7 @@ TEST_SUITE("mpi") {
         {"reduce", "rank 1 is at all_reduce() #2 (max of f32 [8])"},
     }};
     for (const auto& [fault, place] : faults) {
-      const Job job = job_with(fault);
+      const ShellJob job = job_with(fault);
       CAPTURE(job.text);
       CHECK(job.code == 75);
       CHECK(job.says("rank 0: DistributedError: all_reduce(): the ranks are out of step"));
@@ -50,18 +33,18 @@ TEST_SUITE("mpi") {
   }
 
   TEST_CASE("calls that all ranks made before, but not now, do not mix up their elements") {
-    const Job op = job_with("known op");
+    const ShellJob op = job_with("known op");
     CAPTURE(op.text);
     CHECK(op.code == 75);
     CHECK(op.says("rank 1 is at all_gather() #4 (f32 [8], dim 0)"));
-    const Job size = job_with("known size");
+    const ShellJob size = job_with("known size");
     CAPTURE(size.text);
     CHECK(size.code == 75);
     CHECK(size.says("rank 1 is at all_reduce() #4 (sum of f32 [80000])"));
   }
 
   TEST_CASE("with check=always other calls are named at once") {
-    const Job job = job_with("always shape");
+    const ShellJob job = job_with("always shape");
     CAPTURE(job.text);
     CHECK(job.code == 75);
     CHECK(
@@ -71,7 +54,7 @@ TEST_SUITE("mpi") {
 
   TEST_CASE("a rank that does not come, or is stopped, is named after the timeout") {
     for (const char* fault : {"missing", "stopped"}) {
-      const Job job = job_with(fault);
+      const ShellJob job = job_with(fault);
       CAPTURE(job.text);
       CHECK(job.code == 75);
       CHECK(job.says(
@@ -82,7 +65,7 @@ TEST_SUITE("mpi") {
 
   TEST_CASE("a rank that ends early is named without waiting for the timeout") {
     for (const char* fault : {"end", "error"}) {
-      const Job job = job_with(fault);
+      const ShellJob job = job_with(fault);
       CAPTURE(job.text);
       CHECK(job.code != 0);
       CHECK(job.says("rank 1 is at the end, after #1"));
@@ -91,20 +74,20 @@ TEST_SUITE("mpi") {
   }
 
   TEST_CASE("a call that the others do not make is named by the rank that makes it") {
-    const Job job = job_with("extra call");
+    const ShellJob job = job_with("extra call");
     CAPTURE(job.text);
     CHECK(job.code == 75);
     CHECK(job.says("ranks 0 and 2 are at the end, after #2; rank 1 is at all_reduce() #3"));
   }
 
   TEST_CASE("a killed rank ends the job") {
-    const Job job = job_with("killed");
+    const ShellJob job = job_with("killed");
     CHECK(job.code == 137);
     CHECK_FALSE(job.says("ends"));
   }
 
   TEST_CASE("the child of a fork cannot act as a rank, and its parent continues") {
-    const Job job = job_with("child");
+    const ShellJob job = job_with("child");
     CAPTURE(job.text);
     CHECK(job.code == 0);
     for (const char* rank : {"rank 0 ends", "rank 1 ends", "rank 2 ends"}) CHECK(job.says(rank));

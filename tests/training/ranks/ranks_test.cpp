@@ -1,39 +1,19 @@
 // Trainings on several ranks: the weights are those of one rank, and ranks that differ are named.
-#include <array>
 #include <cmath>
-#include <cstdio>
-
-#include <sys/wait.h>
 
 #include "../support.hpp"
+#include "tests/support/shell_job.hpp"
 
 namespace {
-
-struct Job {
-  int code = 0;
-  std::string text;
-};
-
-Job run(const std::string& command) {
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Job job;
-  std::array<char, 4096> block{};
-  while (const size_t count = fread(block.data(), 1, block.size(), pipe))
-    job.text.append(block.data(), count);
-  const int status = pclose(pipe);
-  job.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return job;
-}
 
 std::string job_command(const std::string& arguments) { return "'" TENON_JOB "' " + arguments; }
 
 // The same arguments for every rank.
-Job run_ranks(const Folder& folder, const std::string& engine, int ranks,
-              const std::string& arguments) {
+ShellJob run_ranks(const Folder& folder, const std::string& engine, int ranks,
+                   const std::string& arguments) {
   if (engine == "mpi")
-    return run(std::string(TENON_MPIEXEC) + " --oversubscribe -n " + std::to_string(ranks) + " " +
-               job_command(arguments));
+    return run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n " +
+                         std::to_string(ranks) + " " + job_command(arguments));
   const std::string file = folder.file("ranks");
   std::filesystem::remove(file);
   std::string command = "(";
@@ -42,7 +22,7 @@ Job run_ranks(const Folder& folder, const std::string& engine, int ranks,
                " TENON_TEST_RANKS=" + std::to_string(ranks) + " TENON_TEST_RANKS_FILE='" + file +
                "' " + job_command(arguments) + " & ";
   }
-  return run(command + "wait)");
+  return run_shell_job(command + "wait)");
 }
 
 std::vector<std::string> engines() {
@@ -100,8 +80,8 @@ TEST_SUITE("ranks") {
     const Folder folder;
     folder.write("points.csv", points());
     folder.write("alone.json", config_text(""));
-    const Job alone =
-        run(job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+    const ShellJob alone = run_shell_job(
+        job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
     CAPTURE(alone.text);
     REQUIRE(alone.code == 0);
     for (const std::string& engine : engines()) {
@@ -111,8 +91,8 @@ TEST_SUITE("ranks") {
         folder.write("c.json", config_text(distributed(
                                    engine, ", \"bucket_bytes\": " +
                                                std::to_string(ranks % 2 == 0 ? 1 : 200))));
-        const Job job = run_ranks(folder, engine, ranks,
-                                  folder.file("c.json") + " " + folder.file("w.safetensors"));
+        const ShellJob job = run_ranks(folder, engine, ranks,
+                                       folder.file("c.json") + " " + folder.file("w.safetensors"));
         CAPTURE(job.text);
         CHECK(job.code == 0);
         CHECK(contains(job.text, std::to_string(ranks) + " ranks, train loss"));
@@ -133,8 +113,8 @@ TEST_SUITE("ranks") {
       for (const int ranks : {1, 2, 3, 4}) {
         CAPTURE(engine);
         CAPTURE(ranks);
-        const Job job = run_ranks(folder, engine, ranks,
-                                  folder.file("c.json") + " " + folder.file("w.safetensors"));
+        const ShellJob job = run_ranks(folder, engine, ranks,
+                                       folder.file("c.json") + " " + folder.file("w.safetensors"));
         CAPTURE(job.text);
         CHECK(job.code == 0);
         const std::string found = folder.read("w.safetensors");
@@ -142,14 +122,16 @@ TEST_SUITE("ranks") {
         CHECK(found == expected);
       }
       // Stopped on three ranks in the middle of an epoch, continued on two.
-      const Job stopped = run_ranks(folder, engine, 3,
-                                    folder.file("c.json") + " " + folder.file("half.safetensors") +
-                                        " stop 7 " + folder.file("c.checkpoint"));
+      const ShellJob stopped =
+          run_ranks(folder, engine, 3,
+                    folder.file("c.json") + " " + folder.file("half.safetensors") + " stop 7 " +
+                        folder.file("c.checkpoint"));
       CAPTURE(stopped.text);
       REQUIRE(stopped.code == 0);
-      const Job resumed = run_ranks(folder, engine, 2,
-                                    folder.file("c.json") + " " + folder.file("w.safetensors") +
-                                        " resume " + folder.file("c.checkpoint"));
+      const ShellJob resumed =
+          run_ranks(folder, engine, 2,
+                    folder.file("c.json") + " " + folder.file("w.safetensors") + " resume " +
+                        folder.file("c.checkpoint"));
       CAPTURE(resumed.text);
       CHECK(resumed.code == 0);
       CHECK(folder.read("half.safetensors") != expected);
@@ -164,7 +146,7 @@ TEST_SUITE("ranks") {
       std::string text = config_text(distributed(engine));
       text.replace(text.find("\"batch_size\": 10"), 16, "\"batch_size\": 2");
       folder.write("c.json", text);
-      const Job job =
+      const ShellJob job =
           run_ranks(folder, engine, 4, folder.file("c.json") + " " + folder.file("w.safetensors"));
       CAPTURE(job.text);
       CHECK(job.code == 0);
@@ -178,11 +160,12 @@ TEST_SUITE("ranks") {
     folder.write("points.csv", points());
     folder.write("c.json", config_text(distributed("shared_memory",
                                                    ", \"deterministic\": true, \"parts\": 5")));
-    const Job parts =
+    const ShellJob parts =
         run_ranks(folder, "shared_memory", 2, folder.file("c.json") + " " + folder.file("w"));
     CHECK(contains(parts.text, "5 parts of a batch cannot be divided among 2 ranks"));
     folder.write("d.json", config_text(distributed("no_such_engine")));
-    const Job engine = run(job_command(folder.file("d.json") + " " + folder.file("w")));
+    const ShellJob engine =
+        run_shell_job(job_command(folder.file("d.json") + " " + folder.file("w")));
     CHECK(engine.code == 1);
     CHECK(contains(engine.text, "d.json:"));
     CHECK(contains(engine.text, "no_such_engine"));
@@ -195,19 +178,20 @@ TEST_SUITE("ranks") {
     folder.write("a.json", config_text(distributed("mpi")));
     const auto against = [&](const std::string& text) {
       folder.write("b.json", text);
-      return run(std::string(TENON_MPIEXEC) + " --oversubscribe -n 1 " +
-                 job_command(folder.file("a.json") + " " + folder.file("w")) + " : -n 1 " +
-                 job_command(folder.file("b.json") + " " + folder.file("v")));
+      return run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n 1 " +
+                           job_command(folder.file("a.json") + " " + folder.file("w")) +
+                           " : -n 1 " +
+                           job_command(folder.file("b.json") + " " + folder.file("v")));
     };
     std::string rate = config_text(distributed("mpi"));
     rate.replace(rate.find("0.02"), 4, "0.03");
-    const Job config = against(rate);
+    const ShellJob config = against(rate);
     CAPTURE(config.text);
     CHECK(config.code == 75);
     CHECK(contains(config.text, "the config of rank 1 differs from that of rank 0"));
     std::string seed = config_text(distributed("mpi"));
     seed.replace(seed.find("\"seed\": 3"), 9, "\"seed\": 4");
-    const Job other = against(seed);
+    const ShellJob other = against(seed);
     CAPTURE(other.text);
     CHECK(other.code == 75);
     CHECK(contains(other.text, "the seed of rank 1 differs from that of rank 0"));
