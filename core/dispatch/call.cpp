@@ -55,7 +55,11 @@ namespace {
     return false;
   if (!implementation.lists) [[likely]]
     return true;
-  return gather_list_flags(implementation, arguments, flags);
+  // Not `flags` itself: its address would keep the caller's out of a register.
+  uint32_t of_lists = 0;
+  if (!gather_list_flags(implementation, arguments, of_lists)) return false;
+  flags |= of_lists;
+  return true;
 }
 
 // ---- off the plain path ----
