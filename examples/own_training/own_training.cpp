@@ -58,6 +58,8 @@ struct BalancedAccuracy {
   static double forward(const Tensor& output, const Tensor& target) {
     const std::vector<int64_t> guesses = output.argmax(1).to_vector<int64_t>(),
                                classes = target.to_vector<int64_t>();
+    if (output.dim() != 2 || guesses.size() != classes.size())
+      throw tenon::ValueError("own.balanced_accuracy(): expected a row of scores for each target");
     std::vector<double> hits(static_cast<size_t>(output.size(1))), counts(hits.size());
     for (size_t i = 0; i < classes.size(); ++i) {
       counts.at(static_cast<size_t>(classes[i])) += 1;
