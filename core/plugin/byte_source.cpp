@@ -60,7 +60,6 @@ FileSource::FileSource(const std::string& path) {
   }
   struct stat status {};
   if (::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file_);
     refuse(PluginStage::Read, path, format_text("it is {}", kind_text(status.st_mode)),
            "name a shared library");
   }
@@ -68,9 +67,11 @@ FileSource::FileSource(const std::string& path) {
             nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
 }
 
-FileSource::~FileSource() { ::close(file_); }
+DescriptorSource::~DescriptorSource() {
+  if (file_ >= 0) ::close(file_);
+}
 
-bool FileSource::read(uint64_t offset, void* destination, size_t count) const {
+bool DescriptorSource::read(uint64_t offset, void* destination, size_t count) const {
   if (!inside(stamp_.size, offset, count)) return false;
   auto* bytes = static_cast<char*>(destination);
   while (count > 0) {

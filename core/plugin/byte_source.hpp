@@ -41,23 +41,30 @@ struct FileStamp {
   }
 };
 
-// Follows links, takes regular files only, and never waits: a named pipe or a device is refused at
-// once.
-class FileSource : public ByteSource {
+// The bytes of a descriptor, which it owns.
+class DescriptorSource : public ByteSource {
  public:
-  // Throws PluginError, stage find when there is no such file and stage read otherwise.
-  explicit FileSource(const std::string& path);
-  ~FileSource() override;
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
+  DescriptorSource() = default;
+  ~DescriptorSource() override;
+  DescriptorSource(const DescriptorSource&) = delete;
+  DescriptorSource& operator=(const DescriptorSource&) = delete;
 
   uint64_t size() const override { return stamp_.size; }
   bool read(uint64_t offset, void* destination, size_t count) const override;
+  // Of the file when it was opened.
   const FileStamp& stamp() const { return stamp_; }
 
- private:
+ protected:
   int file_ = -1;
   FileStamp stamp_;
+};
+
+// Follows links, takes regular files only, and never waits: a named pipe or a device is refused at
+// once.
+class FileSource : public DescriptorSource {
+ public:
+  // Throws PluginError, stage find when there is no such file and stage read otherwise.
+  explicit FileSource(const std::string& path);
 };
 
 }  // namespace tenon::core

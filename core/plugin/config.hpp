@@ -15,6 +15,7 @@
 //                        "covers": ["add", "mm"]}},
 //    "strict": false,
 //    "autoload": true,
+//    "frozen": "tenon.lock",
 //    "seed": 1,
 //    "threads": 4}
 //

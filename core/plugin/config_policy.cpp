@@ -1,5 +1,6 @@
 #include "core/plugin/config_policy.hpp"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,6 +99,8 @@ PluginPolicy policy_of(const tenon_json& config) {
   if (const tenon_json* plugins = config.find("plugins")) {
     for (const tenon_json& entry : plugins->children()) policy.plugins.push_back(plugin_of(entry));
   }
+  if (const std::string lock = text_in(config, "frozen"); !lock.empty())
+    policy.lock = std::make_shared<const PluginLock>(read_lock(lock));
   if (const tenon_json* ops = config.find("ops")) read_preferences(*ops, policy);
   if (const tenon_json* types = config.find("types")) {
     for (const tenon_json& entry : types->children()) policy.types.push_back(type_of(entry));

@@ -151,6 +151,10 @@ constexpr ConfigKey kRootKeys[] = {
      .meaning = "whether plugins in folders are used without being named in \"plugins\"; true when "
                 "left out",
      .schemas = kBool},
+    {.name = "frozen",
+     .meaning = "lock file, as `tenon lock` writes it: only what it has may be loaded, and only as "
+                "it is locked",
+     .schemas = kInputPath},
     {.name = "seed",
      .meaning = "random seed; the same seed gives the same run, for any number of threads",
      .schemas = kSeed,

@@ -73,6 +73,7 @@ class ElfFile {
   }
 
   void for_each_payload(const std::function<void(std::string_view)>& take);
+  LinkedLibraries linked_libraries() const;
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
@@ -93,6 +94,10 @@ class ElfFile {
         "copy or build it again");
   }
 
+  [[noreturn]] void damaged_dynamic(const char* what) const {
+    refuse(format_text("its dynamic section is damaged: {}", what), "copy or build it again");
+  }
+
   void check_header();
   void read_program_headers();
   // Whether bytes of the file get mapped at this address and for this long.
@@ -103,6 +108,7 @@ class ElfFile {
              count <= load.p_filesz - (address - load.p_vaddr);
     });
   }
+  std::vector<Elf64_Dyn> dynamic_entries(const Elf64_Phdr& segment) const;
   void check_dynamic(const Elf64_Phdr& segment) const;
   void require_inside(const std::string& what, uint64_t offset, uint64_t count) const {
     if (offset > source_.size() || count > source_.size() - offset) {
@@ -220,20 +226,55 @@ void ElfFile::read_program_headers() {
   }
 }
 
-// The tables that the system's loader follows blindly must exist and be inside of what it maps.
-// This catches damaged files; it does not make a malicious one harmless, for its code would run
-// anyway.
-void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
-  const auto damaged = [&](const char* what) {
-    refuse(format_text("its dynamic section is damaged: {}", what), "copy or build it again");
-  };
-  if (segment.p_filesz > kMaxDynamic) damaged("it is too large");
+std::vector<Elf64_Dyn> ElfFile::dynamic_entries(const Elf64_Phdr& segment) const {
+  if (segment.p_filesz > kMaxDynamic) damaged_dynamic("it is too large");
   std::vector<Elf64_Dyn> entries(segment.p_filesz / sizeof(Elf64_Dyn));
   read("the dynamic section", segment.p_offset, entries.data(), entries.size() * sizeof(Elf64_Dyn));
   const auto end = std::find_if(entries.begin(), entries.end(),
                                 [](const Elf64_Dyn& entry) { return entry.d_tag == DT_NULL; });
-  if (end == entries.end()) damaged("it has no end");
+  if (end == entries.end()) damaged_dynamic("it has no end");
   entries.erase(end, entries.end());
+  return entries;
+}
+
+LinkedLibraries ElfFile::linked_libraries() const {
+  const auto dynamic = std::ranges::find(segments_, PT_DYNAMIC, &Elf64_Phdr::p_type);
+  const std::vector<Elf64_Dyn> entries = dynamic_entries(*dynamic);
+  const auto value = [&](int64_t tag) -> uint64_t {
+    const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
+    return found == entries.end() ? 0 : found->d_un.d_val;
+  };
+  // Addresses: the constructor has seen that a segment holds them.
+  const uint64_t address = value(DT_STRTAB), size = value(DT_STRSZ);
+  const auto load = std::ranges::find_if(segments_, [&](const Elf64_Phdr& segment) {
+    return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+           address - segment.p_vaddr <= segment.p_filesz;
+  });
+  const uint64_t offset = load->p_offset + (address - load->p_vaddr);
+  require_inside("the strings of its dynamic section", offset, size);
+  std::string strings(size, '\0');
+  read("the strings of its dynamic section", offset, strings.data(), strings.size());
+  LinkedLibraries found;
+  for (const Elf64_Dyn& entry : entries) {
+    if (entry.d_un.d_val >= strings.size()) continue;
+    const std::string text = strings.c_str() + entry.d_un.d_val;
+    if (entry.d_tag == DT_NEEDED) found.needed.push_back(text);
+    if (entry.d_tag != DT_RUNPATH && entry.d_tag != DT_RPATH) continue;
+    for (std::string_view rest = text; !rest.empty();) {
+      const size_t colon = rest.find(':');
+      found.run_path.emplace_back(rest.substr(0, colon));
+      rest.remove_prefix(colon == rest.npos ? rest.size() : colon + 1);
+    }
+  }
+  return found;
+}
+
+// The tables that the system's loader follows blindly must exist and be inside of what it maps.
+// This catches damaged files; it does not make a malicious one harmless, for its code would run
+// anyway.
+void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
+  const std::vector<Elf64_Dyn> entries = dynamic_entries(segment);
+  const auto damaged = [&](const char* what) { damaged_dynamic(what); };
   const auto value = [&](int64_t tag) -> std::optional<uint64_t> {
     for (const Elf64_Dyn& entry : entries) {
       if (entry.d_tag == tag) return entry.d_un.d_val;
@@ -381,6 +422,10 @@ bool ElfFile::section_table_has_facts() const {
 void read_fact_payloads(const ByteSource& source, const std::string& path,
                         const std::function<void(std::string_view)>& take) {
   ElfFile(source, path).for_each_payload(take);
+}
+
+LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path) {
+  return ElfFile(source, path).linked_libraries();
 }
 
 }  // namespace tenon::core

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/plugin/byte_source.hpp"
 
@@ -15,5 +16,13 @@ namespace tenon::core {
 // this machine, is truncated, or has no facts. `path` is for messages.
 void read_fact_payloads(const ByteSource& source, const std::string& path,
                         const std::function<void(std::string_view)>& take);
+
+// What the system's loader looks for before it maps the file, as its dynamic section has it.
+struct LinkedLibraries {
+  std::vector<std::string> needed;    // "libblas.so.3"
+  std::vector<std::string> run_path;  // folders, with $ORIGIN as it is written
+};
+// Throws as read_fact_payloads does.
+LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path);
 
 }  // namespace tenon::core

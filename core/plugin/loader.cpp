@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
+#include <filesystem>
 #include <link.h>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/op_check.hpp"
 #include "core/nn/module_type.hpp"
+#include "core/plugin/elf_notes.hpp"
 
 namespace tenon::core {
 
@@ -31,14 +33,43 @@ using boost::dll::shared_library;
 
 std::string abi_text(uint32_t major, uint32_t minor) { return format_text("{}.{}", major, minor); }
 
-// Libraries that stay open: closing them while the process ends would run code of plugins after
-// what it uses is gone.
-shared_library& keep_open(shared_library library) {
+// A library that stays open: closing it while the process ends would run code of plugins after what
+// it uses is gone.
+struct OpenLibrary {
+  shared_library library;
+  std::unique_ptr<const SealedFile> sealed;
+};
+
+shared_library& keep_open(OpenLibrary library) {
   static std::mutex mutex;
   static const HeldAcrossFork held(mutex);
-  static auto& libraries = *new std::vector<std::unique_ptr<shared_library>>;
+  static auto& libraries = *new std::vector<std::unique_ptr<OpenLibrary>>;
   const std::lock_guard lock(mutex);
-  return *libraries.emplace_back(std::make_unique<shared_library>(std::move(library)));
+  return libraries.emplace_back(std::make_unique<OpenLibrary>(std::move(library)))->library;
+}
+
+// The libraries that $ORIGIN leads to. Of a private copy it would lead to the folder of the copy, so
+// they are opened first: the system's loader then has them under their names.
+std::vector<std::string> libraries_beside(const SealedFile& sealed, const std::string& path) {
+  const LinkedLibraries linked = read_linked_libraries(sealed, path);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::vector<std::string> files;
+  for (const std::string& name : linked.needed) {
+    for (std::string place : linked.run_path) {
+      bool beside = false;
+      for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"}) {
+        if (!place.starts_with(word)) continue;
+        place.replace(0, word.size(), folder);
+        beside = true;
+        break;
+      }
+      const std::string file = format_text("{}/{}", place, name);
+      if (!beside || !std::filesystem::exists(file)) continue;
+      files.push_back(file);
+      break;
+    }
+  }
+  return files;
 }
 
 // One load in the making: what its failures have in common.
@@ -47,7 +78,7 @@ class Load {
   Load(const PluginFacts& facts, const std::string& path, const tenon_host& host)
       : facts_(facts), path_(path), host_(host) {}
 
-  shared_library& open() const;
+  shared_library& open(std::unique_ptr<const SealedFile> sealed) const;
   const tenon_plugin* enter(shared_library& library) const;
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
@@ -94,14 +125,18 @@ std::string loader_text(const std::exception& error) {
   return std::string(text.substr(begin + kMarker.size(), end - begin - kMarker.size()));
 }
 
-shared_library& Load::open() const {
+shared_library& Load::open(std::unique_ptr<const SealedFile> sealed) const {
   // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load
   // others from their static constructors.
   static std::recursive_mutex mutex;
   static const HeldAcrossFork held(mutex);
   const std::lock_guard lock(mutex);
   try {
-    return keep_open(shared_library(path_, boost::dll::load_mode::rtld_now));
+    constexpr auto kNow = boost::dll::load_mode::rtld_now;
+    if (sealed == nullptr) return keep_open({shared_library(path_, kNow), nullptr});
+    for (const std::string& file : libraries_beside(*sealed, path_))
+      keep_open({shared_library(file, kNow), nullptr});
+    return keep_open({shared_library(sealed->path(), kNow), std::move(sealed)});
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
     std::string remedy = "fix the file, or what it needs";
@@ -496,13 +531,14 @@ void LoadedPlugin::shutdown() const noexcept {
   }
 }
 
-LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
+LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path,
+                         std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
                          const tenon_json* options, bool& opened) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
   const Load load(facts, path, host);
-  shared_library& library = load.open();
+  shared_library& library = load.open(std::move(sealed));
   opened = true;
   const tenon_plugin* plugin = load.complete_table(*load.enter(library));
   load.check_table(*plugin);

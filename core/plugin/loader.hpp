@@ -1,11 +1,13 @@
 // Opening a plugin's file and getting its table, checked against what the file declares.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/sealed_file.hpp"
 #include "tenon/abi/plugin.h"
 
 namespace tenon::core {
@@ -25,8 +27,10 @@ struct LoadedPlugin {
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
 // initialized and registers what it declared, but nothing is visible yet. Throws PluginError. Once
 // opened a library stays mapped until the process ends, because it is not known what of it is in
-// use. `opened` is set as soon as code of the plugin may have run.
-LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path, const tenon_host& host,
+// use. With `sealed` that copy is mapped in place of the file at `path`. `opened` is set as soon as
+// code of the plugin may have run.
+LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path,
+                         std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
                          const tenon_json* options, bool& opened);
 
 }  // namespace tenon::core

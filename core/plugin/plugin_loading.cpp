@@ -44,6 +44,9 @@ class PluginManager::Load {
     const Policies::Entry entry = manager_.policies_->entry(record_);
     if (entry.plugin != nullptr) pinned_ = *entry.plugin;
     path_ = record_.found.path;
+    for (const PluginPolicy& policy : manager_.policies_->list) {
+      if (policy.lock != nullptr) locks_.push_back(policy.lock);
+    }
     record_.state = PluginState::Loading;
     record_.loader = std::this_thread::get_id();
     try {
@@ -74,11 +77,20 @@ class PluginManager::Load {
     FileStamp stamp = record_.found.stamp;
     std::shared_ptr<const PluginFacts> facts = record_.found.facts;
     lock_.unlock();
-    if (!(FileSource(path_).stamp() == stamp)) read_again(facts, stamp);
-    if (auto failure = check_hash(request_.provider, path_, pinned_.sha256))
-      throw PluginError(std::move(*failure));
-    LoadedPlugin loaded =
-        load_plugin(*facts, path_, manager_.host_, pinned_.options.get(), opened_);
+    std::unique_ptr<const SealedFile> sealed;
+    if (!pinned_.sha256.empty() || !locks_.empty()) {
+      sealed = std::make_unique<const SealedFile>(path_);
+      if (auto failure = check_hash(request_.provider, *sealed, path_, pinned_.sha256))
+        throw PluginError(std::move(*failure));
+      for (const auto& lock : locks_) check_locked(*lock, *sealed);
+      if (!(sealed->stamp() == stamp)) use(read_facts(*sealed, path_), facts);
+      stamp = sealed->stamp();
+    } else if (const FileSource file(path_); !(file.stamp() == stamp)) {
+      use(read_facts(file, path_), facts);
+      stamp = file.stamp();
+    }
+    LoadedPlugin loaded = load_plugin(*facts, path_, std::move(sealed), manager_.host_,
+                                      pinned_.options.get(), opened_);
     lock_.lock();
     record_.loaded = std::move(loaded);
     record_.opened = opened_;
@@ -90,19 +102,33 @@ class PluginManager::Load {
     choose();
   }
 
+  void check_locked(const PluginLock& lock, const SealedFile& sealed) const {
+    const LockedPlugin* locked = lock.find(request_.provider);
+    if (locked != nullptr && locked->sha256 == sealed.sha256()) return;
+    PluginFailure failure = make_failure(
+        PluginStage::Read, request_.provider, path_,
+        locked == nullptr
+            ? format_text("it is not in the lock file {}", quote(lock.file))
+            : format_text("its bytes are not those in the lock file {}", quote(lock.file)),
+        "look at the plugin and lock again, or restore what was locked");
+    if (locked != nullptr) {
+      failure.expected = format_text("sha256 {}", locked->sha256);
+      failure.found = format_text("sha256 {}", sealed.sha256());
+    }
+    throw PluginError(std::move(failure));
+  }
+
   // Of a file that was built again since it was indexed.
-  void read_again(std::shared_ptr<const PluginFacts>& facts, FileStamp& stamp) const {
-    FactsFile file = read_facts_file(path_);
-    if (file.facts->id != request_.provider) {
+  void use(PluginFacts found, std::shared_ptr<const PluginFacts>& facts) const {
+    if (found.id != request_.provider) {
       PluginFailure failure =
           make_failure(PluginStage::Read, request_.provider, path_,
                        "the file holds another plugin by now", "load that one by its own id");
       failure.expected = quote(request_.provider);
-      failure.found = quote(file.facts->id);
+      failure.found = quote(found.id);
       throw PluginError(std::move(failure));
     }
-    facts = std::move(file.facts);
-    stamp = file.stamp;
+    facts = std::make_shared<const PluginFacts>(std::move(found));
   }
 
   bool is_chosen(ItemKind kind, std::string_view name) const {
@@ -182,6 +208,7 @@ class PluginManager::Load {
   bool opened_;
   std::string path_;
   PluginPolicy::Plugin pinned_;  // what a policy says of it
+  std::vector<std::shared_ptr<const PluginLock>> locks_;
   RegistrationRequest request_;
 };
 

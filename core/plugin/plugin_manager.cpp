@@ -252,6 +252,35 @@ std::vector<SearchFolder> PluginManager::folders() {
   return folders_;
 }
 
+PluginLock PluginManager::lock() {
+  const Lock lock(mutex_);
+  if (!scanned_) scan();
+  return lock_now();
+}
+
+PluginLock PluginManager::lock_now() const {
+  PluginLock lock;
+  KnownHashes known;
+  for (const auto& record : records_) {
+    if (!record->found.facts || record->state == PluginState::Failed ||
+        record->state == PluginState::Excluded || record->state == PluginState::Shadowed)
+      continue;
+    lock.plugins.push_back(lock_plugin(*record->found.facts, record->found.path, known));
+  }
+  std::ranges::sort(lock.plugins, {}, &LockedPlugin::id);
+  const auto add = [&](ItemKind kind, LockedProviders& providers) {
+    for (const auto& [name, records] : index(kind)) {
+      const std::vector<const Record*> best = best_providers(kind, name);
+      if (best.size() == 1 && lock.find(best.front()->id()) != nullptr)
+        providers.emplace(name, best.front()->id());
+    }
+  };
+  add(ItemKind::Op, lock.ops);
+  add(ItemKind::Module, lock.modules);
+  add(ItemKind::Type, lock.types);
+  return lock;
+}
+
 void PluginManager::shutdown() {
   std::vector<Record*> active;
   {

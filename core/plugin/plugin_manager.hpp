@@ -152,6 +152,8 @@ class PluginManager {
   // Names that plugins declare, sorted; for suggestions and listings.
   std::vector<std::string> declared_names(ItemKind kind);
   std::vector<SearchFolder> folders();
+  // A lock of every plugin that can be used now, and of what each would provide.
+  PluginLock lock();
 
   // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime;
   // never done by the destructor, which may run while the process is being torn down.
@@ -185,6 +187,7 @@ class PluginManager {
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   void retry(Record& record) const;
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
+  PluginLock lock_now() const;
   void scan();
   void renew_records(std::vector<FoundPlugin> discovered);
   void judge(Record& record) const;

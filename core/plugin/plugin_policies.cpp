@@ -11,26 +11,39 @@
 
 namespace tenon::core {
 
-std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
-                                        const std::string& expected) {
-  if (expected.empty()) return std::nullopt;
-  std::string lower = expected;
-  for (char& c : lower) {
+namespace {
+
+std::optional<PluginFailure> compare_hash(const std::string& id, const std::string& path,
+                                          const std::string& found, const std::string& pinned) {
+  std::string expected = pinned;
+  for (char& c : expected) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
   }
+  if (found == expected) return std::nullopt;
   PluginFailure failure =
       make_failure(PluginStage::Read, id, path, "its bytes are not those that the config pins",
                    "get the file that was meant, or correct `sha256`");
-  try {
-    failure.found = format_text("sha256 {}", sha256_file(path));
-  } catch (const Error& error) {
-    failure.problem = error.message;
-    failure.remedy = "check the file's rights";
-    return failure;
-  }
-  failure.expected = format_text("sha256 {}", lower);
-  if (failure.found == failure.expected) return std::nullopt;
+  failure.expected = format_text("sha256 {}", expected);
+  failure.found = format_text("sha256 {}", found);
   return failure;
+}
+
+}  // namespace
+
+std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
+                                        const std::string& expected) {
+  if (expected.empty()) return std::nullopt;
+  try {
+    return compare_hash(id, path, sha256_file(path), expected);
+  } catch (const Error& error) {
+    return make_failure(PluginStage::Read, id, path, error.message, "check the file's rights");
+  }
+}
+
+std::optional<PluginFailure> check_hash(const std::string& id, const SealedFile& file,
+                                        const std::string& path, const std::string& expected) {
+  if (expected.empty()) return std::nullopt;
+  return compare_hash(id, path, file.sha256(), expected);
 }
 
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
@@ -60,6 +73,7 @@ class PluginManager::PolicyCheck {
     for (const PluginPolicy::Preference& preference : policy_.disable) check_disabled(preference);
     for (const PluginPolicy::Preference& preference : policy_.prefer) check_preferred(preference);
     for (const PluginPolicy::Type& type : policy_.types) check_type(type);
+    if (policy_.lock != nullptr) check_lock();
     return std::move(failures_);
   }
 
@@ -233,6 +247,15 @@ class PluginManager::PolicyCheck {
     check_patterns(type.settings.fallback_allow, "/fallback_ops/allow/");
     check_patterns(type.settings.fallback_deny, "/fallback_ops/deny/");
     check_patterns(type.settings.covers, "/covers/");
+  }
+
+  void check_lock() {
+    try {
+      for (PluginFailure& failure : compare_locks(*policy_.lock, manager_.lock_now()))
+        refuse(std::move(failure), {});
+    } catch (const PluginError& error) {
+      refuse(error.failure, {});
+    }
   }
 
   PluginManager& manager_;

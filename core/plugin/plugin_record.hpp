@@ -76,9 +76,11 @@ const char* kind_text(ItemKind kind);
 
 PluginFailure make_failure(PluginStage stage, const std::string& plugin, const std::string& path,
                            std::string problem, std::string remedy);
-// What a policy pins: the hash of a file, and the versions that it takes.
+// What a policy pins: the hash of a file, "" for any, and the versions that it takes.
 std::optional<PluginFailure> check_hash(const std::string& id, const std::string& path,
                                         const std::string& expected);
+std::optional<PluginFailure> check_hash(const std::string& id, const SealedFile& file,
+                                        const std::string& path, const std::string& expected);
 std::optional<PluginFailure> check_version(const PluginFacts& facts, const std::string& path,
                                            const std::string& range);
 

@@ -1,12 +1,14 @@
 // What a config or the environment decides about plugins and what they provide.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/json.hpp"
 #include "core/dispatch/type_settings.hpp"
+#include "core/plugin/plugin_lock.hpp"
 
 namespace tenon::core {
 
@@ -56,7 +58,9 @@ struct PluginPolicy {
   DuplicateChoice duplicates = DuplicateChoice::Error;
   std::vector<Type> types;
   bool autoload = true;  // false: of folders only plugins that are named or loaded by name are used
-  bool strict = false;   // what would be a warning of what plugins register is an error
+  // Only what is locked may be loaded, and only as it is locked. Null: anything.
+  std::shared_ptr<const PluginLock> lock;
+  bool strict = false;  // what would be a warning of what plugins register is an error
 };
 
 // What a preference is held against: an op, module or type; or an override of an op, whose key is

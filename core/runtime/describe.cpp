@@ -12,6 +12,7 @@
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/schema.hpp"
+#include "core/plugin/compatibility.hpp"
 #include "core/runtime/describe_types.hpp"
 #include "core/runtime/explain.hpp"
 #include "core/runtime/runtime.hpp"
@@ -417,19 +418,66 @@ Json describe_plugin(std::string_view name) {
   return document.end_object().finish();
 }
 
-Json describe_declarations(std::string_view name) {
-  JsonBuilder document;
-  document.begin_object();
+struct DeclaredFacts {
+  std::shared_ptr<const PluginFacts> facts;
+  std::string path;
+};
+
+// Of a plugin by its id, or by its file, which need not be in a folder that is searched.
+DeclaredFacts declared_facts(std::string_view name) {
   if (is_plugin_path(name)) {
     const std::string path(name);
-    put_declarations(document, *read_facts_file(path).facts, path);
-  } else {
-    const Inventory inventory;
-    const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
-    if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
-    put_declarations(document, *plugin.facts, plugin.path);
+    return {read_facts_file(path).facts, path};
   }
+  const Inventory inventory;
+  const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
+  if (plugin.facts == nullptr) throw Error(TENON_ERROR_PLUGIN, plugin.reason);
+  return {plugin.facts, plugin.path};
+}
+
+Json describe_declarations(std::string_view name) {
+  const DeclaredFacts declared = declared_facts(name);
+  JsonBuilder document;
+  document.begin_object();
+  put_declarations(document, *declared.facts, declared.path);
   return document.end_object().finish();
+}
+
+// Of two plugins, each by id or file: a JSON array of the old one and the new.
+Json describe_compatibility(std::string_view pair) {
+  const Json names = parse_json(pair);
+  if (!names->is_array() || names->size() != 2) {
+    throw Error(TENON_ERROR_ARGUMENT, "expected a JSON array of the old plugin and the new, not {}",
+                pair);
+  }
+  const DeclaredFacts before = declared_facts(names->at(0)->as_string());
+  const DeclaredFacts now = declared_facts(names->at(1)->as_string());
+  const std::vector<CompatibilityChange> changes = compare_plugins(*before.facts, *now.facts);
+  JsonBuilder document;
+  document.begin_object();
+  const auto put_side = [&](const char* side, const DeclaredFacts& declared) {
+    document.key(side)
+        .begin_object()
+        .member("id", declared.facts->id)
+        .member("version", declared.facts->version)
+        .member("path", declared.path)
+        .end_object();
+  };
+  put_side("old", before);
+  put_side("new", now);
+  document.member("breaks", !changes.empty() && changes.front().breaks)
+      .member("version_allows", version_may_break(before.facts->version, now.facts->version))
+      .key("changes")
+      .begin_array();
+  for (const CompatibilityChange& change : changes) {
+    document.begin_object()
+        .member("breaks", change.breaks)
+        .member("kind", change.kind)
+        .member("name", change.name)
+        .member("what", change.what)
+        .end_object();
+  }
+  return document.end_array().end_object().finish();
 }
 
 Json describe_ops(std::string_view name) {
@@ -518,6 +566,8 @@ constexpr Listing kListings[] = {
     {"ops", describe_ops},
     {"op", describe_op},
     {"declarations", describe_declarations},
+    {"compatibility", describe_compatibility},
+    {"lock", [](std::string_view) { return lock_document(plugin_manager().lock()); }},
     {"overridable", describe_overridable},
     {"ignored", [](std::string_view) { return describe_ignored(); }},
     {"types", [](std::string_view) { return describe_types(); }},

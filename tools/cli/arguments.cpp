@@ -107,6 +107,11 @@ struct Definition {
   void json() { app->add_flag("--json", options->json, "Print JSON"); }
 };
 
+void define_frozen(CLI::App* command, bool& frozen) {
+  command->add_flag("--frozen", frozen,
+                    "Refuse what differs from the lock file beside the config: see tenon lock");
+}
+
 std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation) {
   Definition<RunOptions> run(
       program, invocation, run_config, "run", "Do what a config says: train, evaluate, save",
@@ -137,6 +142,7 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       ->type_name("N");
   run.app->add_flag("--resume", run.options->resume,
                     "Continue from the checkpoint that the config's output names");
+  define_frozen(run.app, run.options->frozen);
   run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
   run.json();
   return run.options;
@@ -153,6 +159,7 @@ void define_plan(CLI::App& program, Invocation& invocation) {
   plan.app->add_option("config", plan.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
+  define_frozen(plan.app, plan.options->frozen);
   plan.app->add_flag("!--no-shapes", plan.options->shapes,
                      "Run no plugin code: layers as the config names them, without shapes");
   plan.json();
@@ -180,6 +187,7 @@ void define_predict(CLI::App& program, Invocation& invocation) {
       ->add_option("--weights", predict.options->weights,
                    "Weights, in place of those that the config's output names")
       ->type_name("WEIGHTS");
+  define_frozen(predict.app, predict.options->frozen);
   predict.app->add_flag("--unlabelled", predict.options->unlabelled,
                         "The samples have no label column");
 }
@@ -243,6 +251,42 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
   worker.app->add_option("--seed", worker.options->seed);
   worker.app->add_option("--folder", worker.options->folder);
   return check.options;
+}
+
+void define_lock(CLI::App& program, Invocation& invocation) {
+  Definition<LockOptions> lock(
+      program, invocation, lock_config, "lock",
+      "Pin the plugins that a config can use, by their bytes and those of what they link",
+      "  tenon lock digits.json            # writes tenon.lock beside it\n"
+      "  tenon lock digits.json --check\n"
+      "  tenon run digits.json --frozen\n"
+      "The lock file also has the plugin that provides each op, module and type. With --frozen, or "
+      "\"frozen\": \"tenon.lock\" in the config, what differs is refused, and plugins are mapped "
+      "from private copies of the bytes that were compared.");
+  lock.app->add_option("config", lock.options->config, "The config file")
+      ->required()
+      ->type_name("CONFIG");
+  lock.app
+      ->add_option("-o,--output", lock.options->output,
+                   "The lock file; tenon.lock beside the config when left out")
+      ->type_name("FILE");
+  lock.app->add_flag("--check", lock.options->check,
+                     "Write nothing; end with 1 when something differs from the lock file");
+}
+
+void define_compat(CLI::App& program, Invocation& invocation) {
+  Definition<CompatOptions> compat(
+      program, invocation, compare_plugins, "compat",
+      "Print what callers of one build of a plugin would notice of another",
+      "  tenon compat old/hello.so build/hello.so\n"
+      "  tenon compat hello build/hello.so --json\n"
+      "Ends with 1 when something breaks: an op, a parameter, a default or a gradient that is "
+      "gone or another one. Declarations are compared; no code of the plugins runs.");
+  compat.app->add_option("old", compat.options->before, "The old plugin, by id or by its file")
+      ->required()
+      ->type_name("OLD");
+  compat.app->add_option("new", compat.options->now, "The new one")->required()->type_name("NEW");
+  compat.json();
 }
 
 void define_new(CLI::App& program, Invocation& invocation) {
@@ -456,6 +500,8 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_coverage(program, invocation);
   define_why(program, invocation);
   define_ambiguities(program, invocation);
+  define_lock(program, invocation);
+  define_compat(program, invocation);
   define_new(program, invocation);
   define_wrappers(program, invocation);
   program.footer(

@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "format.hpp"
 #include "json.hpp"
+#include "lock_file.hpp"
 #include "table.hpp"
 #include "text.hpp"
 #include "views.hpp"
@@ -31,7 +32,10 @@ class Plan {
  public:
   explicit Plan(const PlanOptions& options)
       : path_(options.config), config_(training::read_config(path_)) {
-    tenon::apply_config_lazily(config_);
+    if (options.frozen)
+      freeze(config_, path_);
+    else
+      tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
     outline_ = training::outline(config_);

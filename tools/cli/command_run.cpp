@@ -13,6 +13,7 @@
 #include "format.hpp"
 #include "json.hpp"
 #include "learning_curve.hpp"
+#include "lock_file.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
 #include "table.hpp"
@@ -309,6 +310,7 @@ std::string fitted_of(const std::string& weights) {
 Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
+  if (options.frozen) freeze(config, options.config);
   tenon::apply_config(config);
   training::require_sound(config);
   // The order of what draws random numbers is a promise: with the same seed a saved model is

@@ -26,6 +26,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;
   int threads = 0;  // 0: what the config says
   bool resume = false;
+  bool frozen = false;  // refuse what differs from the lock file
   bool quiet = false;
   bool json = false;
 };
@@ -35,6 +36,7 @@ struct PredictOptions {
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
   bool unlabelled = false;
+  bool frozen = false;
 };
 
 struct SchemaOptions {
@@ -45,6 +47,7 @@ struct SchemaOptions {
 struct PlanOptions {
   std::string config;
   bool shapes = true;  // calls the model with shapes, which runs plugin code
+  bool frozen = false;
   bool json = false;
 };
 
@@ -87,6 +90,17 @@ struct WrappersOptions {
   std::string methods;  // where declarations for class Tensor go; empty: none
 };
 
+struct LockOptions {
+  std::string config;
+  std::string output;  // empty: tenon.lock beside the config
+  bool check = false;  // compare alone
+};
+
+struct CompatOptions {
+  std::string before, now;  // plugins, by id or by file
+  bool json = false;
+};
+
 struct CheckOptions {
   std::string plugin;  // id or path
   std::string item;    // only this op or module
@@ -105,6 +119,8 @@ int predict_outputs(const PredictOptions& options);
 int print_schema(const SchemaOptions& options);
 int plan_config(const PlanOptions& options);
 int check_plugin(const CheckOptions& options);
+int lock_config(const LockOptions& options);
+int compare_plugins(const CompatOptions& options);
 int list_plugins(const ListOptions& options);
 int list_ops(const ListOptions& options);
 int list_modules(const ListOptions& options);

@@ -29,13 +29,15 @@ _tenon() {
 
   local words=''
   if [[ -z $command ]]; then
-    words='run predict plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check new wrappers version'
+    words='run predict plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check compat lock new wrappers version'
     words+=' --help --version --plugin-path --no-autoload --threads'
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
     case $command in
-      run) words+=' --evaluate --plot --epochs --seed --resume --quiet --json' ;;
-      predict) words+=' --output --weights --unlabelled' ;;
+      run) words+=' --evaluate --plot --epochs --seed --resume --frozen --quiet --json' ;;
+      predict) words+=' --output --weights --unlabelled --frozen' ;;
+      plan) words+=' --no-shapes --frozen --json' ;;
+      lock) words+=' --output --check' ;;
       overridable) words+=' --first --json' ;;
       new) words+=' --c --dir' ;;
       wrappers) words+=' --output' ;;
@@ -47,8 +49,8 @@ _tenon() {
     esac
   else
     case $command in
-      run | plan | schema | predict) compopt -o default; return ;;
-      check)
+      run | plan | schema | predict | lock) compopt -o default; return ;;
+      check | compat)
         compopt -o default
         words=$("${COMP_WORDS[0]}" plugins 2>/dev/null | sed '1d;/^$/q;s/ .*//')
         ;;

@@ -11,7 +11,7 @@ namespace {
 LoadedPlugin load_file(const FakeHost& host, const std::string& path,
                        const tenon_json* options = nullptr) {
   bool opened = false;
-  return load_plugin(*read_facts_file(path).facts, path, host.table(), options, opened);
+  return load_plugin(*read_facts_file(path).facts, path, nullptr, host.table(), options, opened);
 }
 
 PluginFailure refusal(const std::string& name, const tenon_json* options = nullptr) {
@@ -203,8 +203,9 @@ TEST_SUITE("loader") {
     const auto opened = [&](const std::string& name) {
       bool result = false;
       const FactsFile file = read_facts_file(fixture(name));
-      CHECK_THROWS_AS(load_plugin(*file.facts, fixture(name), host.table(), nullptr, result),
-                      PluginError);
+      CHECK_THROWS_AS(
+          load_plugin(*file.facts, fixture(name), nullptr, host.table(), nullptr, result),
+          PluginError);
       return result;
     };
     CHECK(!opened("abi_major"));

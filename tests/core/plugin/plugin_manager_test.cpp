@@ -634,6 +634,19 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(failure.problem, "pins"));
   }
 
+  TEST_CASE("policy: of a pinned plugin a private copy is mapped, with the libraries beside it") {
+    World world;
+    const std::string path = world.folder.add("beside");
+    std::filesystem::copy_file(std::string(TENON_FIXTURES) + "/libbeside_library.so",
+                               world.folder / "libbeside_library.so");
+    world.manager->apply(policy_with({"beside", LoadMode::Eager, "", sha256_file(path), {}}));
+    CHECK(world.state("beside") == PluginState::Active);
+    const std::string maps = read_file("/proc/self/maps");
+    CHECK(contains(maps, "memfd:tenon-plugin"));
+    CHECK(contains(maps, world.folder / "libbeside_library.so"));
+    CHECK_FALSE(contains(maps, path));
+  }
+
   TEST_CASE("policy: all faults are reported at once, and then nothing has changed") {
     World world;
     world.folder.add("plain");

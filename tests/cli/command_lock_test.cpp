@@ -1,0 +1,88 @@
+// tenon lock and --frozen: what was approved runs, and nothing else.
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "program.hpp"
+
+namespace {
+
+// A folder with a plugin, a config that names it, and the lock file of both.
+struct Locked {
+  Workspace folder;
+  std::string config = (folder.path("config.json")).string();
+
+  explicit Locked(const std::string& plugins = "\"plain\"") {
+    std::filesystem::create_directory(folder.path("plugins"));
+    add("plain.so");
+    folder.write("config.json",
+                 "{\"schema_version\": 1, \"autoload\": false, \"search_paths\": "
+                 "[\"plugins\"], \"plugins\": [" +
+                     plugins + "]}");
+  }
+  void add(const std::string& file, const std::string& as = "") const {
+    std::filesystem::copy_file(std::string(TENON_FIXTURES) + "/" + file,
+                               folder.path("plugins") / (as.empty() ? file : as),
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  Outcome lock(const std::string& options = "") const {
+    return run_program("lock " + config + " " + options);
+  }
+  Outcome plan() const { return run_program("plan --frozen --no-shapes " + config); }
+};
+
+}  // namespace
+
+TEST_SUITE("lock") {
+  TEST_CASE("what is locked runs, and the lock file says what is locked") {
+    const Locked locked;
+    const Outcome outcome = locked.lock();
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.out, "locked 1 plugin with "));
+    const tenon::Json lock = tenon::Json::parse(locked.folder.read("tenon.lock"));
+    CHECK(lock["plugins"][0]["id"].text() == "plain");
+    CHECK(lock["ops"]["plain.add_one"].text() == "plain");
+    CHECK(locked.lock("--check").out ==
+          "nothing differs from " + locked.folder.path("tenon.lock").string() + "\n");
+    CHECK(!contains(locked.plan().error, "lock"));
+  }
+
+  TEST_CASE("other bytes, another provider and a plugin that is gone are refused by name") {
+    const Locked locked("\"plain\", {\"name\": \"other_schema\", \"require\": false}");
+    REQUIRE(locked.lock().code == 0);
+    locked.add("other_schema.so");
+    Outcome outcome = locked.plan();
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "'plain.add_one'"));
+    std::filesystem::remove(locked.folder.path("plugins") / "other_schema.so");
+    std::string bytes = locked.folder.read("plugins/plain.so");
+    locked.folder.write("plugins/plain.so", bytes + "more");
+    outcome = locked.plan();
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "its bytes are not those that are locked"));
+    CHECK(locked.lock("--check").code == 1);
+    std::filesystem::remove(locked.folder.path("plugins") / "plain.so");
+    CHECK(locked.plan().code == 1);
+  }
+
+  TEST_CASE("without a lock file --frozen says so") {
+    const Locked locked;
+    const Outcome outcome = locked.plan();
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "tenon.lock"));
+  }
+
+  TEST_CASE("a plugin that is not in the lock file is not loaded") {
+    const Locked locked;
+    REQUIRE(locked.lock().code == 0);
+    locked.folder.write("frozen.json",
+                        "{\"schema_version\": 1, \"search_paths\": [\"plugins\"], \"frozen\": "
+                        "\"tenon.lock\", \"plugins\": [{\"name\": \"slow\", \"load\": "
+                        "\"eager\"}]}");
+    locked.add("slow.so");
+    const Outcome outcome =
+        run_program("why slow.first Tensor --config " + locked.folder.path("frozen.json").string());
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "it is not in the lock file"));
+  }
+}
