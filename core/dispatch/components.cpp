@@ -18,7 +18,6 @@ namespace tenon::core {
 
 namespace {
 
-constexpr std::string_view kTypeKey = "tensor type of ";
 constexpr std::string_view kRestoreKey = "restore ";
 
 // Whether its components are all that there is in a payload, and it can be made from nothing.
@@ -38,6 +37,19 @@ std::string attributes_of(const TensorType& owner, Payload& payload) {
   if (text.tag == TENON_VALUE_STRING) result.assign(text.as.string, text.length);
   release_value(text);
   return result;
+}
+
+PayloadRef make_described(const TensorType& owner, std::string_view attributes) {
+  const tenon_type_descriptor& descriptor = owner.descriptor;
+  PayloadRef payload;
+  payload.reset(make_payload(owner.id, descriptor.payload_size));
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      descriptor.restore(descriptor.self, attributes.data(),
+                         static_cast<int64_t>(attributes.size()), payload->data(), &error);
+  if (status != TENON_OK) throw_status(status, error);
+  payload->destroy = descriptor.destroy;
+  return payload;
 }
 
 // What makes the object again, beside its tensors.
@@ -73,14 +85,14 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
   Payload* payload = tensor->payload();
   const int64_t count =
       owner == nullptr || payload == nullptr ? 0 : owner->descriptor.component_count;
-  const bool described = payload != nullptr && owner->descriptor.attributes != nullptr;
-  if (count == 0 && !type.is_tensor && !(whole && described)) {
+  const bool has_attributes = payload != nullptr && owner->descriptor.attributes != nullptr;
+  if (count == 0 && !type.is_tensor && !(whole && has_attributes)) {
     throw Error(TENON_ERROR_TYPE,
                 "{} is a {}, which has no component tensors to save; declare them in its type, or "
                 "convert it to Tensor first",
                 quote(name), type.name);
   }
-  if (whole && payload != nullptr && !described && !only_components(owner->descriptor)) {
+  if (whole && payload != nullptr && !has_attributes && !only_components(owner->descriptor)) {
     throw Error(
         TENON_ERROR_TYPE,
         "{} is a {} (plugin '{}'), whose payload has members that a file does not keep; give the "
@@ -88,7 +100,12 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
         quote(name), type.name, type.provider);
   }
   metadata.emplace_back(std::string(kTypeKey) + name, type.name);
-  if (whole) metadata.emplace_back(std::string(kRestoreKey) + name, restore_text(type, *tensor));
+  if (whole) {
+    metadata.emplace_back(std::string(kRestoreKey) + name, restore_text(type, *tensor));
+  } else if (has_attributes && owner->descriptor.restore != nullptr) {
+    metadata.emplace_back(std::string(kAttributesKey) + name, attributes_of(*owner, *payload));
+    described.push_back({name, tensor});
+  }
   if (type.is_tensor) tensors.push_back({name, tensor});
   for (int64_t i = 0; i < count; ++i) {
     Tensor* component = owner->component(*payload, i);
@@ -97,8 +114,17 @@ void StoredTensors::add(const std::string& name, const TensorRef& tensor, bool w
   }
 }
 
-std::string stored_type(const TensorFile& file, const std::string& name) {
-  return file.metadata.find(std::string(kTypeKey) + name).value_or("");
+PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attributes) {
+  const TensorType& owner = *TypeTable::process().at(tensor.view.type).payload_owner;
+  PayloadRef payload = make_described(owner, attributes);
+  for (int64_t i = 0; i < owner.descriptor.component_count; ++i) {
+    Tensor*& place = owner.component(*payload, i);
+    Tensor* const own = owner.component(*tensor.payload(), i);
+    if (own != nullptr) own->retain();
+    if (place != nullptr) place->release();
+    place = own;
+  }
+  return payload;
 }
 
 namespace {
@@ -117,7 +143,7 @@ class Restoring {
   }
 
   void run() {
-    const std::string type_name = stored_type(file_, name_);
+    const std::string type_name = file_.metadata.find(std::string(kTypeKey) + name_).value_or("");
     const tenon_json* plugin = said_->find("plugin");
     const TensorType* type = nullptr;
     try {
@@ -169,13 +195,7 @@ class Restoring {
     const tenon_type_descriptor& descriptor = owner->descriptor;
     PayloadRef payload;
     if (attributes != nullptr && attributes->is_string() && descriptor.restore != nullptr) {
-      payload.reset(make_payload(owner->id, descriptor.payload_size));
-      const std::string_view text = attributes->as_string();
-      tenon_error* error = nullptr;
-      const tenon_status status = descriptor.restore(
-          descriptor.self, text.data(), static_cast<int64_t>(text.size()), payload->data(), &error);
-      if (status != TENON_OK) throw_status(status, error);
-      payload->destroy = descriptor.destroy;
+      payload = make_described(*owner, attributes->as_string());
     } else if (attributes == nullptr && descriptor.restore == nullptr &&
                only_components(descriptor)) {
       payload = new_payload(*owner, {});

@@ -2,18 +2,21 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/dispatch/tensor_type.hpp"
 #include "core/tensor/file.hpp"
 
 namespace tenon::core {
 
 // What a file keeps of a tensor: its data under its name, where it has data, and each component of
 // its type's payload as "name.component"; both for components in turn. In its metadata "tensor type
-// of NAME" is the type of those that are not plain, "restore NAME" what else makes them again: an
-// object of dtype, shape, components, the plugin, and the payload's attributes.
+// of NAME" is the type of those that are not plain, "attributes of NAME" those of its payload, and
+// "restore NAME" what makes the object again: dtype, shape, components, plugin, and attributes.
 struct StoredTensors {
   std::vector<NamedTensor> tensors;
+  std::vector<NamedTensor> described;  // those with attributes in the metadata
   FileMetadata metadata;
 
   // For a module, which has the objects that its state is loaded into. Throws TypeError for a
@@ -26,8 +29,11 @@ struct StoredTensors {
   void add(const std::string& name, const TensorRef& tensor, bool whole);
 };
 
-// The type that a file names for the tensor; "" when it names none.
-std::string stored_type(const TensorFile& file, const std::string& name);
+inline constexpr std::string_view kTypeKey = "tensor type of ";
+inline constexpr std::string_view kAttributesKey = "attributes of ";
+
+// A payload of these attributes with the tensor's own components.
+PayloadRef payload_with_attributes(const Tensor& tensor, std::string_view attributes);
 // Makes what was stored whole out of the file's tensors, which it takes the place of; loads the
 // plugins of its types. Throws, naming the file.
 void restore_types(TensorFile& file);

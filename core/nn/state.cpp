@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -91,17 +92,37 @@ std::string key_list(const std::vector<std::string>& keys) {
 
 // What is loaded, of a file or of the memory.
 struct Source {
-  std::vector<NamedTensor>& tensors;                         // hooks may change them
-  std::function<std::string(const std::string& name)> type;  // "" where none is said
-  std::string path;                                          // empty: in memory
+  std::vector<NamedTensor>& tensors;  // hooks may change them
+  std::function<std::optional<std::string>(std::string_view kind, std::string_view name)> metadata;
+  std::string path;  // empty: in memory
 };
 
 // How a state fits a module.
 struct Fit {
   LoadReport report;
   std::vector<std::string> mismatched;
-  std::vector<std::pair<TensorRef, TensorRef>> copies;  // from the second to the first
+  std::vector<std::pair<TensorRef, TensorRef>> copies;       // from the second to the first
+  std::vector<std::pair<TensorRef, PayloadRef>> attributes;  // payloads that have the saved ones
 };
+
+// A plain file says nothing of types; one that does must mean the same ones.
+void compare_types(const StoredTensors& stored, const Source& source, Fit& fit) {
+  for (const auto& [key, type] : stored.metadata) {
+    if (!key.starts_with(kTypeKey)) continue;
+    const std::string name = key.substr(kTypeKey.size());
+    const std::string saved = source.metadata(kTypeKey, name).value_or(type);
+    if (saved == type) continue;
+    fit.mismatched.push_back(format_text(
+        "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.", name,
+        saved, type));
+  }
+  if (!fit.mismatched.empty()) return;
+  for (const NamedTensor& own : stored.described) {
+    const std::optional<std::string> saved = source.metadata(kAttributesKey, own.name);
+    if (saved)
+      fit.attributes.emplace_back(own.tensor, payload_with_attributes(*own.tensor, *saved));
+  }
+}
 
 Fit compare(const StoredTensors& stored, const Source& source) {
   Fit fit;
@@ -123,16 +144,7 @@ Fit compare(const StoredTensors& stored, const Source& source) {
         "current model is {}.",
         own.name, shape_text(saved->shape()), shape_text(own.tensor->shape())));
   }
-  // A plain file says nothing of types; one that does must mean the same ones.
-  for (const auto& [key, type] : stored.metadata) {
-    const std::string name = key.substr(key.find(" of ") + 4);
-    const std::string saved = source.type(name);
-    if (!saved.empty() && saved != type) {
-      fit.mismatched.push_back(format_text(
-          "type mismatch for {}: it is a {} in checkpoint, the type in current model is {}.", name,
-          saved, type));
-    }
-  }
+  compare_types(stored, source, fit);
   for (const NamedTensor& saved : source.tensors) {
     if (!known.contains(saved.name)) fit.report.unexpected.push_back(saved.name);
   }
@@ -153,7 +165,17 @@ void require_fit(const tenon_module& module, const Fit& fit, const Source& sourc
               module.type->schema.short_name(), faults);
 }
 
-void load_values(const Fit& fit, uint32_t flags) {
+// Exchanges the payloads, so that a second call takes the change back.
+void exchange_attributes(Fit& fit) {
+  for (auto& [own, payload] : fit.attributes) {
+    Payload* const before = own->payload();
+    before->retain();
+    set_type(*own, own->view.type, payload.get());
+    payload.reset(before);
+  }
+}
+
+void load_values(Fit& fit, uint32_t flags) {
   for (const auto& [own, saved] : fit.copies) {
     const bool assign = (flags & TENON_LOAD_ASSIGN) != 0 && !own->typed() && !saved->typed() &&
                         own->view.dtype == saved->view.dtype;
@@ -162,6 +184,7 @@ void load_values(const Fit& fit, uint32_t flags) {
     else
       copy(*own, *saved);
   }
+  exchange_attributes(fit);
 }
 
 // What was loaded is taken back when a hook fails, or leaves keys that do not fit.
@@ -177,6 +200,7 @@ void load_with_post_hooks(const tenon_module& root, const std::vector<Visited>& 
     require_fit(root, fit, source, (flags & TENON_LOAD_STRICT) != 0);
   } catch (...) {
     for (size_t i = 0; i < before.size(); ++i) copy(*fit.copies[i].first, *before[i]);
+    exchange_attributes(fit);
     throw;
   }
 }
@@ -211,13 +235,14 @@ std::vector<NamedTensor> module_state(tenon_module& module) {
 
 LoadReport load_state(tenon_module& module, std::span<const NamedTensor> state, uint32_t flags) {
   StoredTensors given = stored({state.begin(), state.end()});
-  const auto type = [&](const std::string& name) {
+  const auto metadata = [&](std::string_view kind,
+                            std::string_view name) -> std::optional<std::string> {
     for (const auto& [key, text] : given.metadata) {
-      if (key.substr(key.find(" of ") + 4) == name) return text;
+      if (key.starts_with(kind) && key.substr(kind.size()) == name) return text;
     }
-    return std::string();
+    return std::nullopt;
   };
-  return load(module, {given.tensors, type, ""}, flags);
+  return load(module, {given.tensors, metadata, ""}, flags);
 }
 
 void save_module(tenon_module& module, const std::string& path, FileMetadata metadata) {
@@ -244,8 +269,10 @@ LoadReport load_module(tenon_module& module, const std::string& path, uint32_t f
                        const std::string& prefix) {
   TensorFile file = (flags & TENON_LOAD_ASSIGN) != 0 ? map_tensors(path) : load_tensors(path);
   keep_prefixed(file, prefix);
-  const auto type = [&](const std::string& name) { return stored_type(file, prefix + name); };
-  return load(module, {file.tensors, type, path}, flags);
+  const auto metadata = [&](std::string_view kind, std::string_view name) {
+    return file.metadata.find(format_text("{}{}{}", kind, prefix, name));
+  };
+  return load(module, {file.tensors, metadata, path}, flags);
 }
 
 }  // namespace tenon::core

@@ -22,6 +22,7 @@ struct Cholesky {
       "gradient is symmetric. A matrix that is not positive definite is an error.";
   static constexpr auto saves = "result";
 
+  static Tensor shape_rule(const Tensor& a, bool) { return blas::empty_square("cholesky", a); }
   static Tensor forward(const Tensor& a, bool upper) {
     blas::check_square("cholesky", "A", a);
     const Tensor copy = blas::column_major_copy(blas::symmetric_half(a));

@@ -17,6 +17,12 @@ using tenon::kernel::Shape;
 
 IntList batch_of(const Tensor& a) { return {a.shape().data(), a.dim() - 2}; }
 
+// A number for each matrix.
+Tensor empty_determinants(const char* op, const Tensor& a) {
+  blas::check_square(op, "A", a);
+  return blas::empty_batch(a, {});
+}
+
 // body(index, sign, diagonal: its first element and their distance, n) for each matrix.
 template <class Body>
 void each_diagonal(const blas::Factors& factors, const Body& body) {
@@ -80,9 +86,9 @@ struct Det {
       "gradient up to 32 rows. slogdet() does not overflow.";
   static constexpr auto saves = "A, result";
 
+  static Tensor shape_rule(const Tensor& a) { return empty_determinants("det", a); }
   static Tensor forward(const Tensor& a) {
-    blas::check_square("det", "A", a);
-    const Tensor result = tenon::empty_tensor(batch_of(a), a.dtype());
+    const Tensor result = shape_rule(a);
     if (result.numel() == 0) return result;
     const blas::Factors factors(a);
     each_diagonal(factors, [&](int64_t i, int sign, auto* lu, int64_t n) {
@@ -119,10 +125,11 @@ struct Slogdet {
       "absolute values: 0 and -inf for a singular one, whose gradient is an error.";
   static constexpr auto saves = "A";
 
+  static std::tuple<Tensor, Tensor> shape_rule(const Tensor& a) {
+    return {empty_determinants("slogdet", a), blas::empty_batch(a, {})};
+  }
   static std::tuple<Tensor, Tensor> forward(const Tensor& a) {
-    blas::check_square("slogdet", "A", a);
-    Tensor sign = tenon::empty_tensor(batch_of(a), a.dtype());
-    Tensor log = tenon::empty_tensor(batch_of(a), a.dtype());
+    Tensor sign = empty_determinants("slogdet", a), log = blas::empty_batch(a, {});
     if (sign.numel() != 0) {
       const blas::Factors factors(a);
       each_diagonal(factors, [&](int64_t i, int start, auto* lu, int64_t n) {

@@ -19,7 +19,7 @@ struct Eigenvalues {
     blas::check_square(op, "A", matrices);
     const int64_t n = matrices.size(-1), count = blas::matrix_count(matrices);
     const Tensor a = blas::column_major_copy(blas::symmetric_half(matrices));
-    values = tenon::empty_tensor(blas::batch_shape(matrices, {n}), matrices.dtype());
+    values = blas::empty_batch(matrices, {n});
     if (with_vectors) vectors = blas::from_column_major(a);
     if (a.numel() == 0) return;
     blas::check_finite(op, "A", a);
@@ -67,6 +67,10 @@ struct Eigh {
   static constexpr auto saves = "result0, result1";
   static constexpr bool twice_differentiable = true;
 
+  static std::tuple<Tensor, Tensor> shape_rule(const Tensor& a) {
+    Tensor vectors = blas::empty_square("eigh", a);
+    return {blas::empty_batch(a, {a.size(-1)}), std::move(vectors)};
+  }
   static std::tuple<Tensor, Tensor> forward(Context& c, const Tensor& a) {
     c.set_materialize_grads(false);
     const Eigenvalues found("eigh", a, true);
@@ -106,6 +110,10 @@ struct Eigvalsh {
       "vectors: eigh().";
   static constexpr auto saves = "A";
 
+  static Tensor shape_rule(const Tensor& a) {
+    blas::check_square("eigvalsh", "A", a);
+    return blas::empty_batch(a, {a.size(-1)});
+  }
   static Tensor forward(const Tensor& a) { return Eigenvalues("eigvalsh", a, false).values; }
   static Tensor backward(ContextOf<Eigvalsh>& c, const Tensor& g) {
     const Tensor v = std::get<1>(tenon::linalg::eigh(c["A"_arg]));

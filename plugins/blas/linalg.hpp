@@ -50,6 +50,15 @@ inline Shape batch_shape(const Tensor& matrices, std::initializer_list<int64_t> 
   for (const int64_t size : last) shape.push(size);
   return shape;
 }
+// A new tensor of that shape and of the dtype of the matrices.
+inline Tensor empty_batch(const Tensor& matrices, std::initializer_list<int64_t> last) {
+  return tenon::empty_tensor(batch_shape(matrices, last), matrices.dtype());
+}
+// A new tensor like A, which has to be square.
+inline Tensor empty_square(const char* op, const Tensor& a) {
+  check_square(op, "A", a);
+  return tenon::empty_tensor(a.shape(), a.dtype());
+}
 
 // ---- parts of rules ----
 // The last two dimensions swapped.
@@ -99,6 +108,8 @@ struct SingularValues {
   enum Vectors { none, reduced, full };
   Tensor u, s, vh;  // u and vh are undefined without vectors
   SingularValues(const char* op, const char* name, const Tensor& matrices, Vectors vectors);
+  // Of the shapes alone.
+  SingularValues(const Tensor& matrices, Vectors vectors);
 };
 // What singular values have to exceed to count, [...]: the larger of `atol` and `rtol` of the
 // largest one. Without rtol it is 0 beside an atol above 0, else the larger size of the matrices

@@ -22,9 +22,9 @@ Solved solve_by_singular_values(const Tensor& a, const Tensor& right, double rco
   const int64_t rows = a.size(-2), columns = a.size(-1), sides = right.size(-1),
                 few = std::min(rows, columns), held = std::max(rows, columns),
                 count = blas::matrix_count(a);
-  Solved result{tenon::empty_tensor(blas::batch_shape(a, {columns, sides}), a.dtype()),
+  Solved result{blas::empty_batch(a, {columns, sides}),
                 tenon::empty_tensor(blas::batch_shape(a, {}), tenon::i64),
-                tenon::empty_tensor(blas::batch_shape(a, {few}), a.dtype())};
+                blas::empty_batch(a, {few})};
   if (count == 0 || few == 0) {
     tenon::fill_elements(result.solution, 0);
     tenon::fill_elements(result.rank, 0);
@@ -35,7 +35,7 @@ Solved solve_by_singular_values(const Tensor& a, const Tensor& right, double rco
   // LAPACK replaces the right sides by the solutions, which may be the longer ones.
   // It has to have one.
   const int64_t solved = std::max<int64_t>(1, sides);
-  const Tensor sides_copy = tenon::empty_tensor(blas::batch_shape(a, {solved, held}), a.dtype());
+  const Tensor sides_copy = blas::empty_batch(a, {solved, held});
   if (sides == 0) tenon::fill_elements(sides_copy, 0);
   const auto leading_rows = [&](int64_t n) {
     const Tensor view = blas::from_column_major(sides_copy);

@@ -62,6 +62,10 @@ struct Pinv {
       "and more exact where the result would be multiplied.";
   static constexpr auto saves = "A, result";
 
+  static Tensor shape_rule(const Tensor& a, std::optional<double>, std::optional<double>) {
+    blas::check_matrices("pinv", "A", a);
+    return blas::empty_batch(a, {a.size(-1), a.size(-2)});
+  }
   static Tensor forward(const Tensor& a, std::optional<double> atol, std::optional<double> rtol) {
     blas::check_matrices("pinv", "A", a);
     const SingularValues found("pinv", "A", a, SingularValues::reduced);
@@ -89,6 +93,10 @@ struct MatrixRank {
       "How many singular values of matrices [..., m, n] count, by the rule of pinv(): i64 [...].";
   static constexpr bool zero_gradient = true;
 
+  static Tensor shape_rule(const Tensor& a, std::optional<double>, std::optional<double>) {
+    blas::check_matrices("matrix_rank", "A", a);
+    return tenon::empty_tensor(blas::batch_shape(a, {}), tenon::i64);
+  }
   static Tensor forward(const Tensor& a, std::optional<double> atol, std::optional<double> rtol) {
     blas::check_matrices("matrix_rank", "A", a);
     const SingularValues found("matrix_rank", "A", a, SingularValues::none);

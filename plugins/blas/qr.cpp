@@ -29,7 +29,7 @@ struct Reflectors {
   Reflectors(const Tensor& matrices, int64_t q_columns)
       : rows(matrices.size(-2)), columns(matrices.size(-1)), count(blas::matrix_count(matrices)) {
     const int64_t held = std::max(columns, q_columns);
-    a = tenon::empty_tensor(blas::batch_shape(matrices, {held, rows}), matrices.dtype());
+    a = blas::empty_batch(matrices, {held, rows});
     tenon::copy_elements(leading_columns(columns), matrices);
   }
   // The first columns as matrices [..., rows, n].
@@ -87,12 +87,22 @@ struct Qr {
       "more rows than columns, have none.";
   static constexpr auto saves = "shape(A), result0, result1";
 
+  // An empty R, and how many columns Q has.
+  static std::pair<Tensor, int64_t> factors_of(const Tensor& a, Mode mode) {
+    blas::check_matrices("qr", "A", a);
+    const int64_t m = a.size(-2), n = a.size(-1);
+    const int64_t r_rows = mode == Mode::complete ? m : std::min(m, n);
+    return {blas::empty_batch(a, {r_rows, n}), mode == Mode::r ? 0 : r_rows};
+  }
+  static std::tuple<Tensor, Tensor> shape_rule(const Tensor& a, std::string_view mode_text) {
+    const Mode mode = mode_of(mode_text);
+    const auto [r, q_columns] = factors_of(a, mode);
+    if (mode == Mode::r) return {tenon::empty_tensor({0}, a.dtype()), r};
+    return {blas::empty_batch(a, {a.size(-2), q_columns}), r};
+  }
   static std::tuple<Tensor, Tensor> forward(const Tensor& a, std::string_view mode_text) {
     const Mode mode = mode_of(mode_text);
-    blas::check_matrices("qr", "A", a);
-    const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-    const int64_t r_rows = mode == Mode::complete ? m : k, q_columns = mode == Mode::r ? 0 : r_rows;
-    const Tensor r = tenon::empty_tensor(blas::batch_shape(a, {r_rows, n}), a.dtype());
+    const auto [r, q_columns] = factors_of(a, mode);
     Reflectors reflectors(a, q_columns);
     if (reflectors.a.numel() != 0) reflectors.factor(r, q_columns);
     if (mode == Mode::r) return {tenon::empty_tensor({0}, a.dtype()), r};

@@ -23,7 +23,13 @@ struct Solve {
       "an error.";
   static constexpr auto saves = "A, shape(B), result";
 
-  static Tensor forward(const Tensor& a, const Tensor& b, bool left) {
+  // The right sides as columns, and their shape after broadcasting.
+  struct RightSides {
+    bool vectors;
+    Tensor columns;
+    Shape shape;
+  };
+  static RightSides right_sides(const Tensor& a, const Tensor& b, bool left) {
     blas::check_square("solve", "A", a);
     blas::check_dtypes("solve", "A", a, "B", b);
     const bool vectors = blas::is_vectors(a, b);
@@ -36,10 +42,22 @@ struct Solve {
       throw tenon::ValueError("solve(): 'A' of shape " + blas::shape_text(a) +
                               " does not fit 'B' of shape " + blas::shape_text(b));
     }
-    const Tensor right = vectors ? b.unsqueeze(-1) : left ? b : blas::transposed(b);
-    const Shape shape = blas::common_batch_shape("solve", a, right, n, right.size(-1));
+    Tensor columns = vectors ? b.unsqueeze(-1) : left ? b : blas::transposed(b);
+    const Shape shape = blas::common_batch_shape("solve", a, columns, n, columns.size(-1));
+    return {vectors, std::move(columns), shape};
+  }
+  static Tensor shape_rule(const Tensor& a, const Tensor& b, bool left) {
+    RightSides right = right_sides(a, b, left);
+    Shape& shape = right.shape;
+    if (right.vectors) --shape.rank;
+    if (!left) std::swap(shape[shape.rank - 1], shape[shape.rank - 2]);
+    return tenon::empty_tensor(shape, a.dtype());
+  }
+
+  static Tensor forward(const Tensor& a, const Tensor& b, bool left) {
+    const auto [vectors, right, shape] = right_sides(a, b, left);
     Shape square = shape;
-    square[square.rank - 1] = n;
+    square[square.rank - 1] = a.size(-1);
     const Tensor matrix = left ? a : blas::transposed(a);
     // One matrix is factored once, for however many right sides.
     const blas::Factors factors(blas::matrix_count(a) == 1 ? matrix
@@ -93,11 +111,11 @@ struct Inv {
       "and more exact where they would be multiplied.";
   static constexpr auto saves = "result";
 
+  static Tensor shape_rule(const Tensor& a) { return blas::empty_square("inv", a); }
   static Tensor forward(const Tensor& a) {
-    blas::check_square("inv", "A", a);
+    const Tensor result = shape_rule(a);
     const blas::Factors factors(a);
     factors.check_invertible("inv");
-    const Tensor result = tenon::empty_tensor(a.shape(), a.dtype());
     tenon::fill_elements(result, 0);
     const int64_t n = a.size(-1), count = blas::matrix_count(a);
     tenon::kernel::visit<tenon::floating_dtypes>(a.dtype(), [&](auto zero) {

@@ -4,18 +4,23 @@
 
 namespace blas {
 
+SingularValues::SingularValues(const Tensor& matrices, Vectors vectors) {
+  const int64_t rows = matrices.size(-2), columns = matrices.size(-1);
+  const int64_t few = std::min(rows, columns);
+  s = empty_batch(matrices, {few});
+  if (vectors == none) return;
+  u = empty_batch(matrices, {rows, vectors == full ? rows : few});
+  vh = empty_batch(matrices, {vectors == full ? columns : few, columns});
+}
+
 // Row-major matrices are LAPACK's transposed, whose factors are those of A the other way around:
 // all of them are row-major again.
 SingularValues::SingularValues(const char* op, const char* name, const Tensor& matrices,
-                               Vectors vectors) {
+                               Vectors vectors)
+    : SingularValues(matrices, vectors) {
   const int64_t rows = matrices.size(-2), columns = matrices.size(-1);
   const int64_t few = std::min(rows, columns), count = matrix_count(matrices);
   const int64_t left = vectors == full ? rows : few, right = vectors == full ? columns : few;
-  s = tenon::empty_tensor(batch_shape(matrices, {few}), matrices.dtype());
-  if (vectors != none) {
-    u = tenon::empty_tensor(batch_shape(matrices, {rows, left}), matrices.dtype());
-    vh = tenon::empty_tensor(batch_shape(matrices, {right, columns}), matrices.dtype());
-  }
   if (matrices.numel() == 0) {
     if (vectors == none) return;
     tenon::copy_elements(u, tenon::eye(rows, left, matrices.dtype()));
@@ -86,12 +91,19 @@ struct Svd {
   static constexpr auto saves = "shape(A), result0, result1, result2";
   static constexpr bool twice_differentiable = true;
 
+  static SingularValues::Vectors vectors_of(bool full_matrices) {
+    return full_matrices ? SingularValues::full : SingularValues::reduced;
+  }
+  static std::tuple<Tensor, Tensor, Tensor> shape_rule(const Tensor& a, bool full_matrices) {
+    blas::check_matrices("svd", "A", a);
+    const SingularValues empty(a, vectors_of(full_matrices));
+    return {empty.u, empty.s, empty.vh};
+  }
   static std::tuple<Tensor, Tensor, Tensor> forward(Context& c, const Tensor& a,
                                                     bool full_matrices) {
     c.set_materialize_grads(false);
     blas::check_matrices("svd", "A", a);
-    const SingularValues found("svd", "A", a,
-                               full_matrices ? SingularValues::full : SingularValues::reduced);
+    const SingularValues found("svd", "A", a, vectors_of(full_matrices));
     return {found.u, found.s, found.vh};
   }
 
@@ -183,6 +195,10 @@ struct Svdvals {
       "that are not finite are an error. The rules compute the vectors: svd().";
   static constexpr auto saves = "A";
 
+  static Tensor shape_rule(const Tensor& a) {
+    blas::check_matrices("svdvals", "A", a);
+    return SingularValues(a, SingularValues::none).s;
+  }
   static Tensor forward(const Tensor& a) {
     blas::check_matrices("svdvals", "A", a);
     return SingularValues("svdvals", "A", a, SingularValues::none).s;

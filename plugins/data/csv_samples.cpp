@@ -112,10 +112,12 @@ class SampleReader {
   // What the cells of a column are; `open` until the first that has a value.
   enum class Kind : uint8_t { skipped, open, number, coded, part };
   struct Sink {
-    T* to = nullptr;
+    T* first = nullptr;
     int64_t stride = 0;
     Kind kind = Kind::skipped;
   };
+  // Of the row at hand.
+  T* place(const Sink& sink) const { return sink.first + rows_ * sink.stride; }
 
   Sink& sink(int64_t column) { return sinks_[static_cast<size_t>(column)]; }
   void connect(const std::vector<int64_t>& positions, Buffer<T>& buffer) {
@@ -128,16 +130,19 @@ class SampleReader {
 
   void row() {
     const size_t width = sinks_.size();
-    size_t column = 0;
+    auto column =
+        static_cast<size_t>(cursor_.take_numbers(plan_.width() - 1, [&](int64_t position) -> T* {
+          const Sink& next = sink(position);
+          return next.kind == Kind::number ? place(next) : nullptr;
+        }));
     do {
       if (column == width) {
         tenon::data::refuse_width(plan_.names, plan_.width(), plan_.width() + cursor_.count_cells(),
                                   cursor_.row_line());
       }
       Sink& sink = sinks_[column];
-      if (sink.kind != Kind::number || !cursor_.take_number(*sink.to))
+      if (sink.kind != Kind::number || !cursor_.take_number(*place(sink)))
         cell(static_cast<int64_t>(column), sink);
-      sink.to += sink.stride;
       ++column;
     } while (cursor_.more_cells());
     if (column != width) {
@@ -153,7 +158,7 @@ class SampleReader {
     Column& column = plan_.at(position);
     if (has_no_value(column, text)) return take_missing(position, column, sink, text);
     if (sink.kind == Kind::coded) return take_code(position, column, sink, text);
-    switch (tenon::data::read_decimal(text, cursor_.point(), *sink.to)) {
+    switch (tenon::data::read_decimal(text, cursor_.point(), *place(sink))) {
       case Reading::number:
         sink.kind = Kind::number;
         return;
@@ -168,7 +173,7 @@ class SampleReader {
         refuse(position,
                tenon::data::quoted(text) + " is not finite; say check_finite=false to read it");
       const T infinity = std::numeric_limits<T>::infinity();
-      *sink.to = text[0] == '-' ? -infinity : infinity;
+      *place(sink) = text[0] == '-' ? -infinity : infinity;
       sink.kind = Kind::number;
       return;
     }
@@ -220,7 +225,7 @@ class SampleReader {
     constexpr int64_t most = int64_t{1} << std::numeric_limits<T>::digits;
     if (code >= most)
       refuse(position, "the column has more than " + std::to_string(most) + " different values");
-    *sink.to = static_cast<T>(code);
+    *place(sink) = static_cast<T>(code);
   }
 
   void take_missing(int64_t position, Column& column, Sink& sink, std::string_view text) {
@@ -236,7 +241,7 @@ class SampleReader {
     if (sink.kind == Kind::coded && rule.kind != MissingRule::Kind::nan)
       refuse_missing_category(position, cursor_.place());
     if (column.missing++ == 0) column.first_missing = cursor_.place();
-    *sink.to = number ? static_cast<T>(rule.number) : std::numeric_limits<T>::quiet_NaN();
+    *place(sink) = number ? static_cast<T>(rule.number) : std::numeric_limits<T>::quiet_NaN();
   }
   [[noreturn]] void refuse_missing_category(int64_t position, const std::string& place) const {
     throw Fault(plan_.text(position) + ": the cell has no value, and text has no mean and no " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <tenon/kernel/lanes.hpp>
 #include <tenon/plugin.hpp>
@@ -39,13 +40,57 @@ TENON_INLINE void map_in_place(T* y, int64_t count, Function function) {
   std::memcpy(y + i, rest, static_cast<size_t>(left) * sizeof(T));
 }
 
+// Partial results of a row, gathered beside each other and joined in pairs, by its length alone.
+template <class T>
+struct RowLanes {
+  static constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), count = 4 * line;
+  alignas(64) T at[count];
+
+  template <class Join>
+  TENON_INLINE T joined(Join join) {
+    for (int64_t width = count / 2; width > 0; width /= 2) {
+      TENON_INDEPENDENT
+      for (int64_t k = 0; k < width; ++k) at[k] = join(at[k], at[k + width]);
+    }
+    return at[0];
+  }
+  TENON_INLINE T sum() {
+    return joined([](T a, T b) { return a + b; });
+  }
+};
+
+// From this length on a row is worked on alone.
+template <class T>
+constexpr int64_t kLongRow = 2 * RowLanes<T>::count;
+
+// The largest element of a long row; one that is NaN does not count: exp and the sum of the row
+// are NaN.
+template <class T>
+TENON_INLINE T largest_of(const T* x, int64_t n) {
+  RowLanes<T> lanes;
+  constexpr int64_t step = RowLanes<T>::count;
+  const auto larger = [](T a, T b) { return a > b ? a : b; };
+  for (int64_t k = 0; k < step; ++k) lanes.at[k] = -std::numeric_limits<T>::infinity();
+  // The last stretch overlaps the one before.
+  for (int64_t i = 0; i < n; i += step) {
+    const T* from = x + std::min(i, n - step);
+    TENON_INDEPENDENT
+    for (int64_t k = 0; k < step; ++k) lanes.at[k] = larger(from[k], lanes.at[k]);
+  }
+  return lanes.joined(larger);
+}
+
 // y = exp(x - largest of the row), not divided by its sum, which goes to sums[row]; maxima[row]
 // when it is not null.
 template <class T>
 struct ExpRows {
   TENON_INLINE static void run(const T* x, T* y, int64_t rows, int64_t n, T* sums, T* maxima) {
     // By the row's length, not by how many rows a thread has left: the two ways round differently.
-    if (rows_in_block(n) == 1) return run_long(x, y, n, sums, maxima);
+    if (n >= kLongRow<T>) {
+      for (int64_t r = 0; r < rows; ++r)
+        run_long(x + r * n, y + r * n, n, sums + r, maxima == nullptr ? nullptr : maxima + r);
+      return;
+    }
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = x + r * n;
       T* to = y + r * n;
@@ -61,10 +106,10 @@ struct ExpRows {
  private:
   // While exp keeps the processor busy, what comes next is fetched: the row behind this one.
   TENON_INLINE static void run_long(const T* x, T* y, int64_t n, T* sum, T* maximum) {
-    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)), step = 4 * line;
-    const T largest = kernel::largest_number(x, n);
+    constexpr int64_t line = RowLanes<T>::line, step = RowLanes<T>::count;
+    const T largest = largest_of(x, n);
     if (maximum != nullptr) *maximum = largest;
-    T total = 0;
+    RowLanes<T> lanes{};
     int64_t i = 0;
     for (; i + step <= n; i += step) {
       for (int64_t k = 0; k < step; k += line) {
@@ -72,14 +117,17 @@ struct ExpRows {
         __builtin_prefetch(y + n + i + k, 1, 2);
       }
       TENON_INDEPENDENT
-      for (int64_t k = 0; k < step; ++k) y[i + k] = kernel::exp(x[i + k] - largest);
-      total += kernel::sum(y + i, step);
+      for (int64_t k = 0; k < step; ++k) {
+        const T power = kernel::exp(x[i + k] - largest);
+        y[i + k] = power;
+        lanes.at[k] += power;
+      }
     }
-    for (; i < n; ++i) {
-      y[i] = kernel::exp(x[i] - largest);
-      total += y[i];
-    }
-    *sum = total;
+    *sum = lanes.sum();
+    if (i == n) return;
+    for (int64_t k = i; k < n; ++k) y[k] = x[k] - largest;
+    map_in_place(y + i, n - i, [](T value) { return kernel::exp(value); });
+    *sum += kernel::sum(y + i, n - i);
   }
 };
 

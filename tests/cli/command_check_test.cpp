@@ -113,6 +113,8 @@ TEST_SUITE("check") {
         {"broken.ignores_strides", "layout in layouts and dtypes"},
         {"broken.other_in_single", "precision in layouts and dtypes"},
         {"broken.ignores_out", "out in layouts and dtypes"},
+        {"broken.refuses_zeros", "shape in shapes"},
+        {"broken.other_shape", "shape in shapes"},
         {"broken.mute", "unexplained-error in odd inputs"},
         {"broken.misspelt_samples", "samples in call"},
         {"broken.careless", "ok"},
@@ -128,6 +130,11 @@ TEST_SUITE("check") {
     CHECK(findings(report) == expected);
     CHECK(message(report, "broken.misspelt_samples") ==
           "samples/0/inptu: there is no parameter 'inptu' (did you mean 'input'?)");
+    CHECK(message(report, "broken.refuses_zeros") ==
+          "where shapes alone are computed, from zeros, the op refuses them: refuses_zeros(): "
+          "the first element is 0");
+    CHECK(message(report, "broken.other_shape") ==
+          "where shapes alone are computed, result 0 is [2] f64, but the call gives [2, 3] f64");
     CHECK(contains(item(report, "broken.particular")["skipped"].text(), "'str mode'"));
     CHECK(contains(message(report, "broken.names_calls"),
                    "called twice with the same arguments, the result is 'call "));

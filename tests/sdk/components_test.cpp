@@ -1,6 +1,7 @@
 // Tensor types that are made of tensors: what their components carry counts everywhere, or the call
 // refuses; and what a file keeps of them.
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <random>
 
@@ -298,6 +299,60 @@ TEST_SUITE("sdk/components") {
     CHECK(refused.kind == TENON_ERROR_TYPE);
     CHECK(has(refused.text, "'f' is a Forgotten (plugin 'wrappers'), whose payload has members"));
     CHECK(load_tensors(file.path).size() == 5);
+  }
+
+  TEST_CASE("attributes of a module's tensors come back, from a file and from memory") {
+    TemporaryFile file;
+    const auto module_with = [](const char* label, const std::vector<double>& values) {
+      Module module = Module::create("ReLU");
+      module.register_buffer("kept", make_one("Labelled", row(values), {}, label));
+      module.register_buffer("plain", row({9}));
+      return module;
+    };
+    const Module saved = module_with("one", {1, 2}), loaded = module_with("other", {3, 4});
+    const Tensor kept = loaded.tensor("kept"), data = as<Labelled>(kept).data;
+    saved.save(file.path);
+    loaded.load(file.path);
+    CHECK(loaded.tensor("kept").handle() == kept.handle());
+    CHECK(kept.text() == "one: tensor([1., 2.], dtype=f64)");
+    CHECK(as<Labelled>(kept).data.handle() == data.handle());
+    CHECK(saved.tensor("kept").text() == kept.text());
+    loaded.load_state(
+        {{"kept", make_one("Labelled", row({5, 6}), {}, "two")}, {"plain", row({7})}});
+    CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
+
+    // A state that does not fit changes nothing.
+    module_with("long", {1, 2, 3}).save(file.path);
+    CHECK(has(refusal([&] { loaded.load(file.path); }).text, "size mismatch for kept.data"));
+    CHECK(kept.text() == "two: tensor([5., 6.], dtype=f64)");
+  }
+
+  TEST_CASE("the state of a module whose plugin is missing is read as tensors") {
+    TemporaryFile file;
+    std::string header =
+        R"({"__metadata__":{"tensor type of weight":"Gone","attributes of weight":"of it"},)"
+        R"("weight.data":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+        R"("bias":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]}})";
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    std::string length(8, '\0');
+    for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i) & 0xff);
+    const std::string data("\0\0\x80\x3f\0\0\0\x40\x40\x40", 10);
+    std::ofstream(file.path, std::ios::binary) << length << header << data;
+    std::map<std::string, Tensor> loaded;
+    for (const auto& [name, tensor] : load_tensors(file.path)) loaded[name] = tensor;
+    REQUIRE(loaded.size() == 2);
+    CHECK(type_name(loaded["weight.data"]) == "Tensor");
+    CHECK(loaded["weight.data"].to_vector<float>() == std::vector<float>{1, 2});
+    CHECK(loaded["bias"].dtype() == bf16);
+    CHECK(loaded["bias"].to(f32).to_vector<float>() == std::vector<float>{3});
+    // Nothing is there to make objects of the type that the model has.
+    Module other = Module::create("ReLU");
+    other.register_buffer("weight", make_one("Labelled", row({1, 2}), {}, "mine"));
+    other.register_buffer("bias", row({0}));
+    CHECK(has(refusal([&] { other.load(file.path); }).text,
+              "type mismatch for weight: it is a Gone in checkpoint, the type in current model is "
+              "Labelled."));
+    CHECK(other.tensor("weight").text() == "mine: tensor([1., 2.], dtype=f64)");
   }
 
   TEST_CASE("a plugin with types has an init as well") {

@@ -74,6 +74,65 @@ TEST_SUITE("training model_summary") {
     CHECK(graph.layers[1].outputs == Shapes{{1, 3}});
   }
 
+  TEST_CASE("F-243 a Graph of ops that refuse zeros has no false fault") {
+    const Folder folder;
+    const training::ModelSummary summary = summary_of(folder, R"(
+"model": {"type": "Graph", "inputs": ["a", "b"], "nodes": {
+  "lower": {"op": "linalg.cholesky", "inputs": ["a"]},
+  "inverse": {"op": "linalg.inv", "inputs": ["lower"]},
+  "power": {"op": "linalg.matrix_power", "inputs": ["inverse"], "n": -2},
+  "solved": {"op": "linalg.solve", "inputs": ["power", "b"]},
+  "number": {"op": "linalg.cond", "inputs": ["a"], "p": 1}},
+  "outputs": ["solved", "number"]},
+"input": [{"shape": [3, 3]}, {"shape": [3, 2]}])");
+    CHECK(summary.faults.empty());
+    CHECK(summary.unknown.empty());
+    CHECK(summary.layers[0].outputs == Shapes{{1, 3, 2}, {1}});
+  }
+
+  TEST_CASE("init, load, dtype and frozen of modules are part of the summary") {
+    const Folder folder;
+    tenon::seed_generator(3);
+    const auto linear = [](const std::string& settings) {
+      return R"({"type": "Linear", "in_features": 4, "out_features": 3)" + settings + "}";
+    };
+    tenon::create_module(Json::parse(linear(""))).save(folder.file("s.safetensors"));
+    const auto summarize = [&](const std::string& settings) {
+      return summary_of(folder, R"("model": {"type": "Sequential", "layers": [)" +
+                                    linear(settings) + R"(]}, "input": {"shape": [4]})");
+    };
+    const training::ModelSummary sound =
+        summarize(R"(, "load": "s.safetensors", "frozen": true, "init": {"*": "nn.init.zeros_"})");
+    CHECK(sound.faults.empty());
+    CHECK(sound.layers[1].outputs == Shapes{{1, 3}});
+    CHECK(sound.parameters == 15);
+    CHECK(sound.trainable == 0);
+    CHECK(summarize(R"(, "dtype": "bfloat16")").bytes == 30);
+
+    const auto fault = [&](const std::string& settings) {
+      const training::ModelSummary summary = summarize(settings);
+      REQUIRE(summary.faults.size() == 1);
+      return summary.faults[0];
+    };
+    CHECK(contains(fault(R"(, "load": "gone.safetensors")"), "/model/layers/0/load: cannot read"));
+    CHECK(contains(fault(R"(, "load": {"file": "s.safetensors", "prefix": "0."})"),
+                   "/model/layers/0/load: no tensor of"));
+    CHECK(contains(fault(R"(, "dtype": "int64")"),
+                   "/model/layers/0/dtype: modules are converted to floating point dtypes only"));
+    CHECK(contains(fault(R"(, "init": {"wieght": "nn.init.zeros_"})"),
+                   "/model/layers/0/init: no parameter of Linear fits 'wieght'"));
+    CHECK(contains(fault(R"(, "init": {"bias": {"type": "nn.init.constant_", "value": 1}})"),
+                   "/model/layers/0/init"));
+    // What is loaded has another size.
+    folder.write("m.json", "");
+    const std::string misfit = summary_of(folder, R"(
+"model": {"type": "Linear", "in_features": 5, "out_features": 3, "load": "s.safetensors"},
+"input": {"shape": [5]})")
+                                   .faults[0];
+    CHECK(contains(misfit, "/model/load: Error(s) in loading state_dict for Linear:"));
+    CHECK(contains(misfit, "size mismatch for weight"));
+  }
+
   TEST_CASE("what a module refuses when it is made is a fault with its place") {
     const Folder folder;
     const training::ModelSummary summary =

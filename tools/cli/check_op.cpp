@@ -547,10 +547,10 @@ class OpCheck {
     } catch (const tenon::NotImplementedError&) {  // declared data_dependent_shape
       return;
     } catch (const tenon::Error& error) {
-      listener_.note(
-          format_text("without a shape_rule: it refuses zeros, which stand for operands "
-                      "where shapes alone are computed ({})",
-                      error.what()));
+      find("shape",
+           format_text("where shapes alone are computed, from zeros, the op refuses them: {}",
+                       error.what()),
+           &sample);
       return;
     }
     for (size_t r = 0; r < expected.size() && r < found.size(); ++r) {

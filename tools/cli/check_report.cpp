@@ -41,7 +41,7 @@ constexpr std::array kRemedies{
     Remedy{"layout", "walk the strides of each operand, or make it contiguous first"},
     Remedy{"precision", "compute in the operand's dtype; read elements as what they are"},
     Remedy{"out", "write the result into `out` and return it"},
-    Remedy{"shape", "fix the shape_rule, or declare data_dependent_shape"},
+    Remedy{"shape", "give a shape_rule or fix it, or declare data_dependent_shape"},
     Remedy{"unexplained-error", "throw an error of the right kind that says what was wrong"},
     // ---- gradients ----
     Remedy{"missing-gradient",

@@ -86,6 +86,24 @@ class CsvCursor {
     return true;
   }
 
+  // Takes the next cells, at most `count`, while they are such numbers and another cell follows in
+  // the row. The number of cell k is written to place(k), which is a T*; where it is null the cell
+  // is left to the caller. Returns how many were taken.
+  template <class Place>
+  int64_t take_numbers(int64_t count, const Place& place) {
+    const char* at = at_;  // in a register: the next cell begins where this one ends
+    int64_t taken = 0;
+    for (; taken < count && end_ - at > kQuickDecimal; ++taken) {
+      auto* const value = place(taken);
+      if (value == nullptr) break;
+      const char* stop = quick_decimal(at, point_, *value);
+      if (stop == nullptr || *stop != delimiter_) break;
+      at = stop + 1;
+    }
+    at_ = at;
+    return taken;
+  }
+
   // The next cell; its text is valid until the next call.
   CsvCell take_cell() {
     while (at_ != end_ && is_space(*at_)) ++at_;
@@ -322,7 +340,7 @@ class CsvNumbers {
 
  private:
   void row(float* to) {
-    int64_t column = 0;
+    int64_t column = cursor_.take_numbers(table_.columns - 1, [&](int64_t k) { return to + k; });
     do {
       if (column == table_.columns)
         refuse_width(table_.names, column, column + cursor_.count_cells(), cursor_.row_line());

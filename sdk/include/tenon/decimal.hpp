@@ -140,7 +140,8 @@ const char* quick_decimal(const char* first, char point, T& value) {
 
   if (exponent == 0 && digits.value < uint64_t{1} << 24) {
     const auto whole = static_cast<T>(static_cast<int32_t>(digits.value));
-    value = negative != 0 ? -whole : whole;
+    // Multiplied, not chosen: 0 gets its sign as well.
+    value = whole * static_cast<T>(1 - 2 * negative);
     return at;
   }
   auto exact = static_cast<double>(static_cast<int64_t>(digits.value));

@@ -117,7 +117,9 @@ TEST_SUITE("data") {
       const char* stop = tenon::data::quick_decimal(padded.data(), '.', value);
       if (stop != nullptr) {
         ++quick;
-        if (value != expected || stop != padded.data() + text.size()) ++wrong;
+        if (value != expected || std::signbit(value) != std::signbit(expected) ||
+            stop != padded.data() + text.size())
+          ++wrong;
       }
       const Reading reading = tenon::data::read_decimal(text, '.', value);
       const bool right = std::isinf(expected) ? reading == Reading::out_of_range
@@ -134,6 +136,13 @@ TEST_SUITE("data") {
         text += static_cast<char>('0' + below(10));
       }
       if (below(3) == 0) text += "e" + std::to_string(static_cast<int>(below(90)) - 45);
+      compare_to(text, std::strtof(text.c_str(), nullptr));
+      compare_to(text, std::strtod(text.c_str(), nullptr));
+    }
+    // Short numbers, whole and not, as tables have them.
+    for (int i = 0; i < 20000 && wrong == 0; ++i) {
+      std::string text = (below(2) == 0 ? "-" : "") + std::to_string(below(2000));
+      if (below(2) == 0) text += "." + std::to_string(below(1000000));
       compare_to(text, std::strtof(text.c_str(), nullptr));
       compare_to(text, std::strtod(text.c_str(), nullptr));
     }

@@ -59,6 +59,33 @@ TEST_SUITE("nn") {
     CHECK(functional::log_softmax(tenon::zeros({4, 0}), 1).sizes() == std::vector<int64_t>{4, 0});
   }
 
+  TEST_CASE("rows of lengths about whole registers, with what is not finite at each place") {
+    for (const int64_t n : {63, 64, 65, 127, 128, 129, 191, 192, 200, 255, 1023, 1025}) {
+      CAPTURE(n);
+      for (const DType dtype : {tenon::f32, tenon::f64}) {
+        const Tensor x = numbers({4, n}, dtype) * 30;
+        check_close(functional::softmax(x, 1), naive(x, 1), dtype == tenon::f32 ? 2e-6 : 1e-14);
+        check_close(functional::log_softmax(x, 1), naive(x, 1).log(),
+                    dtype == tenon::f32 ? 1e-5 : 1e-13);
+        for (const int64_t place : {int64_t{0}, n / 2, n - 1}) {
+          const Tensor odd = x.clone();
+          odd.select(0, 1).select(0, place).fill_(kNan);
+          odd.select(0, 2).select(0, place).fill_(-inf);
+          odd.select(0, 3).select(0, place).fill_(inf);
+          const Tensor y = functional::softmax(odd, 1), logs = functional::log_softmax(odd, 1);
+          check_close(y.select(0, 0), naive(x, 1).select(0, 0), 2e-6);
+          for (const Tensor& result : {y, logs}) {
+            CHECK(result.select(0, 1).isnan().all().item<bool>());
+            CHECK(result.select(0, 3).isnan().any().item<bool>());
+          }
+          CHECK(y.select(0, 2).select(0, place).item() == 0);
+          CHECK(logs.select(0, 2).select(0, place).item() == -inf);
+          CHECK(y.select(0, 2).sum().item() == doctest::Approx(1));
+        }
+      }
+    }
+  }
+
   TEST_CASE("softmax refuses what does not fit") {
     CHECK_THROWS_AS(functional::softmax(tenon::zeros({2, 3}), 2), tenon::IndexError);
     CHECK(refusal([] { functional::softmax(tenon::zeros({2}, tenon::i64), 0); }) ==
