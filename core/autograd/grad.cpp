@@ -69,7 +69,7 @@ void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph) {
   set_grad(tensor, next.get());
 }
 
-TensorRef add_gradients(TensorRef into, Tensor* more, bool create_graph) {
+TensorRef add_gradients(TensorRef&& into, Tensor* more, bool create_graph) {
   const bool own = !create_graph && sole_owner(*into) &&
                    (more->view.flags & ~uint32_t{TENON_TENSOR_CONTIGUOUS | TENON_TENSOR_VIEW}) == 0;
   return own ? core_ops::add_in_place(*into, *more) : core_ops::add(*into, *more);

@@ -17,6 +17,6 @@ void retain_grad(Tensor& tensor);
 void accumulate_grad(Tensor& tensor, Tensor* gradient, bool create_graph);
 
 // Adds two gradients: by the table's `add`, or in place when `into` belongs to the caller alone.
-TensorRef add_gradients(TensorRef into, Tensor* more, bool create_graph);
+TensorRef add_gradients(TensorRef&& into, Tensor* more, bool create_graph);
 
 }  // namespace tenon::core

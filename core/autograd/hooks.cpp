@@ -106,7 +106,7 @@ HookHandle add_tensor_hook(Tensor& tensor, int32_t kind, std::shared_ptr<HookBod
   TensorMeta& meta = meta_of(tensor);
   const Edge edge = gradient_edge(tensor);
   NodeExtra& extra = edge.node->extra();
-  const HookHandle handle(extra, extra.add(kind, edge.output, std::move(body)));
+  HookHandle handle(extra, extra.add(kind, edge.output, std::move(body)));
   std::erase_if(meta.hooks, [](const HookHandle& hook) { return !hook.registered(); });
   meta.hooks.push_back(handle);
   return handle;

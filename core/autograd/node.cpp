@@ -1,6 +1,7 @@
 // Nodes: what they all are made of, and their end.
 #include "core/autograd/node.hpp"
 
+#include <bit>
 #include <memory>
 
 #include "core/base/allocator.hpp"
@@ -51,7 +52,7 @@ void Node::destroy_node(GraphNode* base) noexcept {
     core::release(node, bytes);
     node = deletes.waiting;
     if (node == nullptr) break;
-    deletes.waiting = reinterpret_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
+    deletes.waiting = std::bit_cast<Node*>(static_cast<uintptr_t>(node->sequence_));
   }
   deletes.draining = false;
 }

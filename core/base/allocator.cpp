@@ -63,7 +63,7 @@ constexpr int64_t class_bytes(size_t index) {
   if (index < kFirstCoarse) return static_cast<int64_t>(index) * 64;
   if (index < kFirstMid) return kFineBytes + static_cast<int64_t>(index - kFirstCoarse + 1) * 256;
   const size_t top = 12 + (index - kFirstMid) / 4;
-  const int64_t quarter = static_cast<int64_t>((index - kFirstMid) % 4);
+  const auto quarter = static_cast<int64_t>((index - kFirstMid) % 4);
   return (int64_t{1} << top) + (quarter + 1) * (int64_t{1} << (top - 2));
 }
 static_assert(class_bytes(kFirstMid - 1) == kSmallBytes);
@@ -298,7 +298,7 @@ class LargeStore {
 };
 
 LargeStore& large_store() {
-  static LargeStore* const store = new LargeStore;  // never destroyed, see shared_lists
+  static auto* const store = new LargeStore;  // never destroyed, see shared_lists
   return *store;
 }
 
@@ -314,7 +314,7 @@ void* map_large(int64_t bytes) noexcept {
   char* memory = static_cast<char*>(map_pages(bytes + kHugePage));
   if (memory == nullptr) return nullptr;
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t huge = static_cast<uintptr_t>(kHugePage);
+  const auto huge = static_cast<uintptr_t>(kHugePage);
   const size_t before = (huge - address % huge) % huge;
   const size_t after = static_cast<size_t>(kHugePage) - before;
   if (before != 0) munmap(memory, before);

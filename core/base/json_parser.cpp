@@ -141,7 +141,7 @@ class Handler {
     // "0.000...": only a negative power or leading zeros can be too small.
     if (exponent != std::string_view::npos && exponent + 1 < text.size())
       return text[exponent + 1] != '-';
-    return point == std::string_view::npos || point > 300;
+    return point > 300;  // also where there is none: npos
   }
 
   // Moves to the next token and gives its place.
@@ -261,7 +261,7 @@ std::string syntax_fault(std::string_view source, size_t offset, bool inside_str
   const bool half = escape.starts_with("\\u") && (escape[2] == 'd' || escape[2] == 'D') &&
                     escape.find_first_of("89abAB", 3) == 3;
   if (inside_string && half) return kHalfSurrogate;
-  if (inside_string) return "no such escape; \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX exist";
+  if (inside_string) return R"(no such escape; \" \\ \/ \b \f \n \r \t and \uXXXX exist)";
   const size_t previous = last_visible(source, offset);
   const char before = previous == std::string_view::npos ? '\0' : source[previous];
   if ((letter == '}' || letter == ']') && before == ',') {

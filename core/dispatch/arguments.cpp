@@ -109,7 +109,8 @@ Element* room(Element (&scratch)[kMaxParameters], int64_t& used, size_t count,
     used += static_cast<int64_t>(count);
     return place;
   }
-  auto& block = bound.overflow.emplace_back(new std::byte[count * sizeof(Element)]);
+  constexpr size_t kElementBytes = sizeof(scratch) / kMaxParameters;
+  auto& block = bound.overflow.emplace_back(new std::byte[count * kElementBytes]);
   return reinterpret_cast<Element*>(block.get());
 }
 
@@ -309,7 +310,7 @@ class Conversion {
       return list_of(TENON_VALUE_INT_LIST, count, integers);
     }
     if (kind == TypeKind::boolean && value.tag == TENON_VALUE_BOOL) {
-      uint8_t* const booleans = fresh<uint8_t>(count, bound_);
+      auto* const booleans = fresh<uint8_t>(count, bound_);
       std::fill_n(booleans, count, static_cast<uint8_t>(value.as.integer != 0));
       return list_of(TENON_VALUE_BOOL_LIST, count, booleans);
     }
@@ -349,7 +350,7 @@ class Conversion {
       return list_of(TENON_VALUE_INT_LIST, length, integers);
     }
     if (kind == TypeKind::boolean) {
-      uint8_t* next = fresh<uint8_t>(length, bound_);
+      auto* next = fresh<uint8_t>(length, bound_);
       uint8_t* const booleans = next;
       for (const tenon_json& node : array.children()) {
         check(node, node.is_bool());
@@ -358,7 +359,7 @@ class Conversion {
       return list_of(TENON_VALUE_BOOL_LIST, length, booleans);
     }
     if (kind == TypeKind::string) {
-      tenon_string* next = fresh<tenon_string>(length, bound_);
+      auto* next = fresh<tenon_string>(length, bound_);
       tenon_string* const strings = next;
       for (const tenon_json& node : array.children()) {
         check(node, node.is_string());
@@ -488,7 +489,7 @@ void throw_argument_type(const Schema& schema, int64_t parameter, int64_t positi
 }
 
 std::string expected_text(const SchemaType& type) {
-  const std::string element(element_text(type.kind));
+  std::string element(element_text(type.kind));
   if (type.dictionary) return "dictionary of Modules";
   if (!type.list) return element;
   return list_text(element, type.length > 0 ? type.length : -1);

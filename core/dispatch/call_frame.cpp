@@ -75,7 +75,9 @@ Rewritten::Rewritten(const Call& call, const tenon_value* arguments) {
   written_ = *call.written;
   if (arguments == call.arguments) return;
   const auto kept = [&](size_t i) {
-    return std::memcmp(&arguments[i], &call.arguments[i], sizeof(tenon_value)) == 0;
+    const tenon_value &now = arguments[i], &before = call.arguments[i];
+    return now.tag == before.tag && now.length == before.length &&
+           now.as.integer == before.as.integer;
   };
   std::bitset<kMaxParameters> given;
   for (size_t i = 0; i < written_.positional.size(); ++i) {

@@ -27,9 +27,9 @@ namespace tenon::core {
 
 namespace {
 
-constexpr int64_t kMaxOperands = 4;         // the output and three inputs
-constexpr int64_t kGrain = 65536;           // elements that are worth a thread
-constexpr int64_t kPanelBytes = 32 * 1024;  // of a packed panel: it stays in the nearest cache
+constexpr int64_t kMaxOperands = 4;       // the output and three inputs
+constexpr int64_t kGrain = 65536;         // elements that are worth a thread
+constexpr int64_t kPanelBytes = 32768;    // of a packed panel: it stays in the nearest cache
 constexpr int64_t kPanelLineBytes = 128;  // of each line that a panel takes: what one miss fetches
 constexpr int64_t kStreamBytes = 16 << 20;  // outputs from here on bypass the caches
 constexpr int64_t kStreamBlock = 512;       // bytes at once then: so that reads and writes overlap
@@ -172,7 +172,7 @@ void pack_panel(const char* lines, int64_t line_stride, char* target, int64_t ro
   constexpr int64_t side = 16 / sizeof(Word);
   constexpr int64_t ahead =
       16;  // lines to fetch beforehand: their stride hides them from the processor
-  typedef Word Quad __attribute__((vector_size(16)));
+  using Quad [[gnu::vector_size(16)]] = Word;
   const int64_t whole_rows = rows / side * side, whole_width = width / side * side;
   for (int64_t j = 0; j < whole_width; j += side) {
     for (int64_t k = 0; k < side; ++k) {

@@ -64,8 +64,9 @@ void add_error_context(tenon_error** slot, const Implementation& implementation,
   try {
     const std::string& op = implementation.schema.name;
     if (*slot == nullptr) {
-      *slot = new tenon_error{Error(status, "{}() failed with status {} ({}) and no message", op,
-                                    status, error_kind_text(status))};
+      Error failure(status, "{}() failed with status {} ({}) and no message", op, status,
+                    error_kind_text(status));
+      *slot = new tenon_error{std::move(failure)};
     }
     tenon_error& error = **slot;
     if (error.preallocated) return;

@@ -57,7 +57,7 @@ struct ProcessTrace {
   }
 };
 ProcessTrace& process_trace() {
-  static ProcessTrace* const trace = new ProcessTrace;  // static destructors may call ops
+  static auto* const trace = new ProcessTrace;  // static destructors may call ops
   return *trace;
 }
 
@@ -66,13 +66,15 @@ void refresh_flag() {
   thread_state.call_flags = (thread_state.call_flags & ~kTraceFlag) | (heard ? kTraceFlag : 0);
 }
 
+constinit thread_local bool emits_event = false;
+
 // Held while events are delivered: calls of a listener are not traced, and listeners are removed
 // only afterwards.
 class EmitScope {
  public:
-  EmitScope() { under_way_ = true; }
+  EmitScope() { emits_event = true; }
   ~EmitScope() {
-    under_way_ = false;
+    emits_event = false;
     for (TraceEntry** place = &thread_state.trace; *place != nullptr;) {
       TraceEntry* entry = *place;
       if (!entry->left_in_line) {
@@ -86,12 +88,8 @@ class EmitScope {
   }
   EmitScope(const EmitScope&) = delete;
   EmitScope& operator=(const EmitScope&) = delete;
-  static bool under_way() { return under_way_; }
-
- private:
-  static constinit thread_local bool under_way_;
+  static bool under_way() { return emits_event; }
 };
-constinit thread_local bool EmitScope::under_way_ = false;
 
 // One event for all listeners: each form is made once, when one needs it.
 template <class Text, class Members>

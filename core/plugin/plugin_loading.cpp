@@ -89,10 +89,10 @@ class PluginManager::Load {
       use(read_facts(file, path_), facts);
       stamp = file.stamp();
     }
-    LoadedPlugin loaded = load_plugin(*facts, path_, std::move(sealed), manager_.host_,
-                                      pinned_.options.get(), opened_);
+    const LoadedPlugin loaded = load_plugin(*facts, path_, std::move(sealed), manager_.host_,
+                                            pinned_.options.get(), opened_);
     lock_.lock();
-    record_.loaded = std::move(loaded);
+    record_.loaded = loaded;
     record_.opened = opened_;
     if (facts != record_.found.facts) {
       record_.found.facts = std::move(facts);
@@ -395,7 +395,7 @@ void PluginManager::ensure_loaded(Lock& lock, Record& record, const std::string&
   if (record.state == PluginState::Excluded) {
     PluginFailure failure = make_failure(PluginStage::Find, record.id(), record.found.path,
                                          format_text("it is excluded: {}", record.reason),
-                                         "name it in the config with \"load\": \"lazy\"");
+                                         R"(name it in the config with "load": "lazy")");
     failure.asked_by = asked_by;
     throw PluginError(std::move(failure));
   }
@@ -450,9 +450,8 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
                 "{} is provided by plugin {} but not available: {}; enable it in the config",
                 asked_by, record.text(), reason);
   }
-  Record& record = *std::find_if(records_.begin(), records_.end(), [&](const auto& other) {
-                      return other.get() == best.front();
-                    })->get();
+  Record& record = **std::find_if(records_.begin(), records_.end(),
+                                  [&](const auto& other) { return other.get() == best.front(); });
   ensure_loaded(lock, record, asked_by);
   // A file that was built again since it was indexed may provide less.
   return provided_[static_cast<size_t>(kind)].contains(std::string(name));

@@ -162,7 +162,7 @@ void PluginManager::judge(Record& record) const {
   }
   if (entry.plugin != nullptr && entry.plugin->mode == LoadMode::Never) {
     record.state = PluginState::Excluded;
-    record.reason = format_text("\"load\" is \"never\" in {}", entry.policy->source);
+    record.reason = format_text(R"("load" is "never" in {})", entry.policy->source);
     return;
   }
   if (entry.plugin == nullptr && !record.named && record.found.origin != PluginOrigin::Path &&

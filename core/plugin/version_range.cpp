@@ -61,7 +61,7 @@ std::weak_ordering compare_prereleases(std::string_view a, std::string_view b) {
     const std::weak_ordering order = first_numeric
                                          ? std::weak_ordering(first_number <=> second_number)
                                          : std::weak_ordering(first <=> second);
-    if (order != 0) return order;
+    if (std::is_neq(order)) return order;
     a.remove_prefix(std::min(a.size(), first.size() + 1));
     b.remove_prefix(std::min(b.size(), second.size() + 1));
   }
@@ -77,7 +77,7 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 std::weak_ordering Version::operator<=>(const Version& other) const {
-  if (const auto order = numbers <=> other.numbers; order != 0) return order;
+  if (const auto order = numbers <=> other.numbers; std::is_neq(order)) return order;
   return compare_prereleases(prerelease, other.prerelease);
 }
 
@@ -146,15 +146,15 @@ bool VersionRange::contains(const Version& version) const {
     const auto order = version <=> bound.version;
     switch (bound.relation) {
       case Relation::Less:
-        return order < 0;
+        return std::is_lt(order);
       case Relation::LessEqual:
-        return order <= 0;
+        return std::is_lteq(order);
       case Relation::Equal:
-        return order == 0;
+        return std::is_eq(order);
       case Relation::GreaterEqual:
-        return order >= 0;
+        return std::is_gteq(order);
       case Relation::Greater:
-        return order > 0;
+        return std::is_gt(order);
     }
     return false;
   });

@@ -15,7 +15,7 @@ struct Version {
   std::string prerelease;  // "rc.1"; empty for a release, which comes after all of its prereleases
 
   std::weak_ordering operator<=>(const Version& other) const;
-  bool operator==(const Version& other) const { return (*this <=> other) == 0; }
+  bool operator==(const Version& other) const { return std::is_eq(*this <=> other); }
 };
 
 // "1.2.3", "1.2.3-rc.1", "1.2.3+build" (the build part says nothing). Throws ValueError.

@@ -38,7 +38,7 @@ void (*const release_module)(tenon_module*) noexcept = [](tenon_module* module) 
 // ---- the process's instances: they outlive every static destructor ----
 
 Registry& Registry::process() {
-  static Registry* const registry = new Registry;
+  static auto* const registry = new Registry;
   return *registry;
 }
 
@@ -52,12 +52,12 @@ TypeTable& TypeTable::process() {
 }
 
 PlanCache& PlanCache::process() {
-  static PlanCache* const cache = new PlanCache(TypeTable::process());
+  static auto* const cache = new PlanCache(TypeTable::process());
   return *cache;
 }
 
 ModuleTable& ModuleTable::process() {
-  static ModuleTable* const table = new ModuleTable;
+  static auto* const table = new ModuleTable;
   return *table;
 }
 

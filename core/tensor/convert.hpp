@@ -59,7 +59,7 @@ inline To saturate(From value) {
     constexpr From kHighest = static_cast<From>(Limits::max());
     From cut = value < kHighest ? value : kHighest;
     cut = cut > kLowest ? cut : kLowest;
-    cut = value == value ? cut : From{0};
+    cut = std::isnan(value) ? From{0} : cut;
     using Through =
         std::conditional_t<sizeof(To) < sizeof(int32_t) || std::is_signed_v<To>, int32_t, int64_t>;
     return static_cast<To>(static_cast<Through>(cut));

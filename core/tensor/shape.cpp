@@ -99,15 +99,14 @@ Sizes expanded_strides(Shape shape, Shape strides, Shape target) {
   result.rank = static_cast<int64_t>(target.size());
   const size_t missing = target.size() - shape.size();
   for (size_t i = 0; i < target.size(); ++i) {
-    if (i < missing) {
-      result.values[i] = 0;
-    } else if (shape[i - missing] == target[i]) {
+    const int64_t size = aligned_size(shape, target.size(), i);
+    if (i >= missing && size == target[i]) {
       result.values[i] = strides[i - missing];
-    } else if (shape[i - missing] == 1) {
+    } else if (size == 1) {
       result.values[i] = 0;
     } else {
       fail(format_text("shape {} cannot be expanded to {}: sizes {} and {} differ at dimension {}",
-                       shape_text(shape), shape_text(target), shape[i - missing], target[i], i));
+                       shape_text(shape), shape_text(target), size, target[i], i));
     }
   }
   return result;

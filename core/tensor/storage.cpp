@@ -38,7 +38,7 @@ Storage* wrap_mapping(void* data, int64_t bytes) {
     munmap(data, static_cast<size_t>(bytes));
     throw;
   }
-  mapping.release();
+  static_cast<void>(mapping.release());  // the storage's now
   return storage;
 }
 

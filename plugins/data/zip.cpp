@@ -227,7 +227,7 @@ void ZipContents::read(char* to, int64_t count) {
 }
 
 void ZipContents::inflate_into(char* to, int64_t count) {
-  constexpr int64_t piece = 256 * 1024;
+  constexpr int64_t piece = int64_t{256} * 1024;
   constexpr int64_t most = std::numeric_limits<uInt>::max();
   while (count > 0) {
     if (inflater_->avail_in == 0 && taken_ < member_.compressed) {

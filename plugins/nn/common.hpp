@@ -60,6 +60,8 @@ void visit_floating(DType dtype, Body&& body) {
 }
 
 // An undefined tangent adds nothing.
-inline Tensor plus(Tensor a, Tensor b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
+inline Tensor plus(const Tensor& a, const Tensor& b) {
+  return !a.defined() ? b : !b.defined() ? a : a + b;
+}
 
 }  // namespace nn

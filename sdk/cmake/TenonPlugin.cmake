@@ -105,6 +105,11 @@ function(tenon_add_wrappers plugin include folder methods)
   add_custom_command(OUTPUT ${files} COMMAND ${command} DEPENDS ${plugin} ${program}
     COMMENT "Writing typed wrappers of ${plugin}" VERBATIM)
   add_custom_target(${plugin}_wrappers DEPENDS ${files})
+  # All of them, for tools that read sources without building them.
+  if(NOT TARGET tenon_wrappers)
+    add_custom_target(tenon_wrappers)
+  endif()
+  add_dependencies(tenon_wrappers ${plugin}_wrappers)
 
   include(GNUInstallDirs)
   add_library(${plugin}_ops INTERFACE)

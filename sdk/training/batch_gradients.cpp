@@ -68,7 +68,7 @@ double BatchGradients::backward(const Samples& part, double weight) {
 
 double BatchGradients::share(const Samples& batch, int64_t step) {
   const Samples own = part_of(batch, ranks_.rank(), ranks_.size());
-  const double whole = static_cast<double>(batch.count());
+  const auto whole = static_cast<double>(batch.count());
   double loss = 0;
   {
     const PartDraws draws(step, ranks_.rank());
@@ -95,7 +95,7 @@ double BatchGradients::share(const Samples& batch, int64_t step) {
 // every number of ranks.
 double BatchGradients::parts(const Samples& batch, int64_t step) {
   const int64_t mine = ranks_.parts() / ranks_.size(), first = ranks_.rank() * mine;
-  const double whole = static_cast<double>(batch.count());
+  const auto whole = static_cast<double>(batch.count());
   // One row for each part and dtype: all gradients, each with a flag that it is there.
   std::map<DType, int64_t> widths;
   for (const Tensor& parameter : parameters_)

@@ -169,7 +169,7 @@ Json closed_definition(const Json& definition, const std::vector<Choice>& choice
 Json read_config(const std::string& path) { return tenon::read_config(path, sections()); }
 
 Json config_schema(bool installed) {
-  const Json schema = tenon::config_schema(sections());
+  Json schema = tenon::config_schema(sections());
   if (!installed) return schema;
   const Json definitions = schema["definitions"];
   JsonObject closed;

@@ -60,6 +60,7 @@ Tensor as_numbers(const Json& model, const Tensor& labels, std::vector<int64_t> 
 
 std::string shape_text(const std::vector<int64_t>& sizes) {
   std::vector<std::string> texts;
+  texts.reserve(sizes.size());
   for (const int64_t size : sizes) texts.push_back(std::to_string(size));
   return format_text("[{}]", join(texts, ","));
 }

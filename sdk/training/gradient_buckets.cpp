@@ -135,7 +135,7 @@ void GradientBuckets::finish() {
   State& state = *state_;
   if (state.buckets.empty()) plan();
   while (state.next < state.buckets.size()) state.begin_next();
-  const int64_t flags = state.begin.call<int64_t>(state.flags);
+  const auto flags = state.begin.call<int64_t>(state.flags);
   for (Bucket& bucket : state.buckets) state.wait.call<void>(bucket.handle);
   state.wait.call<void>(flags);
   for (Bucket& bucket : state.buckets) {

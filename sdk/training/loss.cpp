@@ -12,7 +12,7 @@ Loss::Loss(const Json& section)
     : choice_(loss_role(), section), sums_(section["reduction"].text() == "sum") {}
 
 Tensor Loss::operator()(const Tensor& output, const Tensor& target) const {
-  const Tensor loss = choice_.call_one({output, target}).tensor();
+  Tensor loss = choice_.call_one({output, target}).tensor();
   if (!loss.defined() || loss.numel() != 1) {
     throw ValueError(format_text(
         "{}: {} must give one number for a batch, but gives a tensor of {}; choose a reduction of "

@@ -164,6 +164,7 @@ void summarize_call(const Module& model, const std::vector<Tensor>& inputs, Mode
   for (const Tensor& input : inputs) summary.inputs.push_back(input.sizes());
   if (inputs.empty()) return;
   std::vector<tenon_value> values;
+  values.reserve(inputs.size());
   for (const Tensor& input : inputs) values.push_back(Argument(input).value());
   tenon_value results[detail::max_results]{};
   tenon_error* error = nullptr;
@@ -192,7 +193,7 @@ ModelSummary summarize_model(const Json& config, const DataOutline& data) {
     }
     const std::vector<Tensor> inputs = model_inputs(config, data);
     if (inputs.empty())
-      summary.unknown = "neither \"data\" nor \"input\" says what the model is called with";
+      summary.unknown = R"(neither "data" nor "input" says what the model is called with)";
     summarize_call(model, inputs, summary);
   } catch (const Error& error) {
     summary.faults.emplace_back(error.what());

@@ -55,7 +55,8 @@ OptimizerSchema optimizer_schema(const FoundOp& op) {
   return schema;
 }
 
-Optimizer::Optimizer(const Json& section, std::vector<std::pair<std::string, Tensor>> parameters)
+Optimizer::Optimizer(const Json& section,
+                     const std::vector<std::pair<std::string, Tensor>>& parameters)
     : choice_(optimizer_role(), section) {
   const OptimizerSchema schema = optimizer_schema(choice_.found());
   if (!schema.faults.empty())

@@ -70,7 +70,7 @@ class Outliner {
   // The listing of an op or module of this full name; undefined, with a fault, where there is none.
   Json find_item(const char* kind, const std::string& name, const Json& node) {
     try {
-      const Json item = describe(kind, name);
+      Json item = describe(kind, name);
       if (item["name"].text() == name) return item;
       fault(node,
             format_text("'{}' must be given by its full name, '{}'", name, item["name"].text()));

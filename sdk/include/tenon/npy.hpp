@@ -43,7 +43,7 @@ struct NpyLayout {
 };
 
 inline constexpr int64_t kNpyPreamble = 12;  // magic, version and the longer form of the length
-inline constexpr int64_t kNpyMostHeader = 64 * 1024;  // longer ones are refused
+inline constexpr int64_t kNpyMostHeader = int64_t{64} * 1024;  // longer ones are refused
 inline constexpr int64_t kNpyMostRank = 16;
 // What of a file's beginning `parse_npy` needs, or all of a shorter file.
 inline constexpr int64_t kNpyHead = kNpyPreamble + kNpyMostHeader;

@@ -42,7 +42,7 @@ class Optimizer {
  public:
   // From the section "optimizer" of a config. Parameters that do not require grad are left out;
   // ConfigError for what is wrong with the section, ValueError when no parameter is left.
-  Optimizer(const Json& section, std::vector<std::pair<std::string, Tensor>> parameters);
+  Optimizer(const Json& section, const std::vector<std::pair<std::string, Tensor>>& parameters);
 
   // Changes the parameters by their gradients and drops those. `factor` is the schedule's.
   void step(double factor = 1);
