@@ -262,9 +262,9 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("text that is not JSON is reported with its line") {
-    CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\",]}") ==
-          "c.json:2:21: a comma before ']'; JSON allows none after the last entry\n"
-          "   \"plugins\": [\"math\",]}\n"
+    CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\" \"nn\"]}") ==
+          "c.json:2:21: unexpected '\"'; is a comma or colon missing before it?\n"
+          "   \"plugins\": [\"math\" \"nn\"]}\n"
           "                      ^");
     CHECK(fault("") == "c.json: the text is empty, expected JSON");
     ConfigOptions options;

@@ -125,9 +125,10 @@ TEST_SUITE("data.images") {
       return refused(folder.path());
     };
     const std::string whole = grey(std::string(4, '\x20'));
-    CHECK(contains(with(grey(std::string(6, '\x20'))),
-                   "a/2.png: the image has 2 by 3 pixels, those before it 2 by 2; resize them to one "
-                   "size"));
+    CHECK(
+        contains(with(grey(std::string(6, '\x20'))),
+                 "a/2.png: the image has 2 by 3 pixels, those before it 2 by 2; resize them to one "
+                 "size"));
     CHECK(contains(with("GIF89a and more bytes"), "a/2.png: it is not a PNG image"));
     CHECK(contains(with(""), "a/2.png: it is not a PNG image"));
     // Cut anywhere behind the signature, and with any byte of the pixels' chunk changed.
