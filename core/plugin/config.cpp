@@ -79,6 +79,7 @@ class Reader {
     options.source = file_;
     options.kind = TENON_ERROR_CONFIG;
     options.max_bytes = options_.max_bytes;
+    options.relaxed = true;
     std::vector<DuplicateKey> duplicates;
     options.duplicates = &duplicates;
     const Json source = parse_json(text, options);

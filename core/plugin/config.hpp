@@ -1,5 +1,6 @@
 // Reading of configs: strict. Every fault is reported at once, each with its place and what was
-// expected.
+// expected. Beside JSON a config may have comments, // and /* */, and a comma behind the last element
+// of a list or object.
 //
 // The smallest config names a plugin: {"schema_version": 1, "plugins": ["math"]}. Every section:
 //

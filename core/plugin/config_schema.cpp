@@ -131,12 +131,18 @@ void put_object(JsonBuilder& out, const ConfigObject& object) {
     out.end_object();
   }
   out.member("additionalProperties", object.open);
+  if (!object.examples.empty()) out.key("examples").copy(*parse_json(object.examples), false);
 }
 
 void put_definition(JsonBuilder& out, const ConfigObject& object) {
   if (object.shorthand.empty()) return put_object(out, object);
   out.key("anyOf").begin_array();
-  out.begin_object().member("type", "string").member("minLength", 1).end_object();
+  std::string meaning = format_text("short for {{\"{}\": ...}}", object.shorthand);
+  if (!object.path_shorthand.empty())
+    meaning +=
+        format_text(", with a '/' or the ending .so for {{\"{}\": ...}}", object.path_shorthand);
+  out.begin_object().member("type", "string").member("minLength", 1);
+  out.member("description", meaning).end_object();
   out.begin_object();
   put_object(out, object);
   out.end_object().end_array();

@@ -19,6 +19,11 @@ std::string_view text_in(const tenon_json& node, std::string_view key) {
   throw Error(TENON_ERROR_VALUE, "the schema of config sections: {}: {}", pointer_of(node), what);
 }
 
+// Two JSON arrays as one.
+std::string joined(std::string_view first, std::string_view second) {
+  return format_text("{},{}", first.substr(0, first.rfind(']')), second.substr(1));
+}
+
 struct Format {
   std::string_view name;
   ConfigText text;
@@ -36,6 +41,8 @@ ConfigSections::ConfigSections(const tenon_json* schema) : schema_(schema), root
   const std::vector<ConfigKey> sections = keys_of(*schema);
   all.insert(all.end(), sections.begin(), sections.end());
   root_.keys = keys_.emplace_back(std::move(all));
+  if (const tenon_json* examples = schema->find("examples"))
+    root_.examples = texts_.emplace_back(joined(root_.examples, dump(*examples)));
 }
 
 std::vector<ConfigKey> ConfigSections::keys_of(const tenon_json& object) {
@@ -131,6 +138,8 @@ const ConfigObject* ConfigSections::object_of(std::string_view name, const tenon
   object.shorthand = text_in(schema, "shorthand");
   const tenon_json* open = schema.find("additionalProperties");
   object.open = open == nullptr || open->as_bool();
+  if (const tenon_json* examples = schema.find("examples"))
+    object.examples = texts_.emplace_back(dump(*examples));
   object.keys = keys_.emplace_back(keys_of(schema));
   return &object;
 }

@@ -53,7 +53,11 @@ constexpr ConfigObject kPlugin = {.name = "plugin",
                                   .meaning = "a plugin, by id or by path",
                                   .keys = kPluginKeys,
                                   .shorthand = "name",
-                                  .path_shorthand = "path"};
+                                  .path_shorthand = "path",
+                                  .examples = R"([
+    {"name": "blas", "version": ">=0.1, <1", "load": "eager", "require": false},
+    {"path": "./my_ops.so", "options": {"device": 0}, "glue": true,
+     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}])"};
 constexpr ConfigSchema kPluginEntry[] = {{.type = Type::Object, .object = &kPlugin}};
 constexpr ConfigSchema kPlugins[] = {{.type = Type::Array, .elements = kPluginEntry}};
 
@@ -67,7 +71,8 @@ constexpr ConfigKey kDisableKeys[] = {
 constexpr ConfigObject kDisable = {.name = "disable",
                                    .meaning = "ops that are switched off",
                                    .keys = kDisableKeys,
-                                   .shorthand = "op"};
+                                   .shorthand = "op",
+                                   .examples = R"([{"op": "nn.*", "plugin": "my_ops"}])"};
 constexpr ConfigSchema kDisableEntry[] = {{.type = Type::Object, .object = &kDisable}};
 constexpr ConfigSchema kDisableList[] = {{.type = Type::Array, .elements = kDisableEntry}};
 constexpr ConfigSchema kPrefer[] = {
@@ -91,7 +96,11 @@ constexpr ConfigKey kOpsKeys[] = {
      .schemas = kDuplicates},
 };
 constexpr ConfigObject kOps = {
-    .name = "ops", .meaning = "ranking and switching off of ops", .keys = kOpsKeys};
+    .name = "ops",
+    .meaning = "ranking and switching off of ops",
+    .keys = kOpsKeys,
+    .examples = R"([{"prefer": {"add": "math", "nn.functional.*": "nn"}, "disable": ["exp2"],
+                     "duplicates": "first"}])"};
 constexpr ConfigSchema kOpsForm[] = {{.type = Type::Object, .object = &kOps}};
 
 // ---- tensor types ----
@@ -105,7 +114,10 @@ constexpr ConfigKey kFallbackOpsKeys[] = {
     {.name = "deny", .meaning = "ops that do not, allowed or not", .schemas = kPatterns},
 };
 constexpr ConfigObject kFallbackOps = {
-    .name = "fallback_ops", .meaning = "for which ops a type falls back", .keys = kFallbackOpsKeys};
+    .name = "fallback_ops",
+    .meaning = "for which ops a type falls back",
+    .keys = kFallbackOpsKeys,
+    .examples = R"([{"allow": ["nn.*"], "deny": ["nn.functional.dropout"]}])"};
 constexpr ConfigSchema kFallbackOpsForm[] = {{.type = Type::Object, .object = &kFallbackOps}};
 constexpr ConfigKey kTypeKeys[] = {
     {.name = "fallback",
@@ -118,7 +130,11 @@ constexpr ConfigKey kTypeKeys[] = {
      .schemas = kPatterns},
 };
 constexpr ConfigObject kType = {
-    .name = "type", .meaning = "how a tensor type is treated", .keys = kTypeKeys};
+    .name = "type",
+    .meaning = "how a tensor type is treated",
+    .keys = kTypeKeys,
+    .examples = R"([{"fallback": "to_tensor", "fallback_ops": {"allow": ["nn.*"]},
+                     "covers": ["add", "mm"]}])"};
 constexpr ConfigSchema kTypeEntry[] = {{.type = Type::Object, .object = &kType}};
 constexpr ConfigSchema kTypesForm[] = {
     {.type = Type::Map, .text = Text::Name, .elements = kTypeEntry}};
@@ -165,7 +181,12 @@ constexpr ConfigKey kRootKeys[] = {
 };
 constexpr ConfigObject kRoot = {.name = "config",
                                 .meaning = "A Tenon config: plugins, and what to do with them",
-                                .keys = kRootKeys};
+                                .keys = kRootKeys,
+                                .examples = R"([
+    {"$schema": "config.schema.json", "schema_version": 1, "plugins": ["math", "./my_ops.so"],
+     "search_paths": ["plugins"], "ops": {"prefer": {"add": "math"}},
+     "types": {"ScalarTensor": {"fallback": "to_tensor"}}, "strict": true, "autoload": true,
+     "seed": 7, "threads": 4}])"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The config as data: the keys of plugins, ops and types, each with its types, range, default and
-// meaning. Reading and the editors' JSON Schema both come from this table. Further sections of a
+// The config as data: the keys of plugins, ops and types, each with its types, range, default,
+// meaning and examples. Reading, the editors' JSON Schema and the reference page all come from this
+// table. Further sections of a
 // config are described in JSON by what reads them: config_sections.hpp.
 #pragma once
 
@@ -75,6 +76,7 @@ struct ConfigObject {
   bool open = false;                  // other keys belong to another component
   std::string_view shorthand{};       // the key that a bare text in place of the object stands for
   std::string_view path_shorthand{};  // the same for a text that is a plugin's path
+  std::string_view examples{};        // JSON array of objects that have every key between them
 };
 
 const ConfigObject& config_table();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <tenon/npy.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
@@ -78,6 +79,20 @@ Tensor read_npy(std::string_view path) {
   try {
     FileStream stream(file);
     return read_npy_array(stream);
+  } catch (const tenon::data::Fault& fault) {
+    file.refuse(fault);
+  }
+}
+
+Tensor read_npy_shape(std::string_view path) {
+  const File file(path);
+  try {
+    std::string head(static_cast<size_t>(std::min(file.size(), tenon::data::kNpyHead)), '\0');
+    file.read(head.data(), 0, static_cast<int64_t>(head.size()));
+    const tenon::data::NpyLayout layout = tenon::data::parse_npy(head, file.size());
+    return tenon::empty_tensor(
+        tenon::IntList(layout.shape.data(), static_cast<int64_t>(layout.shape.size())),
+        static_cast<tenon::DType>(layout.dtype));
   } catch (const tenon::data::Fault& fault) {
     file.refuse(fault);
   }

@@ -15,6 +15,8 @@ using NamedArrays = std::vector<std::pair<std::string, tenon::Tensor>>;
 // Errors name the file: IOError for what the system refuses and for a file that ends early,
 // ValueError for what is not of the format.
 tenon::Tensor read_npy(std::string_view path);
+// The same by the file's header alone, with elements that do not matter.
+tenon::Tensor read_npy_shape(std::string_view path);
 // The arrays that are named, in that order; all of the file's where `names` is empty. ValueError
 // for a name that is not there.
 NamedArrays read_npz(std::string_view path, const std::vector<std::string>& names = {});

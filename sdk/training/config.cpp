@@ -1,5 +1,7 @@
 // Configs of trainings: reading them, and their JSON Schema for editors.
 #include <algorithm>
+#include <functional>
+#include <unordered_map>
 
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -36,16 +38,9 @@ Json argument_schema(const DeclaredType& type) {
   return one;
 }
 
-// An installed op or module that a section may name.
-struct Choice {
-  std::vector<std::string> names;  // that "type" may have
-  std::string doc;
-  std::vector<DeclaredType> parameters;
-};
-
 // An object for one choice: its arguments beside the keys of the section, which they take precedence
 // over, except over modules inside.
-Json choice_schema(const Choice& choice, const Json& properties) {
+Json choice_schema(const ConfigChoice& choice, const Json& properties) {
   JsonObject keys;
   JsonArray names;
   for (const std::string& name : choice.names) names.add(name);
@@ -63,110 +58,119 @@ Json choice_schema(const Choice& choice, const Json& properties) {
   }
   return JsonObject()
       .set("type", "object")
-      .set("description", choice.doc)
+      .set("description", choice.schema)
       .set("properties", keys.json())
       .set("required", JsonArray().add("type").json())
       .set("additionalProperties", false)
       .json();
 }
 
-// Which ops an editor offers in a section; a config may name others as well. The arguments of data
-// readers stay open, since the reader may follow from the file's ending.
+// Which ops a section offers; a config may name others as well.
 struct Offer {
   const char* definition;
   const OpRole& (*role)();
-  bool (*fits)(const std::vector<DeclaredType>& parameters);
+  bool (*fits)(const FoundOp& op);
 };
-bool scores(const std::vector<DeclaredType>& parameters) {
-  return parameters.size() >= 2 && parameters[1].name == "target" && parameters[1].is_tensor();
+bool scores(const FoundOp& op) {
+  return op.parameters.size() >= 2 && op.parameters[1].name == "target" &&
+         op.parameters[1].is_tensor();
+}
+bool begins_with(const FoundOp& op, const char* name) {
+  return !op.parameters.empty() && op.parameters[0].name == name;
 }
 const Offer kOffers[] = {
+    {"data", reader_role,
+     [](const FoundOp& op) {
+       return begins_with(op, "path") && op.has("with_targets") &&
+              op.listing["returns"].size() >= 2;
+     }},
     {"loss", loss_role, scores},
     {"metric", metric_role, scores},
     {"optimizer", optimizer_role,
-     [](const std::vector<DeclaredType>& parameters) {
-       const FoundOp op{"", {}, parameters};
+     [](const FoundOp& op) {
        return op.has("learning_rate") && optimizer_schema(op).faults.empty();
      }},
     {"schedule", schedule_role,
-     [](const std::vector<DeclaredType>& parameters) {
-       return !parameters.empty() && parameters[0].name == "step" && parameters[0].base == "int";
-     }},
+     [](const FoundOp& op) { return begins_with(op, "step") && op.parameters[0].base == "int"; }},
     {"transform", transform_role,
-     [](const std::vector<DeclaredType>& parameters) {
-       return !parameters.empty() && parameters[0].name == "input" &&
-              FoundOp{"", {}, parameters}.has("seed");
-     }},
+     [](const FoundOp& op) { return begins_with(op, "input") && op.has("seed"); }},
     {"clip", clip_role,
-     [](const std::vector<DeclaredType>& parameters) {
-       return !parameters.empty() && parameters[0].mutates && parameters[0].list;
+     [](const FoundOp& op) {
+       return !op.parameters.empty() && op.parameters[0].mutates && op.parameters[0].list;
      }},
 };
 
-// "op" or "module" of all plugins that are found: their declarations, from facts alone.
-std::vector<Json> declared(const char* kind) {
-  std::vector<Json> list;
+// "ops" or "modules" of all plugins that are found, by what they declare.
+std::vector<ConfigChoice> declared(const char* kind,
+                                   const std::function<bool(const FoundOp&)>& fits) {
+  std::unordered_map<std::string, std::string> docs;
+  const Json listings = describe(kind);
+  for (int64_t i = 0; i < listings.size(); ++i)
+    docs.emplace(listings[i]["name"].text(), listings[i]["doc"].text());
+  std::vector<ConfigChoice> choices;
   const Json plugins = describe("plugins");
   for (int64_t i = 0; i < plugins.size(); ++i) {
     const std::string state = plugins[i]["state"].text();
     if (state != "indexed" && state != "active") continue;
     const Json items = describe("declarations", plugins[i]["path"].text())[kind];
-    for (int64_t k = 0; k < items.size(); ++k) list.push_back(items[k]);
-  }
-  return list;
-}
-
-std::vector<Choice> offered(const Offer& offer) {
-  std::vector<Choice> choices;
-  const std::string form = offer.role().forms.front();
-  for (const Json& op : declared("ops")) {
-    Choice choice;
-    choice.parameters = declared_types(op["parameters"]);
-    if (!offer.fits(choice.parameters)) continue;
-    // JSON has no tensors, and what the training passes is not for the config.
-    const std::vector<std::string>& supplied = offer.role().supplied;
-    std::vector<DeclaredType>& parameters = choice.parameters;
-    parameters.erase(std::remove_if(parameters.begin(), parameters.end(),
-                                    [&](const DeclaredType& one) {
-                                      return one.base == "Tensor" ||
-                                             std::find(supplied.begin(), supplied.end(),
-                                                       one.name) != supplied.end();
-                                    }),
-                     parameters.end());
-    const std::string name = op["name"].text();
-    if (const std::string known = short_name(form, name); !known.empty())
-      choice.names.push_back(known);
-    choice.names.push_back(name);
-    choice.doc = op["schema"].text();
-    choices.push_back(std::move(choice));
+    for (int64_t k = 0; k < items.size(); ++k) {
+      const std::string name = items[k]["name"].text();
+      FoundOp item{name, items[k], declared_types(items[k]["parameters"])};
+      if (fits(item))
+        choices.push_back({{name},
+                           plugins[i]["id"].text(),
+                           items[k]["schema"].text(),
+                           docs[name],
+                           std::move(item.parameters)});
+    }
   }
   return choices;
 }
 
-std::vector<Choice> offered_modules() {
-  std::vector<Choice> choices;
-  for (const Json& module : declared("modules")) {
-    choices.push_back(
-        {{module["name"].text()}, module["schema"].text(), declared_types(module["parameters"])});
+std::vector<ConfigChoice> offered(const Offer& offer) {
+  std::vector<ConfigChoice> choices = declared("ops", offer.fits);
+  const OpRole& role = offer.role();
+  for (ConfigChoice& choice : choices) {
+    if (const std::string known = short_name(role.forms.front(), choice.names.front());
+        !known.empty())
+      choice.names.insert(choice.names.begin(), known);
+    // JSON has no tensors, and what the training passes is not for the config.
+    const auto passed = [&](const DeclaredType& one) {
+      const auto in = [&](const std::vector<std::string>& names) {
+        return std::find(names.begin(), names.end(), one.name) != names.end();
+      };
+      return one.base == "Tensor" || in(role.supplied) || in(role.others);
+    };
+    std::vector<DeclaredType>& parameters = choice.parameters;
+    parameters.erase(std::remove_if(parameters.begin(), parameters.end(), passed),
+                     parameters.end());
   }
   return choices;
 }
 
 // A definition with a bare name or one of the choices in place of an open object.
-Json closed_definition(const Json& definition, const std::vector<Choice>& choices) {
+Json closed_definition(const Json& definition, const std::vector<ConfigChoice>& choices) {
   const Json object = definition["anyOf"].defined() ? definition["anyOf"][1] : definition;
   JsonArray names, all;
-  for (const Choice& choice : choices) {
+  for (const ConfigChoice& choice : choices) {
     for (const std::string& name : choice.names) names.add(name);
   }
   all.add(JsonObject().set("enum", names.json()).json());
-  for (const Choice& choice : choices) all.add(choice_schema(choice, object["properties"]));
+  for (const ConfigChoice& choice : choices) all.add(choice_schema(choice, object["properties"]));
   return JsonObject().set("anyOf", all.json()).json();
 }
 
 }  // namespace
 
 Json read_config(const std::string& path) { return tenon::read_config(path, sections()); }
+
+std::vector<ConfigChoice> config_choices(const std::string& definition) {
+  if (definition == "module") return declared("modules", [](const FoundOp&) { return true; });
+  for (const Offer& offer : kOffers) {
+    if (definition == offer.definition) return offered(offer);
+  }
+  return {};
+}
 
 Json config_schema(bool installed) {
   Json schema = tenon::config_schema(sections());
@@ -175,12 +179,10 @@ Json config_schema(bool installed) {
   JsonObject closed;
   for (int64_t i = 0; i < definitions.size(); ++i) {
     const std::string name = definitions.key(i);
-    Json definition = definitions[i];
-    for (const Offer& offer : kOffers) {
-      if (name == offer.definition) definition = closed_definition(definition, offered(offer));
-    }
-    if (name == "module") definition = closed_definition(definition, offered_modules());
-    closed.set(name, definition);
+    // The arguments of data readers stay open: the reader may follow from the file's ending.
+    const std::vector<ConfigChoice> choices =
+        name == "data" ? std::vector<ConfigChoice>() : config_choices(name);
+    closed.set(name, choices.empty() ? definitions[i] : closed_definition(definitions[i], choices));
   }
   JsonObject whole;
   for (int64_t i = 0; i < schema.size(); ++i) {

@@ -30,6 +30,13 @@ inline constexpr std::string_view kSections = R"({
                     "description": "how the processes that mpirun starts train one model together"},
     "output": {"$ref": "#/definitions/output", "description": "files that a run writes"}
   },
+  "examples": [
+    {"data": {"path": "digits.csv"}, "split": {"test": 0.2},
+     "model": {"type": "Linear", "in_features": 64, "out_features": 10},
+     "input": {"shape": [64]}, "loss": "cross_entropy", "metrics": ["accuracy"],
+     "optimizer": {"type": "adam", "learning_rate": 0.001}, "training": {"epochs": 10},
+     "distributed": {"engine": "mpi"}, "output": {"weights": "digits.safetensors"}}
+  ],
   "dependencies": {
     "split": ["data"],
     "input": ["model"],
@@ -45,12 +52,9 @@ inline constexpr std::string_view kSections = R"({
       "description": "labelled samples; further keys are arguments of the op that reads them",
       "properties": {
         "type": {"type": "string", "format": "name",
-                 "description": "the op that reads, 'csv' for data.read_csv; from the ending of \"path\" when left out"},
-        "path": {"type": "string", "format": "input-path", "description": "the file of samples"},
-        "labels": {"type": "string", "format": "input-path",
-                   "description": "a second file, of the labels, which the same op reads"},
-        "label_column": {"anyOf": [{"type": "integer"}, {"type": "string"}],
-                         "description": "column of the labels in a table: number (negative: from the end; -1 when left out) or name"},
+                 "description": "the op that reads, 'csv' for data.csv; from the ending of \"path\" when left out"},
+        "path": {"type": "string", "format": "input-path",
+                 "description": "the file or folder of samples"},
         "scale": {"type": "number", "default": 1.0,
                   "description": "what samples are multiplied by"},
         "shape": {"type": "array", "minItems": 1, "maxItems": 15,
@@ -58,7 +62,9 @@ inline constexpr std::string_view kSections = R"({
                   "description": "shape of one sample; as it is read when left out"},
         "normalize": {"type": "boolean",
                       "description": "whether each feature, or channel of images, gets mean 0 and deviation 1 as the training part has them, which is stored with the weights; missing numbers become 0; false when left out"}
-      }
+      },
+      "examples": [{"type": "csv", "path": "digits.csv", "scale": 0.0625, "shape": [1, 8, 8],
+                    "normalize": true}]
     },
     "split": {
       "description": "how samples are divided",
@@ -76,6 +82,8 @@ inline constexpr std::string_view kSections = R"({
         "shuffle": {"type": "boolean", "default": true,
                     "description": "whether samples are shuffled before the split"}
       },
+      "examples": [{"test": 0.2, "validation": 0.1, "stratified": true, "shuffle": true},
+                   {"test_path": "test.csv", "validation_path": "validation.csv"}],
       "additionalProperties": false
     },
     "module": {
@@ -93,6 +101,9 @@ inline constexpr std::string_view kSections = R"({
                    "description": "whether training leaves its parameters as they are"}
       },
       "required": ["type"],
+      "examples": [{"type": "Sequential", "layers": [{"type": "Linear", "in_features": 64, "out_features": 10}],
+                    "init": {"*.weight": "nn.init.xavier_uniform_"}, "load": "encoder.safetensors",
+                    "dtype": "float32", "frozen": true}],
       "shorthand": "type"
     },
     "load": {
@@ -104,6 +115,7 @@ inline constexpr std::string_view kSections = R"({
                    "description": "whether missing and unexpected names are errors; they are when left out"}
       },
       "required": ["file"],
+      "examples": [{"file": "encoder.safetensors", "prefix": "encoder.", "strict": false}],
       "additionalProperties": false,
       "shorthand": "file"
     },
@@ -115,6 +127,7 @@ inline constexpr std::string_view kSections = R"({
         "dtype": {"type": "string", "default": "float32", "description": "its dtype"}
       },
       "required": ["shape"],
+      "examples": [{"shape": [3, 224, 224], "dtype": "float32"}],
       "additionalProperties": false
     },
     "loss": {
@@ -123,6 +136,7 @@ inline constexpr std::string_view kSections = R"({
         "type": {"type": "string", "format": "name",
                  "description": "the op, 'mse_loss' for nn.functional.mse_loss"}
       },
+      "examples": [{"type": "cross_entropy", "label_smoothing": 0.1}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -133,6 +147,7 @@ inline constexpr std::string_view kSections = R"({
                  "description": "the op, 'accuracy' for metric.accuracy"},
         "name": {"type": "string", "description": "what the result is called; the op's name when left out"}
       },
+      "examples": [{"type": "top_k", "name": "top 3", "k": 3}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -142,6 +157,7 @@ inline constexpr std::string_view kSections = R"({
         "type": {"type": "string", "format": "name",
                  "description": "the op, 'adam' for optim.adam_step_"}
       },
+      "examples": [{"type": "sgd", "learning_rate": 0.1, "momentum": 0.9}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -151,6 +167,7 @@ inline constexpr std::string_view kSections = R"({
         "type": {"type": "string", "format": "name",
                  "description": "the op, 'cosine' for schedule.cosine"}
       },
+      "examples": [{"type": "warmup", "warmup_steps": 100}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -160,6 +177,7 @@ inline constexpr std::string_view kSections = R"({
         "type": {"type": "string", "format": "name",
                  "description": "the op, 'norm' for optim.clip_norm_"}
       },
+      "examples": [{"type": "norm", "maximum": 1}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -169,6 +187,7 @@ inline constexpr std::string_view kSections = R"({
         "type": {"type": "string", "format": "name",
                  "description": "the op, 'flip' for data.random_flip"}
       },
+      "examples": [{"type": "flip", "probability": 0.5}],
       "required": ["type"],
       "shorthand": "type"
     },
@@ -195,6 +214,10 @@ inline constexpr std::string_view kSections = R"({
                            "description": "whether a training that meets a nan stops at the op that made the first one, forward or backward; takes two to three times as long; false when left out"}
       },
       "required": ["epochs"],
+      "examples": [{"epochs": 20, "batch_size": 32, "schedule": ["cosine", {"type": "warmup", "warmup_steps": 100}],
+                    "clip": {"type": "norm", "maximum": 1}, "transforms": [{"type": "noise", "std": 0.1}],
+                    "monitor": {"goal": "minimize"}, "checkpoint": {"minutes": 10},
+                    "detect_anomaly": true}],
       "additionalProperties": false
     },
     "distributed": {
@@ -213,6 +236,8 @@ inline constexpr std::string_view kSections = R"({
         "parts": {"type": "integer", "minimum": 1, "default": 12,
                   "description": "into how many parts each batch is divided when deterministic"}
       },
+      "examples": [{"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first",
+                    "deterministic": true, "parts": 12}],
       "additionalProperties": false
     },
     "monitor": {
@@ -230,6 +255,8 @@ inline constexpr std::string_view kSections = R"({
                       "description": "whether the weights of the best epoch are the result"}
       },
       "required": ["goal"],
+      "examples": [{"metric": "accuracy", "goal": "maximize", "patience": 5, "minimum_change": 0.001,
+                    "keep_best": true}],
       "additionalProperties": false
     },
     "checkpoint": {
@@ -240,6 +267,7 @@ inline constexpr std::string_view kSections = R"({
         "minutes": {"type": "number", "exclusiveMinimum": 0,
                     "description": "after so many minutes, within an epoch as well"}
       },
+      "examples": [{"epochs": 5, "minutes": 10}],
       "additionalProperties": false
     },
     "output": {
@@ -248,7 +276,7 @@ inline constexpr std::string_view kSections = R"({
         "weights": {"type": "string", "format": "output-path",
                     "description": "safetensors file of the trained weights"},
         "plot": {"type": "string", "format": "output-path",
-                 "description": "SVG file of the learning curve"},
+                 "description": "image of the learning curves, .svg or .png"},
         "history": {"type": "string", "format": "output-path",
                     "description": "JSON lines, one for each epoch when it is done"},
         "log": {"type": "string", "format": "output-path",
@@ -256,6 +284,8 @@ inline constexpr std::string_view kSections = R"({
         "checkpoint": {"type": "string", "format": "output-path",
                        "description": "what --resume continues from; also written on Ctrl-C"}
       },
+      "examples": [{"weights": "digits.safetensors", "plot": "curves.svg", "history": "history.jsonl",
+                    "log": "run.log", "checkpoint": "run.checkpoint"}],
       "additionalProperties": false
     }
   }

@@ -143,13 +143,10 @@ std::vector<Tensor> model_inputs(const Json& config, const DataOutline& outline)
   const Json data = config["data"];
   if (!inputs.empty() || !data.defined()) return inputs;
   if (data["shape"].defined()) return {make_input(config, data)};
-  if (outline.features > 0 && !data["labels"].defined()) {
-    const Json shape = JsonArray().add(outline.features).json();
-    return {make_input(config, JsonObject().set("shape", shape).json())};
-  }
-  const Tensor samples = load_samples(data).inputs;
+  const DataOutline known = outline.samples < 0 ? outline_data(data) : outline;
+  if (!known.faults.empty()) throw ConfigError(known.faults.front());
   JsonArray shape;
-  for (int64_t i = 1; i < samples.dim(); ++i) shape.add(samples.size(i));
+  for (const int64_t size : known.shape) shape.add(size);
   return {make_input(config, JsonObject().set("shape", shape.json()).json())};
 }
 

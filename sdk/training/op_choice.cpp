@@ -42,11 +42,8 @@ const OpRole& transform_role() {
   return role;
 }
 const OpRole& reader_role() {
-  static const OpRole role{"data reader",
-                           {"data.read_{}"},
-                           0,
-                           {},
-                           {"type", "labels", "label_column", "scale", "shape", "normalize"}};
+  static const OpRole role{
+      "data reader", {"data.{}"}, 0, {}, {"type", "scale", "shape", "normalize"}};
   return role;
 }
 
@@ -147,6 +144,9 @@ std::vector<std::string> op_faults(const OpRole& role, const FoundOp& op, const 
       if (!parameter.keyword_only) given.push_back(parameter.name);
     }
   }
+  if (&role == &reader_role() && op.listing["returns"].size() < 2)
+    faults.push_back(
+        format_text("{}: {} is not a data reader, which gives inputs and targets", place, op.name));
   const std::vector<std::string> found =
       argument_faults(section, op.name, op.parameters, given, role.others);
   faults.insert(faults.end(), found.begin(), found.end());

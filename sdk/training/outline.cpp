@@ -1,5 +1,9 @@
 // What a training would use, and what is wrong with its config, from plugin facts alone.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/stat.h>
 
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
@@ -7,6 +11,7 @@
 #include <tenon/training/files.hpp>
 #include <tenon/training/op_choice.hpp>
 #include <tenon/training/optimizer.hpp>
+#include <tenon/training/plot.hpp>
 #include <tenon/training/schedule.hpp>
 
 #include "config_sections.hpp"
@@ -113,14 +118,15 @@ class Outliner {
     const std::optional<FoundOp> reader = use_choice(reader_role(), data, name);
     if (!reader) return;
     outline_.reader = reader->name;
-    if (const Json column = data["label_column"];
-        column.is_text() && reader->has("header") && !data["header"].as_bool())
-      fault(column,
-            format_text("found the name '{}' without \"header\": true, expected a header or "
-                        "the column's number",
-                        column.text()));
-    else if (files == DataFiles::read)
-      outline_.data = outline_data(data, reader->name);
+    if (const Json path = data["path"]; path.defined()) {
+      struct stat facts {};
+      if (stat(path.text().c_str(), &facts) != 0)
+        fault(path, format_text("cannot read '{}': {}", path.text(), std::strerror(errno)));
+      else if (S_ISREG(facts.st_mode))
+        outline_.data_bytes = static_cast<int64_t>(facts.st_size);
+    }
+    if (files == DataFiles::skip || !outline_.faults.empty()) return;
+    outline_.data = outline_data(data);
     add_faults(outline_.data.faults);
   }
 
@@ -225,7 +231,11 @@ class Outliner {
     for (int64_t i = 0; i < output.size(); ++i) {
       const std::string path = output[i].text();
       std::string text = output_fault(path);
-      if (text.empty() && output.key(i) == "plot") text = plot_fault(path);
+      if (text.empty() && output.key(i) == "plot") {
+        text = plot_fault(path);
+        if (const char* op = plot_op(path); text.empty() && op != nullptr)
+          use_ops({op}, output[i], "plot");
+      }
       if (text.empty()) text = overwrite_fault(config_, path);
       for (int64_t k = 0; k < i && text.empty(); ++k) {
         if (same_file(path, output[k].text()))
@@ -250,23 +260,16 @@ std::string overwrite_fault(const Json& config, const std::string& path) {
     return format_text("cannot write '{}': it is {}", path, what);
   };
   if (!file.empty() && same_file(path, file)) return text("the config");
-  for (const Json& input : {config["data"]["path"], config["data"]["labels"],
-                            config["split"]["validation_path"], config["split"]["test_path"]}) {
-    if (!input.text().empty() && same_file(path, input.text())) return text("the file of the data");
+  for (const std::string& input :
+       {config["data"]["path"].text(), second_file(config["data"]),
+        config["split"]["validation_path"].text(), config["split"]["test_path"].text()}) {
+    if (!input.empty() && same_file(path, input)) return text("the file of the data");
   }
   for (int64_t i = 0; i < config["plugins"].size(); ++i) {
     const std::string plugin = config["plugins"][i]["path"].text();
     if (!plugin.empty() && same_file(path, plugin)) return text("a plugin of the config");
   }
   return "";
-}
-
-std::string plot_fault(const std::string& path) {
-  const std::string ending = ".svg";
-  const bool fits = path.size() > ending.size() &&
-                    path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-  if (fits || path.compare(0, 5, "/dev/") == 0) return "";
-  return format_text("cannot write '{}': a plot is an SVG image; let its name end in .svg", path);
 }
 
 Outline outline(const Json& config, DataFiles files) { return Outliner(config, files).take(); }

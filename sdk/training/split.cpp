@@ -67,11 +67,10 @@ Rows drawn_rows(const Json& split, int64_t count) {
 
 // The config's data with another file in the place of "path".
 Json data_of_file(const Json& data, const Json& path) {
-  if (data["labels"].defined())
-    throw ConfigError(
-        format_text("{}: the labels of \"data\" are in a second file, for which "
-                    "this key names no other",
-                    path.place()));
+  if (const std::string second = second_file(data); !second.empty())
+    throw ConfigError(format_text(
+        "{}: the samples of \"data\" have a second file, '{}', for which this key names no other",
+        path.place(), second));
   JsonObject section;
   for (int64_t i = 0; i < data.size(); ++i) {
     if (data.key(i) != "path") section.set(data.key(i), data[i]);

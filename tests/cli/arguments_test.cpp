@@ -10,7 +10,7 @@ TEST_SUITE("arguments") {
     CHECK(help.error.empty());
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema", "docs"}) {
       CHECK(contains(help.out, std::string("\n  ") + command + " "));
     }
   }
@@ -18,7 +18,7 @@ TEST_SUITE("arguments") {
   TEST_CASE("each command has help with an example") {
     for (const char* command :
          {"run", "plan", "plugins", "ops", "modules", "overridable", "ignored", "types", "coverage",
-          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema"}) {
+          "why", "ambiguities", "signature", "show", "check", "version", "new", "schema", "docs"}) {
       CAPTURE(command);
       const Outcome help = run_program(std::string(command) + " --help");
       CHECK(help.code == 0);
@@ -80,6 +80,10 @@ TEST_SUITE("arguments") {
              Wrong{"plugins --threads 0", "'0' is not a whole number from 1 to 1024"},
              Wrong{"signature add mul", "not expected: mul"},
              Wrong{"plan x.json --fast", "not expected: --fast"},
+             Wrong{"new", "the name of the plugin is required; see `tenon new --help`"},
+             Wrong{"new x --data y.csv", "--data belongs to --config"},
+             Wrong{"new --config --c", "belong to a plugin project"},
+             Wrong{"run x.json --evaluate w --detect-anomaly", "are about training"},
              Wrong{"why add", "type is required; see `tenon why --help`"},
              Wrong{"coverage S --config /nowhere.json", "there is no file '/nowhere.json'"},
          }) {

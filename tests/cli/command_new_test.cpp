@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "program.hpp"
+#include "tests/support/png.hpp"
 
 TEST_SUITE("new") {
   TEST_CASE("a project is written with its name in place, and the next commands are printed") {
@@ -73,5 +74,94 @@ TEST_SUITE("new") {
       CHECK_FALSE(outcome.error.empty());
     }
     CHECK(std::filesystem::is_empty(folder.path()));
+  }
+
+  TEST_CASE("a config with samples trains as it is written, and overwrites nothing") {
+    const Workspace folder;
+    const Outcome made = run_program_in(folder.path(), "new --config");
+    CAPTURE(made.error);
+    CHECK(made.code == 0);
+    CHECK(made.out ==
+          "created config.jsonc\ncreated samples.csv\n\nnext:\n"
+          "  tenon plan config.jsonc\n  tenon run config.jsonc\n");
+    const Outcome plan = run_program_in(folder.path(), "plan config.jsonc");
+    CAPTURE(plan.error);
+    CHECK(plan.code == 0);
+    const Outcome run = run_program_in(folder.path(), "run config.jsonc -q --json");
+    CAPTURE(run.error);
+    REQUIRE(run.code == 0);
+    CHECK(run.json()["accuracy"].number() >= 0.9);
+    CHECK(std::filesystem::exists(folder.path("config.safetensors")));
+    CHECK(std::filesystem::exists(folder.path("config.svg")));
+
+    const std::string config = folder.read("config.jsonc"), rows = folder.read("samples.csv");
+    const Outcome again = run_program_in(folder.path(), "new --config");
+    CHECK(again.code == 1);
+    CHECK(contains(again.error, "config.jsonc': it exists; name another file"));
+    CHECK(contains(run_program_in(folder.path(), "new --config other.json").error,
+                   "samples.csv': it exists"));
+    CHECK_FALSE(std::filesystem::exists(folder.path("other.json")));
+    CHECK(folder.read("config.jsonc") == config);
+    CHECK(folder.read("samples.csv") == rows);
+    // In a folder, which is made where there is none.
+    std::filesystem::create_directory(folder.path("here"));
+    CHECK(run_program_in(folder.path(), "new --config here").code == 0);
+    CHECK(run_program_in(folder.path(), "new --config there/c.json").code == 0);
+    CHECK(run_program_in(folder.path(), "run there/c.json -q").code == 0);
+    CHECK(std::filesystem::exists(folder.path("here/samples.csv")));
+  }
+
+  TEST_CASE("a config explains every key, and each can be used by taking its marks away") {
+    const Workspace folder;
+    CHECK(run_program_in(folder.path(), "new --config").code == 0);
+    const std::string text = folder.read("config.jsonc");
+    const tenon::Json schema = run_program("schema --open").json();
+    const auto check = [&](const tenon::Json& object) {
+      for (int64_t i = 0; i < object["properties"].size(); ++i) {
+        CAPTURE(object["properties"].key(i));
+        CHECK(contains(text, "\"" + object["properties"].key(i) + "\": "));
+      }
+    };
+    check(schema);
+    for (const char* section : {"data", "split", "training", "output"})
+      check(schema["definitions"][section]);
+    for (const char* key : {"\"scale\": ", "\"validation\": ", "\"monitor\": ", "\"threads\": "}) {
+      CAPTURE(key);
+      std::string used = text;
+      const size_t at = used.find(std::string("// ") + key);
+      REQUIRE(at != std::string::npos);
+      folder.write("used.json", used.erase(at, 3));
+      const Outcome plan = run_program_in(folder.path(), "plan used.json");
+      CAPTURE(plan.error);
+      CHECK(plan.code == 0);
+    }
+  }
+
+  TEST_CASE("a config fits the samples that are given: classes, numbers, images") {
+    const Workspace folder(true);
+    const auto trained = [&](const std::string& name, const std::string& data) {
+      const Outcome made =
+          run_program_in(folder.path(), "new --config " + name + " --data " + data);
+      CAPTURE(made.error);
+      CHECK(made.code == 0);
+      const Outcome run = run_program_in(folder.path(), "run " + name + " -q --json");
+      CAPTURE(run.error);
+      REQUIRE(run.code == 0);
+      return run.json();
+    };
+    CHECK(trained("b.json", "blobs.csv")["accuracy"].number() >= 0.9);
+    CHECK(trained("sub/b.json", "blobs.csv")["accuracy"].number() >= 0.9);
+    CHECK_FALSE(std::filesystem::exists(folder.path("samples.csv")));
+    CHECK(trained("p.json", "plane.csv")["metrics"]["mean_absolute_error"].number() >= 0);
+    for (int i = 0; i < 40; ++i) {
+      const char* const name = i % 2 == 0 ? "dark" : "light";
+      std::filesystem::create_directories(folder.path("pictures") / name);
+      folder.write("pictures/" + std::string(name) + "/" + std::to_string(i) + ".png",
+                   png::file(4, 4, 1, std::string(16, static_cast<char>(i % 2 * 90 + i))));
+    }
+    CHECK(trained("i.json", "pictures")["accuracy"].number() >= 0.9);
+    const Outcome gone = run_program_in(folder.path(), "new --config g.json --data gone.csv");
+    CHECK(gone.code == 1);
+    CHECK_FALSE(std::filesystem::exists(folder.path("g.json")));
   }
 }

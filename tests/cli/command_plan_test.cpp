@@ -1,6 +1,8 @@
 // tenon plan: nothing runs, everything that can be seen is seen.
 #include <doctest/doctest.h>
 
+#include <tenon/tenon.hpp>
+
 #include "program.hpp"
 
 TEST_SUITE("plan") {
@@ -15,7 +17,7 @@ TEST_SUITE("plan") {
              "\n  model  Sequential                                  nn\n",
              "\n  0        Linear    in_features=4, out_features=16  nn\n",
              "\n  1        ReLU                                      nn\n",
-             "\n  samples    90 of 4 numbers, labels in column 4\n",
+             "\n  samples    90 of shape [4], one target each\n",
              "\n  split      72 to train, 18 to test, shuffled\n",
              "\n  loss       nn.functional.cross_entropy(label_smoothing=0.01)\n",
              "\n  training   12 epochs of 5 steps, batches of 16, learning rate cosine\n",
@@ -43,6 +45,8 @@ TEST_SUITE("plan") {
     CHECK(plan["summary"]["multiply_adds"].integer() ==
           plan["summary"]["layers"][1]["multiply_adds"].integer() +
               plan["summary"]["layers"][3]["multiply_adds"].integer());
+    CHECK(plan["data"]["shape"].dump() == "[4]");
+    CHECK(plan["data"]["targets"].dump() == "[]");
     CHECK(plan["data"]["train"].integer() == 72);
     CHECK(plan["data"]["test"].integer() == 18);
     CHECK(plan["faults"].size() == 0);
@@ -56,9 +60,9 @@ TEST_SUITE("plan") {
     CHECK(
         outcome.error ==
         "tenon: ConfigError: 7 faults\n"
-        "  faults.json:3:69: /data/label_column: there is no column 9 in '" +
+        "  faults.json:3:11: /data: csv(): " +
             csv +
-            "', which has 5 (0 to 4, or -1 for the last)\n"
+            ": targets names column 9, the file has columns 0 to 4 (-1 is the last)\n"
             "  faults.json:7:59: /model/layers/0/out_feature: Linear has no argument 'out_feature' "
             "(did you mean "
             "'out_features'?); it takes in_features, out_features, bias\n"
@@ -143,6 +147,59 @@ TEST_SUITE("plan") {
     const Outcome json = run_program_in(folder.path(), "plan misfit.json --json");
     CHECK(json.code == 1);
     CHECK(json.json()["faults"].size() == 1);
+  }
+
+  // The fixture trainers has two readers.
+  TEST_CASE("a plan has the shapes of samples from any reader") {
+    const Workspace folder;
+    const auto plan = [&](const std::string& data) {
+      folder.write("c.json", R"({"schema_version": 1, "search_paths": [")" TENON_FIXTURES
+                             R"(/trainers"], "data": )" +
+                                 data + "}");
+      return run_program_in(folder.path(), "plan c.json --json").json()["data"];
+    };
+    const tenon::Json line = plan(R"({"type": "trainers.line", "count": 40})");
+    CHECK(line["samples"].integer() == 40);
+    CHECK(line["shape"].dump() == "[1]");
+    CHECK(line["train"].integer() == 32);
+    folder.write("a.points", "1 2\n3 4\n5 6\n");
+    CHECK(plan(R"({"path": "a.points"})")["samples"].integer() == 3);
+    CHECK(plan(R"({"path": "a.points", "type": "points"})")["samples"].integer() == 3);
+    folder.write("t.csv", "a;b;c\n1;2;3\n4;5;6\n");
+    CHECK(plan(R"({"path": "t.csv", "targets": ["a", "c"]})")["shape"].dump() == "[1]");
+    CHECK(plan(R"({"path": "t.csv", "targets": ["a", "c"]})")["targets"].dump() == "[2]");
+    CHECK(plan(R"({"path": "t.csv", "type": "csv", "shape": [2, 1]})")["shape"].dump() == "[2,1]");
+    for (const tenon::Tensor& tensor : {tenon::zeros({6, 2, 3}), tenon::zeros({6})})
+      tenon::Op("data.write_npy")
+          .call<void>(folder.path(tensor.dim() == 1 ? "y.npy" : "x.npy").string(), tensor);
+    const tenon::Json arrays = plan(R"({"path": "x.npy", "targets": "y.npy"})");
+    CHECK(arrays["samples"].integer() == 6);
+    CHECK(arrays["shape"].dump() == "[2,3]");
+    tenon::save_tensors(folder.path("z.safetensors"),
+                        {{"inputs", tenon::zeros({4, 5})}, {"targets", tenon::zeros({4, 2})}});
+    const tenon::Json named = plan(R"({"path": "z.safetensors"})");
+    CHECK(named["shape"].dump() == "[5]");
+    CHECK(named["targets"].dump() == "[2]");
+  }
+
+  TEST_CASE("without shapes no reader runs, but a missing file is a fault") {
+    const Workspace folder(true);
+    const auto plan = [&](const std::string& path) {
+      folder.write("c.json", R"({"schema_version": 1, "data": {"path": ")" + path + "\"}}");
+      return run_program_in(folder.path(), "plan c.json --no-shapes --json").json();
+    };
+    CHECK(plan("blobs.csv")["data"]["samples"].integer() == -1);
+    CHECK(plan("blobs.csv")["checked_by_run"].dump() == R"(["/data"])");
+    CHECK(contains(plan("gone.csv")["faults"][0].text(), "No such file or directory"));
+  }
+
+  TEST_CASE("an op of one tensor is not a reader") {
+    const Workspace folder(true);
+    folder.write("c.json", R"({"schema_version": 1,
+      "data": {"path": "blobs.csv", "type": "data.read_csv"}})");
+    CHECK(
+        contains(run_program_in(folder.path(), "plan c.json").error,
+                 "/data/type: data.read_csv is not a data reader, which gives inputs and targets"));
   }
 
   TEST_CASE("a missing file of data is a fault") {

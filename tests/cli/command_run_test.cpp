@@ -78,6 +78,9 @@ TEST_SUITE("run") {
     CHECK(contains(svg, "<polyline class=\"curve train\""));
     CHECK(contains(svg, "<polyline class=\"curve test\""));
     CHECK(contains(svg, ">epoch</text>"));
+    // The accuracy has its own panel and curve.
+    CHECK(contains(svg, ">test accuracy</text>"));
+    CHECK(svg.find("curve test\" points", svg.find(">test accuracy</text>")) != svg.npos);
     CHECK(svg.substr(svg.size() - 7) == "</svg>\n");
   }
 
@@ -100,7 +103,7 @@ TEST_SUITE("run") {
     };
     for (const char* output :
          {R"({"weights": "blobs.csv"})", R"({"weights": "./sub/../c.json"})",
-          R"({"weights": "w.svg", "plot": "w.svg"})", R"({"plot": "curve.png"})",
+          R"({"weights": "w.svg", "plot": "w.svg"})", R"({"plot": "curve.gif"})",
           R"({"history": "blobs.csv"})", R"({"checkpoint": "c.json"})"}) {
       CAPTURE(output);
       const auto [run_outcome, plan_outcome] = run(output);
@@ -110,7 +113,7 @@ TEST_SUITE("run") {
       CHECK(plan_outcome.code == 1);
       CHECK(folder.read("blobs.csv") == data);
     }
-    CHECK(contains(run("{}", "--plot p.png").first.error, "let its name end in .svg"));
+    CHECK(contains(run("{}", "--plot p.gif").first.error, "let its name end in .svg or .png"));
     CHECK(contains(run("{}", "--plot blobs.csv").first.error, "it is the file of the data"));
     CHECK(contains(run(R"({"weights": "w.svg"})", "--plot w.svg").first.error,
                    "\"weights\" is the same file"));
@@ -357,6 +360,50 @@ TEST_SUITE("run") {
     CHECK_FALSE(std::filesystem::exists(folder.path("blobs.safetensors")));
   }
 
+  TEST_CASE("a flag asks for the first nan as well, of a checkpoint too") {
+    const Workspace folder(true);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("\"ReLU\""), 6, R"({"type": "Softplus", "beta": 0})");
+    text.replace(text.find("\"plot\": \"blobs.svg\""), 19, "\"checkpoint\": \"run.checkpoint\"");
+    folder.write("c.json", text);
+    const std::string plain = run_program_in(folder.path(), "run c.json -q").error;
+    CHECK_FALSE(contains(plain, "gave the first nan"));
+    const Outcome asked = run_program_in(folder.path(), "run c.json -q --detect-anomaly");
+    CHECK(asked.code == 1);
+    CHECK(contains(asked.error, "nn.functional.linear() gave the first nan"));
+  }
+
+  TEST_CASE("a plot is written as PNG where its name says so") {
+    const Workspace folder(true);
+    const bool drawn = run_program("show plot.write_png").code == 0;
+    const Outcome outcome = run_program_in(folder.path(), "run blobs.json -q --plot curve.png");
+    CAPTURE(outcome.error);
+    std::string text = folder.read("blobs.json");
+    text.replace(text.find("blobs.svg"), 9, "curve.png");
+    folder.write("c.json", text);
+    const Outcome plan = run_program_in(folder.path(), "plan c.json");
+    if (!drawn) {
+      CHECK(outcome.code == 1);
+      CHECK(contains(outcome.error, "no plugin provides 'plot.write_png'; install librsvg2-dev"));
+      CHECK(contains(plan.error, "no plugin provides 'plot.write_png'; install librsvg2-dev"));
+      return;
+    }
+    CHECK(outcome.code == 0);
+    CHECK(plan.code == 0);
+    CHECK(contains(plan.out, "plot"));
+    const std::string png = folder.read("curve.png");
+    CHECK(png.substr(0, 8) == "\x89PNG\r\n\x1a\n");
+    CHECK(png.size() > 10000);
+    // Nothing else is left beside it.
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+      CHECK(entry.path().filename().string().find("curve.png.") == std::string::npos);
+    text.replace(text.find("[\"math\""), 7, R"([{"name": "plot", "load": "never"}, "math")");
+    folder.write("off.json", text);
+    for (const char* command : {"run off.json -q", "plan off.json"})
+      CHECK(contains(run_program_in(folder.path(), command).error,
+                     "no plugin provides 'plot.write_png'; install librsvg2-dev"));
+  }
+
   TEST_CASE("weights that cannot be written are kept in another folder") {
     const Workspace folder(true);
     // /dev/full takes no byte; a symbolic link makes it look like a file of the folder.
@@ -381,8 +428,7 @@ TEST_SUITE("run") {
     CHECK(csv.rfind("class,score_0,score_1,score_2\n", 0) == 0);
     CHECK(std::count(csv.begin(), csv.end(), '\n') == 91);
     folder.write("new.csv", "1,2,3,4\n5,6,7,8\n");
-    CHECK(run_program_in(folder.path(), "predict blobs.json new.csv --unlabelled -o p.json").code ==
-          0);
+    CHECK(run_program_in(folder.path(), "predict blobs.json new.csv -o p.json").code == 0);
     CHECK(tenon::Json::parse(folder.read("p.json"))["outputs"].size() == 2);
     CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.npy").code == 0);
     CHECK(run_program_in(folder.path(), "predict blobs.json blobs.csv -o p.txt").code == 2);

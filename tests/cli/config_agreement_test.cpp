@@ -62,29 +62,31 @@ const std::vector<Member>& members() {
         "",
         R"({"path": "gone.csv"})",
         R"({"path": "blobs.csv", "header": true})",
-        R"({"path": "blobs.csv", "label_column": "y"})",
-        R"({"path": "quoted.csv", "header": true, "label_column": "y"})",
-        R"({"path": "quoted.csv", "header": true, "label_column": "z"})",
+        R"({"path": "blobs.csv", "targets": "y"})",
+        R"({"path": "quoted.csv", "header": true, "targets": "y"})",
+        R"({"path": "quoted.csv", "header": true, "targets": "z"})",
         R"({"path": "quoted.csv"})",
         R"({"path": "broken.csv"})",
         R"({"path": "empty.csv"})",
         R"({"path": "one.csv"})",
         R"({"path": "pipe", "type": "csv"})",
-        R"({"path": "pipe", "type": "npy", "labels": "y.npy"})",
+        R"({"path": "pipe", "type": "npy", "targets": "y.npy"})",
         R"({"path": ".", "type": "csv"})",
         R"({"path": "blobs.csv", "heder": true})",
         R"({"path": "blobs.txt"})",
         R"({"path": "blobs.csv", "type": "data.read_csv"})",
 
-        R"({"path": "blobs.csv", "label_column": -6})",
+        R"({"path": "blobs.csv", "targets": -6})",
 
         R"({"path": "blobs.csv", "shape": [4]})",
         R"({"path": "blobs.csv", "shape": [0]})",
-        R"({"path": "x.npy", "labels": "y.npy"})",
-
-        R"({"path": "x.npy", "labels": "short.npy"})",
-        R"({"path": "cut.npy", "labels": "y.npy"})",
-        R"({"path": "blobs.csv", "type": "npy", "labels": "y.npy"})"}},
+        R"({"path": "x.npy", "targets": "y.npy"})",
+        R"({"path": "x.npy"})",
+        R"({"path": "x.npy", "targets": -1})",
+        R"({"path": "x.npy", "targets": "short.npy"})",
+        R"({"path": "cut.npy", "targets": "y.npy"})",
+        R"({"path": ".", "type": "images"})",
+        R"({"path": "blobs.csv", "type": "npy", "targets": "y.npy"})"}},
       {"split", {R"({"test": 0.2})", "", R"({"test": 1})", R"({"test": 0, "shuffle": false})"}},
       {"model",
        {R"({"type": "Sequential", "layers": [{"type": "Linear", "in_features": 4,
@@ -239,7 +241,7 @@ TEST_SUITE("config agreement") {
     }
     folder.write("c.json", config_of(forms));
     const Outcome plan = run_program_in(folder.path(), "plan c.json");
-    CHECK(contains(plan.out, "\n  samples    10 of 4 numbers, labels in column 4\n"));
+    CHECK(contains(plan.out, "\n  samples    10 of shape [4], one target each\n"));
     const Outcome run = run_program_in(folder.path(), "run c.json --quiet --json");
     CHECK(run.code == 0);
     CHECK(run.json()["samples"]["train"].integer() == 8);

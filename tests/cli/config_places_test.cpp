@@ -98,14 +98,14 @@ TEST_SUITE("config places") {
   TEST_CASE("what plan finds in data, model, loss and output names its place") {
     const Workspace folder(true);
     folder.write("c.json", R"({"schema_version": 1,
-"data": {"path": "blobs.csv", "label_column": 99},
+"data": {"path": "blobs.csv", "targets": 99},
 "model": {"type": "Sequential", "layers": [{"type": "Linear", "in_features": "4"}]},
 "loss": {"type": "nn.functional.cross_entropy", "weight": 3, "nosuch": 1},
 "output": {"weights": "nowhere/w.safetensors"}})");
     const std::string error = run_program_in(folder.path(), "plan c.json").error;
     CAPTURE(error);
     for (const char* place :
-         {"c.json:2:47: /data/label_column: there is no column 99",
+         {"c.json:2:9: /data: csv(): ",
           "c.json:3:78: /model/layers/0/in_features: Linear takes 'int in_features', found \"4\"",
           "c.json:3:44: /model/layers/0: Linear needs 'int out_features'",
           "c.json:4:59: /loss/weight: nn.functional.cross_entropy takes 'Tensor? weight', "
@@ -115,10 +115,10 @@ TEST_SUITE("config places") {
           "c.json:5:23: /output/weights: cannot write"})
       CHECK(contains(error, place));
     folder.write("c.json", R"({"schema_version": 1, "seed": 3,
-"data": {"path": "blobs.csv", "label_column": 99}, "model": "ReLU", "training": {"epochs": 1},
+"data": {"path": "blobs.csv", "targets": 99}, "model": "ReLU", "training": {"epochs": 1},
 "loss": "nn.functional.cross_entropy", "optimizer": {"type": "sgd", "learning_rate": 1}})");
     CHECK(contains(run_program_in(folder.path(), "run c.json").error,
-                   "c.json:2:47: /data/label_column: there is no column 99"));
+                   "targets names column 99, the file has columns 0 to 4"));
     const auto run = [&](const std::string& line) {
       folder.write("c.json", R"({"schema_version": 1, "seed": 3, "training": {"epochs": 1},
 "optimizer": {"type": "sgd", "learning_rate": 1},

@@ -66,6 +66,65 @@ TEST_SUITE("training config") {
     CHECK(contains(refusal([&] { training::require_sound(config); }), "5 faults\n  "));
   }
 
+  TEST_CASE("examples have every key of their object, and are read without a fault") {
+    const Folder folder;
+    const Json schema = training::config_schema(false);
+    // Where an object is in a config, with what it needs beside it; @ is the example.
+    const std::string train = R"("data": {"path": "a.csv"}, "model": "ReLU", "loss": "mse_loss",
+      "optimizer": "sgd", "training": )";
+    const std::vector<std::pair<std::string, std::string>> places = {
+        {"plugin", R"("plugins": [@])"},
+        {"disable", R"("ops": {"disable": [@]})"},
+        {"ops", R"("ops": @)"},
+        {"type", R"("types": {"A": @})"},
+        {"fallback_ops", R"("types": {"A": {"fallback_ops": @}})"},
+        {"data", R"("data": @)"},
+        {"split", R"("data": {"path": "a.csv"}, "split": @)"},
+        {"module", R"("model": @)"},
+        {"load", R"("model": {"type": "ReLU", "load": @})"},
+        {"input", R"("model": "ReLU", "input": @)"},
+        {"loss", R"("model": "ReLU", "loss": @)"},
+        {"metric", R"("model": "ReLU", "metrics": [@])"},
+        {"optimizer", R"("model": "ReLU", "optimizer": @)"},
+        {"schedule", train + R"({"epochs": 1, "schedule": @})"},
+        {"clip", train + R"({"epochs": 1, "clip": @})"},
+        {"transform", train + R"({"epochs": 1, "transforms": [@]})"},
+        {"monitor", train + R"({"epochs": 1, "monitor": @})"},
+        {"checkpoint", train + R"({"epochs": 1, "checkpoint": @})"},
+        {"training", train + "@"},
+        {"distributed", train + R"({"epochs": 1}, "distributed": @)"},
+        {"output", R"("model": "ReLU", "output": @)"}};
+    folder.write("my_ops.so", "");
+    CHECK(static_cast<int64_t>(places.size()) == schema["definitions"].size());
+    const auto check = [&](const std::string& name, const Json& object, const std::string& form) {
+      CAPTURE(name);
+      std::string given;
+      for (int64_t i = 0; i < object["examples"].size(); ++i) {
+        const Json example = object["examples"][i];
+        for (int64_t k = 0; k < example.size(); ++k) given += " " + example.key(k) + " ";
+        std::string text = form;
+        text.replace(text.find('@'), 1, example.dump());
+        CAPTURE(text);
+        CHECK_NOTHROW(training::read_config(folder.write("c.json", text)));
+      }
+      for (int64_t i = 0; i < object["properties"].size(); ++i) {
+        CAPTURE(object["properties"].key(i));
+        CHECK(contains(given, " " + object["properties"].key(i) + " "));
+      }
+    };
+    for (const auto& [name, form] : places) {
+      const Json definition = schema["definitions"][name];
+      REQUIRE(definition.defined());
+      check(name, definition["anyOf"].defined() ? definition["anyOf"][1] : definition,
+            R"({"schema_version": 1, )" + form + "}");
+    }
+    // Of the whole config one example has the host's keys, one those of trainings.
+    std::string given;
+    for (int64_t i = 0; i < schema["examples"].size(); ++i) given += schema["examples"][i].dump();
+    for (int64_t i = 0; i < schema["properties"].size(); ++i)
+      CHECK(contains(given, "\"" + schema["properties"].key(i) + "\":"));
+  }
+
   TEST_CASE("the JSON Schema for editors is the file that is installed") {
     const std::string path = std::string(TENON_SOURCE_DIR) + "/sdk/share/tenon/config.schema.json";
     const std::string text = training::config_schema(false).dump(2) + "\n";

@@ -27,7 +27,7 @@ TEST_SUITE("op choice") {
     CHECK(found(training::schedule_role(), "one_cycle") == "schedule.one_cycle");
     CHECK(found(training::clip_role(), "norm") == "optim.clip_norm_");
     CHECK(found(training::clip_role(), "trainers.zero") == "trainers.zero_");
-    CHECK(found(training::reader_role(), "csv") == "data.read_csv");
+    CHECK(found(training::reader_role(), "csv") == "data.csv");
     CHECK(contains(refusal([] { found(training::optimizer_role(), "adma"); }),
                    "no optimizer is named 'adma' (did you mean 'adam'?); expected an op, or one of "
                    "adagrad, adam, adamw, rmsprop, sgd"));

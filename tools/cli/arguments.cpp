@@ -128,7 +128,9 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       ->add_option("--evaluate", run.options->evaluate,
                    "Evaluate these weights instead of training")
       ->type_name("WEIGHTS");
-  run.app->add_option("--plot", run.options->plot, "Draw the learning curve into this SVG file")
+  run.app
+      ->add_option("--plot", run.options->plot,
+                   "Draw the learning curves into this file, .svg or .png")
       ->type_name("FILE");
   run.app
       ->add_option("--log", run.options->log,
@@ -143,6 +145,9 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
   run.app->add_flag("--resume", run.options->resume,
                     "Continue from the checkpoint that the config's output names");
   define_frozen(run.app, run.options->frozen);
+  run.app->add_flag(
+      "--detect-anomaly", run.options->detect_anomaly,
+      "Stop at the op that makes the first nan, and name it; two to three times slower");
   run.app->add_flag("-q,--quiet", run.options->quiet, "No progress");
   run.json();
   return run.options;
@@ -171,8 +176,9 @@ void define_predict(CLI::App& program, Invocation& invocation) {
       "Apply the model of a config to samples, and write its outputs",
       "  tenon predict digits.json new.csv --output predictions.csv\n"
       "  tenon predict digits.json new.npy --weights best.safetensors --output scores.npy\n"
-      "The samples are read as the config's data are, the label column left out. Where the model "
-      "scores classes, the class comes before the scores.");
+      "The samples are read as the config's data are; the columns of targets may be left out. "
+      "Where "
+      "the model scores classes, the class comes before the scores.");
   predict.app->add_option("config", predict.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");
@@ -188,8 +194,6 @@ void define_predict(CLI::App& program, Invocation& invocation) {
                    "Weights, in place of those that the config's output names")
       ->type_name("WEIGHTS");
   define_frozen(predict.app, predict.options->frozen);
-  predict.app->add_flag("--unlabelled", predict.options->unlabelled,
-                        "The samples have no label column");
 }
 
 void define_schema(CLI::App& program, Invocation& invocation) {
@@ -203,6 +207,20 @@ void define_schema(CLI::App& program, Invocation& invocation) {
       ->add_option("config", schema.options->config, "A config whose plugins are installed as well")
       ->type_name("CONFIG");
   schema.app->add_flag("--open", schema.options->open, "Without what is installed");
+}
+
+void define_docs(CLI::App& program, Invocation& invocation) {
+  Definition<DocsOptions> docs(
+      program, invocation, print_docs, "docs",
+      "Print the reference of configs: every key, and the ops and modules that are installed",
+      "  tenon docs > config.md\n"
+      "  tenon docs digits.json    # with the plugins that this config names\n"
+      "  tenon docs --json\n"
+      "The page is Markdown.");
+  docs.app
+      ->add_option("config", docs.options->config, "A config whose plugins are installed as well")
+      ->type_name("CONFIG");
+  docs.json();
 }
 
 std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invocation) {
@@ -291,13 +309,26 @@ void define_compat(CLI::App& program, Invocation& invocation) {
 
 void define_new(CLI::App& program, Invocation& invocation) {
   Definition<NewOptions> create(program, invocation, create_project, "new",
-                                "Write a plugin project that builds and passes its test",
+                                "Write a plugin project, or a config, that works as it is",
                                 "  tenon new hello\n"
                                 "  tenon new hello --c\n"
-                                "  tenon new hello --dir work/hello-plugin");
-  create.app->add_option("name", create.options->name, "Name of the plugin: letters, digits, _")
-      ->required()
+                                "  tenon new hello --dir work/hello-plugin\n"
+                                "  tenon new --config\n"
+                                "  tenon new --config iris.jsonc --data iris.csv\n"
+                                "No file is overwritten.");
+  create.app
+      ->add_option("name", create.options->name,
+                   "Name of the plugin: letters, digits, _; with --config its file or folder, "
+                   "config.jsonc when left out")
       ->type_name("NAME");
+  create.app->add_flag("--config", create.options->config,
+                       "A commented config, with every key, in place of a plugin");
+  create.app
+      ->add_option(
+          "--data", create.options->data,
+          "The samples of the config, which its model is fitted to; a small file of samples "
+          "is written when left out")
+      ->type_name("DATA");
   create.app->add_flag("--c", create.options->c, "In C instead of C++");
   create.app
       ->add_option("--dir", create.options->folder, "The project's folder; NAME when left out")
@@ -495,6 +526,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_plan(program, invocation);
   define_predict(program, invocation);
   define_schema(program, invocation);
+  define_docs(program, invocation);
   const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
   define_listings(program, invocation);
   define_coverage(program, invocation);

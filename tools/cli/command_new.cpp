@@ -7,6 +7,7 @@
 
 #include "commands.hpp"
 #include "format.hpp"
+#include "new_files.hpp"
 #include "templates.hpp"
 #include "terminal.hpp"
 #include "text.hpp"
@@ -62,26 +63,6 @@ std::string filled(std::string_view text, const NewOptions& options) {
   return out;
 }
 
-// Takes away what was written when writing the rest has failed.
-class Undo {
- public:
-  ~Undo() {
-    std::error_code ignored;
-    for (auto path = made_.rbegin(); path != made_.rend(); ++path) fs::remove(*path, ignored);
-  }
-  void folder(const fs::path& path) {
-    if (path.empty() || fs::exists(path)) return;
-    folder(path.parent_path());
-    fs::create_directory(path);
-    made_.push_back(path);
-  }
-  void file(const fs::path& path) { made_.push_back(path); }
-  void keep() { made_.clear(); }
-
- private:
-  std::vector<fs::path> made_;
-};
-
 // Where this Tenon is installed; empty when the compiler's own folders are searched anyway, or when
 // it is not installed.
 std::string install_prefix() {
@@ -98,6 +79,10 @@ std::string install_prefix() {
 }  // namespace
 
 int create_project(const NewOptions& options) {
+  if (options.config) return create_config(options);
+  if (!options.data.empty()) throw UsageError("--data belongs to --config");
+  if (options.name.empty())
+    throw UsageError("the name of the plugin is required; see `tenon new --help`");
   check_name(options.name);
   const fs::path folder =
       options.folder.empty() ? fs::path(options.name) : fs::path(options.folder);
@@ -105,18 +90,16 @@ int create_project(const NewOptions& options) {
     if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
       throw UsageError(format_text("'{}' exists and is not an empty folder", folder.string()));
     }
-    Undo undo;
-    undo.folder(fs::absolute(folder).lexically_normal());
+    NewFiles files;
+    files.folder(fs::absolute(folder).lexically_normal());
     print(format_text("created {}\n", paint(stdout, Style::bold, folder.string())));
     for (const Template& item : kTemplates) {
       if (item.path == (options.c ? kSourceOfCxx : kSourceOfC)) continue;
       const std::string path = filled(item.path, options);
-      undo.folder(fs::absolute(folder / path).lexically_normal().parent_path());
-      undo.file(folder / path);
-      tenon::write_file(folder / path, filled(item.text, options));
+      files.write(folder / path, filled(item.text, options));
       print(format_text("  {}\n", path));
     }
-    undo.keep();
+    files.keep();
   } catch (const fs::filesystem_error& error) {
     throw tenon::IOError(error.what());
   }

@@ -38,7 +38,8 @@ class Plan {
       tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");
     plan_config_plugins();
-    outline_ = training::outline(config_);
+    outline_ = training::outline(
+        config_, options.shapes ? training::DataFiles::read : training::DataFiles::skip);
     for (const training::Purpose& purpose : outline_.purposes)
       use_plugin(purpose.plugin, purpose.what);
     faults_.insert(faults_.end(), outline_.faults.begin(), outline_.faults.end());
@@ -135,26 +136,33 @@ std::string arguments_text(const Json& object, const std::string& without) {
   return parts.empty() ? "" : format_text("({})", join(parts, ", "));
 }
 
+std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& shape : shapes) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+    texts.push_back(format_text("[{}]", join(sizes, ", ")));
+  }
+  return texts.empty() ? "-" : join(texts, ", ");
+}
+
 // Rows about the samples.
 void Plan::add_data(Table& table) const {
   const Json data = config_["data"], split = config_["split"];
   const std::string path = data["path"].text(), reader = outline_.reader;
   const std::string size =
-      outline_.data.bytes > 0 ? format_text("{}, ", file_size(outline_.data.bytes)) : "";
+      outline_.data_bytes > 0 ? format_text("{}, ", file_size(outline_.data_bytes)) : "";
   table.add({"data", path.empty()     ? reader
                      : reader.empty() ? path
                                       : format_text("{} ({}{})", path, size, reader)});
-  if (outline_.data.samples <= 0 || outline_.data.features < 0) return;
-  const std::string labels =
-      data["labels"].defined()
-          ? format_text("labels from {}", data["labels"].text())
-          : format_text("labels in column {}", outline_.data.label_column < 0
-                                                   ? data["label_column"].dump()
-                                                   : std::to_string(outline_.data.label_column));
-  table.add({"samples", format_text("{} of {}, {}", grouped(outline_.data.samples),
-                                    counted(outline_.data.features, "number"), labels)});
+  if (outline_.data.samples <= 0) return;
+  const std::string targets =
+      outline_.data.targets.empty()
+          ? "one target each"
+          : format_text("targets of shape {}", shapes_text({outline_.data.targets}));
+  table.add({"samples", format_text("{} of shape {}, {}", grouped(outline_.data.samples),
+                                    shapes_text({outline_.data.shape}), targets)});
   std::vector<std::string> changes;
-  if (data["shape"].defined()) changes.push_back(format_text("shape {}", data["shape"].dump()));
   if (data["scale"].number(1) != 1)
     changes.push_back(format_text("scaled by {}", short_number(data["scale"].number())));
   if (data["normalize"].as_bool()) changes.emplace_back("normalised");
@@ -188,7 +196,7 @@ void Plan::add_training(Table& table) const {
   if (!section.defined()) return;
   const int64_t batch = section["batch_size"].integer(64);
   std::string text = counted(section["epochs"].integer(), "epoch");
-  if (outline_.data.samples > 0 && outline_.data.features >= 0) {
+  if (outline_.data.samples > 0) {
     const int64_t train = training::part_counts(config_["split"], outline_.data.samples).train;
     text += format_text(" of {}", counted((train + batch - 1) / batch, "step"));
   }
@@ -233,8 +241,9 @@ Table Plan::settings() const {
 
 std::vector<std::string> Plan::checked_by_run() const {
   std::vector<std::string> members;
-  for (const char* key : {"model", "loss"}) {
-    const bool checked = std::string_view(key) == "model" && !summary_.layers.empty();
+  const std::pair<const char*, bool> keys[] = {
+      {"data", outline_.data.samples >= 0}, {"model", !summary_.layers.empty()}, {"loss", false}};
+  for (const auto& [key, checked] : keys) {
     if (config_[key].defined() && !checked) members.emplace_back(format_text("/{}", key));
   }
   return members;
@@ -247,16 +256,6 @@ Table Plan::layers() const {
     table.add({layer.name, indent + layer.type, layer.attributes, layer.plugin});
   }
   return table;
-}
-
-std::string shapes_text(const std::vector<std::vector<int64_t>>& shapes) {
-  std::vector<std::string> texts;
-  for (const std::vector<int64_t>& shape : shapes) {
-    std::vector<std::string> sizes;
-    for (const int64_t size : shape) sizes.push_back(std::to_string(size));
-    texts.push_back(format_text("[{}]", join(sizes, ", ")));
-  }
-  return texts.empty() ? "-" : join(texts, ", ");
 }
 
 // What each module returns, keeps and computes.
@@ -313,13 +312,15 @@ void Plan::print_text() const {
   print(settings().text());
 }
 
+Json sizes_json(const std::vector<int64_t>& shape) {
+  tenon::JsonArray sizes;
+  for (const int64_t size : shape) sizes.add(size);
+  return sizes.json();
+}
+
 Json shapes_json(const std::vector<std::vector<int64_t>>& shapes) {
   tenon::JsonArray list;
-  for (const std::vector<int64_t>& shape : shapes) {
-    tenon::JsonArray sizes;
-    for (const int64_t size : shape) sizes.add(size);
-    list.add(sizes.json());
-  }
+  for (const std::vector<int64_t>& shape : shapes) list.add(sizes_json(shape));
   return list.json();
 }
 
@@ -375,9 +376,10 @@ Json Plan::json() const {
       counts = training::part_counts(config_["split"], outline_.data.samples);
     object.set("data", tenon::JsonObject()
                            .set("path", config_["data"]["path"])
-                           .set("bytes", outline_.data.bytes)
+                           .set("bytes", outline_.data_bytes)
                            .set("samples", outline_.data.samples)
-                           .set("features", outline_.data.features)
+                           .set("shape", sizes_json(outline_.data.shape))
+                           .set("targets", sizes_json(outline_.data.targets))
                            .set("train", counts.train)
                            .set("validation", counts.validation)
                            .set("test", counts.test)

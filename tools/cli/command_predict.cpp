@@ -99,10 +99,9 @@ int predict_outputs(const PredictOptions& options) {
   const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
   const std::string fitted =
       noted.defined() ? Json::parse(noted.text())["fitted"].text() : std::string();
-  const Tensor inputs =
-      training::load_inputs(config["data"], options.data, !options.unlabelled, fitted);
   tenon::Module model = tenon::create_module(config["model"]);
   training::load_weights(model, weights);
+  const Tensor inputs = training::load_inputs(config["data"], options.data, fitted);
   const Tensor outputs = training::predict(model, inputs, 256);
   const std::string ending = ending_of(options.output);
   if (ending == ".npy")

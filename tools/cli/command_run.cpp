@@ -294,10 +294,6 @@ Result start_result(const Json& config, const RunOptions& options) {
           format_text("cannot write '{}': \"{}\" is the same file", options.plot, key));
   }
   check_output(config, result.plot, output["plot"]);
-  if (const std::string fault = training::plot_fault(result.plot);
-      !result.plot.empty() && !fault.empty())
-    throw tenon::IOError(options.plot.empty() ? format_text("{}: {}", output["plot"].place(), fault)
-                                              : fault);
   return result;
 }
 
@@ -313,6 +309,9 @@ Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.frozen) freeze(config, options.config);
   tenon::apply_config(config);
   training::require_sound(config);
+  if (const std::string fault = training::plot_fault(result.plot);
+      !result.plot.empty() && !fault.empty())
+    throw tenon::IOError(fault);
   // The order of what draws random numbers is a promise: with the same seed a saved model is
   // evaluated on the very samples that its training held back.
   tenon::seed_generator(result.seed);
@@ -383,6 +382,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   training::Trainer trainer(config, setup.model, setup.dataset, options.epochs);
   const std::string checkpoint = config["output"]["checkpoint"].text();
   trainer.write_checkpoints(checkpoint);
+  if (options.detect_anomaly) trainer.detect_anomaly();
   result.first_rank = trainer.ranks().first();
   if (!result.first_rank) log = RunLog("");
   log.add(format_text("train {}, seed {}", options.config, result.seed));
@@ -433,7 +433,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
         setup.model, result.weights,
         weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
   if (!result.plot.empty())
-    tenon::write_file(result.plot, learning_curve(file_name(result.config), result.epochs));
+    training::write_plot(result.plot, learning_curve(file_name(result.config), result.epochs));
   return true;
 }
 
@@ -456,11 +456,14 @@ void score_model(const Json& config, Setup& setup, Result& result) {
 
 int run_config(const RunOptions& options) {
   const Clock::time_point start = Clock::now();
-  const Json config = training::read_config(options.config);
   const bool trains = options.evaluate.empty();
-  if (!trains && (!options.plot.empty() || options.epochs || options.resume)) {
-    throw UsageError("--plot, --epochs and --resume are about training; --evaluate does not train");
+  if (!trains &&
+      (!options.plot.empty() || options.epochs || options.resume || options.detect_anomaly)) {
+    throw UsageError(
+        "--plot, --epochs, --resume and --detect-anomaly are about training; --evaluate does not "
+        "train");
   }
+  const Json config = training::read_config(options.config);
   require_keys(config, options.config, trains);
   Result result = start_result(config, options);
   const std::string logged = options.log.empty() ? config["output"]["log"].text() : options.log;

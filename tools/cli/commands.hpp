@@ -27,6 +27,7 @@ struct RunOptions {
   int threads = 0;  // 0: what the config says
   bool resume = false;
   bool frozen = false;  // refuse what differs from the lock file
+  bool detect_anomaly = false;
   bool quiet = false;
   bool json = false;
 };
@@ -35,7 +36,6 @@ struct PredictOptions {
   std::string config, data;
   std::string weights;  // empty: those of the config's output
   std::string output;   // .csv, .npy or .json
-  bool unlabelled = false;
   bool frozen = false;
 };
 
@@ -79,9 +79,16 @@ struct WhyOptions {
 };
 
 struct NewOptions {
-  bool c = false;  // in C instead of C++
+  bool c = false;       // in C instead of C++
+  bool config = false;  // a config instead of a project; `name` is its file, or the folder of it
+  std::string data;     // of the config; empty: a file of samples is written beside it
   std::string name;
   std::string folder;
+};
+
+struct DocsOptions {
+  std::string config;  // whose plugins are installed as well; empty: none
+  bool json = false;
 };
 
 struct WrappersOptions {
@@ -133,6 +140,8 @@ int list_ignored(const ListOptions& options);
 int print_signature(const ListOptions& options);
 int show_name(const ListOptions& options);
 int create_project(const NewOptions& options);
+int create_config(const NewOptions& options);
+int print_docs(const DocsOptions& options);
 int write_wrappers(const WrappersOptions& options);
 int print_version(const ListOptions& options);
 

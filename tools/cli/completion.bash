@@ -22,7 +22,7 @@ _tenon() {
   COMPREPLY=()
   case $before in
     --plugin-path | --dir) compopt -o dirnames; return ;;
-    --evaluate | --plot | --output | --weights | --baseline | --config) compopt -o default; return ;;
+    --data | --evaluate | --plot | --output | --weights | --baseline | --config) compopt -o default; return ;;
     --op) mapfile -t COMPREPLY < <(compgen -W "$(_tenon_names)" -- "$word"); return ;;
     --threads | --epochs | --seed | --first | --timeout | --memory | --check) return ;;
   esac
@@ -34,12 +34,12 @@ _tenon() {
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
     case $command in
-      run) words+=' --evaluate --plot --epochs --seed --resume --frozen --quiet --json' ;;
-      predict) words+=' --output --weights --unlabelled --frozen' ;;
+      run) words+=' --evaluate --plot --epochs --seed --resume --frozen --detect-anomaly --quiet --json' ;;
+      predict) words+=' --output --weights --frozen' ;;
       plan) words+=' --no-shapes --frozen --json' ;;
       lock) words+=' --output --check' ;;
       overridable) words+=' --first --json' ;;
-      new) words+=' --c --dir' ;;
+      new) words+=' --c --dir --config --data' ;;
       wrappers) words+=' --output' ;;
       coverage) words+=' --baseline --config --json' ;;
       ambiguities) words+=' --config --json' ;;

@@ -112,6 +112,17 @@ TEST_SUITE("config") {
     CHECK(normalized(R"({"schema_version": 1})").find("\"plugins\":[]") != std::string::npos);
   }
 
+  TEST_CASE("comments and a last comma are taken, and places count them") {
+    const Json config = parse_config(
+        "// why\n{\"schema_version\": 1, /* of\nthe format */\n"
+        "\"seed\": 7, // lucky\n}\n// end\n",
+        "c.json", kFolder);
+    CHECK(config->get("seed").as_int() == 7);
+    CHECK(config->get("seed").place().line == 4);
+    CHECK_THROWS_WITH(parse_config("{\"schema_version\": 1, # no\n}", "c.json", kFolder),
+                      doctest::Contains("JSON has no comments"));
+  }
+
   TEST_CASE("defaults are filled in, short forms written out, paths made absolute") {
     const Json config = parse(kWhole);
     const auto text = [&](const char* pointer) {
@@ -253,9 +264,9 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("text that is not JSON is reported with its line") {
-    CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\",]}") ==
-          "c.json:2:21: a comma before ']'; JSON allows none after the last entry\n"
-          "   \"plugins\": [\"math\",]}\n"
+    CHECK(fault("{\"schema_version\": 1,\n \"plugins\": [\"math\" \"nn\"]}") ==
+          "c.json:2:21: unexpected '\"'; is a comma or colon missing before it?\n"
+          "   \"plugins\": [\"math\" \"nn\"]}\n"
           "                      ^");
     CHECK(fault("") == "c.json: the text is empty, expected JSON");
     ConfigOptions options;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tenon/training/dataset.hpp"
+#include "tenon/training/declared_type.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -19,6 +20,16 @@ Json read_config(const std::string& path);
 // that are found, and their arguments.
 Json config_schema(bool installed);
 
+// An installed op or module that a section of a config may name; a config may name others as well.
+struct ConfigChoice {
+  std::vector<std::string> names;        // that "type" may have, the shortest first
+  std::string plugin, schema, doc;       // doc: of the provider that a call takes
+  std::vector<DeclaredType> parameters;  // those that are keys of the section
+};
+// Those for a definition of the schema: "data", "module", "loss", "metric", "optimizer", "schedule",
+// "clip", "transform"; none for any other. From plugin facts: runs no plugin code.
+std::vector<ConfigChoice> config_choices(const std::string& definition);
+
 // A plugin that a training needs, and what for.
 struct Purpose {
   std::string plugin, what;
@@ -29,12 +40,14 @@ struct Layer {
 };
 
 // What a training by a config that has been applied would use, and everything that is wrong with it
-// as far as files and plugin facts show. Runs no plugin code.
+// as far as plugin facts show, and the data where they are read. Only the reader's code runs, and
+// only then.
 struct Outline {
   std::vector<Purpose> purposes;
   std::vector<Layer> layers;
   DataOutline data;
-  std::string reader;  // the op that reads the data
+  int64_t data_bytes = 0;  // of its file
+  std::string reader;      // the op that reads the data
   std::vector<std::string> faults;
 };
 enum class DataFiles { read, skip };
@@ -46,8 +59,6 @@ void require_sound(const Json& config);
 // Why a run must not write this file: it is the config, or a file that the config reads; empty: it
 // may.
 std::string overwrite_fault(const Json& config, const std::string& path);
-// Why the file cannot be a plot; empty: it can.
-std::string plot_fault(const std::string& path);
 
 // The keys that a config needs to be run, and has not: "\"data\", no \"model\"".
 std::string missing_keys(const Json& config, bool training);

@@ -1,13 +1,11 @@
 // Labelled samples, as a config's "data" and "split" describe them:
 //
-//   "data": {"type": "csv", "path": "digits.csv", "label_column": -1, "scale": 0.0625,
-//            "shape": [1, 8, 8]},
+//   "data": {"type": "csv", "path": "digits.csv", "targets": -1, "scale": 0.0625, "shape": [1, 8, 8]},
 //   "split": {"test": 0.2, "validation": 0.1, "stratified": true}
 //
 // "type" is the op that reads, or follows from the file's ending; what is not named here is an
-// argument of it. The op returns inputs and labels, and perhaps parts and a fitted text, as
-// plugins/README.md says of readers; or one tensor: a table, whose "label_column" has the labels, or
-// the inputs alone, whose labels the same op reads from the file "labels".
+// argument of it. The op returns inputs and targets, and perhaps parts and a fitted text, as
+// plugins/README.md says of readers.
 #pragma once
 
 #include <cstdint>
@@ -46,13 +44,14 @@ struct Dataset {
 // The name of the op that reads: from "type", else from the ending of "path".
 std::string reader_name(const Json& data);
 
-// Reads, scales and shapes. `fitted` goes to readers that have such a parameter.
+// Reads, scales and shapes. `fitted` goes to readers that have such a parameter. ConfigError where
+// there are no targets.
 Samples load_samples(const Json& data, const std::string& fitted = "");
-// The inputs of another file, read as `data` says. Where its tables have a label column, this one is
-// left out; `labelled` false: they have none. `fitted` is that of the Dataset, normalisation
-// included.
-Tensor load_inputs(const Json& data, const std::string& path, bool labelled,
-                   const std::string& fitted);
+// The inputs of another file, read as `data` says and without targets, which it need not have.
+// `fitted` is that of the Dataset, normalisation included.
+Tensor load_inputs(const Json& data, const std::string& path, const std::string& fitted);
+// The file beside "path" that another key names, such as that of the targets; empty: none does.
+std::string second_file(const Json& data);
 // load_samples, divided: by the parts that the file says, else as `split` says, by the process's
 // generator and its seed; and normalised, by what the training part has. With the `fitted` of an
 // earlier training that is applied instead.
@@ -72,16 +71,13 @@ std::vector<std::string> dataset_ops(const Json& data, const Json& split);
 // naming the place in the config.
 void fit_labels(const Json& config, Module& model, Dataset& dataset);
 
-// What the files say, without running an op. Files of other readers than data.read_csv and
-// data.read_npy are not looked into.
+// The shapes of samples, as a run would read them. Runs the reader, but computes nothing else.
 struct DataOutline {
-  int64_t bytes = 0;
-  int64_t samples = -1;  // -1: not known
-  int64_t features = -1;
-  int64_t label_column = -1;
+  int64_t samples = -1;                 // -1: not known
+  std::vector<int64_t> shape, targets;  // of one sample, and of its targets
   std::vector<std::string> faults;
 };
-DataOutline outline_data(const Json& data, const std::string& reader);
+DataOutline outline_data(const Json& data);
 
 }  // namespace training
 

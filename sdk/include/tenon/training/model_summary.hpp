@@ -32,8 +32,8 @@ struct ModelSummary {
 };
 
 // Of the "model" of a config that has been applied, called with a batch of "input", or of samples as
-// "data" has them. Loads the plugins of the model and runs their code; a reader other than those that
-// outline_data knows reads its file, where "data" has no "shape".
+// "data" has them. Loads the plugins of the model and runs their code, and the reader's where the
+// outline does not know the shape.
 ModelSummary summarize_model(const Json& config, const DataOutline& data);
 // Of a module, called with tensors of these shapes and dtypes, in evaluation mode. Within ShapesOnly
 // nothing of it is computed.

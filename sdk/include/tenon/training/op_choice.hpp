@@ -42,8 +42,7 @@ const OpRole& clip_role();
 // (Tensor input, *, int seed, ...) -> Tensor of as many samples; "flip" is short for
 // "data.random_flip".
 const OpRole& transform_role();
-// (...) -> Tensor or (Tensor inputs, Tensor labels): dataset.hpp; "csv" is short for
-// "data.read_csv".
+// (...) -> (Tensor inputs, Tensor targets, ...): dataset.hpp; "csv" is short for "data.csv".
 const OpRole& reader_role();
 
 // The listing of the op that a section means, describe("op"), and its parameters. Runs no plugin

@@ -80,6 +80,8 @@ class Trainer {
 
   // Writes checkpoints to this file while it runs, as often as "checkpoint" of "training" says.
   void write_checkpoints(const std::string& path) { checkpoint_path_ = path; }
+  // Stops at the op that makes the first NaN, as "detect_anomaly" of "training" does.
+  void detect_anomaly() { detect_anomaly_ = true; }
   // A checkpoint of where the training is, which `run` continues from with the same final bits, the
   // process's generator included.
   void save_checkpoint(const std::string& path) const;

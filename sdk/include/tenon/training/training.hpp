@@ -14,6 +14,7 @@
 #include "tenon/training/model_summary.hpp"
 #include "tenon/training/monitor.hpp"
 #include "tenon/training/optimizer.hpp"
+#include "tenon/training/plot.hpp"
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/schedule.hpp"
 #include "tenon/training/trainer.hpp"
