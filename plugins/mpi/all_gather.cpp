@@ -20,15 +20,15 @@ struct AllGather {
 
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t at = dimension("all_gather", input, dim);
-    const std::lock_guard hold(lock());
-    World& world = mpi::world();
+    const Turn turn;
+    World& world = turn.world();
     if (world.size == 1) return copy_of(input);
-    const Started started = start(world, Collective::all_gather, &input, 0, at);
+    const Call call = meet(world, Collective::all_gather, &input, 0, at);
     const Tensor from = front(input, at);
     tenon::kernel::Shape shape = from.shape();
     shape[0] *= world.size;
     const Tensor to = tenon::empty_tensor(shape, input.dtype());
-    gather(world, from, to, started);
+    gather(world, from, to, call);
     return back(to, at);
   }
   static Tensor backward(ContextOf<AllGather>& c, const Tensor& g) {

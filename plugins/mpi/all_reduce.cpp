@@ -18,10 +18,10 @@ using tenon::TensorList;
 void reduce_over_ranks(const char* op, const Tensor& tensor, std::string_view reduce) {
   tenon::kernel::check_dtype(op, "input", tensor.dtype(), tenon::computed_dtypes);
   const Reduce how = parse_reduce(op, reduce, tensor.dtype());
-  const std::lock_guard hold(lock());
-  World& world = mpi::world();
+  const Turn turn;
+  World& world = turn.world();
   if (world.size > 1)
-    reduce_in_place(world, tensor, how, start(world, Collective::all_reduce, &tensor, how));
+    reduce_in_place(world, tensor, how, meet(world, Collective::all_reduce, &tensor, how));
 }
 
 // The op itself, for its rules, and that of all_gather.

@@ -9,8 +9,8 @@ using tenon::arg;
 using tenon::ContextOf;
 
 void broadcast(const char* op, const Tensor& tensor, int64_t root) {
-  const std::lock_guard hold(lock());
-  World& world = mpi::world();
+  const Turn turn;
+  World& world = turn.world();
   if (root < 0 || root >= world.size) {
     throw tenon::IndexError(std::string(op) + "(): root " + std::to_string(root) +
                             " is out of range for " + std::to_string(world.size) +
@@ -18,7 +18,7 @@ void broadcast(const char* op, const Tensor& tensor, int64_t root) {
   }
   if (world.size == 1) return;
   broadcast_in_place(world, tensor, static_cast<int>(root),
-                     start(world, Collective::broadcast, &tensor, 0, root));
+                     meet(world, Collective::broadcast, &tensor, 0, root));
 }
 
 struct Broadcast {

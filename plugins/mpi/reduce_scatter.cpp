@@ -21,20 +21,20 @@ struct ReduceScatter {
     tenon::kernel::check_dtype("reduce_scatter", "input", input.dtype(), tenon::computed_dtypes);
     parse_reduce("reduce_scatter", "sum", input.dtype());
     const int64_t at = dimension("reduce_scatter", input, dim);
-    const std::lock_guard hold(lock());
-    World& world = mpi::world();
+    const Turn turn;
+    World& world = turn.world();
     if (world.size == 1) return copy_of(input);
     if (input.shape()[at] % world.size != 0) {
       throw tenon::ValueError("reduce_scatter(): dimension " + std::to_string(at) + " of shape " +
                               tenon::kernel::shape_text(input) + " is not divisible by the " +
                               std::to_string(world.size) + " ranks; pad it");
     }
-    const Started started = start(world, Collective::reduce_scatter, &input, 0, at);
+    const Call call = meet(world, Collective::reduce_scatter, &input, 0, at);
     const Tensor from = front(input, at);
     tenon::kernel::Shape shape = from.shape();
     shape[0] /= world.size;
     const Tensor to = tenon::empty_tensor(shape, input.dtype());
-    sum_scatter(world, from, to, started);
+    sum_scatter(world, from, to, call);
     return back(to, at);
   }
   static Tensor backward(ContextOf<ReduceScatter>& c, const Tensor& g) {

@@ -18,8 +18,7 @@ struct GradientBuckets::State {
   std::vector<Bucket> buckets;    // empty: there is no plan yet
   std::vector<size_t> bucket_of;  // of each parameter
   size_t next = 0;                // the bucket that begins next
-  Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"},
-      progress{"distributed.progress"};
+  Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"};
 
   Tensor flags;  // i32 [parameters]: on how many ranks each has a gradient
 
@@ -62,7 +61,6 @@ void GradientBuckets::State::arrived(size_t parameter) {
   Bucket& bucket = buckets[bucket_of[parameter]];
   if (bucket.missing > 0) --bucket.missing;
   while (next < buckets.size() && buckets[next].missing == 0) begin_next();
-  progress.call<void>();
 }
 
 // A gradient that fills a bucket alone is reduced where it is.

@@ -267,26 +267,34 @@ TEST_SUITE("mpi") {
     }
   }
 
-  TEST_CASE("begun reductions end in any order, and their handles once") {
-    std::vector<Tensor> tensors;
-    std::vector<int64_t> handles;
-    std::vector<std::vector<double>> expected;
-    for (uint64_t k = 0; k < 5; ++k) {
-      const std::vector<Tensor> all =
-          inputs_of_all({1000 + static_cast<int64_t>(k)}, tenon::f64, k + 3);
-      tensors.push_back(all[static_cast<size_t>(own_rank())].clone());
-      expected.push_back(reduced(k % 2 == 0 ? "mean" : "max", all));
-      handles.push_back(
-          tenon::distributed::begin_all_reduce_(tensors.back(), k % 2 == 0 ? "mean" : "max"));
-      tenon::distributed::progress();
+  TEST_CASE("begun reductions end in any order, on a thread or not, and their handles once") {
+    rank_count();
+    for (const bool overlap : {false, true}) {
+      tenon::distributed::configure(60, "first");
+      tenon::distributed::overlap(overlap);
+      std::vector<Tensor> tensors;
+      std::vector<int64_t> handles;
+      std::vector<std::vector<double>> expected;
+      for (uint64_t k = 0; k < 5; ++k) {
+        const std::vector<Tensor> all =
+            inputs_of_all({1000 + static_cast<int64_t>(k)}, tenon::f64, k + 3);
+        tensors.push_back(all[static_cast<size_t>(own_rank())].clone());
+        expected.push_back(reduced(k % 2 == 0 ? "mean" : "max", all));
+        handles.push_back(
+            tenon::distributed::begin_all_reduce_(tensors.back(), k % 2 == 0 ? "mean" : "max"));
+      }
+      // Another collective waits for those that were begun.
+      const double n = static_cast<double>(rank_count());
+      CHECK(tenon::distributed::all_reduce(tenon::full({}, 1.0)).item() == n);
+      for (const size_t k : {3, 0, 4, 2, 1}) {
+        tenon::distributed::wait(handles[k]);
+        check_close(tensors[k].to_vector<double>(), expected[k], 1e-12);
+      }
+      CHECK(refusal([&] {
+              tenon::distributed::wait(handles[0]);
+            }).find("no all_reduce runs under handle") != std::string::npos);
     }
-    for (const size_t k : {3, 0, 4, 2, 1}) {
-      tenon::distributed::wait(handles[k]);
-      check_close(tensors[k].to_vector<double>(), expected[k], 1e-12);
-    }
-    CHECK(refusal([&] {
-            tenon::distributed::wait(handles[0]);
-          }).find("no all_reduce runs under handle") != std::string::npos);
+    tenon::distributed::configure(60, "always");
   }
 
   TEST_CASE("random calls on all ranks give what one process computes from all inputs") {
