@@ -20,7 +20,8 @@ struct GradientBuckets::State {
   size_t next = 0;                // the bucket that begins next
   Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"};
 
-  Tensor flags;  // i32 [parameters]: on how many ranks each has a gradient
+  // On how many ranks each parameter has a gradient, and what the caller adds.
+  std::vector<double> numbers;
 
   void arrived(size_t parameter);
   void fill(Bucket& bucket);
@@ -69,7 +70,7 @@ void GradientBuckets::State::fill(Bucket& bucket) {
   for (size_t i = 0; i < bucket.parameters.size(); ++i) {
     Tensor& parameter = parameters[bucket.parameters[i]];
     const Tensor gradient = parameter.grad();
-    flags.data<int32_t>()[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
+    numbers[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
     if (alone && gradient.defined() && gradient.is_contiguous() &&
         gradient.dtype() == compute_dtype(gradient.dtype())) {
       bucket.buffer = gradient.detach();
@@ -124,26 +125,32 @@ void GradientBuckets::plan() {
     sizes.back() += bytes_of(tensor);
     state.bucket_of[parameter] = state.buckets.size() - 1;
   }
-  state.flags = empty_tensor({static_cast<int64_t>(count)}, i32);
+  state.numbers.resize(count);
 }
 
-void GradientBuckets::finish() {
-  if (ranks_.alone()) return;
+std::vector<double> GradientBuckets::finish(std::vector<double> numbers) {
+  if (ranks_.alone()) return numbers;
   const NoGrad no_grad;
   State& state = *state_;
   if (state.buckets.empty()) plan();
   while (state.next < state.buckets.size()) state.begin_next();
-  const int64_t flags = state.begin.call<int64_t>(state.flags);
+  const size_t count = state.parameters.size();
+  state.numbers.resize(count);
+  state.numbers.insert(state.numbers.end(), numbers.begin(), numbers.end());
+  const Tensor sums = from_range(state.numbers.begin(), state.numbers.end());
+  const int64_t begun = state.begin.call<int64_t>(sums);
   for (Bucket& bucket : state.buckets) state.wait.call<void>(bucket.handle);
-  state.wait.call<void>(flags);
+  state.wait.call<void>(begun);
   for (Bucket& bucket : state.buckets) {
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const size_t at = bucket.parameters[i];
-      if (state.flags.data<int32_t>()[at] > 0) state.receive(state.parameters[at], bucket, i);
+      if (sums.data<double>()[at] > 0) state.receive(state.parameters[at], bucket, i);
     }
     bucket.missing = bucket.parameters.size();
   }
   state.next = 0;
+  std::copy(sums.data<double>() + count, sums.data<double>() + sums.numel(), numbers.begin());
+  return numbers;
 }
 
 // The sum becomes the gradient.

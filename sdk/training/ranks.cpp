@@ -95,14 +95,15 @@ Tensor Ranks::gather(const Tensor& rows) const {
   return cat(parts);
 }
 
+Tensor Ranks::gather_equal(const Tensor& rows) const {
+  if (alone()) return rows;
+  const NoGrad no_grad;
+  return gathered(rows);
+}
+
 std::vector<double> Ranks::gather(double value) const {
   if (alone()) return {value};
   return gathered(tensor({value}, f64)).to_vector<double>();
-}
-
-bool Ranks::any(bool value) const {
-  const std::vector<double> all = gather(value ? 1.0 : 0.0);
-  return std::find(all.begin(), all.end(), 1.0) != all.end();
 }
 
 }  // namespace training

@@ -131,11 +131,10 @@ bool Trainer::run() {
   while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
     if (batch_ == 0) batches_.shuffle();
     while (batch_ < batches_.per_epoch()) {
-      const double loss = train_batch();
+      const BatchGradients::Result result = train_batch();
       ++batch_;
-      if (batch_done) batch_done(loss);
-      // Together, or the others would wait for the one that stopped.
-      if (stopped && ranks_.any(stopped())) return false;
+      if (batch_done) batch_done(result.loss);
+      if (result.stopped) return false;
       if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
     }
     finish_epoch();
@@ -162,14 +161,16 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   }
 }
 
-double Trainer::train_batch() {
+BatchGradients::Result Trainer::train_batch() {
   std::optional<AnomalyMode> anomaly;
   if (detect_anomaly_) anomaly.emplace();
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
-  const double loss =
-      gradients_(batch, epoch_ * batches_.per_epoch() + batch_) / (loss_.sums() ? count : 1);
+  BatchGradients::Result result =
+      gradients_(batch, epoch_ * batches_.per_epoch() + batch_, stopped);
+  if (loss_.sums()) result.loss /= count;
+  const double loss = result.loss;
   if (!std::isfinite(loss)) {
     throw ValueError(format_text(
         "training diverged: the loss is {} in epoch {}, batch {}; lower /optimizer/learning_rate",
@@ -183,7 +184,7 @@ double Trainer::train_batch() {
   optimizer_.step(schedule_.factor(
       {epoch_ * per_epoch + batch_, epochs_ * per_epoch, epoch_, epochs_, per_epoch}));
   total_loss_ += loss * count;
-  return loss;
+  return result;
 }
 
 void Trainer::finish_epoch() {

@@ -25,8 +25,9 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // After a backward: waits until the gradients of all parameters are the sums over ranks.
-  void finish();
+  // After a backward: waits until the gradients of all parameters are the sums over ranks. Returns
+  // the sums of further numbers, as many on each rank, which cost no message of their own.
+  std::vector<double> finish(std::vector<double> numbers = {});
 
  private:
   struct Bucket {

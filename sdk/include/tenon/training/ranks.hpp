@@ -43,10 +43,10 @@ class Ranks {
   void share(const std::vector<std::pair<std::string, Tensor>>& tensors) const;
   // The rows of all ranks in their order, from each rank's; numbers of rows may differ.
   Tensor gather(const Tensor& rows) const;
+  // The same, where all ranks have as many rows.
+  Tensor gather_equal(const Tensor& rows) const;
   // One number of each rank.
   std::vector<double> gather(double value) const;
-  // Whether it is true on one rank at least.
-  bool any(bool value) const;
 
  private:
   int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 4194304, parts_ = 0;

@@ -68,7 +68,8 @@ class Trainer {
   Trainer(const Json& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
-  // Called by run, when set; `stopped` is asked after each batch.
+  // Called by run, when set; `stopped` is asked once in each batch, which is still completed. On
+  // several ranks all stop when one does.
   std::function<void(double loss)> batch_done;
   std::function<void(const Epoch&)> epoch_done;
   std::function<bool()> stopped;
@@ -99,7 +100,7 @@ class Trainer {
 
  private:
   Tensor transformed(const Tensor& inputs) const;
-  double train_batch();
+  BatchGradients::Result train_batch();
   Tensor batch_loss(const Samples& batch);
   void finish_epoch();
   void watch(const Epoch& epoch);
