@@ -33,6 +33,7 @@ Ranks::Ranks(const Json& section) {
   if (!section.defined()) return;
   const std::string engine = section["engine"].text("mpi");
   bucket_bytes_ = section["bucket_bytes"].integer(bucket_bytes_);
+  shards_optimizer_ = section["shard_optimizer"].as_bool();
   if (section["deterministic"].as_bool()) parts_ = section["parts"].integer(12);
   try {
     load_plugin(engine);

@@ -47,7 +47,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       loss_(config["loss"]),
       metrics_(load_metrics(config, dataset_)),
       batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
-      optimizer_(config["optimizer"], model.named_parameters()),
+      optimizer_(config["optimizer"], model.named_parameters(), ranks_),
       gradients_(
           ranks_, [this](const Samples& samples) { return batch_loss(samples); }, loss_.sums(),
           optimizer_.parameters()),
@@ -222,10 +222,13 @@ int64_t Trainer::best_epoch() const { return best_.empty() ? epoch_ : monitor_.b
 // ---- checkpoints ----
 
 void Trainer::write_due_checkpoint(bool epoch_ended) {
-  if (checkpoint_path_.empty() || !ranks_.first()) return;
+  if (checkpoint_path_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double, std::ratio<60>> passed = now - last_checkpoint_;
-  const bool due = (checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_) ||
+  bool late = checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_;
+  // Ranks write together, by the clock of the first.
+  if (checkpoint_minutes_ > 0) late = ranks_.gather(late ? 1 : 0).front() != 0;
+  const bool due = late ||
                    (epoch_ended && checkpoint_epochs_ > 0 && epoch_ % checkpoint_epochs_ == 0) ||
                    (epoch_ended && epoch_ == epochs_);
   if (!due) return;
@@ -272,9 +275,11 @@ Json Trainer::progress() const {
 }
 
 void Trainer::save_checkpoint(const std::string& path) const {
+  const NamedTensors states = optimizer_.states();
+  if (!ranks_.first()) return;
   Checkpoint checkpoint;
   checkpoint.tensors = module_state(model_, "model.");
-  for (const auto& [name, state] : optimizer_.states())
+  for (const auto& [name, state] : states)
     checkpoint.tensors.emplace_back("optimizer." + name, state);
   checkpoint.tensors.insert(checkpoint.tensors.end(), best_.begin(), best_.end());
   if (batch_ > 0) checkpoint.tensors.emplace_back("order", batches_.order());
@@ -302,6 +307,7 @@ void Trainer::resume(const std::string& path) {
     states.emplace_back("optimizer." + name, state);
   restore_tensors(path, checkpoint.tensors, module_state(model_, "model."), "model.");
   restore_tensors(path, checkpoint.tensors, states, "optimizer.");
+  optimizer_.set_states(states);
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (name == "order") batches_.set_order(tensor);
     if (name.compare(0, 5, "best.") == 0) best_.emplace_back(name, tensor);

@@ -139,6 +139,88 @@ TEST_SUITE("ranks") {
     }
   }
 
+  TEST_CASE(
+      "with sharded states the weights stay the same, and each rank keeps its share of them") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const std::string& engine : engines()) {
+      CAPTURE(engine);
+      const std::string bits = ", \"deterministic\": true", shard = ", \"shard_optimizer\": true";
+      folder.write("c.json", config_text(distributed(engine, bits), "0.3"));
+      const ShellJob whole =
+          run_ranks(folder, engine, 1, folder.file("c.json") + " " + folder.file("w.safetensors"));
+      REQUIRE(whole.code == 0);
+      const std::string expected = folder.read("w.safetensors");
+      folder.write("s.json", config_text(distributed(engine, bits + shard), "0.3"));
+      folder.write("f.json", config_text(distributed(engine, shard)));
+      folder.write("alone.json", config_text(""));
+      run_shell_job(
+          job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+      for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(ranks);
+        const ShellJob job = run_ranks(folder, engine, ranks,
+                                       folder.file("s.json") + " " + folder.file("w.safetensors"));
+        CAPTURE(job.text);
+        CHECK(job.code == 0);
+        CHECK(folder.read("w.safetensors") == expected);
+        const ShellJob fast = run_ranks(folder, engine, ranks,
+                                        folder.file("f.json") + " " + folder.file("f.safetensors"));
+        CHECK(fast.code == 0);
+        CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("f.safetensors")) <
+              1e-5);
+        // 2 states of 32 + 16 + 48 + 3 elements, in ranges of a rank each: the first has the most.
+        const auto share = [&](int count) { return (count + ranks - 1) / ranks; };
+        const int kept = 2 * (share(32) + share(16) + share(48) + share(3));
+        CHECK(contains(run_ranks(folder, engine, ranks,
+                                 folder.file("s.json") + " " + folder.file("w") + " states")
+                           .text,
+                       std::to_string(kept) + " elements of states"));
+      }
+      // Stopped on three ranks, continued on two, and without shards.
+      const ShellJob stopped = run_ranks(folder, engine, 3,
+                                         folder.file("s.json") + " " + folder.file("half") +
+                                             " stop 7 " + folder.file("c.checkpoint"));
+      CAPTURE(stopped.text);
+      REQUIRE(stopped.code == 0);
+      for (const char* config : {"s.json", "c.json"}) {
+        const ShellJob resumed =
+            run_ranks(folder, engine, 2,
+                      folder.file(config) + " " + folder.file("w.safetensors") + " resume " +
+                          folder.file("c.checkpoint"));
+        CAPTURE(resumed.text);
+        CHECK(resumed.code == 0);
+        CHECK(folder.read("w.safetensors") == expected);
+      }
+      // An optimizer that measures a whole parameter cannot have shards.
+      std::string text = config_text(distributed(engine, shard));
+      text.replace(text.find("\"type\": \"adam\""), 14, "\"type\": \"trainers.direction\"");
+      folder.write("d.json", text);
+      CHECK(contains(
+          run_ranks(folder, engine, 2, folder.file("d.json") + " " + folder.file("w")).text,
+          "trainers.direction_step_ changes an element of a parameter by others"));
+    }
+  }
+
+  TEST_CASE("a loss that is not finite on one rank is named by all") {
+    const Folder folder;
+    std::string text = points();
+    text.replace(0, text.find(','), "1e39");
+    folder.write("points.csv", text);
+    for (const std::string& engine : engines()) {
+      for (const char* more : {"", ", \"deterministic\": true"}) {
+        CAPTURE(engine);
+        std::string config = config_text(distributed(engine, more));
+        config.replace(config.find("Tanh"), 4, "ReLU");
+        folder.write("c.json", config);
+        const ShellJob job =
+            run_ranks(folder, engine, 3, folder.file("c.json") + " " + folder.file("w"));
+        CAPTURE(job.text);
+        CHECK(contains(job.text, "training diverged: the loss of rank "));
+        CHECK(contains(job.text, " is nan"));
+      }
+    }
+  }
+
   TEST_CASE("more ranks than samples in a batch, or in the test part, are possible") {
     const Folder folder;
     folder.write("points.csv", points());

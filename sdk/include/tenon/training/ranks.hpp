@@ -35,6 +35,9 @@ class Ranks {
   // rank. With parts the weights are the same bits for each number of ranks that divides them.
   int64_t parts() const { return parts_; }
 
+  // Whether each rank keeps its share of the optimizer's states.
+  bool shards_optimizer() const { return shards_optimizer_ && !alone(); }
+
   // The following are called by all ranks alike.
 
   // DistributedError unless all ranks have the same text; names the ranks that differ.
@@ -50,6 +53,7 @@ class Ranks {
 
  private:
   int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 4194304, parts_ = 0;
+  bool shards_optimizer_ = false;
 };
 
 }  // namespace training

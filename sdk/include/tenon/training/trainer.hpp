@@ -82,7 +82,7 @@ class Trainer {
   // Writes checkpoints to this file while it runs, as often as "checkpoint" of "training" says.
   void write_checkpoints(const std::string& path) { checkpoint_path_ = path; }
   // A checkpoint of where the training is, which `run` continues from with the same final bits, the
-  // process's generator included.
+  // process's generator included. Called by all ranks alike; the first writes.
   void save_checkpoint(const std::string& path) const;
   // ValueError when the checkpoint is of another training: other data, model, optimizer, ...
   void resume(const std::string& path);

@@ -16,4 +16,5 @@
 #include "tenon/training/optimizer.hpp"
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/schedule.hpp"
+#include "tenon/training/shard.hpp"
 #include "tenon/training/trainer.hpp"
