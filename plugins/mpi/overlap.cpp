@@ -18,9 +18,12 @@ struct BeginAllReduce {
       "then "
       "the tensor, which is contiguous, is neither read nor written. Begun reductions run in their "
       "order, on a thread where each rank has a core for it; other collectives wait for them.";
+  static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false},
+                                       "check": {"deterministic": false, "mutation": false}}])";
+  static constexpr bool any_dtype = true;
   static int64_t forward(const Tensor& input, std::string_view reduce) {
     constexpr auto op = "begin_all_reduce_";
-    tenon::kernel::check_dtype(op, "input", input.dtype(), tenon::computed_dtypes);
+    tenon::kernel::check_dtype(op, "input", input.dtype(), reduced_dtypes);
     const Reduce how = parse_reduce(op, reduce, input.dtype());
     if (!input.is_contiguous()) {
       throw tenon::ValueError("begin_all_reduce_(): 'input' must be contiguous, got strides " +

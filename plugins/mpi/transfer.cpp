@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 
+#include <tenon/kernel/check.hpp>
 #include <tenon/kernel/view.hpp>
 
 #include "watchdog.hpp"
@@ -81,10 +82,19 @@ void sum_scatter(World& world, const Tensor& from, const Tensor& to, const Call&
                                         MPI_SUM, world.data));
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  Tensor copy = tenon::empty_tensor(tensor.shape(), tensor.dtype());
-  tenon::copy_elements(copy, tensor);
-  return copy;
+Tensor result_for(const char* op, const Tensor& out, tenon::IntList shape, const Tensor& input) {
+  if (!out.defined()) return tenon::empty_tensor(shape, input.dtype());
+  tenon::kernel::check_shape(op, "out", out, shape);
+  tenon::kernel::check_same_dtype(op, "out", out, "input", input);
+  const bool direct =
+      out.is_contiguous() && tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0;
+  return direct ? out : tenon::empty_tensor(shape, input.dtype());
+}
+
+Tensor give(const Tensor& out, const Tensor& result) {
+  if (!out.defined() || out.is_same(result)) return result;
+  tenon::copy_elements(out, result);
+  return out;
 }
 
 }  // namespace mpi
