@@ -201,6 +201,34 @@ TEST_SUITE("ranks") {
     }
   }
 
+  TEST_CASE("SyncBatchNorm on several ranks is BatchNorm of the whole batch on one" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    const auto with_norm = [&](const std::string& name, const std::string& section) {
+      std::string text = config_text(section);
+      // Adam would divide the bias's gradient, which is 0 but for rounding, by itself.
+      text.replace(text.find("adam"), 4, "sgd");
+      text.insert(text.find("\"Tanh\""), R"({"type": ")" + name + R"(", "num_features": 16}, )");
+      return text;
+    };
+    folder.write("alone.json", with_norm("BatchNorm1d", ""));
+    const ShellJob alone = run_shell_job(
+        job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+    CAPTURE(alone.text);
+    REQUIRE(alone.code == 0);
+    folder.write("c.json", with_norm("SyncBatchNorm", distributed("mpi")));
+    for (const int ranks : {1, 2, 3, 4}) {
+      CAPTURE(ranks);
+      const ShellJob job = run_ranks(folder, "mpi", ranks,
+                                     folder.file("c.json") + " " + folder.file("w.safetensors"));
+      CAPTURE(job.text);
+      CHECK(job.code == 0);
+      CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("w.safetensors")) <
+            1e-4);
+    }
+  }
+
   TEST_CASE("a loss that is not finite on one rank is named by all") {
     const Folder folder;
     std::string text = points();
