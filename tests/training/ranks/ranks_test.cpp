@@ -229,19 +229,30 @@ TEST_SUITE("ranks") {
     }
   }
 
+  TEST_CASE("a full disk on the first rank ends all ranks with an error" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    folder.write("c.json", config_text(distributed("mpi")));
+    const ShellJob job = run_ranks(
+        folder, "mpi", 3,
+        folder.file("c.json") + " " + folder.file("w") + " full " + folder.file("c.checkpoint"));
+    CAPTURE(job.text);
+    CHECK(job.code != 0);
+    CHECK(contains(job.text, "IOError: "));
+    CHECK(contains(job.text, "rank 0 is at the end"));
+    CHECK_FALSE(std::filesystem::exists(folder.file("c.checkpoint")));
+  }
+
   TEST_CASE("a loss that is not finite on one rank is named by all") {
     const Folder folder;
-    std::string text = points();
-    text.replace(0, text.find(','), "1e39");
-    folder.write("points.csv", text);
+    folder.write("points.csv", points());
     for (const std::string& engine : engines()) {
       for (const char* more : {"", ", \"deterministic\": true"}) {
         CAPTURE(engine);
-        std::string config = config_text(distributed(engine, more));
-        config.replace(config.find("Tanh"), 4, "ReLU");
-        folder.write("c.json", config);
+        folder.write("c.json", config_text(distributed(engine, more)));
         const ShellJob job =
-            run_ranks(folder, engine, 3, folder.file("c.json") + " " + folder.file("w"));
+            run_ranks(folder, engine, 3, folder.file("c.json") + " " + folder.file("w") + " nan");
         CAPTURE(job.text);
         CHECK(contains(job.text, "training diverged: the loss of rank "));
         CHECK(contains(job.text, " is nan"));
