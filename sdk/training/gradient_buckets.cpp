@@ -1,6 +1,7 @@
 // Buckets of gradients on their way between ranks.
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
 
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
@@ -30,6 +31,9 @@ struct GradientBuckets::State {
 };
 
 namespace {
+
+// A gradient of this part of a bucket is reduced where it is: copying it costs more than a message.
+constexpr int64_t kAlone = 8;
 
 // f16 and bf16 are summed in f32.
 int64_t bytes_of(const Tensor& parameter) {
@@ -105,26 +109,29 @@ void GradientBuckets::plan() {
   std::copy(state.order.begin(), state.order.end(), order.data<int64_t>());
   ranks_.share({{"order", order}});
   state.bucket_of.assign(count, 0);
-  std::vector<int64_t> sizes;
+  std::map<DType, Bucket> open;
+  const auto close = [&](Bucket& bucket) {
+    for (const size_t parameter : bucket.parameters)
+      state.bucket_of[parameter] = state.buckets.size();
+    state.buckets.push_back(std::exchange(bucket, {}));
+  };
   for (int64_t k = 0; k < order.numel(); ++k) {
     const auto parameter = static_cast<size_t>(order.data<int64_t>()[k]);
     const Tensor& tensor = state.parameters[parameter];
     const DType dtype = compute_dtype(tensor.dtype());
-    const bool fits =
-        !state.buckets.empty() &&
-        compute_dtype(state.parameters[state.buckets.back().parameters.front()].dtype()) == dtype &&
-        sizes.back() + bytes_of(tensor) <= ranks_.bucket_bytes();
-    if (!fits) {
-      state.buckets.emplace_back();
-      sizes.push_back(0);
-    }
-    Bucket& bucket = state.buckets.back();
-    bucket.offsets.push_back(sizes.back() / static_cast<int64_t>(element_size(dtype)));
+    const int64_t bytes = bytes_of(tensor), width = static_cast<int64_t>(element_size(dtype));
+    const bool alone = bytes >= ranks_.bucket_bytes() / kAlone;
+    Bucket own;
+    Bucket& bucket = alone ? own : open[dtype];
+    if (bucket.elements * width + bytes > ranks_.bucket_bytes() && !bucket.parameters.empty())
+      close(bucket);
+    bucket.offsets.push_back(bucket.elements);
     bucket.parameters.push_back(parameter);
     bucket.elements += tensor.numel();
-    sizes.back() += bytes_of(tensor);
-    state.bucket_of[parameter] = state.buckets.size() - 1;
+    if (alone) close(bucket);
   }
+  for (auto& [dtype, bucket] : open)
+    if (!bucket.parameters.empty()) close(bucket);
   state.numbers.resize(count);
 }
 
@@ -146,6 +153,8 @@ std::vector<double> GradientBuckets::finish(std::vector<double> numbers) {
       const size_t at = bucket.parameters[i];
       if (sums.data<double>()[at] > 0) state.receive(state.parameters[at], bucket, i);
     }
+    // A gradient itself: its memory is free for that of the next step once the parameter drops it.
+    if (bucket.parameters.size() == 1) bucket.buffer = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   state.next = 0;

@@ -90,7 +90,7 @@ TEST_SUITE("ranks") {
         CAPTURE(ranks);
         folder.write("c.json", config_text(distributed(
                                    engine, ", \"bucket_bytes\": " +
-                                               std::to_string(ranks % 2 == 0 ? 1 : 200))));
+                                               std::to_string(ranks % 2 == 0 ? 150 : 1000))));
         const ShellJob job = run_ranks(folder, engine, ranks,
                                        folder.file("c.json") + " " + folder.file("w.safetensors"));
         CAPTURE(job.text);
