@@ -31,7 +31,7 @@ struct Queue {
   int64_t handles = 0;
   std::optional<bool> overlaps;  // as set by the caller
   bool stops = false;
-  std::thread thread;  // none: those who wait run what was begun
+  std::thread thread;  // none: who waits runs what was begun
 
   bool runs(int64_t handle) const;
   void run_first(std::unique_lock<std::mutex>& hold);

@@ -62,7 +62,7 @@ MPI_Comm own_communicator() {
   return made;
 }
 
-// A launcher binds ranks to cores of their own, or to none.
+// A launcher binds each rank to its own cores, or to none.
 double cores_of_rank() {
   MPI_Comm machine;
   check_status("distributed", MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,

@@ -207,7 +207,7 @@ TEST_SUITE("ranks") {
     folder.write("points.csv", points());
     const auto with_norm = [&](const std::string& name, const std::string& section) {
       std::string text = config_text(section);
-      // Adam would divide the bias's gradient, which is 0 but for rounding, by itself.
+      // Adam would make steps of the bias's gradient, which is 0 but for rounding.
       text.replace(text.find("adam"), 4, "sgd");
       text.insert(text.find("\"Tanh\""), R"({"type": ")" + name + R"(", "num_features": 16}, )");
       return text;

@@ -26,7 +26,7 @@ class GradientBuckets {
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
   // After a backward: waits until the gradients of all parameters are the sums over ranks. Returns
-  // the sums of further numbers, as many on each rank, which cost no message of their own.
+  // the sums of further numbers, as many on each rank, which cost no further message.
   std::vector<double> finish(std::vector<double> numbers = {});
 
  private:
