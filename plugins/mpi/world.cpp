@@ -62,7 +62,8 @@ MPI_Comm own_communicator() {
   return made;
 }
 
-// A launcher binds each rank to its own cores, or to none.
+// A launcher binds each rank to its own cores, or to none. None where a second thread must not call
+// MPI, though one at a time.
 double cores_of_rank() {
   MPI_Comm machine;
   check_status("distributed", MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
@@ -70,6 +71,9 @@ double cores_of_rank() {
   int ranks = 1;
   MPI_Comm_size(machine, &ranks);
   MPI_Comm_free(&machine);
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  if (threads < MPI_THREAD_SERIALIZED) return 0;
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   sched_getaffinity(0, sizeof allowed, &allowed);
