@@ -2,10 +2,11 @@
 #include "agreement.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <sched.h>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -23,9 +24,10 @@ using Seconds = std::chrono::duration<double>;
 constexpr const char* kNames[] = {"",          "all_reduce", "all_gather", "reduce_scatter",
                                   "broadcast", "barrier"};
 constexpr int kTag = 1;
-constexpr size_t kMostKinds = 256;
 // How long ranks that gave up wait for an answer of the others.
 constexpr double kGrace = 1.0;
+
+std::atomic<bool> stopping{false};  // this process ends
 
 std::string rank_list(const std::vector<int>& ranks) {
   std::string list = ranks.size() == 1 ? "rank " : "ranks ";
@@ -40,12 +42,6 @@ bool same_kind(const Call& a, const Call& b) {
   other.sequence = a.sequence;
   return std::memcmp(&a, &other, sizeof(Call)) == 0;
 }
-
-struct Less {
-  bool operator()(const Call& a, const Call& b) const {
-    return std::memcmp(&a, &b, sizeof(Call)) < 0;
-  }
-};
 
 // Gives the processor away the longer the longer it lasts: a rank whose peer needs this core must not
 // spin on it.
@@ -157,13 +153,41 @@ std::string places(const World& world, const Call& own, const Peers& others) {
                                 places(world, own, others));
 }
 
+// Until the requests of a call have ended.
+void wait(World& world, MPI_Request* requests, int count, const Call& call) {
+  int done = 0;
+  const auto test = [&] {
+    // What a rank that calls something else looks like from here.
+    if (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+      give_up(world, call, "");
+    return done != 0;
+  };
+  const auto end = Clock::now() + Seconds(world.timeout);
+  auto next_look = Clock::now() + std::chrono::milliseconds(1);
+  Peers& others = peers(world);
+  Pause pause;
+  for (int turn = 1; !test(); ++turn) {
+    pause();
+    if (turn % 16 != 0) continue;
+    if (stopping) throw tenon::DistributedError("the process ends");
+    const auto now = Clock::now();
+    if (now < next_look) continue;
+    next_look = now + std::chrono::milliseconds(1);
+    while (others.take(world)) {
+    }
+    if (others.in_vain(world, call)) give_up(world, call, "");
+    if (now >= end)
+      give_up(world, call, " after " + std::to_string(static_cast<int64_t>(world.timeout)) + " s");
+  }
+}
+
 // All ranks' calls side by side; only those of one kind continue.
 void compare(World& world, const Call& own) {
   std::vector<Call> calls(static_cast<size_t>(world.size));
   MPI_Request request;
   check_status("all_gather", MPI_Iallgather(&own, sizeof own, MPI_BYTE, calls.data(), sizeof own,
                                             MPI_BYTE, world.check, &request));
-  wait(world, request, own);
+  wait(world, &request, 1, own);
   const auto differs = [&](const Call& call) { return !same_kind(own, call); };
   if (std::none_of(calls.begin(), calls.end(), differs)) return;
   world.failed = true;
@@ -185,6 +209,41 @@ void compare(World& world, const Call& own) {
                                 "(): the ranks make different calls: " + list);
 }
 
+// What ranks send each other of a call that they have compared before.
+struct Token {
+  int64_t sequence;
+  uint64_t kind;
+};
+
+// FNV-1a over words.
+uint64_t hash_of(const Call& kind) {
+  uint64_t words[sizeof(Call) / sizeof(uint64_t)];
+  static_assert(sizeof words == sizeof kind);
+  std::memcpy(words, &kind, sizeof kind);
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const uint64_t word : words) hash = (hash ^ word) * 0x100000001b3u;
+  return hash;
+}
+
+// A dissemination barrier (Hensgen, Finkel and Manber, 1988): in round k each rank hears of 2^k more.
+// A rank that hears of another call sends no further token, so that no rank leaves it unless all
+// make the same call.
+void arrive(World& world, const Call& own, uint64_t kind) {
+  static Token sent, heard;  // MPI may write until the process ends
+  sent = {own.sequence, kind};
+  for (int distance = 1, round = 0; distance < world.size; distance *= 2, ++round) {
+    const int from = (world.rank - distance + world.size) % world.size,
+              to = (world.rank + distance) % world.size;
+    MPI_Request requests[2];
+    check_status("distributed",
+                 MPI_Irecv(&heard, sizeof heard, MPI_BYTE, from, round, world.check, &requests[0]));
+    check_status("distributed",
+                 MPI_Isend(&sent, sizeof sent, MPI_BYTE, to, round, world.check, &requests[1]));
+    wait(world, requests, 2, own);
+    if (heard.sequence != sent.sequence || heard.kind != sent.kind) give_up(world, own, "");
+  }
+}
+
 }  // namespace
 
 std::string text(const Call& call) {
@@ -202,8 +261,8 @@ std::string text(const Call& call) {
   return result + ")";
 }
 
-Started start(World& world, Collective collective, const tenon::Tensor* tensor, int reduce,
-              int64_t where) {
+Call meet(World& world, Collective collective, const tenon::Tensor* tensor, int reduce,
+          int64_t where) {
   if (world.failed) {
     throw tenon::DistributedError(
         std::string(kNames[static_cast<int>(collective)]) +
@@ -219,41 +278,21 @@ Started start(World& world, Collective collective, const tenon::Tensor* tensor, 
     call.dim = static_cast<int32_t>(tensor->dim());
     std::copy(tensor->shape().begin(), tensor->shape().end(), call.shape);
   }
-  const Call kind = call;
+  const uint64_t kind = hash_of(call);
   call.sequence = ++world.sequence;
-  if (world.checks == Check::never) return {call, world.data};
-  static auto& known = *new std::map<Call, MPI_Comm, Less>;
-  const auto found = known.find(kind);
-  if (found == known.end() || world.checks == Check::always) compare(world, call);
-  if (found != known.end()) return {call, found->second};
-  // Beyond these, kinds are compared in each call.
-  if (known.size() >= kMostKinds) return {call, world.data};
-  return {call, known.emplace(kind, own_communicator()).first->second};
+  static auto& compared = *new std::set<uint64_t>;
+  const bool compares =
+      world.checks == Check::always || (world.checks == Check::first && compared.count(kind) == 0);
+  if (!compares) {
+    arrive(world, call, kind);
+  } else {
+    compare(world, call);
+    compared.insert(kind);
+  }
+  return call;
 }
 
-void wait(World& world, MPI_Request& request, const Call& call) {
-  const auto end = Clock::now() + Seconds(world.timeout);
-  auto next_look = Clock::now() + std::chrono::milliseconds(1);
-  Peers& others = peers(world);
-  Pause pause;
-  for (int turn = 1;; ++turn) {
-    int done = 0;
-    const int status = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    // What a rank that calls something else looks like from here.
-    if (status != MPI_SUCCESS) give_up(world, call, "");
-    if (done != 0) return;
-    pause();
-    if (turn % 16 != 0) continue;
-    const auto now = Clock::now();
-    if (now < next_look) continue;
-    next_look = now + std::chrono::milliseconds(1);
-    while (others.take(world)) {
-    }
-    if (others.in_vain(world, call)) give_up(world, call, "");
-    if (now >= end)
-      give_up(world, call, " after " + std::to_string(static_cast<int64_t>(world.timeout)) + " s");
-  }
-}
+void stop_waiting() { stopping = true; }
 
 bool part(World& world) {
   Call last;

@@ -33,24 +33,17 @@ struct Call {
 // "all_reduce() #12 (sum of f32 [64, 10])"
 std::string text(const Call& call);
 
-// A call and where its messages go.
-struct Started {
-  Call call;
-  MPI_Comm communicator;
-};
+// Counts a call and returns when all ranks have come to it: what follows then waits for none of them
+// for long, so that blocking MPI calls can move the elements. The first call of a kind, or each, as
+// the world's setting says, is compared as a whole; the others by a hash. DistributedError when ranks
+// make different calls, have not come within the world's timeout, have ended, or have waited for
+// this rank in vain; the text names them and what each waits for. Waiting gives the processor to
+// others. With the lock held.
+Call meet(World& world, Collective collective, const tenon::Tensor* tensor, int reduce = 0,
+          int64_t where = 0);
 
-// A call that starts now: counted, and compared with the calls of the other ranks as the world's
-// setting says. DistributedError naming ranks and calls when they differ. Each kind of call that was
-// compared has its own communicator: a later call of another kind never takes its messages, so
-// that ranks out of step wait, and are named, instead of mixing up their elements. With the lock
-// held.
-Started start(World& world, Collective collective, const tenon::Tensor* tensor, int reduce = 0,
-              int64_t where = 0);
-
-// Waits for a request of a call. DistributedError when ranks are out of step: others have not come
-// within the world's timeout, have ended, or have waited for this rank in vain. The text names them
-// and what each waits for. Waiting gives the processor to others. With the lock held.
-void wait(World& world, MPI_Request& request, const Call& call);
+// Ends the waits of another thread in `meet`, and all to come.
+void stop_waiting();
 
 // Reports to the others that this rank comes to no further call and waits until each of them says so,
 // too; false when one does not within the timeout.

@@ -10,7 +10,8 @@ using tenon::arg;
 using tenon::ContextOf;
 
 struct AllGather {
-  static constexpr auto schema = "distributed.all_gather(Tensor input, *, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "distributed.all_gather(Tensor input, *, int dim=0, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "dim": -1}])";
   static constexpr auto doc =
@@ -18,18 +19,29 @@ struct AllGather {
       "ranks. The gradients of the ranks are summed.";
   static constexpr bool any_dtype = true;
 
-  static Tensor forward(const Tensor& input, int64_t dim) {
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& out) {
     const int64_t at = dimension("all_gather", input, dim);
-    const std::lock_guard hold(lock());
-    World& world = mpi::world();
-    if (world.size == 1) return copy_of(input);
-    const Started started = start(world, Collective::all_gather, &input, 0, at);
+    const Turn turn;
+    World& world = turn.world();
+    tenon::kernel::Shape shape = input.shape();
+    shape[at] *= world.size;
+    const Tensor result = result_for("all_gather", out, shape, input);
+    if (world.size == 1) {
+      tenon::copy_elements(result, input);
+      return give(out, result);
+    }
+    const Call call = meet(world, Collective::all_gather, &input, 0, at);
     const Tensor from = front(input, at);
-    tenon::kernel::Shape shape = from.shape();
-    shape[0] *= world.size;
-    const Tensor to = tenon::empty_tensor(shape, input.dtype());
-    gather(world, from, to, started);
-    return back(to, at);
+    if (at == 0) {
+      gather(world, from, result, call);
+      return give(out, result);
+    }
+    tenon::kernel::Shape in_front = from.shape();
+    in_front[0] *= world.size;
+    const Tensor to = tenon::empty_tensor(in_front, input.dtype());
+    gather(world, from, to, call);
+    tenon::copy_elements(result, to.movedim(0, at));
+    return give(out, result);
   }
   static Tensor backward(ContextOf<AllGather>& c, const Tensor& g) {
     static const tenon::Op reduce_scatter("distributed.reduce_scatter");

@@ -14,14 +14,17 @@ using tenon::arg;
 using tenon::ContextOf;
 using tenon::TensorList;
 
-// Contiguous, in place.
+// In place. f16 and bf16 are reduced in f32.
 void reduce_over_ranks(const char* op, const Tensor& tensor, std::string_view reduce) {
-  tenon::kernel::check_dtype(op, "input", tensor.dtype(), tenon::computed_dtypes);
-  const Reduce how = parse_reduce(op, reduce, tensor.dtype());
-  const std::lock_guard hold(lock());
-  World& world = mpi::world();
-  if (world.size > 1)
-    reduce_in_place(world, tensor, how, start(world, Collective::all_reduce, &tensor, how));
+  const tenon::DType dtype = tenon::compute_dtype(tensor.dtype());
+  tenon::kernel::check_dtype(op, "input", dtype, reduced_dtypes);
+  const Reduce how = parse_reduce(op, reduce, dtype);
+  const Turn turn;
+  World& world = turn.world();
+  if (world.size == 1) return;
+  const Tensor dense = tenon::contiguous_as(tensor, dtype);
+  reduce_in_place(world, dense, how, meet(world, Collective::all_reduce, &dense, how));
+  if (!dense.is_same(tensor)) tenon::copy_elements(tensor, dense);
 }
 
 // The op itself, for its rules, and that of all_gather.
@@ -72,7 +75,8 @@ Tensor weighted(ContextOf<Op>& c, std::string_view reduce, const Tensor& x) {
 
 struct AllReduce {
   static constexpr auto schema =
-      "distributed.all_reduce(Tensor input, *, str reduce='sum', str gradient='sum') -> Tensor";
+      "distributed.all_reduce(Tensor input, *, str reduce='sum', str gradient='sum', Tensor(a!)? "
+      "out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [4]}, "reduce": "mean"},
           {"input": {"shape": [3]}, "reduce": "max"}, {"input": {"shape": []}, "reduce": "prod"}])";
@@ -82,15 +86,18 @@ struct AllReduce {
       "differentiated (the gradients of the ranks are summed), or 'identity', copies of one loss. "
       "Of equal extrema the lowest rank's has the gradient; NaN wins.";
   static constexpr bool twice_differentiable = true;
+  static constexpr bool any_dtype = true;
 
   static Tensor forward(tenon::Context& c, const Tensor& input, std::string_view reduce,
-                        std::string_view gradient) {
+                        std::string_view gradient, const Tensor& out) {
     if (gradient != "sum" && gradient != "identity") {
       throw tenon::ValueError("all_reduce(): gradient must be sum or identity, got '" +
                               std::string(gradient) + "'");
     }
-    Tensor result = copy_of(input);
+    Tensor result = result_for("all_reduce", out, input.shape(), input);
+    tenon::copy_elements(result, input);
     reduce_over_ranks("all_reduce", result, reduce);
+    result = give(out, result);
     if (reduce == "max" || reduce == "min" || reduce == "prod") {
       c.save_for_backward({input, result});
       c.save_for_forward({input, result});
@@ -109,12 +116,12 @@ struct AllReduce {
 struct AllReduceInPlace {
   static constexpr auto schema =
       "distributed.all_reduce_(Tensor(a!) input, *, str reduce='sum') -> Tensor(a!)";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false}}])";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3], "requires_grad": false}, "check": {"mutation": false}}])";
+  static constexpr bool any_dtype = true;
   static constexpr auto doc = "all_reduce in place. Without a gradient: for gradients and buffers.";
   static Tensor forward(const Tensor& input, std::string_view reduce) {
-    const Tensor dense = tenon::contiguous_as(input, input.dtype());
-    reduce_over_ranks("all_reduce_", dense, reduce);
-    if (!dense.is_same(input)) tenon::copy_elements(input, dense);
+    reduce_over_ranks("all_reduce_", input, reduce);
     return input;
   }
 };

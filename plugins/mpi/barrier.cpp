@@ -1,5 +1,6 @@
 // barrier: waits until every rank has come to it.
 #include "agreement.hpp"
+#include "queue.hpp"
 
 namespace {
 
@@ -7,13 +8,8 @@ struct Barrier {
   static constexpr auto schema = "distributed.barrier() -> ()";
   static constexpr auto doc = "Waits until every rank has come to it.";
   static void forward() {
-    const std::lock_guard hold(mpi::lock());
-    mpi::World& world = mpi::world();
-    if (world.size == 1) return;
-    const mpi::Started started = mpi::start(world, mpi::Collective::barrier, nullptr);
-    MPI_Request request;
-    mpi::check_status("barrier", MPI_Ibarrier(started.communicator, &request));
-    mpi::wait(world, request, started.call);
+    const mpi::Turn turn;
+    if (turn.world().size > 1) mpi::meet(turn.world(), mpi::Collective::barrier, nullptr);
   }
 };
 

@@ -9,8 +9,8 @@ using tenon::arg;
 using tenon::ContextOf;
 
 void broadcast(const char* op, const Tensor& tensor, int64_t root) {
-  const std::lock_guard hold(lock());
-  World& world = mpi::world();
+  const Turn turn;
+  World& world = turn.world();
   if (root < 0 || root >= world.size) {
     throw tenon::IndexError(std::string(op) + "(): root " + std::to_string(root) +
                             " is out of range for " + std::to_string(world.size) +
@@ -18,21 +18,23 @@ void broadcast(const char* op, const Tensor& tensor, int64_t root) {
   }
   if (world.size == 1) return;
   broadcast_in_place(world, tensor, static_cast<int>(root),
-                     start(world, Collective::broadcast, &tensor, 0, root));
+                     meet(world, Collective::broadcast, &tensor, 0, root));
 }
 
 struct Broadcast {
-  static constexpr auto schema = "distributed.broadcast(Tensor input, *, int root=0) -> Tensor";
+  static constexpr auto schema =
+      "distributed.broadcast(Tensor input, *, int root=0, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3]}}])";
   static constexpr auto doc =
       "The input of the root, on each rank; the others' inputs have its shape and dtype. The "
       "gradients of the ranks are summed, for the root.";
   static constexpr bool any_dtype = true;
 
-  static Tensor forward(const Tensor& input, int64_t root) {
-    Tensor result = copy_of(input);
+  static Tensor forward(const Tensor& input, int64_t root, const Tensor& out) {
+    const Tensor result = result_for("broadcast", out, input.shape(), input);
+    tenon::copy_elements(result, input);
     broadcast("broadcast", result, root);
-    return result;
+    return give(out, result);
   }
   static Tensor backward(ContextOf<Broadcast>& c, const Tensor& g) {
     static const tenon::Op all_reduce("distributed.all_reduce"), rank("distributed.rank");
@@ -45,7 +47,8 @@ struct Broadcast {
 struct BroadcastInPlace {
   static constexpr auto schema =
       "distributed.broadcast_(Tensor(a!) input, *, int root=0) -> Tensor(a!)";
-  static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false}}])";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3], "requires_grad": false}, "check": {"mutation": false}}])";
   static constexpr auto doc = "broadcast in place. Without a gradient: for parameters and buffers.";
   static constexpr bool any_dtype = true;
   static Tensor forward(const Tensor& input, int64_t root) {

@@ -1,4 +1,4 @@
-// The dimension along which ranks' tensors are joined or divided, moved to the front and back.
+// The dimension along which ranks' tensors are joined or divided, moved to the front.
 #pragma once
 
 #include <tenon/kernel/check.hpp>
@@ -18,9 +18,6 @@ inline int64_t dimension(const char* op, const tenon::Tensor& tensor, int64_t di
 // Contiguous, with that dimension first.
 inline tenon::Tensor front(const tenon::Tensor& tensor, int64_t dim) {
   return tensor.movedim(dim, 0).contiguous();
-}
-inline tenon::Tensor back(const tenon::Tensor& tensor, int64_t dim) {
-  return tensor.movedim(0, dim).contiguous();
 }
 
 }  // namespace mpi

@@ -82,6 +82,12 @@ MPI_Datatype mpi_type(tenon::DType dtype) {
       return MPI_INT16_T;
     case tenon::i8:
       return MPI_INT8_T;
+    case tenon::u16:
+      return MPI_UINT16_T;
+    case tenon::u32:
+      return MPI_UINT32_T;
+    case tenon::u64:
+      return MPI_UINT64_T;
     default:
       return MPI_UINT8_T;
   }

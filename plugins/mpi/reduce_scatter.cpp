@@ -10,32 +10,43 @@ using tenon::arg;
 using tenon::ContextOf;
 
 struct ReduceScatter {
-  static constexpr auto schema = "distributed.reduce_scatter(Tensor input, *, int dim=0) -> Tensor";
+  static constexpr auto schema =
+      "distributed.reduce_scatter(Tensor input, *, int dim=0, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto samples =
       R"([{"input": {"shape": [4, 3]}}, {"input": {"shape": [2, 3]}, "dim": -1}])";
   static constexpr auto doc =
       "The sum over ranks of their inputs, which have one shape and dtype, in equal parts along a "
       "dimension: the first for rank 0. The size of the dimension is a multiple of the ranks.";
 
-  static Tensor forward(const Tensor& input, int64_t dim) {
-    tenon::kernel::check_dtype("reduce_scatter", "input", input.dtype(), tenon::computed_dtypes);
-    parse_reduce("reduce_scatter", "sum", input.dtype());
+  static constexpr bool any_dtype = true;
+
+  static Tensor forward(const Tensor& input, int64_t dim, const Tensor& out) {
+    const tenon::DType dtype = tenon::compute_dtype(input.dtype());
+    tenon::kernel::check_dtype("reduce_scatter", "input", dtype, reduced_dtypes);
+    parse_reduce("reduce_scatter", "sum", dtype);
     const int64_t at = dimension("reduce_scatter", input, dim);
-    const std::lock_guard hold(lock());
-    World& world = mpi::world();
-    if (world.size == 1) return copy_of(input);
+    const Turn turn;
+    World& world = turn.world();
     if (input.shape()[at] % world.size != 0) {
       throw tenon::ValueError("reduce_scatter(): dimension " + std::to_string(at) + " of shape " +
                               tenon::kernel::shape_text(input) + " is not divisible by the " +
                               std::to_string(world.size) + " ranks; pad it");
     }
-    const Started started = start(world, Collective::reduce_scatter, &input, 0, at);
-    const Tensor from = front(input, at);
-    tenon::kernel::Shape shape = from.shape();
-    shape[0] /= world.size;
-    const Tensor to = tenon::empty_tensor(shape, input.dtype());
-    sum_scatter(world, from, to, started);
-    return back(to, at);
+    tenon::kernel::Shape shape = input.shape();
+    shape[at] /= world.size;
+    const Tensor result = result_for("reduce_scatter", out, shape, input);
+    if (world.size == 1) {
+      tenon::copy_elements(result, input);
+      return give(out, result);
+    }
+    const Tensor from = tenon::contiguous_as(front(input, at), dtype);
+    const Call call = meet(world, Collective::reduce_scatter, &input, 0, at);
+    tenon::kernel::Shape in_front = from.shape();
+    in_front[0] /= world.size;
+    const Tensor to = tenon::empty_tensor(in_front, dtype);
+    sum_scatter(world, from, to, call);
+    tenon::copy_elements(result, to.movedim(0, at));
+    return give(out, result);
   }
   static Tensor backward(ContextOf<ReduceScatter>& c, const Tensor& g) {
     static const tenon::Op all_gather("distributed.all_gather");

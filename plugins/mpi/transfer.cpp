@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <climits>
 
+#include <tenon/kernel/check.hpp>
 #include <tenon/kernel/view.hpp>
+
+#include "watchdog.hpp"
 
 namespace mpi {
 
@@ -34,21 +37,7 @@ int block(const char* op, int64_t count) {
   return static_cast<int>(count);
 }
 
-}  // namespace
-
-void reduce_in_place(World& world, const Tensor& tensor, Reduce reduce, const Started& started) {
-  const auto width = static_cast<int64_t>(tenon::element_size(tensor.dtype()));
-  in_pieces(tensor.numel(), [&](int64_t first, int count) {
-    MPI_Request request;
-    check_status(
-        "all_reduce",
-        MPI_Iallreduce(MPI_IN_PLACE, bytes(tensor) + first * width, count, mpi_type(tensor.dtype()),
-                       mpi_op(reduce, tensor.dtype()), started.communicator, &request));
-    wait(world, request, started.call);
-  });
-  if (reduce == mean) divide_by_size(world, tensor);
-}
-
+// What was summed for a mean.
 void divide_by_size(const World& world, const Tensor& tensor) {
   tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -58,36 +47,54 @@ void divide_by_size(const World& world, const Tensor& tensor) {
   });
 }
 
-void broadcast_in_place(World& world, const Tensor& tensor, int root, const Started& started) {
+}  // namespace
+
+void reduce_in_place(World& world, const Tensor& tensor, Reduce reduce, const Call& call) {
+  const auto width = static_cast<int64_t>(tenon::element_size(tensor.dtype()));
+  in_pieces(tensor.numel(), [&](int64_t first, int count) {
+    const Watched watched(world, call);
+    check_status("all_reduce", MPI_Allreduce(MPI_IN_PLACE, bytes(tensor) + first * width, count,
+                                             mpi_type(tensor.dtype()),
+                                             mpi_op(reduce, tensor.dtype()), world.data));
+  });
+  if (reduce == mean) divide_by_size(world, tensor);
+}
+
+void broadcast_in_place(World& world, const Tensor& tensor, int root, const Call& call) {
   in_pieces(byte_count(tensor), [&](int64_t first, int count) {
-    MPI_Request request;
-    check_status("broadcast", MPI_Ibcast(bytes(tensor) + first, count, MPI_BYTE, root,
-                                         started.communicator, &request));
-    wait(world, request, started.call);
+    const Watched watched(world, call);
+    check_status("broadcast", MPI_Bcast(bytes(tensor) + first, count, MPI_BYTE, root, world.data));
   });
 }
 
-void gather(World& world, const Tensor& from, const Tensor& to, const Started& started) {
+void gather(World& world, const Tensor& from, const Tensor& to, const Call& call) {
   const int count = block("all_gather", byte_count(from));
-  MPI_Request request;
-  check_status("all_gather", MPI_Iallgather(bytes(from), count, MPI_BYTE, bytes(to), count,
-                                            MPI_BYTE, started.communicator, &request));
-  wait(world, request, started.call);
+  const Watched watched(world, call);
+  check_status("all_gather",
+               MPI_Allgather(bytes(from), count, MPI_BYTE, bytes(to), count, MPI_BYTE, world.data));
 }
 
-void sum_scatter(World& world, const Tensor& from, const Tensor& to, const Started& started) {
+void sum_scatter(World& world, const Tensor& from, const Tensor& to, const Call& call) {
   const int count = block("reduce_scatter", to.numel());
-  MPI_Request request;
+  const Watched watched(world, call);
   check_status("reduce_scatter",
-               MPI_Ireduce_scatter_block(bytes(from), bytes(to), count, mpi_type(to.dtype()),
-                                         MPI_SUM, started.communicator, &request));
-  wait(world, request, started.call);
+               MPI_Reduce_scatter_block(bytes(from), bytes(to), count, mpi_type(to.dtype()),
+                                        MPI_SUM, world.data));
 }
 
-Tensor copy_of(const Tensor& tensor) {
-  Tensor copy = tenon::empty_tensor(tensor.shape(), tensor.dtype());
-  tenon::copy_elements(copy, tensor);
-  return copy;
+Tensor result_for(const char* op, const Tensor& out, tenon::IntList shape, const Tensor& input) {
+  if (!out.defined()) return tenon::empty_tensor(shape, input.dtype());
+  tenon::kernel::check_shape(op, "out", out, shape);
+  tenon::kernel::check_same_dtype(op, "out", out, "input", input);
+  const bool direct =
+      out.is_contiguous() && tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0;
+  return direct ? out : tenon::empty_tensor(shape, input.dtype());
+}
+
+Tensor give(const Tensor& out, const Tensor& result) {
+  if (!out.defined() || out.is_same(result)) return result;
+  tenon::copy_elements(out, result);
+  return out;
 }
 
 }  // namespace mpi

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sched.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <tenon/plugin.hpp>
 
 #include "agreement.hpp"
+#include "queue.hpp"
 
 namespace mpi {
 
@@ -33,6 +35,7 @@ void leave() noexcept {
   if (starter != getpid() || finalized != 0) return;
   World& world = the_world;
   if (world.size > 1) {
+    stop_queue();
     bool in_step = !world.failed;
     if (in_step) {
       try {
@@ -51,6 +54,33 @@ void leave() noexcept {
   MPI_Finalize();
 }
 
+// A copy of the communicator of all ranks, of which errors are returned.
+MPI_Comm own_communicator() {
+  MPI_Comm made;
+  check_status("distributed", MPI_Comm_dup(MPI_COMM_WORLD, &made));
+  MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  return made;
+}
+
+// A launcher binds each rank to its own cores, or to none. None where a second thread must not call
+// MPI, though one at a time.
+double cores_of_rank() {
+  MPI_Comm machine;
+  check_status("distributed", MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0,
+                                                  MPI_INFO_NULL, &machine));
+  int ranks = 1;
+  MPI_Comm_size(machine, &ranks);
+  MPI_Comm_free(&machine);
+  int threads = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&threads);
+  if (threads < MPI_THREAD_SERIALIZED) return 0;
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  const double cores = CPU_COUNT(&allowed);
+  return cores < static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)) ? cores : cores / ranks;
+}
+
 void start() {
   int initialized = 0;
   MPI_Initialized(&initialized);
@@ -65,6 +95,7 @@ void start() {
   MPI_Comm_size(MPI_COMM_WORLD, &the_world.size);
   std::atexit(leave);
   if (the_world.size == 1) return;
+  the_world.cores = cores_of_rank();
   the_world.data = own_communicator();
   the_world.check = own_communicator();
   the_world.control = own_communicator();
@@ -86,13 +117,6 @@ World& world() {
         "distributed: this process is the child of a fork and no rank; start ranks with mpirun");
   }
   return the_world;
-}
-
-MPI_Comm own_communicator() {
-  MPI_Comm made;
-  check_status("distributed", MPI_Comm_dup(MPI_COMM_WORLD, &made));
-  MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-  return made;
 }
 
 void check_status(const char* op, int status) {

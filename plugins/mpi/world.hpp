@@ -11,7 +11,8 @@ enum class Check { first, always, never };
 
 struct World {
   int rank = 0, size = 1;
-  // Messages of one kind never meet those of another.
+  double cores = 1;  // of this machine for each of its ranks
+  // Messages of one of these never meet those of another.
   MPI_Comm data = MPI_COMM_NULL, check = MPI_COMM_NULL, control = MPI_COMM_NULL;
   double timeout = 600;  // seconds that a rank waits for the others
   Check checks = Check::first;
@@ -19,16 +20,14 @@ struct World {
   bool failed = false;   // ranks are out of step: the job ends
 };
 
-// Held while MPI is called or the world changes: MPI is started for one thread at a time.
+// Held while MPI is called or the world changes: MPI is started for one thread at a time. Collectives
+// take a Turn, which holds it.
 std::mutex& lock();
 
 // Starts MPI at the first call, where a launcher (mpirun, srun) has started this process as one of
 // several; else the world has one rank and MPI is not touched. With the lock held. RuntimeError in
 // the child of a fork.
 World& world();
-
-// A copy of the communicator of all ranks, of which errors are returned. On all ranks alike.
-MPI_Comm own_communicator();
 
 // RuntimeError that names the op when an MPI call has failed.
 void check_status(const char* op, int status);

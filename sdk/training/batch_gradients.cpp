@@ -38,6 +38,12 @@ class PartDraws {
   Draws outer_;
 };
 
+void require_finite(size_t rank, double loss) {
+  if (std::isfinite(loss)) return;
+  throw ValueError(format_text("training diverged: the loss of rank {} is {}", rank,
+                               std::isnan(loss) ? "nan" : "infinite"));
+}
+
 }  // namespace
 
 BatchGradients::BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of,
@@ -48,10 +54,12 @@ BatchGradients::BatchGradients(const Ranks& ranks, std::function<Tensor(const Sa
       parameters_(parameters),
       buckets_(ranks.parts() > 0 ? Ranks() : ranks, std::move(parameters)) {}
 
-double BatchGradients::operator()(const Samples& batch, int64_t step) {
-  if (ranks_.parts() > 0) return parts(batch, step);
-  if (ranks_.alone()) return backward(batch, 1);
-  return share(batch, step);
+BatchGradients::Result BatchGradients::operator()(const Samples& batch, int64_t step,
+                                                  const std::function<bool()>& stopped) {
+  if (ranks_.parts() > 0) return parts(batch, step, stopped);
+  if (!ranks_.alone()) return share(batch, step, stopped);
+  const double loss = backward(batch, 1);
+  return {loss, stopped && stopped()};
 }
 
 // The loss of some samples, of which the batch's is the weighted sum.
@@ -66,34 +74,36 @@ double BatchGradients::backward(const Samples& part, double weight) {
   return loss * weight;
 }
 
-double BatchGradients::share(const Samples& batch, int64_t step) {
+BatchGradients::Result BatchGradients::share(const Samples& batch, int64_t step,
+                                             const std::function<bool()>& stopped) {
   const Samples own = part_of(batch, ranks_.rank(), ranks_.size());
   const auto whole = static_cast<double>(batch.count());
-  double loss = 0;
+  const auto rank = static_cast<size_t>(ranks_.rank()), size = static_cast<size_t>(ranks_.size());
+  // Each rank's loss, then how many ranks stop.
+  std::vector<double> numbers(size + 1, 0.0);
   {
     const PartDraws draws(step, ranks_.rank());
     // A rank without a sample goes through the same calls as the others, with one that counts
     // nothing.
     if (own.count() == 0)
-      loss = backward(batch.narrow(0, 1), 0);
+      numbers[rank] = backward(batch.narrow(0, 1), 0);
     else
-      loss = backward(own, sums_ ? 1 : static_cast<double>(own.count()) / whole);
+      numbers[rank] = backward(own, sums_ ? 1 : static_cast<double>(own.count()) / whole);
   }
-  buckets_.finish();
-  const std::vector<double> losses = ranks_.gather(loss);
+  numbers[size] = stopped && stopped() ? 1 : 0;
+  numbers = buckets_.finish(std::move(numbers));
   double total = 0;
-  for (size_t rank = 0; rank < losses.size(); ++rank) {
-    if (!std::isfinite(losses[rank]))
-      throw ValueError(format_text("training diverged: the loss of rank {} is {}", rank,
-                                   std::isnan(losses[rank]) ? "nan" : "infinite"));
-    total += losses[rank];
+  for (size_t k = 0; k < size; ++k) {
+    require_finite(k, numbers[k]);
+    total += numbers[k];
   }
-  return total;
+  return {total, numbers[size] > 0};
 }
 
 // The gradients of all parts, each computed alone and added up in their order: the same bits for
 // every number of ranks.
-double BatchGradients::parts(const Samples& batch, int64_t step) {
+BatchGradients::Result BatchGradients::parts(const Samples& batch, int64_t step,
+                                             const std::function<bool()>& stopped) {
   const int64_t mine = ranks_.parts() / ranks_.size(), first = ranks_.rank() * mine;
   const auto whole = static_cast<double>(batch.count());
   // One row for each part and dtype: all gradients, each with a flag that it is there.
@@ -105,13 +115,14 @@ double BatchGradients::parts(const Samples& batch, int64_t step) {
     rows[dtype] = empty_tensor({mine, width}, dtype);
     fill_elements(rows[dtype], 0);
   }
-  const Tensor losses = empty_tensor({mine}, f64);
-  fill_elements(losses, 0);
+  // The losses of the parts, then whether the rank stops.
+  const Tensor numbers = empty_tensor({1, mine + 1}, f64);
+  fill_elements(numbers, 0);
   for (int64_t k = 0; k < mine; ++k) {
     const Samples part = part_of(batch, first + k, ranks_.parts());
     if (part.count() == 0) continue;
     const PartDraws draws(step, first + k);
-    losses.data<double>()[k] =
+    numbers.data<double>()[k] =
         backward(part, sums_ ? 1 : static_cast<double>(part.count()) / whole);
     const NoGrad no_grad;
     std::map<DType, int64_t> at;
@@ -127,6 +138,7 @@ double BatchGradients::parts(const Samples& batch, int64_t step) {
       column += parameter.numel() + 1;
     }
   }
+  if (stopped && stopped()) numbers.data<double>()[mine] = 1;
   const NoGrad no_grad;
   const auto in_order = [](const Tensor& all) {
     Tensor total = all.select(0, 0).clone();
@@ -134,7 +146,7 @@ double BatchGradients::parts(const Samples& batch, int64_t step) {
     return total;
   };
   std::map<DType, Tensor> totals;
-  for (const auto& [dtype, own] : rows) totals[dtype] = in_order(ranks_.gather(own));
+  for (const auto& [dtype, own] : rows) totals[dtype] = in_order(ranks_.gather_equal(own));
   std::map<DType, int64_t> at;
   for (Tensor& parameter : parameters_) {
     const DType dtype = compute_dtype(parameter.dtype());
@@ -148,7 +160,17 @@ double BatchGradients::parts(const Samples& batch, int64_t step) {
     }
     column += parameter.numel() + 1;
   }
-  return in_order(ranks_.gather(losses)).item();
+  const Tensor all = ranks_.gather_equal(numbers);
+  Result result{0, false};
+  for (int64_t rank = 0; rank < all.size(0); ++rank) {
+    const double* const row = all.data<double>() + rank * (mine + 1);
+    for (int64_t k = 0; k < mine; ++k) {
+      if (!ranks_.alone()) require_finite(static_cast<size_t>(rank), row[k]);
+      result.loss += row[k];
+    }
+    result.stopped = result.stopped || row[mine] > 0;
+  }
+  return result;
 }
 
 }  // namespace training

@@ -234,7 +234,9 @@ inline constexpr std::string_view kSections = R"({
         "deterministic": {"type": "boolean", "default": false,
                           "description": "whether the weights are the same bits for any number of ranks that divides \"parts\"; slower"},
         "parts": {"type": "integer", "minimum": 1, "default": 12,
-                  "description": "into how many parts each batch is divided when deterministic"}
+                  "description": "into how many parts each batch is divided when deterministic"},
+        "shard_optimizer": {"type": "boolean", "default": false,
+                            "description": "whether each rank keeps its share of the optimizer's states, and sends the parameters that it changes"}
       },
       "examples": [{"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first",
                     "deterministic": true, "parts": 12}],

@@ -1,6 +1,7 @@
 // Buckets of gradients on their way between ranks.
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
 
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
@@ -18,10 +19,10 @@ struct GradientBuckets::State {
   std::vector<Bucket> buckets;    // empty: there is no plan yet
   std::vector<size_t> bucket_of;  // of each parameter
   size_t next = 0;                // the bucket that begins next
-  Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"},
-      progress{"distributed.progress"};
+  Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"};
 
-  Tensor flags;  // i32 [parameters]: on how many ranks each has a gradient
+  // On how many ranks each parameter has a gradient, and what the caller adds.
+  std::vector<double> numbers;
 
   void arrived(size_t parameter);
   void fill(Bucket& bucket);
@@ -30,6 +31,9 @@ struct GradientBuckets::State {
 };
 
 namespace {
+
+// A gradient of this part of a bucket is reduced where it is: copying it costs more than a message.
+constexpr int64_t kAlone = 8;
 
 // f16 and bf16 are summed in f32.
 int64_t bytes_of(const Tensor& parameter) {
@@ -62,7 +66,6 @@ void GradientBuckets::State::arrived(size_t parameter) {
   Bucket& bucket = buckets[bucket_of[parameter]];
   if (bucket.missing > 0) --bucket.missing;
   while (next < buckets.size() && buckets[next].missing == 0) begin_next();
-  progress.call<void>();
 }
 
 // A gradient that fills a bucket alone is reduced where it is.
@@ -71,7 +74,7 @@ void GradientBuckets::State::fill(Bucket& bucket) {
   for (size_t i = 0; i < bucket.parameters.size(); ++i) {
     Tensor& parameter = parameters[bucket.parameters[i]];
     const Tensor gradient = parameter.grad();
-    flags.data<int32_t>()[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
+    numbers[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
     if (alone && gradient.defined() && gradient.is_contiguous() &&
         gradient.dtype() == compute_dtype(gradient.dtype())) {
       bucket.buffer = gradient.detach();
@@ -106,46 +109,57 @@ void GradientBuckets::plan() {
   std::copy(state.order.begin(), state.order.end(), order.data<int64_t>());
   ranks_.share({{"order", order}});
   state.bucket_of.assign(count, 0);
-  std::vector<int64_t> sizes;
+  std::map<DType, Bucket> open;
+  const auto close = [&](Bucket& bucket) {
+    for (const size_t parameter : bucket.parameters)
+      state.bucket_of[parameter] = state.buckets.size();
+    state.buckets.push_back(std::exchange(bucket, {}));
+  };
   for (int64_t k = 0; k < order.numel(); ++k) {
     const auto parameter = static_cast<size_t>(order.data<int64_t>()[k]);
     const Tensor& tensor = state.parameters[parameter];
     const DType dtype = compute_dtype(tensor.dtype());
-    const bool fits =
-        !state.buckets.empty() &&
-        compute_dtype(state.parameters[state.buckets.back().parameters.front()].dtype()) == dtype &&
-        sizes.back() + bytes_of(tensor) <= ranks_.bucket_bytes();
-    if (!fits) {
-      state.buckets.emplace_back();
-      sizes.push_back(0);
-    }
-    Bucket& bucket = state.buckets.back();
-    bucket.offsets.push_back(sizes.back() / static_cast<int64_t>(element_size(dtype)));
+    const int64_t bytes = bytes_of(tensor), width = static_cast<int64_t>(element_size(dtype));
+    const bool alone = bytes >= ranks_.bucket_bytes() / kAlone;
+    Bucket own;
+    Bucket& bucket = alone ? own : open[dtype];
+    if (bucket.elements * width + bytes > ranks_.bucket_bytes() && !bucket.parameters.empty())
+      close(bucket);
+    bucket.offsets.push_back(bucket.elements);
     bucket.parameters.push_back(parameter);
     bucket.elements += tensor.numel();
-    sizes.back() += bytes_of(tensor);
-    state.bucket_of[parameter] = state.buckets.size() - 1;
+    if (alone) close(bucket);
   }
-  state.flags = empty_tensor({static_cast<int64_t>(count)}, i32);
+  for (auto& [dtype, bucket] : open)
+    if (!bucket.parameters.empty()) close(bucket);
+  state.numbers.resize(count);
 }
 
-void GradientBuckets::finish() {
-  if (ranks_.alone()) return;
+std::vector<double> GradientBuckets::finish(std::vector<double> numbers) {
+  if (ranks_.alone()) return numbers;
   const NoGrad no_grad;
   State& state = *state_;
   if (state.buckets.empty()) plan();
   while (state.next < state.buckets.size()) state.begin_next();
-  const auto flags = state.begin.call<int64_t>(state.flags);
+  const size_t count = state.parameters.size();
+  state.numbers.resize(count);
+  state.numbers.insert(state.numbers.end(), numbers.begin(), numbers.end());
+  const Tensor sums = from_range(state.numbers.begin(), state.numbers.end());
+  const auto begun = state.begin.call<int64_t>(sums);
   for (Bucket& bucket : state.buckets) state.wait.call<void>(bucket.handle);
-  state.wait.call<void>(flags);
+  state.wait.call<void>(begun);
   for (Bucket& bucket : state.buckets) {
     for (size_t i = 0; i < bucket.parameters.size(); ++i) {
       const size_t at = bucket.parameters[i];
-      if (state.flags.data<int32_t>()[at] > 0) state.receive(state.parameters[at], bucket, i);
+      if (sums.data<double>()[at] > 0) state.receive(state.parameters[at], bucket, i);
     }
+    // A gradient itself: its memory is free for that of the next step once the parameter drops it.
+    if (bucket.parameters.size() == 1) bucket.buffer = Tensor();
     bucket.missing = bucket.parameters.size();
   }
   state.next = 0;
+  std::copy(sums.data<double>() + count, sums.data<double>() + sums.numel(), numbers.begin());
+  return numbers;
 }
 
 // The sum becomes the gradient.

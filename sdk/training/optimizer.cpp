@@ -1,9 +1,11 @@
 // Optimizers: what their schemas say, their states, and their steps.
 #include <algorithm>
+#include <cmath>
 
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/training/optimizer.hpp>
+#include <tenon/training/shard.hpp>
 
 #include "format.hpp"
 
@@ -56,15 +58,25 @@ OptimizerSchema optimizer_schema(const FoundOp& op) {
 }
 
 Optimizer::Optimizer(const Json& section,
-                     const std::vector<std::pair<std::string, Tensor>>& parameters)
-    : choice_(optimizer_role(), section) {
+                     const std::vector<std::pair<std::string, Tensor>>& parameters,
+                     const Ranks& ranks)
+    : ranks_(ranks), choice_(optimizer_role(), section) {
   const OptimizerSchema schema = optimizer_schema(choice_.found());
   if (!schema.faults.empty())
     throw ConfigError(format_text("{}: {}", section["type"].place(), schema.faults.front()));
   for (const OptimizerSchema::State& state : schema.states) state_names_.push_back(state.name);
   bind_keywords();
+  if (ranks_.shards_optimizer() && !is_elementwise(schema)) {
+    throw ConfigError(format_text(
+        "{}: {} changes an element of a parameter by others, so that its states cannot be sharded; "
+        "remove \"shard_optimizer\" from \"distributed\"",
+        section["type"].defined() ? section["type"].place() : section.place(),
+        choice_.found().name));
+  }
   for (const auto& [name, parameter] : parameters) {
-    if (parameter.requires_grad()) add_slot(name, parameter, schema);
+    if (!parameter.requires_grad()) continue;
+    const Tensor elements = ranks_.shards_optimizer() ? shard_of(ranks_, parameter) : parameter;
+    slots_.push_back(slot_of(name, parameter, elements, schema));
   }
   if (slots_.empty())
     throw ValueError(format_text("{}: the model has no parameters to train", section.place()));
@@ -99,8 +111,8 @@ void Optimizer::bind_keywords() {
     learning_rate_ = bound_[static_cast<size_t>(rate_at_ - positional_)].scalar().to<double>();
 }
 
-void Optimizer::add_slot(const std::string& name, const Tensor& parameter,
-                         const OptimizerSchema& schema) {
+Optimizer::Slot Optimizer::slot_of(const std::string& name, const Tensor& parameter,
+                                   const Tensor& elements, const OptimizerSchema& schema) const {
   Slot slot;
   slot.name = name;
   slot.parameter = parameter;
@@ -113,39 +125,76 @@ void Optimizer::add_slot(const std::string& name, const Tensor& parameter,
     }
     Tensor zeros;
     if (needed) {
-      zeros = empty_tensor(parameter.shape(), parameter.dtype());
+      zeros = empty_tensor(elements.shape(), elements.dtype());
       fill_elements(zeros, 0);
     }
     slot.states.push_back(zeros);
   }
-  slot.values.push_back(Argument(slot.parameter).value());
-  slot.values.push_back({});  // the gradient of each step
+  slot.values.resize(2);  // the parameter and the gradient of each step
   for (const Tensor& state : slot.states) slot.values.push_back(Argument(state).value());
   for (const Value& value : bound_) slot.values.push_back(value.get());
-  slots_.push_back(std::move(slot));
+  return slot;
+}
+
+void Optimizer::apply(Slot& slot, const Tensor& parameter, const Tensor& gradient, double rate,
+                      int64_t number) const {
+  slot.values[0] = Argument(parameter).value();
+  slot.values[1] = Argument(gradient).value();
+  if (rate_at_ >= 0) slot.values[static_cast<size_t>(rate_at_)] = Argument(rate).value();
+  if (step_at_ >= 0) slot.values[static_cast<size_t>(step_at_)] = Argument(number).value();
+  tenon_value results[detail::max_results]{};
+  tenon_error* error = nullptr;
+  const tenon_status status =
+      host().op_call(choice_.op().handle(), slot.values.data(),
+                     static_cast<int64_t>(slot.values.size()), results, &error);
+  if (status != TENON_OK) at_place(choice_.section(), [&] { detail::throw_error(status, error); });
+  for (int64_t i = 0; i < result_count_; ++i) host().value_release(&results[i]);
+}
+
+// Whether two halves of a parameter that are changed alone become what the whole does.
+bool Optimizer::is_elementwise(const OptimizerSchema& schema) const {
+  const NoGrad no_grad;
+  const Tensor whole = tensor({0.5, -1.0, 2.0, 0.25}, f32), halves = whole.clone(),
+               gradient = tensor({1.0, -2.0, 0.5, 3.0}, f32);
+  const auto half = [](const Tensor& tensor, int64_t k) { return narrow(tensor, 0, 2 * k, 2); };
+  try {
+    Slot of_whole = slot_of("", whole, whole, schema);
+    Slot of_half[] = {slot_of("", {}, half(halves, 0), schema),
+                      slot_of("", {}, half(halves, 1), schema)};
+    for (int64_t step = 1; step <= 2; ++step) {
+      apply(of_whole, whole, gradient, 0.01, step);
+      for (const int64_t k : {0, 1})
+        apply(of_half[k], half(halves, k), half(gradient, k), 0.01, step);
+    }
+  } catch (const Error&) {
+    return false;  // it does not take shards, which have one dimension
+  }
+  for (int64_t i = 0; i < whole.numel(); ++i) {
+    const float difference = whole.data<float>()[i] - halves.data<float>()[i];
+    if (!(std::abs(difference) <= 1e-6F)) return false;
+  }
+  return true;
 }
 
 void Optimizer::step(double factor) {
   const NoGrad no_grad;
   ++steps_;
-  const tenon_value rate = Argument(learning_rate_ * factor).value();
-  const tenon_value number = Argument(steps_).value();
+  const bool shards = ranks_.shards_optimizer();
+  std::vector<std::pair<Tensor, Tensor>> changed;
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;
-    slot.values[1] = Argument(gradient).value();
-    if (rate_at_ >= 0) slot.values[static_cast<size_t>(rate_at_)] = rate;
-    if (step_at_ >= 0) slot.values[static_cast<size_t>(step_at_)] = number;
-    tenon_value results[detail::max_results]{};
-    tenon_error* error = nullptr;
-    const tenon_status status =
-        host().op_call(choice_.op().handle(), slot.values.data(),
-                       static_cast<int64_t>(slot.values.size()), results, &error);
-    if (status != TENON_OK)
-      at_place(choice_.section(), [&] { detail::throw_error(status, error); });
-    for (int64_t i = 0; i < result_count_; ++i) host().value_release(&results[i]);
+    const double rate = learning_rate_ * factor;
+    if (!shards) {
+      apply(slot, slot.parameter, gradient, rate, steps_);
+    } else {
+      const Tensor own = shard_of(ranks_, slot.parameter);
+      if (own.numel() > 0) apply(slot, own, shard_of(ranks_, gradient), rate, steps_);
+      changed.emplace_back(own, slot.parameter);
+    }
     slot.parameter.set_grad({});
   }
+  if (shards) gather_shards(ranks_, changed);
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
@@ -165,13 +214,45 @@ std::vector<Tensor> Optimizer::gradients() const {
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::states() const {
   std::vector<std::pair<std::string, Tensor>> list;
+  std::vector<std::pair<Tensor, Tensor>> shards;
   for (const Slot& slot : slots_) {
     for (size_t i = 0; i < slot.states.size(); ++i) {
-      if (slot.states[i].defined())
-        list.emplace_back(format_text("{}.{}", slot.name, state_names_[i]), slot.states[i]);
+      Tensor state = slot.states[i];
+      if (!state.defined()) continue;
+      if (ranks_.shards_optimizer()) {
+        const Tensor whole = empty_tensor(slot.parameter.shape(), state.dtype());
+        shards.emplace_back(state, whole);
+        state = whole;
+      }
+      list.emplace_back(format_text("{}.{}", slot.name, state_names_[i]), state);
     }
   }
+  gather_shards(ranks_, shards);
   return list;
+}
+
+void Optimizer::set_states(const std::vector<std::pair<std::string, Tensor>>& states) {
+  const NoGrad no_grad;
+  auto next = states.begin();
+  for (Slot& slot : slots_) {
+    for (const Tensor& state : slot.states) {
+      if (!state.defined()) continue;
+      const Tensor& whole = (next++)->second;
+      if (ranks_.shards_optimizer())
+        copy_elements(state, shard_of(ranks_, whole));
+      else if (!state.is_same(whole))
+        copy_elements(state, whole);
+    }
+  }
+}
+
+int64_t Optimizer::kept_elements() const {
+  int64_t count = 0;
+  for (const Slot& slot : slots_) {
+    for (const Tensor& state : slot.states)
+      if (state.defined()) count += state.numel();
+  }
+  return count;
 }
 
 }  // namespace training

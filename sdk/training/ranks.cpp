@@ -33,6 +33,7 @@ Ranks::Ranks(const Json& section) {
   if (!section.defined()) return;
   const std::string engine = section["engine"].text("mpi");
   bucket_bytes_ = section["bucket_bytes"].integer(bucket_bytes_);
+  shards_optimizer_ = section["shard_optimizer"].as_bool();
   if (section["deterministic"].as_bool()) parts_ = section["parts"].integer(12);
   try {
     load_plugin(engine);
@@ -95,14 +96,15 @@ Tensor Ranks::gather(const Tensor& rows) const {
   return cat(parts);
 }
 
+Tensor Ranks::gather_equal(const Tensor& rows) const {
+  if (alone()) return rows;
+  const NoGrad no_grad;
+  return gathered(rows);
+}
+
 std::vector<double> Ranks::gather(double value) const {
   if (alone()) return {value};
   return gathered(tensor({value}, f64)).to_vector<double>();
-}
-
-bool Ranks::any(bool value) const {
-  const std::vector<double> all = gather(value ? 1.0 : 0.0);
-  return std::find(all.begin(), all.end(), 1.0) != all.end();
 }
 
 }  // namespace training

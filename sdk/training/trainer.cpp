@@ -47,7 +47,7 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
       loss_(config["loss"]),
       metrics_(load_metrics(config, dataset_)),
       batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
-      optimizer_(config["optimizer"], model.named_parameters()),
+      optimizer_(config["optimizer"], model.named_parameters(), ranks_),
       gradients_(
           ranks_, [this](const Samples& samples) { return batch_loss(samples); }, loss_.sums(),
           optimizer_.parameters()),
@@ -131,11 +131,10 @@ bool Trainer::run() {
   while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
     if (batch_ == 0) batches_.shuffle();
     while (batch_ < batches_.per_epoch()) {
-      const double loss = train_batch();
+      const BatchGradients::Result result = train_batch();
       ++batch_;
-      if (batch_done) batch_done(loss);
-      // Together, or the others would wait for the one that stopped.
-      if (stopped && ranks_.any(stopped())) return false;
+      if (batch_done) batch_done(result.loss);
+      if (result.stopped) return false;
       if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
     }
     finish_epoch();
@@ -162,14 +161,16 @@ Tensor Trainer::batch_loss(const Samples& batch) {
   }
 }
 
-double Trainer::train_batch() {
+BatchGradients::Result Trainer::train_batch() {
   std::optional<AnomalyMode> anomaly;
   if (detect_anomaly_) anomaly.emplace();
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
-  const double loss =
-      gradients_(batch, epoch_ * batches_.per_epoch() + batch_) / (loss_.sums() ? count : 1);
+  BatchGradients::Result result =
+      gradients_(batch, epoch_ * batches_.per_epoch() + batch_, stopped);
+  if (loss_.sums()) result.loss /= count;
+  const double loss = result.loss;
   if (!std::isfinite(loss)) {
     throw ValueError(format_text(
         "training diverged: the loss is {} in epoch {}, batch {}; lower /optimizer/learning_rate",
@@ -183,7 +184,7 @@ double Trainer::train_batch() {
   optimizer_.step(schedule_.factor(
       {epoch_ * per_epoch + batch_, epochs_ * per_epoch, epoch_, epochs_, per_epoch}));
   total_loss_ += loss * count;
-  return loss;
+  return result;
 }
 
 void Trainer::finish_epoch() {
@@ -221,10 +222,13 @@ int64_t Trainer::best_epoch() const { return best_.empty() ? epoch_ : monitor_.b
 // ---- checkpoints ----
 
 void Trainer::write_due_checkpoint(bool epoch_ended) {
-  if (checkpoint_path_.empty() || !ranks_.first()) return;
+  if (checkpoint_path_.empty()) return;
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::duration<double, std::ratio<60>> passed = now - last_checkpoint_;
-  const bool due = (checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_) ||
+  bool late = checkpoint_minutes_ > 0 && passed.count() >= checkpoint_minutes_;
+  // Ranks write together, by the clock of the first.
+  if (checkpoint_minutes_ > 0) late = ranks_.gather(late ? 1 : 0).front() != 0;
+  const bool due = late ||
                    (epoch_ended && checkpoint_epochs_ > 0 && epoch_ % checkpoint_epochs_ == 0) ||
                    (epoch_ended && epoch_ == epochs_);
   if (!due) return;
@@ -271,9 +275,11 @@ Json Trainer::progress() const {
 }
 
 void Trainer::save_checkpoint(const std::string& path) const {
+  const NamedTensors states = optimizer_.states();
+  if (!ranks_.first()) return;
   Checkpoint checkpoint;
   checkpoint.tensors = module_state(model_, "model.");
-  for (const auto& [name, state] : optimizer_.states())
+  for (const auto& [name, state] : states)
     checkpoint.tensors.emplace_back("optimizer." + name, state);
   checkpoint.tensors.insert(checkpoint.tensors.end(), best_.begin(), best_.end());
   if (batch_ > 0) checkpoint.tensors.emplace_back("order", batches_.order());
@@ -301,6 +307,7 @@ void Trainer::resume(const std::string& path) {
     states.emplace_back("optimizer." + name, state);
   restore_tensors(path, checkpoint.tensors, module_state(model_, "model."), "model.");
   restore_tensors(path, checkpoint.tensors, states, "optimizer.");
+  optimizer_.set_states(states);
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (name == "order") batches_.set_order(tensor);
     if (name.compare(0, 5, "best.") == 0) best_.emplace_back(name, tensor);

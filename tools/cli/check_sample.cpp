@@ -363,7 +363,8 @@ void read_options(const std::string& place, const Json& document, Sample& sample
                               {"fast_mode", &Options::fast_mode}};
   constexpr Expectation expectations[] = {{"layouts", &Sample::layouts},
                                           {"precision", &Sample::precision},
-                                          {"deterministic", &Sample::deterministic}};
+                                          {"deterministic", &Sample::deterministic},
+                                          {"mutation", &Sample::mutation}};
   if (!document.is_object()) refuse(place, "not an object of options");
   std::vector<std::string> names;
   for (const Number& number : numbers) names.emplace_back(number.name);

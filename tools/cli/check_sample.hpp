@@ -44,7 +44,7 @@ struct SampleValue {
 struct Sample {
   std::vector<SampleValue> values;
   tenon::GradcheckOptions gradcheck;
-  bool layouts = true, precision = true, deterministic = true;  // what to expect
+  bool layouts = true, precision = true, deterministic = true, mutation = true;  // what to expect
   std::string dump() const;
 };
 

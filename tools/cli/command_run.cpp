@@ -361,15 +361,16 @@ bool resume(training::Trainer& trainer, const std::string& path) {
   return true;
 }
 
-void report_interrupt(const training::Trainer& trainer, const std::string& checkpoint) {
+void save_interrupted(const training::Trainer& trainer, const std::string& checkpoint) {
   const std::string start = format_text("tenon: interrupted after {} of {} epochs",
                                         trainer.history().size(), trainer.epochs());
-  if (checkpoint.empty()) {
+  if (!checkpoint.empty()) trainer.save_checkpoint(checkpoint);
+  if (!trainer.ranks().first()) return;
+  if (checkpoint.empty())
     std::fprintf(stderr, "%s; nothing was saved\n", start.c_str());
-    return;
-  }
-  trainer.save_checkpoint(checkpoint);
-  std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(), checkpoint.c_str());
+  else
+    std::fprintf(stderr, "%s; continue from '%s' with --resume\n", start.c_str(),
+                 checkpoint.c_str());
 }
 
 int64_t evaluation_batch(const Json& config) {
@@ -413,7 +414,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   result.epochs = trainer.history();
   if (!finished) {
     log.add("interrupted");
-    if (result.first_rank) report_interrupt(trainer, checkpoint);
+    save_interrupted(trainer, checkpoint);
     return false;
   }
   result.computing_seconds = computing.seconds();

@@ -1,4 +1,6 @@
 // Normalizations: layer, RMS, group, batch and instance norm.
+#include <tenon/runtime.hpp>
+
 #include "modules/initialize.hpp"
 
 namespace {
@@ -161,6 +163,76 @@ struct BatchNorm : StatisticsNorm<Definition> {
   }
 };
 
+// Batch norm over the batches of all ranks of a job (plugins/mpi), by ops that are differentiated. Without
+// an engine of ranks, or with one rank, it is batch norm.
+struct SyncBatchNorm : StatisticsNorm<SyncBatchNorm> {
+  static constexpr auto name = "SyncBatchNorm";
+  static constexpr int64_t dims[] = {2, 3, 4, 5};
+  static constexpr auto dims_text = "2 to 5";
+  static constexpr auto schema =
+      "SyncBatchNorm(int num_features, float eps=1e-5, float? momentum=0.1, bool affine=True, bool "
+      "track_running_stats=True)";
+  static constexpr auto samples = R"([{"num_features": 2}, {"num_features": 3}])";
+  static constexpr auto doc =
+      "BatchNorm of which mean and variance are those of the batches of all ranks together; each "
+      "rank calls it, and its backward.";
+  using StatisticsNorm<SyncBatchNorm>::StatisticsNorm;
+
+  Tensor forward(const Tensor& input) const {
+    check_input(input);
+    const double share = count_batch(), eps = (*this)["eps"_arg];
+    const bool of_batch = training() || !running_mean.defined();
+    if (!of_batch || rank_count() == 1) {
+      static const tenon::Op batch_norm("nn.functional.batch_norm");
+      return batch_norm.call<Tensor>(input, running_mean, running_var, weight, bias, of_batch,
+                                     share, eps);
+    }
+    const int64_t channels = (*this)["num_features"_arg];
+    if (input.size(1) != channels) {
+      throw tenon::ValueError("SyncBatchNorm: 'input' of shape " + shape_text(input) + " has not " +
+                              std::to_string(channels) + " channels, num_features");
+    }
+    std::vector<int64_t> reduced = {0}, shape(static_cast<size_t>(input.dim()), 1);
+    for (int64_t dim = 2; dim < input.dim(); ++dim) reduced.push_back(dim);
+    shape[1] = channels;
+    const Tensor own_count = tenon::full({1}, static_cast<double>(input.numel() / channels));
+    const Tensor sums =
+        all_reduce(tenon::concatenate({input.sum(reduced), own_count.to(input.dtype())}, 0));
+    const double count = narrow(sums, 0, channels, 1).item();
+    const Tensor mean = narrow(sums, 0, 0, channels) / count;
+    const Tensor centered = input - mean.reshape(shape);
+    const Tensor variance = all_reduce(centered.square().sum(reduced)) / count;
+    update_running(mean, variance * (count / std::max(count - 1, 1.0)), share);
+    const Tensor normal = centered * (variance + eps).rsqrt().reshape(shape);
+    if (!weight.defined()) return normal;
+    return normal * weight.reshape(shape) + bias.reshape(shape);
+  }
+
+ private:
+  static int64_t rank_count() {
+    static const int64_t count = [] {
+      constexpr auto op = "distributed.size";
+      try {
+        if (tenon::describe("op", op)["name"].text() != op) return int64_t{1};
+      } catch (const tenon::Error&) {
+        return int64_t{1};  // no plugin provides it
+      }
+      return tenon::Op(op).call<int64_t>();
+    }();
+    return count;
+  }
+  static Tensor all_reduce(const Tensor& tensor) {
+    static const tenon::Op op("distributed.all_reduce");
+    return op.call<Tensor>(tensor);
+  }
+  void update_running(const Tensor& mean, const Tensor& variance, double share) const {
+    if (!training() || !running_mean.defined()) return;
+    const tenon::NoGrad off;
+    running_mean.mul_(1 - share).add_(mean * share);
+    running_var.mul_(1 - share).add_(variance * share);
+  }
+};
+
 template <class Definition>
 struct InstanceNorm : StatisticsNorm<Definition> {
   static constexpr auto doc =
@@ -182,6 +254,7 @@ struct InstanceNorm : StatisticsNorm<Definition> {
 TENON_MODULE(LayerNorm)
 TENON_MODULE(RMSNorm)
 TENON_MODULE(GroupNorm)
+TENON_MODULE(SyncBatchNorm)
 
 #define NN_STATISTICS_NORM(Name, Base, affine_default, track_default, dims_list, text)        \
   namespace {                                                                                 \

@@ -172,6 +172,66 @@ TEST_SUITE("mpi") {
     }
   }
 
+  TEST_CASE("unsigned integers are reduced as they are") {
+    for (const DType dtype : {tenon::u8, tenon::u16, tenon::u32, tenon::u64}) {
+      CAPTURE(tenon::dtype_text(dtype));
+      const Tensor own = tenon::full({2 * rank_count()}, own_rank() + 1).to(dtype);
+      const double n = static_cast<double>(rank_count()), sum = n * (n + 1) / 2;
+      const auto all_are = [&](const Tensor& found, double expected) {
+        CHECK(found.dtype() == dtype);
+        for (const double value : found.to(tenon::f64).to_vector<double>())
+          CHECK(value == expected);
+      };
+      all_are(tenon::distributed::all_reduce(own), sum);
+      all_are(tenon::distributed::all_reduce(own, "max"), n);
+      all_are(tenon::distributed::all_reduce(own, "min"), 1);
+      all_are(tenon::distributed::reduce_scatter(own), sum);
+      const Tensor begun = own.clone();
+      tenon::distributed::wait(tenon::distributed::begin_all_reduce_(begun));
+      all_are(begun, sum);
+    }
+    // Beyond what an f64 counts.
+    const Tensor large = tenon::full({1}, int64_t{1} << 62).to(tenon::u64);
+    CHECK(tenon::distributed::all_reduce(large, "max").to(tenon::i64).item<int64_t>() == int64_t{1}
+                                                                                             << 62);
+  }
+
+  TEST_CASE("out receives the result, whatever its layout, and is refused when it does not fit") {
+    namespace distributed = tenon::distributed;
+    const int64_t n = rank_count();
+    for (const int64_t dim : {0, 1}) {
+      CAPTURE(dim);
+      const Tensor own = input_of(own_rank(), {12, 12});
+      std::vector<int64_t> wide = {12, 12}, part = {12, 12};
+      wide[static_cast<size_t>(dim)] *= n;
+      part[static_cast<size_t>(dim)] /= n;
+      const auto check = [&](const std::vector<int64_t>& shape, const Tensor& expected,
+                             const auto& call) {
+        const Tensor plain = tenon::zeros(shape, tenon::f64),
+                     turned = tenon::zeros({shape[1], shape[0]}, tenon::f64).t();
+        for (const Tensor& out : {plain, turned}) {
+          CHECK(call(out).is_same(out));
+          check_close(out, expected, 0);
+        }
+        CHECK(refusal([&] { call(tenon::zeros({5}, tenon::f64)); }).find("'out'") !=
+              std::string::npos);
+        CHECK(refusal([&] { call(tenon::zeros(shape, tenon::f32)); }) != "");
+      };
+      check({12, 12}, distributed::all_reduce(own),
+            [&](const Tensor& out) { return distributed::all_reduce(own, "sum", "sum", out); });
+      check(wide, distributed::all_gather(own, dim),
+            [&](const Tensor& out) { return distributed::all_gather(own, dim, out); });
+      check(part, distributed::reduce_scatter(own, dim),
+            [&](const Tensor& out) { return distributed::reduce_scatter(own, dim, out); });
+      check({12, 12}, distributed::broadcast(own, n - 1),
+            [&](const Tensor& out) { return distributed::broadcast(own, n - 1, out); });
+      // The input itself.
+      const Tensor same = own.clone();
+      distributed::all_reduce(same, "sum", "sum", same);
+      check_close(same, distributed::all_reduce(own), 0);
+    }
+  }
+
   TEST_CASE("ops that only move elements take every dtype") {
     for (const DType dtype :
          {tenon::boolean, tenon::u8, tenon::f16, tenon::bf16, tenon::u16, tenon::u32, tenon::u64}) {
@@ -267,26 +327,34 @@ TEST_SUITE("mpi") {
     }
   }
 
-  TEST_CASE("begun reductions end in any order, and their handles once") {
-    std::vector<Tensor> tensors;
-    std::vector<int64_t> handles;
-    std::vector<std::vector<double>> expected;
-    for (uint64_t k = 0; k < 5; ++k) {
-      const std::vector<Tensor> all =
-          inputs_of_all({1000 + static_cast<int64_t>(k)}, tenon::f64, k + 3);
-      tensors.push_back(all[static_cast<size_t>(own_rank())].clone());
-      expected.push_back(reduced(k % 2 == 0 ? "mean" : "max", all));
-      handles.push_back(
-          tenon::distributed::begin_all_reduce_(tensors.back(), k % 2 == 0 ? "mean" : "max"));
-      tenon::distributed::progress();
+  TEST_CASE("begun reductions end in any order, on a thread or not, and their handles once") {
+    rank_count();
+    for (const bool overlap : {false, true}) {
+      tenon::distributed::configure(60, "first");
+      tenon::distributed::overlap(overlap);
+      std::vector<Tensor> tensors;
+      std::vector<int64_t> handles;
+      std::vector<std::vector<double>> expected;
+      for (uint64_t k = 0; k < 5; ++k) {
+        const std::vector<Tensor> all =
+            inputs_of_all({1000 + static_cast<int64_t>(k)}, tenon::f64, k + 3);
+        tensors.push_back(all[static_cast<size_t>(own_rank())].clone());
+        expected.push_back(reduced(k % 2 == 0 ? "mean" : "max", all));
+        handles.push_back(
+            tenon::distributed::begin_all_reduce_(tensors.back(), k % 2 == 0 ? "mean" : "max"));
+      }
+      // Another collective waits for those that were begun.
+      const double n = static_cast<double>(rank_count());
+      CHECK(tenon::distributed::all_reduce(tenon::full({}, 1.0)).item() == n);
+      for (const size_t k : {3, 0, 4, 2, 1}) {
+        tenon::distributed::wait(handles[k]);
+        check_close(tensors[k].to_vector<double>(), expected[k], 1e-12);
+      }
+      CHECK(refusal([&] {
+              tenon::distributed::wait(handles[0]);
+            }).find("no all_reduce runs under handle") != std::string::npos);
     }
-    for (const size_t k : {3, 0, 4, 2, 1}) {
-      tenon::distributed::wait(handles[k]);
-      check_close(tensors[k].to_vector<double>(), expected[k], 1e-12);
-    }
-    CHECK(refusal([&] {
-            tenon::distributed::wait(handles[0]);
-          }).find("no all_reduce runs under handle") != std::string::npos);
+    tenon::distributed::configure(60, "always");
   }
 
   TEST_CASE("random calls on all ranks give what one process computes from all inputs") {

@@ -18,6 +18,23 @@ namespace distributed = tenon::distributed;
 
 void meet(const Tensor& tensor) { distributed::all_reduce(tensor); }
 
+// Calls of which each takes long, until a rank stops.
+[[noreturn]] void meet_for_ever(bool stops) {
+  if (stops) {
+    const pid_t rank = getpid();
+    if (fork() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      kill(rank, SIGSTOP);
+      _exit(0);
+    }
+  }
+  const Tensor large = tenon::full({4000000}, 1.0);
+  for (;;) distributed::all_reduce_(large);
+}
+
+// With a thread that runs what was begun.
+void meet_later(const Tensor& tensor) { distributed::wait(distributed::begin_all_reduce_(tensor)); }
+
 // What rank 1 does where the others make one call, after all have made it once.
 void differ(const std::string& fault) {
   const Tensor tensor = tenon::full({8}, 1.0);
@@ -31,6 +48,10 @@ void differ(const std::string& fault) {
   if (fault == "stopped") raise(SIGSTOP);
   if (fault == "killed") raise(SIGKILL);
   if (fault == "error") throw tenon::ValueError("rank 1 has no more input");
+  if (fault == "dropped") {
+    distributed::begin_all_reduce_(tensor);
+    throw tenon::ValueError("rank 1 does not wait for it");
+  }
   if (fault == "extra call") {
     meet(tensor);
     meet(tensor);
@@ -59,7 +80,10 @@ int main(int count, char** arguments) {
   if (always) fault.erase(0, 7);
   int64_t rank = -1;
   try {
+    const bool begun = fault.rfind("begun ", 0) == 0;
+    if (begun) fault.erase(0, 6);
     distributed::configure(2, always ? "always" : "first");
+    distributed::overlap(begun);
     rank = distributed::rank();
     const Tensor tensor = tenon::full({8}, 1.0);
     meet(tensor);
@@ -67,8 +91,11 @@ int main(int count, char** arguments) {
       distributed::all_gather(tensor);
       meet(tenon::full({80000}, 1.0));
     }
+    if (fault == "transfer") meet_for_ever(rank == 1);
     if (rank == 1)
       differ(fault);
+    else if (begun)
+      meet_later(tensor);
     else
       meet(tensor);
     std::printf("rank %d ends\n", static_cast<int>(rank));

@@ -63,6 +63,28 @@ TEST_SUITE("mpi") {
     }
   }
 
+  TEST_CASE("a rank that does not come to a begun reduction, or leaves one, is named") {
+    const ShellJob missing = job_with("begun missing");
+    CAPTURE(missing.text);
+    CHECK(missing.code == 75);
+    CHECK(missing.says("ranks 0 and 2 are at all_reduce() #2 (sum of f32 [8]); rank 1 is missing"));
+    const ShellJob other = job_with("begun shape");
+    CAPTURE(other.text);
+    CHECK(other.code == 75);
+    CHECK(other.says("rank 1 is at all_reduce() #2 (sum of f32 [2, 4])"));
+    const ShellJob dropped = job_with("dropped");
+    CAPTURE(dropped.text);
+    CHECK(dropped.code != 0);
+    CHECK(dropped.says("rank 1 does not wait for it"));
+    CHECK(dropped.says("rank 1 is at the end"));
+  }
+
+  TEST_CASE("a rank that stops inside a transfer ends the job after the timeout") {
+    const ShellJob job = job_with("transfer");
+    CAPTURE(job.text);
+    CHECK(job.code == 75);
+  }
+
   TEST_CASE("a rank that ends early is named without waiting for the timeout") {
     for (const char* fault : {"end", "error"}) {
       const ShellJob job = job_with(fault);

@@ -1,6 +1,11 @@
-// One rank of a training: job CONFIG WEIGHTS [stop BATCHES CHECKPOINT | resume CHECKPOINT].
+// One rank of a training: job CONFIG WEIGHTS, then nothing or
+//   stop BATCHES CHECKPOINT | resume CHECKPOINT | states | full CHECKPOINT | nan
+#include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <string>
+
+#include <sys/resource.h>
 
 #include <tenon/parallel.hpp>
 #include <tenon/tenon.hpp>
@@ -10,22 +15,42 @@ namespace {
 
 namespace training = tenon::training;
 
+// No file grows beyond some bytes.
+void fill_disk() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{256, 256};
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 void train(int count, char** arguments) {
   const std::string mode = count > 3 ? arguments[3] : "";
   tenon::add_plugin_path(TENON_FIXTURES);
+  tenon::add_plugin_path(TENON_TRAINERS);
   const tenon::Json config = training::read_config(arguments[1]);
   tenon::apply_config(config);
   tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+  if (mode == "nan")
+    tenon::fill_elements(tenon::narrow(dataset.train.inputs, 0, 0, 1), std::nan(""));
   tenon::Module model = tenon::create_module(config["model"]);
   training::fit_labels(config, model, dataset);
+  if (mode == "states") {
+    const training::Optimizer optimizer(config["optimizer"], model.named_parameters(),
+                                        training::Ranks(config["distributed"]));
+    std::printf("%d elements of states\n", static_cast<int>(optimizer.kept_elements()));
+    return;
+  }
   training::Trainer trainer(config, model, dataset);
   if (mode == "resume") trainer.resume(arguments[4]);
+  if (mode == "full") {
+    trainer.write_checkpoints(arguments[4]);
+    if (trainer.ranks().first()) fill_disk();
+  }
   int64_t left = mode == "stop" ? std::stoll(arguments[4]) : -1;
   trainer.stopped = [&] { return --left == 0; };
   const bool finished = trainer.run();
-  if (!trainer.ranks().first()) return;
   if (!finished) trainer.save_checkpoint(arguments[5]);
+  if (!trainer.ranks().first()) return;
   model.save(arguments[2]);
   std::printf("%d ranks, train loss %.9g\n", static_cast<int>(trainer.ranks().size()),
               finished ? trainer.history().back().train_loss : 0.0);

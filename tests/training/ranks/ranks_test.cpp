@@ -90,7 +90,7 @@ TEST_SUITE("ranks") {
         CAPTURE(ranks);
         folder.write("c.json", config_text(distributed(
                                    engine, ", \"bucket_bytes\": " +
-                                               std::to_string(ranks % 2 == 0 ? 1 : 200))));
+                                               std::to_string(ranks % 2 == 0 ? 150 : 1000))));
         const ShellJob job = run_ranks(folder, engine, ranks,
                                        folder.file("c.json") + " " + folder.file("w.safetensors"));
         CAPTURE(job.text);
@@ -136,6 +136,127 @@ TEST_SUITE("ranks") {
       CHECK(resumed.code == 0);
       CHECK(folder.read("half.safetensors") != expected);
       CHECK(folder.read("w.safetensors") == expected);
+    }
+  }
+
+  TEST_CASE(
+      "with sharded states the weights stay the same, and each rank keeps its share of them") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const std::string& engine : engines()) {
+      CAPTURE(engine);
+      const std::string bits = ", \"deterministic\": true", shard = ", \"shard_optimizer\": true";
+      folder.write("c.json", config_text(distributed(engine, bits), "0.3"));
+      const ShellJob whole =
+          run_ranks(folder, engine, 1, folder.file("c.json") + " " + folder.file("w.safetensors"));
+      REQUIRE(whole.code == 0);
+      const std::string expected = folder.read("w.safetensors");
+      folder.write("s.json", config_text(distributed(engine, bits + shard), "0.3"));
+      folder.write("f.json", config_text(distributed(engine, shard)));
+      folder.write("alone.json", config_text(""));
+      run_shell_job(
+          job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+      for (const int ranks : {1, 2, 3, 4}) {
+        CAPTURE(ranks);
+        const ShellJob job = run_ranks(folder, engine, ranks,
+                                       folder.file("s.json") + " " + folder.file("w.safetensors"));
+        CAPTURE(job.text);
+        CHECK(job.code == 0);
+        CHECK(folder.read("w.safetensors") == expected);
+        const ShellJob fast = run_ranks(folder, engine, ranks,
+                                        folder.file("f.json") + " " + folder.file("f.safetensors"));
+        CHECK(fast.code == 0);
+        CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("f.safetensors")) <
+              1e-5);
+        // 2 states of 32 + 16 + 48 + 3 elements, in ranges of a rank each: the first has the most.
+        const auto share = [&](int count) { return (count + ranks - 1) / ranks; };
+        const int kept = 2 * (share(32) + share(16) + share(48) + share(3));
+        CHECK(contains(run_ranks(folder, engine, ranks,
+                                 folder.file("s.json") + " " + folder.file("w") + " states")
+                           .text,
+                       std::to_string(kept) + " elements of states"));
+      }
+      // Stopped on three ranks, continued on two, and without shards.
+      const ShellJob stopped = run_ranks(folder, engine, 3,
+                                         folder.file("s.json") + " " + folder.file("half") +
+                                             " stop 7 " + folder.file("c.checkpoint"));
+      CAPTURE(stopped.text);
+      REQUIRE(stopped.code == 0);
+      for (const char* config : {"s.json", "c.json"}) {
+        const ShellJob resumed =
+            run_ranks(folder, engine, 2,
+                      folder.file(config) + " " + folder.file("w.safetensors") + " resume " +
+                          folder.file("c.checkpoint"));
+        CAPTURE(resumed.text);
+        CHECK(resumed.code == 0);
+        CHECK(folder.read("w.safetensors") == expected);
+      }
+      // An optimizer that measures a whole parameter cannot have shards.
+      std::string text = config_text(distributed(engine, shard));
+      text.replace(text.find("\"type\": \"adam\""), 14, "\"type\": \"trainers.direction\"");
+      folder.write("d.json", text);
+      CHECK(contains(
+          run_ranks(folder, engine, 2, folder.file("d.json") + " " + folder.file("w")).text,
+          "trainers.direction_step_ changes an element of a parameter by others"));
+    }
+  }
+
+  TEST_CASE("SyncBatchNorm on several ranks is BatchNorm of the whole batch on one" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    const auto with_norm = [&](const std::string& name, const std::string& section) {
+      std::string text = config_text(section);
+      // Adam would make steps of the bias's gradient, which is 0 but for rounding.
+      text.replace(text.find("adam"), 4, "sgd");
+      text.insert(text.find("\"Tanh\""), R"({"type": ")" + name + R"(", "num_features": 16}, )");
+      return text;
+    };
+    folder.write("alone.json", with_norm("BatchNorm1d", ""));
+    const ShellJob alone = run_shell_job(
+        job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
+    CAPTURE(alone.text);
+    REQUIRE(alone.code == 0);
+    folder.write("c.json", with_norm("SyncBatchNorm", distributed("mpi")));
+    for (const int ranks : {1, 2, 3, 4}) {
+      CAPTURE(ranks);
+      const ShellJob job = run_ranks(folder, "mpi", ranks,
+                                     folder.file("c.json") + " " + folder.file("w.safetensors"));
+      CAPTURE(job.text);
+      CHECK(job.code == 0);
+      CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("w.safetensors")) <
+            1e-4);
+    }
+  }
+
+  TEST_CASE("a full disk on the first rank ends all ranks with an error" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    folder.write("c.json", config_text(distributed("mpi")));
+    const ShellJob job = run_ranks(
+        folder, "mpi", 3,
+        folder.file("c.json") + " " + folder.file("w") + " full " + folder.file("c.checkpoint"));
+    CAPTURE(job.text);
+    CHECK(job.code != 0);
+    CHECK(contains(job.text, "IOError: "));
+    CHECK(contains(job.text, "rank 0 is at the end"));
+    CHECK_FALSE(std::filesystem::exists(folder.file("c.checkpoint")));
+  }
+
+  TEST_CASE("a loss that is not finite on one rank is named by all") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const std::string& engine : engines()) {
+      for (const char* more : {"", ", \"deterministic\": true"}) {
+        CAPTURE(engine);
+        folder.write("c.json", config_text(distributed(engine, more)));
+        const ShellJob job =
+            run_ranks(folder, engine, 3, folder.file("c.json") + " " + folder.file("w") + " nan");
+        CAPTURE(job.text);
+        CHECK(contains(job.text, "training diverged: the loss of rank "));
+        CHECK(contains(job.text, " is nan"));
+      }
     }
   }
 

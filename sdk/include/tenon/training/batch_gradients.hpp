@@ -20,15 +20,20 @@ class BatchGradients {
   BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of, bool sums,
                  std::vector<Tensor> parameters);
 
-  // Adds the gradients to those of the parameters, which have none, and returns the loss. `step`
-  // counts the batches of a training: what the model draws depends on it and on the part of the
-  // batch. ValueError that names the rank when the loss of one of several is not finite.
-  double operator()(const Samples& batch, int64_t step);
+  struct Result {
+    double loss;   // of the batch
+    bool stopped;  // on one rank at least
+  };
+  // Adds the gradients to those of the parameters, which have none. `step` counts the batches of a
+  // training: what the model draws depends on it and on the part of the batch. `stopped`, which may
+  // be empty, is asked once, after the rank's own backward. ValueError that names the rank when the
+  // loss of one of several is not finite.
+  Result operator()(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
 
  private:
   double backward(const Samples& part, double weight);
-  double share(const Samples& batch, int64_t step);
-  double parts(const Samples& batch, int64_t step);
+  Result share(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
+  Result parts(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
 
   Ranks ranks_;
   std::function<Tensor(const Samples&)> loss_of_;

@@ -1,7 +1,7 @@
 // Gradients summed over ranks, bucket by bucket, during backward.
 //
-// The first step shows in which order gradients are complete; from then on those of one dtype are
-// put together in this order until a bucket is full. A bucket is reduced as soon as its last
+// The first step shows in which order gradients are complete; from then on small ones of one dtype
+// are put together in this order until a bucket is full; a large one is a bucket. A bucket is reduced as soon as its last
 // gradient is there, and those before it have begun: each rank begins them in one order. Parameters
 // without a gradient count as zeros, and get the sum when another rank has a gradient.
 #pragma once
@@ -25,8 +25,9 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // After a backward: waits until the gradients of all parameters are the sums over ranks.
-  void finish();
+  // After a backward: waits until the gradients of all parameters are the sums over ranks. Returns
+  // the sums of further numbers, as many on each rank, which cost no further message.
+  std::vector<double> finish(std::vector<double> numbers = {});
 
  private:
   struct Bucket {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tenon/training/op_choice.hpp"
+#include "tenon/training/ranks.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -42,7 +43,12 @@ class Optimizer {
  public:
   // From the section "optimizer" of a config. Parameters that do not require grad are left out;
   // ConfigError for what is wrong with the section, ValueError when no parameter is left.
-  Optimizer(const Json& section, const std::vector<std::pair<std::string, Tensor>>& parameters);
+  //
+  // Ranks that shard the optimizer keep the states of their shard of each parameter (shard.hpp) and
+  // change it alone; each then gets the others'. ConfigError for an op that changes an element by
+  // others: shards are not enough for it. `step` and `states` are called by all ranks alike.
+  Optimizer(const Json& section, const std::vector<std::pair<std::string, Tensor>>& parameters,
+            const Ranks& ranks = {});
 
   // Changes the parameters by their gradients and drops those. `factor` is the schedule's.
   void step(double factor = 1);
@@ -53,9 +59,14 @@ class Optimizer {
 
   double learning_rate() const { return learning_rate_; }
   int64_t steps() const { return steps_; }
-  // What a checkpoint keeps: the states, named "PARAMETER.STATE", and how many steps were done.
+  // What a checkpoint keeps: the states of whole parameters, named "PARAMETER.STATE", and how many
+  // steps were done.
   std::vector<std::pair<std::string, Tensor>> states() const;
+  // The same, in their order.
+  void set_states(const std::vector<std::pair<std::string, Tensor>>& states);
   void set_steps(int64_t steps) { steps_ = steps; }
+  // Elements of states on this rank.
+  int64_t kept_elements() const;
 
  private:
   struct Slot {
@@ -65,8 +76,14 @@ class Optimizer {
     std::vector<tenon_value> values;  // of a whole call, in schema order
   };
   void bind_keywords();
-  void add_slot(const std::string& name, const Tensor& parameter, const OptimizerSchema& schema);
+  // The states are those of `elements`: the parameter, or this rank's shard of it.
+  Slot slot_of(const std::string& name, const Tensor& parameter, const Tensor& elements,
+               const OptimizerSchema& schema) const;
+  void apply(Slot& slot, const Tensor& parameter, const Tensor& gradient, double rate,
+             int64_t number) const;
+  bool is_elementwise(const OptimizerSchema& schema) const;
 
+  Ranks ranks_;
   OpChoice choice_;
   int64_t positional_ = 0, result_count_ = 0;
   std::vector<std::string> keywords_;

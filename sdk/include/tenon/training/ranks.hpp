@@ -3,8 +3,8 @@
 //   "distributed": {"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first"}
 //
 // The engine is any plugin with the ops distributed.rank, size, configure, all_gather, broadcast_,
-// begin_all_reduce_, wait and progress, as plugins/mpi/README.md describes them. Without
-// the section there is one rank and no engine.
+// begin_all_reduce_ and wait, as plugins/mpi/README.md describes them. Without the section there is
+// one rank and no engine.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,9 @@ class Ranks {
   // rank. With parts the weights are the same bits for each number of ranks that divides them.
   int64_t parts() const { return parts_; }
 
+  // Whether each rank keeps its share of the optimizer's states.
+  bool shards_optimizer() const { return shards_optimizer_ && !alone(); }
+
   // The following are called by all ranks alike.
 
   // DistributedError unless all ranks have the same text; names the ranks that differ.
@@ -43,13 +46,14 @@ class Ranks {
   void share(const std::vector<std::pair<std::string, Tensor>>& tensors) const;
   // The rows of all ranks in their order, from each rank's; numbers of rows may differ.
   Tensor gather(const Tensor& rows) const;
+  // The same, where all ranks have as many rows.
+  Tensor gather_equal(const Tensor& rows) const;
   // One number of each rank.
   std::vector<double> gather(double value) const;
-  // Whether it is true on one rank at least.
-  bool any(bool value) const;
 
  private:
   int64_t rank_ = 0, size_ = 1, bucket_bytes_ = 4194304, parts_ = 0;
+  bool shards_optimizer_ = false;
 };
 
 }  // namespace training

@@ -68,7 +68,8 @@ class Trainer {
   Trainer(const Json& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
-  // Called by run, when set; `stopped` is asked after each batch.
+  // Called by run, when set; `stopped` is asked once in each batch, which is still completed. On
+  // several ranks all stop when one does.
   std::function<void(double loss)> batch_done;
   std::function<void(const Epoch&)> epoch_done;
   std::function<bool()> stopped;
@@ -83,7 +84,7 @@ class Trainer {
   // Stops at the op that makes the first NaN, as "detect_anomaly" of "training" does.
   void detect_anomaly() { detect_anomaly_ = true; }
   // A checkpoint of where the training is, which `run` continues from with the same final bits, the
-  // process's generator included.
+  // process's generator included. Called by all ranks alike; the first writes.
   void save_checkpoint(const std::string& path) const;
   // ValueError when the checkpoint is of another training: other data, model, optimizer, ...
   void resume(const std::string& path);
@@ -101,7 +102,7 @@ class Trainer {
 
  private:
   Tensor transformed(const Tensor& inputs) const;
-  double train_batch();
+  BatchGradients::Result train_batch();
   Tensor batch_loss(const Samples& batch);
   void finish_epoch();
   void watch(const Epoch& epoch);

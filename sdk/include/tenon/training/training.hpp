@@ -17,4 +17,5 @@
 #include "tenon/training/plot.hpp"
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/schedule.hpp"
+#include "tenon/training/shard.hpp"
 #include "tenon/training/trainer.hpp"
