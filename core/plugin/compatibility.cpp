@@ -147,7 +147,8 @@ void compare_parameters(Changes& changes, const Schema& before, const Schema& no
 
 void compare_returns(Changes& changes, const Schema& before, const Schema& now) {
   if (before.returns.size() != now.returns.size()) {
-    changes.breaks(format_text("it returns {} instead of {}", counted(now.returns.size(), "result"),
+    changes.breaks(format_text("it returns {} instead of {}",
+                               counted(static_cast<int64_t>(now.returns.size()), "result"),
                                before.returns.size()));
     return;
   }
@@ -280,7 +281,8 @@ std::vector<CompatibilityChange> compare_plugins(const PluginFacts& old_facts,
   compare_items(list, "module", old_facts.modules, new_facts.modules);
   compare_items(list, "type", old_facts.types, new_facts.types);
   compare_items(list, "override", old_facts.overrides, new_facts.overrides);
-  std::ranges::stable_partition(list, &CompatibilityChange::breaks);
+  std::stable_partition(list.begin(), list.end(),
+                        [](const CompatibilityChange& change) { return change.breaks; });
   return list;
 }
 
