@@ -74,13 +74,13 @@ std::string plain_type_text(SchemaType type) {
   return type_text(type);
 }
 
-// The first parameter with the letter; empty: the result is fresh.
-std::string aliased_parameter(const Schema& schema, const SchemaType& result) {
-  if (result.alias == 0) return "";
+// The place of the first parameter with the letter; -1: the result is fresh.
+int64_t aliased_place(const Schema& schema, const SchemaType& result) {
+  if (result.alias == 0) return -1;
   const auto found = std::ranges::find_if(schema.parameters, [&](const Parameter& parameter) {
     return parameter.type.alias == result.alias;
   });
-  return found == schema.parameters.end() ? "" : found->name;
+  return found == schema.parameters.end() ? -1 : found - schema.parameters.begin();
 }
 
 std::string default_text(const Parameter& parameter) {
@@ -158,15 +158,15 @@ void compare_returns(Changes& changes, const Schema& before, const Schema& now) 
     if (old_type != new_type) {
       changes.breaks(format_text("its result {} is {} instead of {}", i + 1, new_type, old_type));
     }
-    const std::string old_base = aliased_parameter(before, before.returns[i]);
-    const std::string new_base = aliased_parameter(now, now.returns[i]);
-    if (old_base.empty() != new_base.empty()) {
-      changes.breaks(
-          new_base.empty()
-              ? format_text("its result {} does not share memory with its argument {} now", i + 1,
-                            quote(old_base))
-              : format_text("its result {} shares memory with its argument {} now", i + 1,
-                            quote(new_base)));
+    const int64_t old_base = aliased_place(before, before.returns[i]);
+    const int64_t new_base = aliased_place(now, now.returns[i]);
+    if (old_base >= 0 && new_base != old_base) {
+      changes.breaks(format_text("its result {} does not share memory with its argument {} now",
+                                 i + 1, quote(before.parameters[size_t(old_base)].name)));
+    }
+    if (new_base >= 0 && new_base != old_base) {
+      changes.breaks(format_text("its result {} shares memory with its argument {} now", i + 1,
+                                 quote(now.parameters[size_t(new_base)].name)));
     }
     const std::string& old_name = before.return_names[i];
     const std::string& new_name = now.return_names[i];
@@ -218,6 +218,8 @@ void compare(Changes& changes, const ModuleFacts& before, const ModuleFacts& now
   compare_schemas(changes, before.schema, now.schema);
   if (!before.forward.empty() && !now.forward.empty())
     compare_schemas(changes, before.forward, now.forward);
+  changes.breaks_if(!before.forward.empty() && now.forward.empty(),
+                    "how it is called is not declared now");
   changes.breaks_if(before.mode && !now.mode, "it cannot be entered as a mode now");
 }
 

@@ -186,7 +186,7 @@ constexpr ConfigObject kRoot = {.name = "config",
     {"$schema": "config.schema.json", "schema_version": 1, "plugins": ["math", "./my_ops.so"],
      "search_paths": ["plugins"], "ops": {"prefer": {"add": "math"}},
      "types": {"ScalarTensor": {"fallback": "to_tensor"}}, "strict": true, "autoload": true,
-     "seed": 7, "threads": 4}])"};
+     "frozen": "tenon.lock", "seed": 7, "threads": 4}])"};
 
 }  // namespace
 

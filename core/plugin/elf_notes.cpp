@@ -298,6 +298,10 @@ void ElfFile::check_dynamic(const Elf64_Phdr& segment) const {
   for (int64_t tag : {DT_INIT, DT_FINI, DT_PLTGOT, DT_VERSYM, DT_VERNEED, DT_VERDEF}) {
     if (value(tag) && !is_loaded(*value(tag), 1)) damaged("an address is outside of the file");
   }
+  if (value(DT_AUDIT) || value(DT_DEPAUDIT)) {
+    refuse("it names an audit library, whose code would run before the file is judged",
+           "link it without --audit and --depaudit");
+  }
   for (const Elf64_Dyn& entry : entries) {
     const bool is_string = entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME ||
                            entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH;

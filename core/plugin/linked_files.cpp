@@ -69,8 +69,11 @@ Output run_loader(const std::string& loader, const std::string& path) {
   ::close(ends[0]);
   if (fault != 0) return {strerror(fault), false};
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
   }
+  // Where SIGCHLD is ignored there is no status: what was printed may be a part.
+  if (ended != child) return {"how the child ended is not known; do not ignore SIGCHLD", false};
   output.succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   return output;
 }
@@ -95,13 +98,18 @@ std::vector<LinkedFile> linked_files(const std::string& path) {
     const size_t end = rest.find('\n');
     const std::string_view line = trimmed(rest.substr(0, end));
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-    // "libm.so.6 => /lib/libm.so.6 (0x00007f...)". The others are the loader and the kernel's own.
+    // "libm.so.6 => /lib/libm.so.6 (0x00007f...)", or "/opt/libx.so (0x...)" for what is linked by
+    // its path, the loader among them; the kernel's own has no path.
     constexpr std::string_view kArrow = " => ";
-    const size_t arrow = line.find(kArrow);
-    if (arrow == line.npos) continue;
-    std::string_view found = line.substr(arrow + kArrow.size());
-    found = trimmed(found.substr(0, found.rfind(" (0x")));
-    files.push_back({std::string(line.substr(0, arrow)), std::string(found)});
+    const size_t arrow = line.find(kArrow), address = line.rfind(" (0x");
+    if (address == line.npos) continue;
+    if (arrow != line.npos) {
+      const size_t begin = arrow + kArrow.size();
+      files.push_back({std::string(line.substr(0, arrow)),
+                       std::string(trimmed(line.substr(begin, address - begin)))});
+    } else if (const std::string file(line.substr(0, address)); file.find('/') != file.npos) {
+      files.push_back({file, file});
+    }
   }
   std::ranges::sort(files, {}, &LinkedFile::name);
   return files;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <dlfcn.h>
-#include <filesystem>
 #include <link.h>
 #include <memory>
 #include <mutex>
@@ -24,6 +23,7 @@
 #include "core/dispatch/op_check.hpp"
 #include "core/nn/module_type.hpp"
 #include "core/plugin/elf_notes.hpp"
+#include "core/plugin/linked_files.hpp"
 
 namespace tenon::core {
 
@@ -48,26 +48,18 @@ shared_library& keep_open(OpenLibrary library) {
   return libraries.emplace_back(std::make_unique<OpenLibrary>(std::move(library)))->library;
 }
 
-// The libraries that $ORIGIN leads to. Of a private copy it would lead to the folder of the copy, so
-// they are opened first: the system's loader then has them under their names.
-std::vector<std::string> libraries_beside(const SealedFile& sealed, const std::string& path) {
+// What the file links, where $ORIGIN may lead to it. Of a private copy that is another folder, so
+// the libraries are opened first: the system's loader then has them under their names.
+std::vector<std::string> libraries_by_origin(const SealedFile& sealed, const std::string& path) {
   const LinkedLibraries linked = read_linked_libraries(sealed, path);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
   std::vector<std::string> files;
-  for (const std::string& name : linked.needed) {
-    for (std::string place : linked.run_path) {
-      bool beside = false;
-      for (const std::string_view word : {"${ORIGIN}", "$ORIGIN"}) {
-        if (!place.starts_with(word)) continue;
-        place.replace(0, word.size(), folder);
-        beside = true;
-        break;
-      }
-      const std::string file = format_text("{}/{}", place, name);
-      if (!beside || !std::filesystem::exists(file)) continue;
-      files.push_back(file);
-      break;
-    }
+  if (std::ranges::none_of(linked.run_path, [](const std::string& folder) {
+        return folder.find("ORIGIN") != folder.npos;
+      }))
+    return files;
+  for (const LinkedFile& file : linked_files(path)) {
+    if (std::ranges::find(linked.needed, file.name) != linked.needed.end())
+      files.push_back(file.path);
   }
   return files;
 }
@@ -134,7 +126,7 @@ shared_library& Load::open(std::unique_ptr<const SealedFile> sealed) const {
   try {
     constexpr auto kNow = boost::dll::load_mode::rtld_now;
     if (sealed == nullptr) return keep_open({shared_library(path_, kNow), nullptr});
-    for (const std::string& file : libraries_beside(*sealed, path_))
+    for (const std::string& file : libraries_by_origin(*sealed, path_))
       keep_open({shared_library(file, kNow), nullptr});
     return keep_open({shared_library(sealed->path(), kNow), std::move(sealed)});
   } catch (const boost::dll::fs::system_error& error) {

@@ -40,9 +40,11 @@ struct PluginLock {
 
 // Hashes by path, of libraries that many plugins link.
 using KnownHashes = std::map<std::string, std::string>;
-// Reads the file and asks the system's loader for the libraries. Runs no plugin code. Throws
-// PluginError, stage open, when a library is missing.
-LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path, KnownHashes& known);
+// Reads the file; without its libraries.
+LockedPlugin lock_plugin(const PluginFacts& facts, const std::string& path);
+// Asks the system's loader for the libraries, which runs none of their code. Throws PluginError,
+// stage open, when one is missing.
+void lock_libraries(LockedPlugin& plugin, KnownHashes& known);
 
 // The document of a lock file, and the lock that a file holds. Reading throws IOError, or
 // ConfigError for what is not a lock file.

@@ -253,25 +253,46 @@ std::vector<SearchFolder> PluginManager::folders() {
 }
 
 PluginLock PluginManager::lock() {
-  const Lock lock(mutex_);
-  if (!scanned_) scan();
-  return lock_now();
+  std::vector<PluginFailure> failures;
+  PluginLock lock;
+  {
+    const Lock hold(mutex_);
+    if (!scanned_) scan();
+    lock = lock_now(nullptr, failures);
+  }
+  for (const PluginFailure& failure : failures)
+    log(LogLevel::warning, failure.plugin, format_text("left out of the lock: {}", failure.text()));
+  return lock;
 }
 
-PluginLock PluginManager::lock_now() const {
+PluginLock PluginManager::lock_now(const PluginLock* locked,
+                                   std::vector<PluginFailure>& failures) const {
   PluginLock lock;
   KnownHashes known;
   for (const auto& record : records_) {
     if (!record->found.facts || record->state == PluginState::Failed ||
         record->state == PluginState::Excluded || record->state == PluginState::Shadowed)
       continue;
-    lock.plugins.push_back(lock_plugin(*record->found.facts, record->found.path, known));
+    const LockedPlugin* const approved = locked == nullptr ? nullptr : locked->find(record->id());
+    if (locked != nullptr && approved == nullptr) continue;
+    try {
+      LockedPlugin plugin = lock_plugin(*record->found.facts, record->found.path);
+      // The loader is not asked about bytes that are not approved.
+      if (approved != nullptr && approved->sha256 != plugin.sha256)
+        plugin.libraries = approved->libraries;
+      else
+        lock_libraries(plugin, known);
+      lock.plugins.push_back(std::move(plugin));
+    } catch (const PluginError& error) {
+      failures.push_back(error.failure);
+      failures.back().plugin = record->id();
+    }
   }
   std::ranges::sort(lock.plugins, {}, &LockedPlugin::id);
   const auto add = [&](ItemKind kind, LockedProviders& providers) {
     for (const auto& [name, records] : index(kind)) {
       const std::vector<const Record*> best = best_providers(kind, name);
-      if (best.size() == 1 && lock.find(best.front()->id()) != nullptr)
+      if (best.size() == 1 && (locked != nullptr || lock.find(best.front()->id()) != nullptr))
         providers.emplace(name, best.front()->id());
     }
   };

@@ -152,7 +152,8 @@ class PluginManager {
   // Names that plugins declare, sorted; for suggestions and listings.
   std::vector<std::string> declared_names(ItemKind kind);
   std::vector<SearchFolder> folders();
-  // A lock of every plugin that can be used now, and of what each would provide.
+  // A lock of every plugin that can be used now, and of what each would provide. A plugin whose
+  // libraries are missing is left out with a warning.
   PluginLock lock();
 
   // Calls the shutdown of every active plugin, last loaded first. For explicit ends of a runtime;
@@ -187,7 +188,9 @@ class PluginManager {
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   void retry(Record& record) const;
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
-  PluginLock lock_now() const;
+  // Of the plugins in `locked` alone when it is given; libraries are looked for only where a plugin
+  // has the locked bytes. Plugins whose libraries are missing are left out, with a failure.
+  PluginLock lock_now(const PluginLock* locked, std::vector<PluginFailure>& failures) const;
   void scan();
   void renew_records(std::vector<FoundPlugin> discovered);
   void judge(Record& record) const;

@@ -73,7 +73,11 @@ class PluginManager::PolicyCheck {
     for (const PluginPolicy::Preference& preference : policy_.disable) check_disabled(preference);
     for (const PluginPolicy::Preference& preference : policy_.prefer) check_preferred(preference);
     for (const PluginPolicy::Type& type : policy_.types) check_type(type);
-    if (policy_.lock != nullptr) check_lock();
+    if (policy_.lock != nullptr) check_lock(*policy_.lock);
+    const auto& policies = manager_.policies_->list;
+    for (size_t i = 1; i < policies.size(); ++i) {
+      if (policies[i].lock != nullptr) check_locked_providers(*policies[i].lock);
+    }
     return std::move(failures_);
   }
 
@@ -249,13 +253,26 @@ class PluginManager::PolicyCheck {
     check_patterns(type.settings.covers, "/covers/");
   }
 
-  void check_lock() {
-    try {
-      for (PluginFailure& failure : compare_locks(*policy_.lock, manager_.lock_now()))
-        refuse(std::move(failure), {});
-    } catch (const PluginError& error) {
-      refuse(error.failure, {});
+  void check_lock(const PluginLock& lock) {
+    std::vector<PluginFailure> failures;
+    const PluginLock present = manager_.lock_now(&lock, failures);
+    for (PluginFailure& failure : compare_locks(lock, present))
+      failures.push_back(std::move(failure));
+    for (PluginFailure& failure : failures) refuse(std::move(failure), {});
+    for (const auto& record : manager_.records_) {
+      if (record->is_final() && lock.find(record->id()) == nullptr)
+        refuse_late(
+            *record, PluginStage::Register,
+            format_text("it is loaded already, and not in the lock file {}", quote(lock.file)), {});
     }
+  }
+
+  // What an earlier policy has locked keeps its provider.
+  void check_locked_providers(PluginLock lock) {
+    lock.plugins.clear();
+    std::vector<PluginFailure> none;
+    for (PluginFailure& failure : compare_locks(lock, manager_.lock_now(&lock, none)))
+      refuse(std::move(failure), {});
   }
 
   PluginManager& manager_;

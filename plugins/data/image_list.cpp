@@ -121,6 +121,8 @@ std::vector<Row> rows_of(const File& file, const std::string& text, bool with_ta
     if (!is_png(name))
       throw tenon::data::Fault(tenon::data::quoted(name) + " is not a .png file", line);
     check_utf8(target, line);
+    if (with_targets && target.empty())
+      throw tenon::data::Fault("there is no target beside " + tenon::data::quoted(name), line);
     rows.push_back({folder / name, target, file.path() + ":" + line});
   }
   if (rows.empty()) throw tenon::data::Fault("there are no images");

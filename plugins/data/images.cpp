@@ -42,9 +42,15 @@ struct Images {
     const data::ImageList list = data::list_images(std::string(path), with_targets, classes);
 
     data::ImageShape shape = data::png_shape(list.files.front());
-    if (const tenon::Json sizes = known["shape"]; sizes.defined())
+    if (const tenon::Json sizes = known["shape"]; sizes.defined()) {
+      if (sizes.size() != 3)
+        throw tenon::ValueError("fitted: expected a shape of channels, height and width");
       shape = {sizes[0].integer(), sizes[1].integer(), sizes[2].integer()};
-    else if (channels)
+      constexpr int64_t kLongest = int64_t{1} << 20;
+      if (shape.channels < 1 || shape.channels > 4 || shape.height < 1 || shape.height > kLongest ||
+          shape.width < 1 || shape.width > kLongest)
+        throw tenon::ValueError("fitted: expected 1 to 4 channels, and sizes from 1 to 1048576");
+    } else if (channels)
       shape.channels = *channels;
     const auto count = static_cast<int64_t>(list.files.size());
     const Tensor inputs =

@@ -31,7 +31,8 @@ struct Queue {
   int64_t handles = 0;
   std::optional<bool> overlaps;  // as set by the caller
   bool stops = false;
-  std::thread thread;  // none: who waits runs what was begun
+  bool running = false;  // the first, by some thread
+  std::thread thread;    // none: who waits runs what was begun
 
   bool runs(int64_t handle) const;
   void run_first(std::unique_lock<std::mutex>& hold);
@@ -54,6 +55,7 @@ bool Queue::runs(int64_t handle) const {
 
 void Queue::run_first(std::unique_lock<std::mutex>& hold) {
   const Begun& first = begun.front();  // a deque keeps it in place
+  running = true;
   hold.unlock();
   std::exception_ptr error;
   try {
@@ -63,6 +65,7 @@ void Queue::run_first(std::unique_lock<std::mutex>& hold) {
     error = std::current_exception();
   }
   hold.lock();
+  running = false;
   ended.emplace(first.handle, error);
   begun.pop_front();
   changed.notify_all();
@@ -80,7 +83,7 @@ void Queue::serve() {
 template <class Condition>
 void Queue::wait(std::unique_lock<std::mutex>& hold, Condition&& condition) {
   while (!condition()) {
-    if (thread.joinable())
+    if (thread.joinable() || running)
       changed.wait(hold);
     else
       run_first(hold);

@@ -49,7 +49,8 @@ Watchdog& watchdog() {
 
 Watched::Watched(const World& world, const Call& call) {
   Watchdog& dog = watchdog();
-  const auto timeout = static_cast<int64_t>(world.timeout * 1e9);
+  constexpr double kLongest = 1e9;  // seconds, so that nanoseconds fit
+  const auto timeout = static_cast<int64_t>(std::min(world.timeout, kLongest) * 1e9);
   dog.call = call;
   dog.interval.store(std::clamp<int64_t>(timeout / 8, 1000000, 1000000000),
                      std::memory_order_relaxed);

@@ -238,7 +238,7 @@ inline constexpr std::string_view kSections = R"({
         "shard_optimizer": {"type": "boolean", "default": false,
                             "description": "whether each rank keeps its share of the optimizer's states, and sends the parameters that it changes"}
       },
-      "examples": [{"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first",
+      "examples": [{"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first", "shard_optimizer": true,
                     "deterministic": true, "parts": 12}],
       "additionalProperties": false
     },

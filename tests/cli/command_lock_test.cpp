@@ -72,6 +72,50 @@ TEST_SUITE("lock") {
     CHECK(contains(outcome.error, "tenon.lock"));
   }
 
+  TEST_CASE("another lock file can be written and checked, but nothing else is overwritten") {
+    const Locked locked;
+    const std::string other = locked.folder.path("other.lock").string();
+    REQUIRE(locked.lock("-o " + other).code == 0);
+    CHECK(locked.lock("-o " + other).code == 0);
+    CHECK(locked.lock("--check -o " + other).code == 0);
+    const std::string plugin = locked.folder.read("plugins/plain.so");
+    locked.folder.write("plugins/plain.so", plugin + "more");
+    CHECK(locked.lock("--check -o " + other).code == 1);
+    const std::string config = locked.folder.read("config.json");
+    const Outcome refused = locked.lock("-o " + locked.config);
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.error, "it is the config"));
+    locked.folder.write("notes.txt", "mine");
+    CHECK(contains(locked.lock("-o " + locked.folder.path("notes.txt").string()).error,
+                   "not a lock file"));
+    CHECK(locked.folder.read("notes.txt") == "mine");
+    CHECK(locked.folder.read("config.json") == config);
+  }
+
+  TEST_CASE("a config that names its lock file can be locked, and locked again") {
+    const Locked locked;
+    std::string config = locked.folder.read("config.json");
+    config.insert(config.size() - 1, ", \"frozen\": \"tenon.lock\"");
+    locked.folder.write("config.json", config);
+    CHECK(locked.lock().code == 0);
+    locked.folder.write("plugins/plain.so", locked.folder.read("plugins/plain.so") + "more");
+    const Outcome refused = run_program("plan --no-shapes " + locked.config);
+    CHECK(refused.code == 1);
+    CHECK(contains(refused.error, "its bytes are not those that are locked"));
+    CHECK(locked.lock().code == 0);
+    CHECK(!contains(run_program("plan --no-shapes " + locked.config).error, "lock"));
+  }
+
+  TEST_CASE("a plugin whose library is missing is left out, and does not stop the others") {
+    const Locked locked("\"plain\", {\"name\": \"beside\", \"require\": false}");
+    locked.add("beside.so");
+    const Outcome outcome = locked.lock();
+    CHECK(outcome.code == 0);
+    CHECK(contains(outcome.error, "left out of the lock"));
+    CHECK(contains(outcome.out, "locked 1 plugin "));
+    CHECK(locked.lock("--check").code == 0);
+  }
+
   TEST_CASE("a plugin that is not in the lock file is not loaded") {
     const Locked locked;
     REQUIRE(locked.lock().code == 0);

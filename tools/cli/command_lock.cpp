@@ -1,6 +1,11 @@
 // tenon lock: pins the plugins that a config can use, and who provides what.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include <tenon/runtime.hpp>
 #include <tenon/training/config.hpp>
+#include <tenon/training/files.hpp>
 
 #include "commands.hpp"
 #include "format.hpp"
@@ -10,18 +15,46 @@
 
 namespace cli {
 
+namespace training = tenon::training;
+
 using tenon::Json;
 
+namespace {
+
+// Why the lock file may not be written; empty: it may.
+std::string fault_of(const Json& config, const LockOptions& options, const std::string& file) {
+  std::string fault = training::output_fault(file);
+  if (fault.empty()) fault = training::overwrite_fault(config, file);
+  if (!fault.empty() || !std::filesystem::exists(file)) return fault;
+  const std::string refusal =
+      format_text("cannot write '{}': it is there and not a lock file", file);
+  if (training::same_file(file, options.config)) return refusal;
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return Json::parse(text)["lock_version"].defined() ? "" : refusal;
+  } catch (const tenon::Error&) {
+    return refusal;
+  }
+}
+
+}  // namespace
+
 int lock_config(const LockOptions& options) {
-  const Json config = tenon::training::read_config(options.config);
+  const Json config = training::read_config(options.config);
+  const std::string file =
+      options.output.empty()
+          ? lock_file_of(options.config)
+          : std::filesystem::absolute(options.output).lexically_normal().string();
   if (options.check) {
-    freeze(config, options.config);
-    print(format_text("nothing differs from {}\n", lock_file_of(options.config)));
+    freeze(config, file);
+    print(format_text("nothing differs from {}\n", file));
     return kFine;
   }
-  tenon::apply_config_lazily(config);
+  if (const std::string fault = fault_of(config, options, file); !fault.empty())
+    throw tenon::IOError(fault);
+  apply_unlocked(config);
   const Json lock = tenon::describe("lock");
-  const std::string file = options.output.empty() ? lock_file_of(options.config) : options.output;
   tenon::write_file(file, lock.dump(2) + "\n");
   int64_t libraries = 0;
   for (int64_t i = 0; i < lock["plugins"].size(); ++i)

@@ -33,7 +33,7 @@ class Plan {
   explicit Plan(const PlanOptions& options)
       : path_(options.config), config_(training::read_config(path_)) {
     if (options.frozen)
-      freeze(config_, path_);
+      freeze(config_, lock_file_of(path_));
     else
       tenon::apply_config_lazily(config_);
     plugins_ = tenon::describe("plugins");

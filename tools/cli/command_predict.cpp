@@ -94,7 +94,7 @@ int predict_outputs(const PredictOptions& options) {
   if (weights.empty())
     throw UsageError("no weights are given: name them by --weights, or in the config's output");
   check_output(config, options);
-  if (options.frozen) freeze(config, options.config);
+  if (options.frozen) freeze(config, lock_file_of(options.config));
   tenon::apply_config(config);
   const Json noted = tenon::tensors_metadata(weights)["tenon.run"];
   const std::string fitted =

@@ -306,7 +306,7 @@ std::string fitted_of(const std::string& weights) {
 Setup set_up(const Json& config, const RunOptions& options, Result& result) {
   if (options.threads == 0 && config["threads"].defined())
     tenon::set_thread_count(static_cast<int32_t>(config["threads"].integer()));
-  if (options.frozen) freeze(config, options.config);
+  if (options.frozen) freeze(config, lock_file_of(options.config));
   tenon::apply_config(config);
   training::require_sound(config);
   if (const std::string fault = training::plot_fault(result.plot);

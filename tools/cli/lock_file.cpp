@@ -12,9 +12,18 @@ std::string lock_file_of(const std::string& config_path) {
   return (folder / "tenon.lock").lexically_normal().string();
 }
 
-void freeze(const tenon::Json& config, const std::string& config_path) {
-  tenon::apply_config_lazily(config);
-  tenon::apply_config(tenon::JsonObject().set("frozen", lock_file_of(config_path)).json());
+void apply_unlocked(const tenon::Json& config) {
+  if (!config["frozen"].defined()) return tenon::apply_config_lazily(config);
+  tenon::JsonObject rest;
+  for (int64_t i = 0; i < config.size(); ++i) {
+    if (config.key(i) != "frozen") rest.set(config.key(i), config[i]);
+  }
+  tenon::apply_config_lazily(rest.json());
+}
+
+void freeze(const tenon::Json& config, const std::string& lock_file) {
+  apply_unlocked(config);
+  tenon::apply_config(tenon::JsonObject().set("frozen", lock_file).json());
 }
 
 }  // namespace cli

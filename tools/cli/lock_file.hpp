@@ -8,8 +8,10 @@
 namespace cli {
 
 std::string lock_file_of(const std::string& config_path);
-// What --frozen asks for: applies the config with nothing loaded, and refuses what differs from its
-// lock file. Throws PluginError with all differences, or IOError when there is no such file.
-void freeze(const tenon::Json& config, const std::string& config_path);
+// The config with nothing loaded, and without the lock file that it names itself.
+void apply_unlocked(const tenon::Json& config);
+// What --frozen asks for: refuses what differs under the config from a lock file. Throws PluginError
+// with all differences, or IOError when there is no such file.
+void freeze(const tenon::Json& config, const std::string& lock_file);
 
 }  // namespace cli

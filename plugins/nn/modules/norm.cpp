@@ -195,17 +195,21 @@ struct SyncBatchNorm : StatisticsNorm<SyncBatchNorm> {
     std::vector<int64_t> reduced = {0}, shape(static_cast<size_t>(input.dim()), 1);
     for (int64_t dim = 2; dim < input.dim(); ++dim) reduced.push_back(dim);
     shape[1] = channels;
+    // In f16 and bf16 neither sums nor the count would fit.
+    const bool is_half = input.dtype() == tenon::f16 || input.dtype() == tenon::bf16;
+    const Tensor wide = is_half ? input.to(tenon::f32) : input;
     const Tensor own_count = tenon::full({1}, static_cast<double>(input.numel() / channels));
     const Tensor sums =
-        all_reduce(tenon::concatenate({input.sum(reduced), own_count.to(input.dtype())}, 0));
+        all_reduce(tenon::concatenate({wide.sum(reduced), own_count.to(wide.dtype())}, 0));
     const double count = narrow(sums, 0, channels, 1).item();
     const Tensor mean = narrow(sums, 0, 0, channels) / count;
-    const Tensor centered = input - mean.reshape(shape);
+    const Tensor centered = wide - mean.reshape(shape);
     const Tensor variance = all_reduce(centered.square().sum(reduced)) / count;
     update_running(mean, variance * (count / std::max(count - 1, 1.0)), share);
     const Tensor normal = centered * (variance + eps).rsqrt().reshape(shape);
-    if (!weight.defined()) return normal;
-    return normal * weight.reshape(shape) + bias.reshape(shape);
+    const Tensor result =
+        weight.defined() ? normal * weight.reshape(shape) + bias.reshape(shape) : normal;
+    return is_half ? result.to(input.dtype()) : result;
   }
 
  private:

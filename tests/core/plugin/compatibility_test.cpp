@@ -122,6 +122,10 @@ TEST_SUITE("compatibility") {
           "-its result 1 shares memory with its argument 'a' now\n");
     CHECK(schema_changes("(Tensor(a) a) -> Tensor(a)", "(Tensor a) -> Tensor") ==
           "-its result 1 does not share memory with its argument 'a' now\n");
+    CHECK(schema_changes("(Tensor(a) a, Tensor b) -> Tensor(a)",
+                         "(Tensor a, Tensor(a) b) -> Tensor(a)") ==
+          "-its result 1 does not share memory with its argument 'a' now\n"
+          "-its result 1 shares memory with its argument 'b' now\n");
     CHECK(schema_changes("(Tensor a) -> ()", "(Tensor(a!) a) -> ()") ==
           "-it changes its argument 'a' in place now\n");
   }

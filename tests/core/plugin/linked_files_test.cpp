@@ -27,6 +27,15 @@ TEST_SUITE("linked files") {
     }
   }
 
+  TEST_CASE("a library that is linked by its path is among them") {
+    // The loader itself is linked so by the C library.
+    const std::vector<LinkedFile> files = linked_files(fixture("entry_throws"));
+    const auto by_path = std::ranges::find_if(
+        files, [](const LinkedFile& file) { return file.name.find('/') != file.name.npos; });
+    REQUIRE(by_path != files.end());
+    CHECK(by_path->path == by_path->name);
+  }
+
   TEST_CASE("what the loader refuses is refused in its words") {
     const TemporaryFolder folder;
     write_file(folder / "text.so", "not a library");

@@ -134,7 +134,9 @@ TEST_SUITE("plugin lock") {
   TEST_CASE("a plugin is locked with its bytes and what it links") {
     KnownHashes known;
     const FactsFile file = read_facts_file(fixture("beside"));
-    const LockedPlugin plugin = lock_plugin(*file.facts, fixture("beside"), known);
+    LockedPlugin plugin = lock_plugin(*file.facts, fixture("beside"));
+    CHECK(plugin.libraries.empty());
+    lock_libraries(plugin, known);
     CHECK(plugin.id == "beside");
     CHECK(plugin.sha256 == sha256_file(fixture("beside")));
     const auto library =
@@ -144,7 +146,8 @@ TEST_SUITE("plugin lock") {
     CHECK(known.at(library->path) == library->sha256);
     const TemporaryFolder folder;
     const std::string alone = folder.add("beside");
-    const PluginFailure failure = failure_of([&] { lock_plugin(*file.facts, alone, known); });
+    plugin.path = alone;
+    const PluginFailure failure = failure_of([&] { lock_libraries(plugin, known); });
     CHECK(contains(failure.problem, "libbeside_library.so"));
   }
 }

@@ -1,6 +1,7 @@
 // Lazy loading, states, conflicts, policies and threads.
 #include "core/plugin/plugin_manager.hpp"
 
+#include <algorithm>
 #include <thread>
 #include <unistd.h>
 
@@ -645,6 +646,36 @@ TEST_SUITE("plugin manager") {
     CHECK(contains(maps, "memfd:tenon-plugin"));
     CHECK(contains(maps, world.folder / "libbeside_library.so"));
     CHECK_FALSE(contains(maps, path));
+  }
+
+  TEST_CASE(
+      "policy: what is loaded and not locked is refused, and locked names keep their plugin") {
+    World world;
+    world.folder.add("plain");
+    PluginPolicy frozen = policy_with({"plain", LoadMode::Lazy, "", "", {}});
+    auto lock = std::make_shared<PluginLock>(world.manager->lock());
+    CHECK(lock->ops.at("plain.add_one") == "plain");
+    frozen.lock = lock;
+    World other;
+    other.folder.add("plain");
+    other.folder.add("slow");
+    other.manager->load("slow");
+    lock->plugins[0].path = other.folder / "plain.so";
+    CHECK(contains(failure_of([&] { other.manager->apply(frozen); }).problem,
+                   "loaded already, and not in the lock file"));
+    world.folder.add("slow");
+    world.manager->apply(frozen);
+    CHECK(contains(failure_of([&] { world.manager->load("slow"); }).problem,
+                   "it is not in the lock file"));
+    world.manager->ensure_op("plain.add_one");
+    CHECK(world.state("plain") == PluginState::Active);
+    world.folder.add("other_schema");
+    PluginPolicy later = policy_with({"other_schema", LoadMode::Lazy, "", "", {}});
+    later.prefer.push_back({"plain.add_one", "other_schema", {}});
+    const std::vector<PluginFailure> failures = world.manager->check(later);
+    CHECK(std::ranges::any_of(failures, [](const PluginFailure& failure) {
+      return failure.problem == "op 'plain.add_one' has another provider now";
+    }));
   }
 
   TEST_CASE("policy: all faults are reported at once, and then nothing has changed") {
