@@ -12,7 +12,7 @@ using bench::Stopwatch;
 using tenon::Op;
 using tenon::Tensor;
 
-void drop_gradient(const Tensor& leaf) { leaf.set_grad({}); }
+void drop_gradient(Tensor leaf) { leaf.set_grad({}); }
 
 // ---- Functions ----
 
