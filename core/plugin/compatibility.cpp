@@ -2,8 +2,6 @@
 #include "core/plugin/compatibility.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

@@ -34,6 +34,20 @@ std::string patched(std::string bytes, size_t offset, Value value) {
 }  // namespace
 
 TEST_SUITE("elf notes") {
+  TEST_CASE("a file that names an audit library is refused before the loader sees it") {
+    std::string bytes = read_file(fixture("plain"));
+    const auto tag_text = [](uint64_t tag) {
+      return std::string(reinterpret_cast<const char*>(&tag), sizeof tag);
+    };
+    const size_t at = bytes.find(tag_text(DT_RELACOUNT));
+    REQUIRE(at != bytes.npos);
+    bytes.replace(at, sizeof(uint64_t), tag_text(DT_DEPAUDIT));
+    const PluginFailure failure = failure_of(
+        [&] { read_fact_payloads(MemorySource(bytes), "/x/y.so", [](std::string_view) {}); });
+    CHECK(contains(failure.problem, "audit library"));
+    CHECK(!failure.remedy.empty());
+  }
+
   TEST_CASE("zeros between notes, as sanitizers leave them, are passed over") {
     const std::string other = R"j({"op":{"schema":"f()"}})j";
     for (size_t padding : {4, 8, 12, 20, 60}) {
