@@ -12,6 +12,7 @@
 
 #include <tenon/kernel/shape.hpp>
 
+#include "processes.hpp"
 #include "reduce.hpp"
 
 namespace mpi {
@@ -26,6 +27,8 @@ constexpr const char* kNames[] = {"",          "all_reduce", "all_gather", "redu
 constexpr int kTag = 1;
 // How long ranks that gave up wait for an answer of the others.
 constexpr double kGrace = 1.0;
+// How often a rank that waits asks whether the processes of the others still run.
+constexpr std::chrono::milliseconds kRollCall{100};
 
 std::atomic<bool> stopping{false};  // this process ends
 
@@ -123,7 +126,8 @@ std::string places(const World& world, const Call& own, const Peers& others) {
   for (int rank = 0; rank < world.size; ++rank) {
     const std::string place =
         rank == world.rank    ? "at " + text(own)
-        : !others.heard(rank) ? "missing (dead, stopped, or still computing)"
+        : !others.heard(rank) ? is_dead(rank) ? "dead (its process has ended)"
+                                              : "missing (dead, stopped, or still computing)"
         : others.ended(rank)  ? "at the end, after #" + std::to_string(others.call(rank).sequence)
                               : "at " + text(others.call(rank));
     const auto same = std::find_if(groups.begin(), groups.end(),
@@ -163,7 +167,8 @@ void wait(World& world, MPI_Request* requests, int count, const Call& call) {
     return done != 0;
   };
   const auto end = Clock::now() + Seconds(world.timeout);
-  auto next_look = Clock::now() + std::chrono::milliseconds(1);
+  auto next_look = Clock::now() + std::chrono::milliseconds(1),
+       next_roll_call = Clock::now() + kRollCall;
   Peers& others = peers(world);
   Pause pause;
   for (int turn = 1; !test(); ++turn) {
@@ -176,6 +181,13 @@ void wait(World& world, MPI_Request* requests, int count, const Call& call) {
     while (others.take(world)) {
     }
     if (others.in_vain(world, call)) give_up(world, call, "");
+    if (now >= next_roll_call) {
+      if (const int dead = find_dead_rank(); dead >= 0 && !others.heard(dead)) {
+        world.lost = true;
+        give_up(world, call, "");
+      }
+      next_roll_call = now + kRollCall;
+    }
     if (now >= end)
       give_up(world, call, " after " + std::to_string(static_cast<int64_t>(world.timeout)) + " s");
   }
@@ -304,7 +316,8 @@ bool part(World& world) {
   Pause pause;
   while (!others.all(world)) {
     if (others.take(world)) continue;
-    if (Clock::now() >= end) return false;
+    const int dead = find_dead_rank();
+    if (Clock::now() >= end || (dead >= 0 && !others.heard(dead))) return false;
     pause();
   }
   for (int rank = 0; rank < world.size; ++rank)
