@@ -83,7 +83,7 @@ void watch_processes(const World& world) {
   check_status("distributed", MPI_Allgather(&own, sizeof own, MPI_BYTE, found.data(), sizeof own,
                                             MPI_BYTE, machine));
   MPI_Comm_free(&machine);
-  // Ranks in other containers have ids of their own.
+  // Ranks in other containers have other ids.
   for (Process& process : found)
     if (is_gone(process)) process.id = 0;
   processes = new std::vector<Process>(std::move(found));

@@ -258,6 +258,7 @@ TEST_SUITE("ranks") {
             R"({"type": "Linear", "in_features": 2, "out_features": 5}, "Tanh",
                {"type": "ColumnParallelLinear", "in_features": 5, "out_features": 12)" +
                 std::string(joined ? "}" : ", \"gather_output\": false}"));
+    if (joined) replace("\"epochs\": 4", R"("epochs": 4, "monitor": {"goal": "minimize"})");
     replace("{\"type\": \"Linear\", \"in_features\": 16, \"out_features\": 3}",
             R"({"type": "RowParallelLinear", "in_features": 12, "out_features": 3)" +
                 std::string(joined ? "}" : ", \"input_is_parallel\": true}"));
