@@ -91,6 +91,11 @@ class Peers {
       if (rank != world.rank && !heard(rank)) return false;
     return true;
   }
+  // Whether one has died: before it could say anything.
+  bool lost_one() const {
+    const int dead = find_dead_rank();
+    return dead >= 0 && !heard(dead);
+  }
   // One that this call waits for in vain: it gave up, or has ended before the call.
   bool in_vain(const World& world, const Call& own) const {
     for (int rank = 0; rank < world.size; ++rank)
@@ -145,8 +150,9 @@ std::string places(const World& world, const Call& own, const Peers& others) {
 }
 
 [[noreturn]] void give_up(World& world, const Call& own, const std::string& why) {
-  world.failed = true;
   Peers& others = peers(world);
+  world.lost = others.lost_one();
+  world.failed = true;
   send_to_all(world, own);
   const auto end = Clock::now() + Seconds(kGrace);
   Pause pause;
@@ -182,10 +188,7 @@ void wait(World& world, MPI_Request* requests, int count, const Call& call) {
     }
     if (others.in_vain(world, call)) give_up(world, call, "");
     if (now >= next_roll_call) {
-      if (const int dead = find_dead_rank(); dead >= 0 && !others.heard(dead)) {
-        world.lost = true;
-        give_up(world, call, "");
-      }
+      if (others.lost_one()) give_up(world, call, "");
       next_roll_call = now + kRollCall;
     }
     if (now >= end)
@@ -316,8 +319,7 @@ bool part(World& world) {
   Pause pause;
   while (!others.all(world)) {
     if (others.take(world)) continue;
-    const int dead = find_dead_rank();
-    if (Clock::now() >= end || (dead >= 0 && !others.heard(dead))) return false;
+    if (Clock::now() >= end || others.lost_one()) return false;
     pause();
   }
   for (int rank = 0; rank < world.size; ++rank)
