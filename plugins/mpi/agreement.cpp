@@ -12,6 +12,7 @@
 
 #include <tenon/kernel/shape.hpp>
 
+#include "processes.hpp"
 #include "reduce.hpp"
 
 namespace mpi {
@@ -26,6 +27,8 @@ constexpr const char* kNames[] = {"",          "all_reduce", "all_gather", "redu
 constexpr int kTag = 1;
 // How long ranks that gave up wait for an answer of the others.
 constexpr double kGrace = 1.0;
+// How often a rank that waits asks whether the processes of the others still run.
+constexpr std::chrono::milliseconds kRollCall{100};
 
 std::atomic<bool> stopping{false};  // this process ends
 
@@ -88,6 +91,11 @@ class Peers {
       if (rank != world.rank && !heard(rank)) return false;
     return true;
   }
+  // Whether one has died: before it could say anything.
+  bool lost_one() const {
+    const int dead = find_dead_rank();
+    return dead >= 0 && !heard(dead);
+  }
   // One that this call waits for in vain: it gave up, or has ended before the call.
   bool in_vain(const World& world, const Call& own) const {
     for (int rank = 0; rank < world.size; ++rank)
@@ -123,7 +131,8 @@ std::string places(const World& world, const Call& own, const Peers& others) {
   for (int rank = 0; rank < world.size; ++rank) {
     const std::string place =
         rank == world.rank    ? "at " + text(own)
-        : !others.heard(rank) ? "missing (dead, stopped, or still computing)"
+        : !others.heard(rank) ? is_dead(rank) ? "dead (its process has ended)"
+                                              : "missing (dead, stopped, or still computing)"
         : others.ended(rank)  ? "at the end, after #" + std::to_string(others.call(rank).sequence)
                               : "at " + text(others.call(rank));
     const auto same = std::find_if(groups.begin(), groups.end(),
@@ -141,8 +150,9 @@ std::string places(const World& world, const Call& own, const Peers& others) {
 }
 
 [[noreturn]] void give_up(World& world, const Call& own, const std::string& why) {
-  world.failed = true;
   Peers& others = peers(world);
+  world.lost = others.lost_one();
+  world.failed = true;
   send_to_all(world, own);
   const auto end = Clock::now() + Seconds(kGrace);
   Pause pause;
@@ -163,7 +173,8 @@ void wait(World& world, MPI_Request* requests, int count, const Call& call) {
     return done != 0;
   };
   const auto end = Clock::now() + Seconds(world.timeout);
-  auto next_look = Clock::now() + std::chrono::milliseconds(1);
+  auto next_look = Clock::now() + std::chrono::milliseconds(1),
+       next_roll_call = Clock::now() + kRollCall;
   Peers& others = peers(world);
   Pause pause;
   for (int turn = 1; !test(); ++turn) {
@@ -176,6 +187,10 @@ void wait(World& world, MPI_Request* requests, int count, const Call& call) {
     while (others.take(world)) {
     }
     if (others.in_vain(world, call)) give_up(world, call, "");
+    if (now >= next_roll_call) {
+      if (others.lost_one()) give_up(world, call, "");
+      next_roll_call = now + kRollCall;
+    }
     if (now >= end)
       give_up(world, call, " after " + std::to_string(static_cast<int64_t>(world.timeout)) + " s");
   }
@@ -304,7 +319,7 @@ bool part(World& world) {
   Pause pause;
   while (!others.all(world)) {
     if (others.take(world)) continue;
-    if (Clock::now() >= end) return false;
+    if (Clock::now() >= end || others.lost_one()) return false;
     pause();
   }
   for (int rank = 0; rank < world.size; ++rank)

@@ -36,14 +36,6 @@ Tensor all_gather(const Tensor& input) {
   static const tenon::Op op("distributed.all_gather");
   return op.call<Tensor>(input);
 }
-int64_t own_rank() {
-  const std::lock_guard hold(lock());
-  return mpi::world().rank;
-}
-int64_t rank_count() {
-  const std::lock_guard hold(lock());
-  return mpi::world().size;
-}
 
 // 1 where this rank has the extremum, the first of equal ones.
 Tensor owned(const Tensor& input, const Tensor& result) {
@@ -90,10 +82,7 @@ struct AllReduce {
 
   static Tensor forward(tenon::Context& c, const Tensor& input, std::string_view reduce,
                         std::string_view gradient, const Tensor& out) {
-    if (gradient != "sum" && gradient != "identity") {
-      throw tenon::ValueError("all_reduce(): gradient must be sum or identity, got '" +
-                              std::string(gradient) + "'");
-    }
+    check_gradient("all_reduce", gradient);
     Tensor result = result_for("all_reduce", out, input.shape(), input);
     tenon::copy_elements(result, input);
     reduce_over_ranks("all_reduce", result, reduce);

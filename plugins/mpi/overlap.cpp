@@ -36,9 +36,41 @@ struct BeginAllReduce {
   }
 };
 
+struct BeginReduceScatter {
+  static constexpr auto schema =
+      "distributed.begin_reduce_scatter(Tensor input, Tensor(a!) part) -> int";
+  static constexpr auto doc =
+      "Begins a reduce_scatter along dimension 0 into this rank's part, and returns the handle "
+      "that "
+      "distributed.wait takes. Until then neither of the tensors, which are contiguous, is read or "
+      "written.";
+  static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false},
+                                       "part": {"shape": [2, 3], "requires_grad": false},
+                                       "check": {"deterministic": false, "mutation": false}}])";
+  static constexpr bool any_dtype = true;
+  static int64_t forward(const Tensor& input, const Tensor& part) {
+    constexpr auto op = "begin_reduce_scatter";
+    tenon::kernel::check_dtype(op, "input", input.dtype(), reduced_dtypes);
+    tenon::kernel::check_same_dtype(op, "part", part, "input", input);
+    parse_reduce(op, "sum", input.dtype());
+    if (!input.is_contiguous() || !part.is_contiguous() || input.dim() == 0)
+      throw tenon::ValueError(
+          "begin_reduce_scatter(): 'input' and 'part' must be contiguous, with a dimension");
+    return begin([input, part](World& world) {
+      tenon::kernel::Shape whole = part.shape();
+      if (part.dim() > 0) whole[0] *= world.size;
+      tenon::kernel::check_shape(op, "input", input, whole);
+      if (world.size == 1)
+        tenon::copy_elements(part, input);
+      else
+        sum_scatter(world, input, part, meet(world, Collective::reduce_scatter, &input, 0, 0));
+    });
+  }
+};
+
 struct Wait {
   static constexpr auto schema = "distributed.wait(int handle) -> ()";
-  static constexpr auto doc = "Waits until a begun all_reduce has ended; once for each handle.";
+  static constexpr auto doc = "Waits until a begun reduction has ended; once for each handle.";
   static void forward(int64_t handle) { finish(handle); }
 };
 
@@ -53,5 +85,6 @@ struct Overlap {
 
 }  // namespace
 TENON_OP(BeginAllReduce)
+TENON_OP(BeginReduceScatter)
 TENON_OP(Wait)
 TENON_OP(Overlap)

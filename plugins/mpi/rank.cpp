@@ -8,19 +8,13 @@ namespace {
 struct Rank {
   static constexpr auto schema = "distributed.rank() -> int";
   static constexpr auto doc = "The number of this process in its job, from 0; 0 without mpirun.";
-  static int64_t forward() {
-    const std::lock_guard hold(mpi::lock());
-    return mpi::world().rank;
-  }
+  static int64_t forward() { return mpi::own_rank(); }
 };
 
 struct Size {
   static constexpr auto schema = "distributed.size() -> int";
   static constexpr auto doc = "How many processes the job has; 1 without mpirun.";
-  static int64_t forward() {
-    const std::lock_guard hold(mpi::lock());
-    return mpi::world().size;
-  }
+  static int64_t forward() { return mpi::rank_count(); }
 };
 
 struct Configure {

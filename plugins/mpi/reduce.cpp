@@ -55,6 +55,12 @@ Reduce parse_reduce(const char* op, std::string_view name, tenon::DType dtype) {
   return static_cast<Reduce>(found);
 }
 
+void check_gradient(const char* op, std::string_view gradient) {
+  if (gradient == "sum" || gradient == "identity") return;
+  throw tenon::ValueError(std::string(op) + "(): gradient must be sum or identity, got '" +
+                          std::string(gradient) + "'");
+}
+
 MPI_Op mpi_op(Reduce reduce, tenon::DType dtype) {
   switch (reduce) {
     case max:

@@ -11,6 +11,7 @@
 #include <tenon/plugin.hpp>
 
 #include "agreement.hpp"
+#include "processes.hpp"
 #include "queue.hpp"
 
 namespace mpi {
@@ -99,6 +100,7 @@ void start() {
   the_world.data = own_communicator();
   the_world.check = own_communicator();
   the_world.control = own_communicator();
+  watch_processes(the_world);
 }
 
 }  // namespace
@@ -117,6 +119,16 @@ World& world() {
         "distributed: this process is the child of a fork and no rank; start ranks with mpirun");
   }
   return the_world;
+}
+
+int64_t own_rank() {
+  const std::lock_guard hold(lock());
+  return world().rank;
+}
+
+int64_t rank_count() {
+  const std::lock_guard hold(lock());
+  return world().size;
 }
 
 void check_status(const char* op, int status) {

@@ -18,6 +18,7 @@ struct World {
   Check checks = Check::first;
   int64_t sequence = 0;  // collectives so far
   bool failed = false;   // ranks are out of step: the job ends
+  bool lost = false;     // since one has died
 };
 
 // Held while MPI is called or the world changes: MPI is started for one thread at a time. Collectives
@@ -28,6 +29,10 @@ std::mutex& lock();
 // several; else the world has one rank and MPI is not touched. With the lock held. RuntimeError in
 // the child of a fork.
 World& world();
+
+// Of the world, with the lock not held.
+int64_t own_rank();
+int64_t rank_count();
 
 // RuntimeError that names the op when an MPI call has failed.
 void check_status(const char* op, int status);

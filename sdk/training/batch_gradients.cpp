@@ -47,12 +47,12 @@ void require_finite(size_t rank, double loss) {
 }  // namespace
 
 BatchGradients::BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of,
-                               bool sums, std::vector<Tensor> parameters)
+                               bool sums, std::vector<Tensor> parameters, bool shards)
     : ranks_(ranks),
       loss_of_(std::move(loss_of)),
       sums_(sums),
       parameters_(parameters),
-      buckets_(ranks.parts() > 0 ? Ranks() : ranks, std::move(parameters)) {}
+      buckets_(ranks.parts() > 0 ? Ranks() : ranks, std::move(parameters), shards) {}
 
 BatchGradients::Result BatchGradients::operator()(const Samples& batch, int64_t step,
                                                   const std::function<bool()>& stopped) {

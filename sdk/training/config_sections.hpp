@@ -236,7 +236,7 @@ inline constexpr std::string_view kSections = R"({
         "parts": {"type": "integer", "minimum": 1, "default": 12,
                   "description": "into how many parts each batch is divided when deterministic"},
         "shard_optimizer": {"type": "boolean", "default": false,
-                            "description": "whether each rank keeps its share of the optimizer's states, and sends the parameters that it changes"}
+                            "description": "whether each rank keeps its share of the optimizer's states: it gets that share of the gradients, and sends the parameters that it changes"}
       },
       "examples": [{"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first", "shard_optimizer": true,
                     "deterministic": true, "parts": 12}],

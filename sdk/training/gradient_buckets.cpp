@@ -1,11 +1,13 @@
 // Buckets of gradients on their way between ranks.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <tenon/autograd.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/training/gradient_buckets.hpp>
+#include <tenon/training/shard.hpp>
 
 TENON_NAMESPACE_BEGIN
 
@@ -13,6 +15,8 @@ namespace training {
 
 // What the hooks of parameters share with the object.
 struct GradientBuckets::State {
+  Ranks ranks;
+  bool shards;
   std::vector<Tensor> parameters;
   std::vector<Hook> hooks;
   std::vector<size_t> order;      // in which gradients were complete, before there is a plan
@@ -20,12 +24,19 @@ struct GradientBuckets::State {
   std::vector<size_t> bucket_of;  // of each parameter
   size_t next = 0;                // the bucket that begins next
   Op begin{"distributed.begin_all_reduce_"}, wait{"distributed.wait"};
+  std::optional<Op> scatter;  // with shards
 
   // On how many ranks each parameter has a gradient, and what the caller adds.
   std::vector<double> numbers;
 
   void arrived(size_t parameter);
+  // Elements of a bucket's last dimension.
+  int64_t extent(const Tensor& parameter) const {
+    return shards ? shard_width(ranks, parameter) : parameter.numel();
+  }
+  bool fits_as_it_is(const Tensor& gradient) const;
   void fill(Bucket& bucket);
+  void place(const Bucket& bucket, size_t i, const Tensor& gradient) const;
   void begin_next();
   void receive(Tensor& parameter, const Bucket& bucket, size_t i) const;
 };
@@ -42,10 +53,13 @@ int64_t bytes_of(const Tensor& parameter) {
 
 }  // namespace
 
-GradientBuckets::GradientBuckets(const Ranks& ranks, std::vector<Tensor> parameters)
+GradientBuckets::GradientBuckets(const Ranks& ranks, std::vector<Tensor> parameters, bool shards)
     : ranks_(ranks) {
   if (ranks_.alone()) return;
   state_ = std::make_unique<State>();
+  state_->ranks = ranks;
+  state_->shards = shards;
+  if (shards) state_->scatter.emplace("distributed.begin_reduce_scatter");
   state_->parameters = std::move(parameters);
   for (size_t i = 0; i < state_->parameters.size(); ++i) {
     state_->hooks.push_back(state_->parameters[i].register_post_accumulate_grad_hook(
@@ -68,25 +82,43 @@ void GradientBuckets::State::arrived(size_t parameter) {
   while (next < buckets.size() && buckets[next].missing == 0) begin_next();
 }
 
+bool GradientBuckets::State::fits_as_it_is(const Tensor& gradient) const {
+  return gradient.defined() && gradient.is_contiguous() &&
+         gradient.dtype() == compute_dtype(gradient.dtype()) &&
+         (!shards || gradient.numel() % ranks.size() == 0);
+}
+
 // A gradient that fills a bucket alone is reduced where it is.
 void GradientBuckets::State::fill(Bucket& bucket) {
   const bool alone = bucket.parameters.size() == 1;
+  const int64_t rows = shards ? ranks.size() : 1;
   for (size_t i = 0; i < bucket.parameters.size(); ++i) {
-    Tensor& parameter = parameters[bucket.parameters[i]];
+    const Tensor& parameter = parameters[bucket.parameters[i]];
     const Tensor gradient = parameter.grad();
     numbers[bucket.parameters[i]] = gradient.defined() ? 1 : 0;
-    if (alone && gradient.defined() && gradient.is_contiguous() &&
-        gradient.dtype() == compute_dtype(gradient.dtype())) {
+    if (alone && fits_as_it_is(gradient)) {
       bucket.buffer = gradient.detach();
+      if (shards) bucket.buffer = bucket.buffer.reshape({rows, bucket.elements});
       return;
     }
-    if (!bucket.buffer.defined() || alone)
-      bucket.buffer = empty_tensor({bucket.elements}, compute_dtype(parameter.dtype()));
-    const Tensor place = narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel());
-    if (gradient.defined())
-      copy_elements(place, gradient.detach().reshape({-1}));
-    else
-      fill_elements(place, 0);
+    if (!bucket.buffer.defined() || alone) {
+      bucket.buffer = empty_tensor({rows, bucket.elements}, compute_dtype(parameter.dtype()));
+      fill_elements(bucket.buffer, 0);
+    }
+    place(bucket, i, gradient);
+  }
+}
+
+// A gradient's elements, or zeros, in each row.
+void GradientBuckets::State::place(const Bucket& bucket, size_t i, const Tensor& gradient) const {
+  const int64_t width = extent(parameters[bucket.parameters[i]]);
+  const Tensor columns = narrow(bucket.buffer, 1, bucket.offsets[i], width);
+  if (!gradient.defined()) return fill_elements(columns, 0);
+  const Tensor flat = gradient.detach().reshape({-1});
+  for (int64_t row = 0; row < columns.size(0); ++row) {
+    const int64_t first = std::min(row * width, flat.numel());
+    const int64_t count = std::min(width, flat.numel() - first);
+    copy_elements(narrow(columns.select(0, row), 0, 0, count), narrow(flat, 0, first, count));
   }
 }
 
@@ -94,7 +126,13 @@ void GradientBuckets::State::begin_next() {
   const NoGrad no_grad;
   Bucket& bucket = buckets[next++];
   fill(bucket);
-  bucket.handle = begin.call<int64_t>(bucket.buffer);
+  if (!shards) {
+    bucket.handle = begin.call<int64_t>(bucket.buffer);
+    return;
+  }
+  if (!bucket.shard.defined())
+    bucket.shard = empty_tensor({1, bucket.elements}, bucket.buffer.dtype());
+  bucket.handle = scatter->call<int64_t>(bucket.buffer, bucket.shard);
 }
 
 void GradientBuckets::plan() {
@@ -127,7 +165,7 @@ void GradientBuckets::plan() {
       close(bucket);
     bucket.offsets.push_back(bucket.elements);
     bucket.parameters.push_back(parameter);
-    bucket.elements += tensor.numel();
+    bucket.elements += state.extent(tensor);
     if (alone) close(bucket);
   }
   for (auto& [dtype, bucket] : open)
@@ -162,17 +200,24 @@ std::vector<double> GradientBuckets::finish(std::vector<double> numbers) {
   return numbers;
 }
 
-// The sum becomes the gradient.
+// The sum becomes the gradient, or this rank's shard of it.
 void GradientBuckets::State::receive(Tensor& parameter, const Bucket& bucket, size_t i) const {
   Tensor gradient = parameter.grad();
-  if (gradient.defined() && gradient.view_record().data == bucket.buffer.view_record().data) return;
-  if (!gradient.defined()) {
+  const bool in_place =
+      gradient.defined() && gradient.view_record().data == bucket.buffer.view_record().data;
+  if (in_place && !shards) return;
+  if (!gradient.defined() || (shards && !gradient.is_contiguous())) {
     gradient = empty_tensor(parameter.shape(), parameter.dtype());
     parameter.set_grad(gradient);
   }
-  copy_elements(
-      gradient.detach(),
-      narrow(bucket.buffer, 0, bucket.offsets[i], parameter.numel()).reshape(parameter.shape()));
+  if (shards) {
+    const Tensor own = shard_of(ranks, gradient);
+    copy_elements(own, narrow(bucket.shard.select(0, 0), 0, bucket.offsets[i], own.numel()));
+    return;
+  }
+  copy_elements(gradient.detach(),
+                narrow(bucket.buffer.reshape({-1}), 0, bucket.offsets[i], parameter.numel())
+                    .reshape(parameter.shape()));
 }
 
 }  // namespace training

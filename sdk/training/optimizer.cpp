@@ -66,7 +66,7 @@ Optimizer::Optimizer(const Json& section,
     throw ConfigError(format_text("{}: {}", section["type"].place(), schema.faults.front()));
   for (const OptimizerSchema::State& state : schema.states) state_names_.push_back(state.name);
   bind_keywords();
-  if (ranks_.shards_optimizer() && !is_elementwise(schema)) {
+  if (ranks_.shards_optimizer() && !is_elementwise()) {
     throw ConfigError(format_text(
         "{}: {} changes an element of a parameter by others, so that its states cannot be sharded; "
         "remove \"shard_optimizer\" from \"distributed\"",
@@ -152,8 +152,9 @@ void Optimizer::apply(Slot& slot, const Tensor& parameter, const Tensor& gradien
 }
 
 // Whether two halves of a parameter that are changed alone become what the whole does.
-bool Optimizer::is_elementwise(const OptimizerSchema& schema) const {
+bool Optimizer::is_elementwise() const {
   const NoGrad no_grad;
+  const OptimizerSchema schema = optimizer_schema(choice_.found());
   const Tensor whole = tensor({0.5, -1.0, 2.0, 0.25}, f32), halves = whole.clone(),
                gradient = tensor({1.0, -2.0, 0.5, 3.0}, f32);
   const auto half = [](const Tensor& tensor, int64_t k) { return narrow(tensor, 0, 2 * k, 2); };

@@ -1,6 +1,8 @@
 // The training loop.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include <tenon/autograd.hpp>
 #include <tenon/parallel.hpp>
@@ -26,6 +28,12 @@ Json identity_of(const Json& config, int64_t epochs) {
   return identity.set("epochs", epochs).json();
 }
 
+// Of the lock file that "frozen" names.
+std::string lock_of(const Json& config) {
+  std::ifstream file(config["frozen"].text());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 NamedTensors copies(const NamedTensors& tensors) {
   const NoGrad no_grad;
   NamedTensors list;
@@ -43,20 +51,28 @@ Trainer::Trainer(const Json& config, const Module& model, Dataset dataset,
                  std::optional<int64_t> epochs)
     : ranks_(config["distributed"]),
       model_(model),
+      tensor_parallel_(ranks_, model_, config),
       dataset_(std::move(dataset)),
       loss_(config["loss"]),
       metrics_(load_metrics(config, dataset_)),
       batches_(dataset_.train, config["training"]["batch_size"].integer(64)),
       optimizer_(config["optimizer"], model.named_parameters(), ranks_),
-      gradients_(
-          ranks_, [this](const Samples& samples) { return batch_loss(samples); }, loss_.sums(),
-          optimizer_.parameters()),
-      schedule_(config["training"]["schedule"]),
       clip_(config["training"]["clip"]),
+      gradients_(
+          data_ranks(), [this](const Samples& samples) { return batch_loss(samples); },
+          loss_.sums(), optimizer_.parameters(), ranks_.shards_optimizer() && clip_.empty()),
+      schedule_(config["training"]["schedule"]),
       monitor_(config["training"]["monitor"]),
       detect_anomaly_(config["training"]["detect_anomaly"].as_bool()),
       epochs_(epochs.value_or(config["training"]["epochs"].integer(1))),
-      identity_(identity_of(config, epochs_)) {
+      identity_(identity_of(config, epochs_)),
+      lock_(lock_of(config)) {
+  if (tensor_parallel_.active() && !optimizer_.is_elementwise()) {
+    throw ConfigError(format_text(
+        "{}: the optimizer changes an element of a parameter by others, of which a rank has a part "
+        "where the model has parallel modules; choose one that does not",
+        config["optimizer"].place()));
+  }
   const Json transforms = config["training"]["transforms"];
   for (int64_t i = 0; i < transforms.size(); ++i)
     transforms_.emplace_back(transform_role(), transforms[i]);
@@ -114,6 +130,7 @@ void Trainer::agree() {
     tensors += format_text("{} {}", name, dtype_text(tensor.dtype()));
     for (const int64_t size : tensor.sizes()) tensors += format_text(" {}", size);
   }
+  ranks_.require_same("lock file", lock_);
   ranks_.require_same("set of plugins", plugins);
   ranks_.require_same("config", identity_.dump());
   ranks_.require_same("seed", format_text("{} {}", draws.seed, draws.offset));
@@ -121,11 +138,18 @@ void Trainer::agree() {
   ranks_.require_same("number of samples",
                       format_text("{} {} {}", dataset_.train.count(), dataset_.validation.count(),
                                   dataset_.test.count()));
-  ranks_.share(state);
+  ranks_.share(tensor_parallel_.shared(state));
 }
 
 bool Trainer::run() {
+  tensor_parallel_.divide();
   agree();
+  const bool finished = train();
+  tensor_parallel_.unite();
+  return finished;
+}
+
+bool Trainer::train() {
   last_checkpoint_ = std::chrono::steady_clock::now();
   model_.train();
   while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
@@ -169,6 +193,10 @@ BatchGradients::Result Trainer::train_batch() {
   const auto count = static_cast<double>(batch.count());
   BatchGradients::Result result =
       gradients_(batch, epoch_ * batches_.per_epoch() + batch_, stopped);
+  if (tensor_parallel_.active()) {
+    const std::vector<double> stops = ranks_.gather(result.stopped ? 1 : 0);
+    result.stopped = std::count(stops.begin(), stops.end(), 0.0) < ranks_.size();
+  }
   if (loss_.sums()) result.loss /= count;
   const double loss = result.loss;
   if (!std::isfinite(loss)) {
@@ -179,7 +207,7 @@ BatchGradients::Result Trainer::train_batch() {
                          : "-inf",
         epoch_ + 1, batch_ + 1));
   }
-  if (!clip_.empty()) clip_(optimizer_.gradients());
+  if (!clip_.empty()) clip_gradients();
   const int64_t per_epoch = batches_.per_epoch();
   optimizer_.step(schedule_.factor(
       {epoch_ * per_epoch + batch_, epochs_ * per_epoch, epoch_, epochs_, per_epoch}));
@@ -187,16 +215,23 @@ BatchGradients::Result Trainer::train_batch() {
   return result;
 }
 
+void Trainer::clip_gradients() {
+  if (tensor_parallel_.active())
+    tensor_parallel_.clip(clip_, optimizer_.parameters());
+  else
+    clip_(optimizer_.gradients());
+}
+
 void Trainer::finish_epoch() {
   Epoch epoch;
   epoch.number = epoch_ + 1;
   epoch.train_loss = total_loss_ / static_cast<double>(dataset_.train.count());
   // What a training changes beside the parameters, running means for instance, is the first rank's.
-  if (!ranks_.alone()) ranks_.share(module_state(model_, ""));
+  if (!ranks_.alone()) ranks_.share(tensor_parallel_.shared(module_state(model_, "")));
   if (dataset_.watched().count() > 0) {
     epoch.score = evaluate(model_, &loss_, metrics_, dataset_.watched(),
                            std::max<int64_t>(batches_.batch_size(), 256),
-                           ranks_.parts() > 0 ? Ranks() : ranks_);
+                           ranks_.parts() > 0 ? Ranks() : data_ranks());
     epoch.score->part = dataset_.watched_name();
   }
   ++epoch_;
@@ -275,20 +310,21 @@ Json Trainer::progress() const {
 }
 
 void Trainer::save_checkpoint(const std::string& path) const {
-  const NamedTensors states = optimizer_.states();
-  if (!ranks_.first()) return;
   Checkpoint checkpoint;
   checkpoint.tensors = module_state(model_, "model.");
-  for (const auto& [name, state] : states)
+  for (const auto& [name, state] : optimizer_.states())
     checkpoint.tensors.emplace_back("optimizer." + name, state);
   checkpoint.tensors.insert(checkpoint.tensors.end(), best_.begin(), best_.end());
+  checkpoint.tensors = tensor_parallel_.united(std::move(checkpoint.tensors));
+  if (!ranks_.first()) return;
   if (batch_ > 0) checkpoint.tensors.emplace_back("order", batches_.order());
   checkpoint.progress = progress();
   training::save_checkpoint(path, checkpoint);
 }
 
 void Trainer::resume(const std::string& path) {
-  const Checkpoint checkpoint = load_checkpoint(path);
+  Checkpoint checkpoint = load_checkpoint(path);
+  checkpoint.tensors = tensor_parallel_.divided(std::move(checkpoint.tensors));
   const Json found = checkpoint.progress["training"];
   for (int64_t i = 0; i < identity_.size(); ++i) {
     const std::string key = identity_.key(i);

@@ -220,7 +220,7 @@ TEST_SUITE("mpi") {
       check({12, 12}, distributed::all_reduce(own),
             [&](const Tensor& out) { return distributed::all_reduce(own, "sum", "sum", out); });
       check(wide, distributed::all_gather(own, dim),
-            [&](const Tensor& out) { return distributed::all_gather(own, dim, out); });
+            [&](const Tensor& out) { return distributed::all_gather(own, dim, "sum", out); });
       check(part, distributed::reduce_scatter(own, dim),
             [&](const Tensor& out) { return distributed::reduce_scatter(own, dim, out); });
       check({12, 12}, distributed::broadcast(own, n - 1),
@@ -301,6 +301,14 @@ TEST_SUITE("mpi") {
     tenon::distributed::all_reduce(y).sum().backward();
     const double n = static_cast<double>(rank_count());
     check_values(y.grad(), {3}, {n, n, n});
+    // Of equal gradients of the whole each rank takes its part.
+    const Tensor z = input_of(own_rank(), {2, 2}).requires_grad_();
+    const Tensor all = tenon::distributed::all_gather(z, 1, "identity");
+    const Tensor weight = numbers({2, 2 * rank_count()}, tenon::f64, 9);
+    (all * weight).sum().backward();
+    check_close(z.grad(), narrow(weight, 1, 2 * own_rank(), 2), 0);
+    CHECK(refusal([&] { tenon::distributed::all_gather(z, 0, "mean"); }) ==
+          "all_gather(): gradient must be sum or identity, got 'mean'");
   }
 
   TEST_CASE("second derivatives of a collective are those of the joint function") {

@@ -6,10 +6,10 @@
 
 namespace {
 
-// Three ranks, of which rank 1 has the fault.
-ShellJob job_with(const std::string& fault) {
-  return run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n 3 '" TENON_FAULT "' '" +
-                       fault + "'");
+// Three ranks, of which rank 1 has the fault; what they print to stderr as well.
+ShellJob job_with(const std::string& fault, const std::string& options = "") {
+  return run_shell_job("(" + std::string(TENON_MPIEXEC) + " --oversubscribe " + options +
+                       " -n 3 '" TENON_FAULT "' '" + fault + "' 2>&1)");
 }
 
 }  // namespace
@@ -102,10 +102,18 @@ TEST_SUITE("mpi") {
     CHECK(job.says("ranks 0 and 2 are at the end, after #2; rank 1 is at all_reduce() #3"));
   }
 
-  TEST_CASE("a killed rank ends the job") {
-    const ShellJob job = job_with("killed");
-    CHECK(job.code == 137);
-    CHECK_FALSE(job.says("ends"));
+  TEST_CASE("a killed rank is named, whether the launcher ends the job or leaves it running") {
+    const ShellJob ended = job_with("killed");
+    CAPTURE(ended.text);
+    CHECK(ended.code == 137);
+    CHECK_FALSE(ended.says("ends\n"));
+    CHECK(ended.says("DistributedError: rank 1 has died"));
+    // Long before the timeout of 2 s a waiting rank asks for the process.
+    const ShellJob left = job_with("killed", "--enable-recovery");
+    CAPTURE(left.text);
+    CHECK(
+        left.says("DistributedError: all_reduce(): the ranks are out of step: ranks 0 and 2 are "
+                  "at all_reduce() #2 (sum of f32 [8]); rank 1 is dead"));
   }
 
   TEST_CASE("the child of a fork cannot act as a rank, and its parent continues") {

@@ -1,8 +1,11 @@
 // One rank of a training: job CONFIG WEIGHTS, then nothing or
-//   stop BATCHES CHECKPOINT | resume CHECKPOINT | states | full CHECKPOINT | nan
+//   stop BATCHES CHECKPOINT | resume CHECKPOINT | states | full CHECKPOINT | nan | bytes | fault NAME |
+//   unlocked: the lock file of the config is compared, not applied
+// TENON_TEST_TRAINERS is another folder of the fixture `trainers`.
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <sys/resource.h>
@@ -22,12 +25,38 @@ void fill_disk() {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
+// Of the third step, by the engine `shared_memory`.
+void count_bytes(training::Trainer& trainer) {
+  trainer.batch_done = [before = 0.0, batch = 0, first = trainer.ranks().first()](double) mutable {
+    const auto sent = tenon::Op("shared_memory.sent_bytes").call<double>();
+    if (++batch == 3 && first) std::printf("bytes in a step: %.0f\n", sent - before);
+    before = sent;
+  };
+}
+
+// What rank 1 does after its third batch, while the others go to the next.
+void add_fault(training::Trainer& trainer, const std::string& fault) {
+  if (trainer.ranks().rank() != 1) return;
+  trainer.batch_done = [fault, batch = 0](double) mutable {
+    if (++batch != 3) return;
+    const tenon::Op all_reduce("distributed.all_reduce");
+    if (fault == "killed") std::raise(SIGKILL);
+    if (fault == "stopped") std::raise(SIGSTOP);
+    if (fault == "shape") all_reduce.call<tenon::Tensor>(tenon::full({7, 5}, 1.0));
+    if (fault == "dtype") all_reduce.call<tenon::Tensor>(tenon::full({7}, 1.0).to(tenon::f64));
+    if (fault == "op")
+      tenon::Op("distributed.all_gather").call<tenon::Tensor>(tenon::full({7}, 1.0));
+    if (fault == "extra call") tenon::Op("distributed.barrier").call<void>();
+  };
+}
+
 void train(int count, char** arguments) {
   const std::string mode = count > 3 ? arguments[3] : "";
   tenon::add_plugin_path(TENON_FIXTURES);
-  tenon::add_plugin_path(TENON_TRAINERS);
+  const char* trainers = std::getenv("TENON_TEST_TRAINERS");
+  tenon::add_plugin_path(trainers != nullptr ? trainers : TENON_TRAINERS);
   const tenon::Json config = training::read_config(arguments[1]);
-  tenon::apply_config(config);
+  if (mode != "unlocked") tenon::apply_config(config);
   tenon::seed_generator(static_cast<uint64_t>(config["seed"].integer(0)));
   training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
   if (mode == "nan")
@@ -35,9 +64,10 @@ void train(int count, char** arguments) {
   tenon::Module model = tenon::create_module(config["model"]);
   training::fit_labels(config, model, dataset);
   if (mode == "states") {
-    const training::Optimizer optimizer(config["optimizer"], model.named_parameters(),
-                                        training::Ranks(config["distributed"]));
-    std::printf("%d elements of states\n", static_cast<int>(optimizer.kept_elements()));
+    const training::Ranks ranks(config["distributed"]);
+    const training::TensorParallel parts(ranks, model, config);
+    const training::Optimizer optimizer(config["optimizer"], model.named_parameters(), ranks);
+    std::printf(" %d elements of states\n", static_cast<int>(optimizer.kept_elements()));
     return;
   }
   training::Trainer trainer(config, model, dataset);
@@ -48,6 +78,8 @@ void train(int count, char** arguments) {
   }
   int64_t left = mode == "stop" ? std::stoll(arguments[4]) : -1;
   trainer.stopped = [&] { return --left == 0; };
+  if (mode == "bytes") count_bytes(trainer);
+  if (mode == "fault") add_fault(trainer, arguments[4]);
   const bool finished = trainer.run();
   if (!finished) trainer.save_checkpoint(arguments[5]);
   if (!trainer.ranks().first()) return;

@@ -1,4 +1,6 @@
 // Trainings on several ranks: the weights are those of one rank, and ranks that differ are named.
+#include <array>
+#include <chrono>
 #include <cmath>
 
 #include "../support.hpp"
@@ -153,6 +155,16 @@ TEST_SUITE("ranks") {
       const std::string expected = folder.read("w.safetensors");
       folder.write("s.json", config_text(distributed(engine, bits + shard), "0.3"));
       folder.write("f.json", config_text(distributed(engine, shard)));
+      std::string unclipped = config_text(distributed(engine, shard)),
+                  alone_unclipped = config_text("");
+      for (std::string* text : {&unclipped, &alone_unclipped}) {
+        const std::string clip = ", \"clip\": {\"type\": \"norm\", \"maximum\": 1.0}";
+        text->erase(text->find(clip), clip.size());
+      }
+      folder.write("u.json", unclipped);
+      folder.write("alone_u.json", alone_unclipped);
+      run_shell_job(
+          job_command(folder.file("alone_u.json") + " " + folder.file("alone_u.safetensors")));
       folder.write("alone.json", config_text(""));
       run_shell_job(
           job_command(folder.file("alone.json") + " " + folder.file("alone.safetensors")));
@@ -167,6 +179,13 @@ TEST_SUITE("ranks") {
                                         folder.file("f.json") + " " + folder.file("f.safetensors"));
         CHECK(fast.code == 0);
         CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("f.safetensors")) <
+              1e-5);
+        // Gradients that are not clipped reach each rank in shards.
+        const ShellJob scattered = run_ranks(
+            folder, engine, ranks, folder.file("u.json") + " " + folder.file("u.safetensors"));
+        CAPTURE(scattered.text);
+        CHECK(scattered.code == 0);
+        CHECK(largest_difference(folder.file("alone_u.safetensors"), folder.file("u.safetensors")) <
               1e-5);
         // 2 states of 32 + 16 + 48 + 3 elements, in ranges of a rank each: the first has the most.
         const auto share = [&](int count) { return (count + ranks - 1) / ranks; };
@@ -226,6 +245,123 @@ TEST_SUITE("ranks") {
       CHECK(job.code == 0);
       CHECK(largest_difference(folder.file("alone.safetensors"), folder.file("w.safetensors")) <
             1e-4);
+    }
+  }
+
+  // Both ways in which a pair of parallel layers can be connected.
+  std::string parallel_config(bool joined, const std::string& section) {
+    std::string text = config_text(section, joined ? "0.3" : "");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      text.replace(text.find(from), from.size(), to);
+    };
+    replace("{\"type\": \"Linear\", \"in_features\": 2, \"out_features\": 16}",
+            R"({"type": "Linear", "in_features": 2, "out_features": 5}, "Tanh",
+               {"type": "ColumnParallelLinear", "in_features": 5, "out_features": 12)" +
+                std::string(joined ? "}" : ", \"gather_output\": false}"));
+    if (joined) replace("\"epochs\": 4", R"("epochs": 4, "monitor": {"goal": "minimize"})");
+    replace("{\"type\": \"Linear\", \"in_features\": 16, \"out_features\": 3}",
+            R"({"type": "RowParallelLinear", "in_features": 12, "out_features": 3)" +
+                std::string(joined ? "}" : ", \"input_is_parallel\": true}"));
+    return text;
+  }
+
+  TEST_CASE(
+      "parallel modules on several ranks have the weights of one rank, of which each has a part") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    for (const bool joined : {true, false}) {
+      CAPTURE(joined);
+      folder.write("alone.json", parallel_config(joined, ""));
+      const std::string alone = folder.file("alone.safetensors");
+      REQUIRE(run_shell_job(job_command(folder.file("alone.json") + " " + alone)).code == 0);
+      for (const std::string& engine : engines()) {
+        CAPTURE(engine);
+        folder.write("c.json", parallel_config(joined, distributed(engine)));
+        const std::string job = folder.file("c.json") + " ", weights = folder.file("w.safetensors"),
+                          checkpoint = " " + folder.file("c.checkpoint");
+        for (const int ranks : {1, 2, 3, 4}) {
+          CAPTURE(ranks);
+          const ShellJob whole = run_ranks(folder, engine, ranks, job + weights);
+          CAPTURE(whole.text);
+          CHECK(whole.code == 0);
+          CHECK(largest_difference(alone, weights) < 1e-6);
+          // 2 states: 10 + 5 of the first layer, 60 + 12 in columns, 36 in rows, 3 on each rank.
+          const int kept = 2 * (15 + 3 + (60 + 12 + 36) / ranks);
+          if (!joined || ranks == 1) continue;
+          CHECK(contains(run_ranks(folder, engine, ranks, job + weights + " states").text,
+                         " " + std::to_string(kept) + " elements of states"));
+        }
+        // Stopped in the middle of an epoch, and continued on another number of ranks.
+        const std::pair<int, int> ways[] = {joined ? std::pair{3, 2} : std::pair{2, 1}};
+        for (const auto& [first, second] : ways) {
+          CAPTURE(first);
+          REQUIRE(run_ranks(folder, engine, first, job + weights + " stop 7" + checkpoint).code ==
+                  0);
+          CHECK(largest_difference(alone, weights) > 1e-3);
+          const ShellJob resumed =
+              run_ranks(folder, engine, second, job + weights + " resume" + checkpoint);
+          CAPTURE(resumed.text);
+          CHECK(resumed.code == 0);
+          CHECK(largest_difference(alone, weights) < 1e-6);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("what parallel modules cannot do on several ranks is refused with its place") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    const auto refusal_of = [&](const std::string& text, int ranks) {
+      folder.write("c.json", text);
+      return run_ranks(folder, "shared_memory", ranks,
+                       folder.file("c.json") + " " + folder.file("w"))
+          .text;
+    };
+    const std::string section = distributed("shared_memory");
+    CHECK(contains(refusal_of(parallel_config(true, section), 5),
+                   "ColumnParallelLinear '2' has out_features 12, which 5 ranks do not divide"));
+    for (const char* key : {"deterministic", "shard_optimizer"}) {
+      const std::string more = distributed("shared_memory", ", \"" + std::string(key) + "\": true");
+      CHECK(contains(refusal_of(parallel_config(true, more), 2),
+                     "\"" + std::string(key) + "\" is for ranks that divide batches"));
+    }
+    std::string direction = parallel_config(true, section);
+    direction.replace(direction.find("\"adam\""), 6, "\"trainers.direction\"");
+    CHECK(contains(refusal_of(direction, 2), "changes an element of a parameter by others"));
+    // An input of all features where this rank's are expected.
+    std::string mixed = parallel_config(false, section);
+    mixed.replace(mixed.find("\"gather_output\": false"), 22, "\"gather_output\": true");
+    CHECK(contains(refusal_of(mixed, 2), "Error"));
+  }
+
+  TEST_CASE("with sharded states a step sends no more bytes than all_reduce of the gradients") {
+    const Folder folder;
+    folder.write("points.csv", points());
+    std::string wide = config_text(distributed("shared_memory", ", \"shard_optimizer\": true"));
+    for (const char* size : {"\"out_features\": 16", "\"in_features\": 16"})
+      wide.replace(wide.find(size) + std::string(size).size() - 2, 2, "512");
+    const std::string clip = ", \"clip\": {\"type\": \"norm\", \"maximum\": 1.0}";
+    std::string free = wide;
+    free.erase(free.find(clip), clip.size());
+    std::string whole = free;
+    whole.replace(whole.find(", \"shard_optimizer\": true"), 25, "");
+    // Gradients are needed whole where they are clipped: all_reduce, and the parts of parameters.
+    const std::pair<std::string, double> cases[] = {{free, 1}, {whole, 1}, {wide, 1.5}};
+    for (const auto& [text, limit] : cases) {
+      for (const int ranks : {2, 3, 4}) {
+        CAPTURE(text);
+        CAPTURE(ranks);
+        folder.write("c.json", text);
+        const ShellJob job = run_ranks(folder, "shared_memory", ranks,
+                                       folder.file("c.json") + " " + folder.file("w") + " bytes");
+        CAPTURE(job.text);
+        const size_t at = job.text.find("bytes in a step: ");
+        REQUIRE(at != std::string::npos);
+        const double least = 2.0 * (ranks - 1) / ranks * 4 * (3 * 512 + 513 * 3);
+        const double ratio = std::stod(job.text.substr(at + 17)) / least;
+        CHECK(ratio >= limit);
+        CHECK(ratio <= limit * 1.02);
+      }
     }
   }
 
@@ -316,5 +452,107 @@ TEST_SUITE("ranks") {
     CAPTURE(other.text);
     CHECK(other.code == 75);
     CHECK(contains(other.text, "the seed of rank 1 differs from that of rank 0"));
+  }
+
+  TEST_CASE("a rank with another version of a plugin is found before the first step" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    std::string lion = config_text(distributed("mpi"));
+    lion.replace(lion.find("\"adam\""), 6, "\"trainers.lion_step_\"");
+    folder.write("c.json", lion);
+    const std::string rank = job_command(folder.file("c.json") + " " + folder.file("w"));
+    const ShellJob job =
+        run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n 1 " + rank +
+                      " : -n 1 env TENON_TEST_TRAINERS='" TENON_NEXT_TRAINERS "' " + rank);
+    CAPTURE(job.text);
+    CHECK(job.code == 75);
+    CHECK(contains(job.text, "the set of plugins of rank 1 differs from that of rank 0"));
+  }
+
+  TEST_CASE("a rank with another lock file is found before the first step" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    const auto job = [&](const std::string& config) {
+      return job_command(folder.file(config) + " " + folder.file("w") + " unlocked");
+    };
+    for (const std::string name : {"a", "b"}) {
+      folder.write(name + ".lock", "the lock " + name);
+      std::string text = config_text(distributed("mpi"));
+      folder.write(name + ".json", text.insert(1, "\"frozen\": \"" + name + ".lock\", "));
+    }
+    const ShellJob both = run_shell_job(std::string(TENON_MPIEXEC) + " --oversubscribe -n 1 " +
+                                        job("a.json") + " : -n 1 " + job("b.json"));
+    CAPTURE(both.text);
+    CHECK(both.code == 75);
+    CHECK(contains(both.text, "the lock file of rank 1 differs from that of rank 0"));
+  }
+
+  TEST_CASE("a rank that fails or calls something else during training is named" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    std::string text = config_text(distributed("mpi"));
+    text.replace(text.find("\"timeout\": 20"), 13, "\"timeout\": 2");
+    folder.write("c.json", text);
+    const std::array<std::array<const char*, 2>, 6> faults = {{
+        {"killed", "DistributedError: rank 1 has died"},
+        {"stopped", "rank 1 is missing"},
+        {"shape", "(sum of f32 [7, 5])"},
+        {"dtype", "(sum of f64 [7])"},
+        {"op", "rank 1 is at all_gather() #"},
+        {"extra call", "rank 1 is at barrier() #"},
+    }};
+    for (const auto& [fault, named] : faults) {
+      CAPTURE(fault);
+      const auto begin = std::chrono::steady_clock::now();
+      const ShellJob job = run_shell_job(
+          "(" + std::string(TENON_MPIEXEC) + " --oversubscribe -n 3 " +
+          job_command(folder.file("c.json") + " " + folder.file("w") + " fault '" + fault + "'") +
+          " 2>&1)");
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+      CAPTURE(job.text);
+      CHECK(job.code == (std::string(fault) == "killed" ? 137 : 75));
+      CHECK(contains(job.text, "DistributedError: "));
+      CHECK(contains(job.text, named));
+      CHECK(passed.count() < 30);
+    }
+  }
+
+  TEST_CASE("more ranks than samples are possible") {
+    const Folder folder;
+    const std::string all = points();
+    size_t end = 0;
+    for (int line = 0; line < 3; ++line) end = all.find('\n', end) + 1;
+    folder.write("points.csv", all.substr(0, end));
+    for (const std::string& engine : engines()) {
+      for (const char* more : {"", ", \"shard_optimizer\": true", ", \"deterministic\": true"}) {
+        CAPTURE(engine);
+        CAPTURE(more);
+        folder.write("c.json", config_text(distributed(engine, more)));
+        const ShellJob job = run_ranks(folder, engine, 4,
+                                       folder.file("c.json") + " " + folder.file("w.safetensors"));
+        CAPTURE(job.text);
+        CHECK(job.code == 0);
+      }
+    }
+  }
+
+  TEST_CASE("a build without the engine is refused on all ranks, with the place of its name" *
+            doctest::skip(std::string(TENON_MPIEXEC).empty())) {
+    const Folder folder;
+    folder.write("points.csv", points());
+    std::string text = config_text(distributed("mpi"));
+    // What a plugin that may not be loaded has in common with one that was not built.
+    text.insert(1, R"("plugins": [{"name": "mpi", "load": "never"}], )");
+    folder.write("c.json", text);
+    const ShellJob job =
+        run_ranks(folder, "mpi", 2, folder.file("c.json") + " " + folder.file("w"));
+    CAPTURE(job.text);
+    CHECK(job.code == 1);
+    CHECK(contains(job.text, "ConfigError: "));
+    CHECK(contains(job.text, "c.json:"));
+    CHECK(contains(job.text, "mpi"));
   }
 }

@@ -16,9 +16,9 @@ namespace training {
 class BatchGradients {
  public:
   // `loss_of` gives the loss of samples as one number, the mean over them or, with `sums`, the sum.
-  // The parameters are those that are trained, the same on each rank.
+  // The parameters are those that are trained, the same on each rank. `shards`: see GradientBuckets.
   BatchGradients(const Ranks& ranks, std::function<Tensor(const Samples&)> loss_of, bool sums,
-                 std::vector<Tensor> parameters);
+                 std::vector<Tensor> parameters, bool shards = false);
 
   struct Result {
     double loss;   // of the batch

@@ -57,6 +57,9 @@ class Optimizer {
   // The gradients that the next step uses.
   std::vector<Tensor> gradients() const;
 
+  // Whether it changes each element of a parameter without reading others; two halves are tried.
+  bool is_elementwise() const;
+
   double learning_rate() const { return learning_rate_; }
   int64_t steps() const { return steps_; }
   // What a checkpoint keeps: the states of whole parameters, named "PARAMETER.STATE", and how many
@@ -81,7 +84,6 @@ class Optimizer {
                const OptimizerSchema& schema) const;
   void apply(Slot& slot, const Tensor& parameter, const Tensor& gradient, double rate,
              int64_t number) const;
-  bool is_elementwise(const OptimizerSchema& schema) const;
 
   Ranks ranks_;
   OpChoice choice_;

@@ -3,8 +3,9 @@
 //   "distributed": {"engine": "mpi", "bucket_bytes": 4194304, "timeout": 600, "check": "first"}
 //
 // The engine is any plugin with the ops distributed.rank, size, configure, all_gather, broadcast_,
-// begin_all_reduce_ and wait, as plugins/mpi/README.md describes them. Without the section there is
-// one rank and no engine.
+// begin_all_reduce_ and wait, as plugins/mpi/README.md describes them, begin_reduce_scatter where
+// the optimizer is sharded, and all_reduce for modules that make calls. Without the section there
+// is one rank and no engine.
 #pragma once
 
 #include <cstdint>

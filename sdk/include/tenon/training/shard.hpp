@@ -13,6 +13,9 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
+// Elements of the first rank's shard, which has the most.
+int64_t shard_width(const Ranks& ranks, const Tensor& whole);
+
 // The elements of this rank, 1-D: a view where the tensor is contiguous, else a copy.
 Tensor shard_of(const Ranks& ranks, const Tensor& whole);
 

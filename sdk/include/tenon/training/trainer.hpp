@@ -28,6 +28,7 @@
 #include "tenon/training/monitor.hpp"
 #include "tenon/training/optimizer.hpp"
 #include "tenon/training/schedule.hpp"
+#include "tenon/training/tensor_parallel.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -64,7 +65,8 @@ std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
 class Trainer {
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
-  // dataset fit the model: fit_labels. The model's parameters are shared.
+  // dataset fit the model: fit_labels. The model's parameters are shared. On several ranks parallel
+  // modules have parts of their parameters from here until `run` returns (tensor_parallel.hpp).
   Trainer(const Json& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
@@ -110,22 +112,28 @@ class Trainer {
   Json progress() const;
   void restore_progress(const Json& progress);
   void agree();
+  bool train();
+  void clip_gradients();
+  // Those that divide samples among each other.
+  Ranks data_ranks() const { return tensor_parallel_.active() ? Ranks() : ranks_; }
 
   Ranks ranks_;
   Module model_;
+  TensorParallel tensor_parallel_;
   Dataset dataset_;
   Loss loss_;
   std::vector<Metric> metrics_;
   Batches batches_;
   Optimizer optimizer_;
+  GradientClip clip_;
   BatchGradients gradients_;
   Schedule schedule_;
-  GradientClip clip_;
   std::vector<OpChoice> transforms_;
   Monitor monitor_;
   bool detect_anomaly_;
   int64_t epochs_;
-  Json identity_;  // what a checkpoint must have in common with the config
+  Json identity_;     // what a checkpoint must have in common with the config
+  std::string lock_;  // contents of the lock file of the config, the same on each rank
   std::string checkpoint_path_;
   int64_t checkpoint_epochs_ = 0;
   double checkpoint_minutes_ = 0;

@@ -18,4 +18,5 @@
 #include "tenon/training/ranks.hpp"
 #include "tenon/training/schedule.hpp"
 #include "tenon/training/shard.hpp"
+#include "tenon/training/tensor_parallel.hpp"
 #include "tenon/training/trainer.hpp"
