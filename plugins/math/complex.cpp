@@ -84,7 +84,11 @@ struct ViewAsComplex {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
     const DType dtype = input.dtype();
-    kernel::check_dtype("view_as_complex", "input", dtype, floating_dtypes);
+    // Those of f16 and bf16 would not be views of c64 elements.
+    if (dtype != f32 && dtype != f64) {
+      throw TypeError(std::string("view_as_complex(): 'input' must be f32 or f64, got ") +
+                      dtype_text(dtype) + "; convert it with to()");
+    }
     const int64_t last = input.dim() - 1;
     if (last < 0 || input.shape()[last] != 2) {
       throw ValueError(
