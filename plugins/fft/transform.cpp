@@ -33,10 +33,8 @@ std::vector<Sides> sides_of(const Tensor& in, const Tensor& out) {
   return sides;
 }
 
-}  // namespace
-
-void run_transform(Kind kind, bool forward, const Tensor& in, const Tensor& out, const Dims& dims) {
-  if (out.numel() == 0) return;
+// One plan for all of the dimensions.
+void run_plan(Kind kind, bool forward, const Tensor& in, const Tensor& out, const Dims& dims) {
   Problem problem;
   problem.kind = kind;
   problem.forward = forward;
@@ -84,6 +82,48 @@ void run_transform(Kind kind, bool forward, const Tensor& in, const Tensor& out,
                 to + row * cut->out_stride * element_bytes(out));
     }
   });
+}
+
+// Whether the points of a dimension are so far apart that each costs a line of the cache.
+bool is_scattered(const Tensor& tensor, int64_t dim) {
+  constexpr int64_t kFar = 4096;  // bytes
+  return tensor.shape()[dim] >= 64 && tensor.numel() >= kGrain &&
+         tensor.strides()[dim] * element_bytes(tensor) >= kFar;
+}
+
+// Along one dimension by way of a copy in which its points are adjacent.
+void run_gathered(bool forward, const Tensor& in, const Tensor& out, int64_t dim) {
+  const int64_t last = in.dim() - 1;
+  const auto swapped = [&](const Tensor& tensor) {
+    tenon::kernel::Shape shape(tensor.shape()), strides(tensor.strides());
+    std::swap(shape[dim], shape[last]);
+    std::swap(strides[dim], strides[last]);
+    return tenon::alias_tensor(tensor, shape, strides, 0);
+  };
+  const Tensor given = swapped(in);
+  const Tensor lines = tenon::empty_tensor(given.shape(), in.dtype());
+  tenon::copy_elements(lines, given);
+  run_plan(Kind::complex_to_complex, forward, lines, lines, {last});
+  tenon::copy_elements(swapped(out), lines);
+}
+
+}  // namespace
+
+void run_transform(Kind kind, bool forward, const Tensor& in, const Tensor& out, const Dims& dims) {
+  if (out.numel() == 0) return;
+  Dims near;
+  for (const int64_t dim : dims) {
+    if (kind != Kind::complex_to_complex || !is_scattered(out, dim)) near.push_back(dim);
+  }
+  if (near.size() == dims.size()) return run_plan(kind, forward, in, out, dims);
+  // FFTW's estimated plans read such points where they are.
+  if (!near.empty()) run_plan(kind, forward, in, out, near);
+  bool begun = !near.empty();
+  for (const int64_t dim : dims) {
+    if (!is_scattered(out, dim)) continue;
+    run_gathered(forward, begun ? out : in, out, dim);
+    begun = true;
+  }
 }
 
 void scale_elements(const Tensor& tensor, double factor) {

@@ -159,6 +159,23 @@ TEST_SUITE("plugins/fft") {
     check_close(call("fft.irfftn", half), call("fft.irfft", call("fft.ifft", half, dim_of(0))));
   }
 
+  TEST_CASE("dimensions whose points are far apart") {
+    for (const DType dtype : {c64, c128}) {
+      const Tensor z = numbers({96, 2, 640}, dtype);
+      const double tolerance = dtype == c64 ? 1e-4 : 1e-11;
+      const Tensor turned = z.permute({1, 2, 0}).contiguous();
+      const Tensor along_first = call("fft.fft", turned).permute({2, 0, 1});
+      check_close(call("fft.fft", z, dim_of(0)), along_first, tolerance);
+      check_close(
+          call("fft.ifft", call("fft.fftn", z, tenon::arg("dim") = std::vector<int64_t>{0, 2})),
+          along_first, tolerance);
+      check_close(call("fft.fft", z.flip({0}), dim_of(0)),
+                  call("fft.fft", turned.flip({2})).permute({2, 0, 1}), tolerance);
+    }
+    const Tensor x = numbers({96, 700}, f64);
+    check_close(call("fft.irfft2", call("fft.rfft2", x)), x);
+  }
+
   TEST_CASE("frequencies and shifts") {
     CHECK(call("fft.fftfreq", 5, 0.5).to_vector<double>() ==
           tenon::tensor({0., 0.4, 0.8, -0.8, -0.4}).to_vector<double>());
