@@ -129,7 +129,7 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* broadcast_shapes)(const tenon_tensor* const* tensors, int64_t count,
                                              int64_t* shape, int64_t* rank, tenon_error** error);
   /* The dtype of what mixes both; TENON_DTYPE_NONE where there is none (u16, u32 and u64 mix with
-   * floating dtypes alone). Any thread. */
+   * floating and complex dtypes alone). Any thread. */
   tenon_dtype(TENON_CALL* promote_dtypes)(tenon_dtype a, tenon_dtype b);
 
   /* ---- autograd: tensors ---- */
