@@ -36,10 +36,12 @@ std::string symbol_text(const char* name) {
   return status == 0 ? readable.get() : name;
 }
 
+// A complex element counts as two.
 template <class Element>
 bool holds_nan(const Tensor& tensor) {
   const auto* data = static_cast<const Element*>(tensor.view.data);
-  for (int64_t i = 0; i < tensor.view.count; ++i) {
+  const int64_t count = tensor.view.count * (dtype_complex(tensor.view.dtype) ? 2 : 1);
+  for (int64_t i = 0; i < count; ++i) {
     if (std::isnan(data[i])) return true;
   }
   return false;
@@ -47,12 +49,12 @@ bool holds_nan(const Tensor& tensor) {
 
 bool holds_nan(Tensor& tensor) {
   if (tensor.storage == nullptr || tensor.view.count == 0) return false;
-  if (!dtype_floating(tensor.view.dtype)) return false;
+  if (!dtype_differentiable(tensor.view.dtype)) return false;
   const tenon_dtype dtype = compute_dtype(tensor.view.dtype);
   const TensorRef dense = tensor.contiguous() && dtype == tensor.view.dtype
                               ? TensorRef(&tensor)
                               : contiguous_copy(tensor, dtype);
-  return dtype == TENON_F32 ? holds_nan<float>(*dense) : holds_nan<double>(*dense);
+  return real_dtype(dtype) == TENON_F32 ? holds_nan<float>(*dense) : holds_nan<double>(*dense);
 }
 
 std::shared_ptr<const CallOrigin> origin_of(const Node& node) {

@@ -95,7 +95,7 @@ TensorRef BackwardRule::give_saved(int64_t index) {
 FunctionContext* BackwardRule::function_context() { return node_.function_.get(); }
 
 TensorRef BackwardRule::guard(Tensor& tensor) {
-  if (!create_graph_ || tensor.requires_grad() || !dtype_floating(tensor.view.dtype) ||
+  if (!create_graph_ || tensor.requires_grad() || !dtype_differentiable(tensor.view.dtype) ||
       is_constant(tensor))
     return TensorRef(&tensor);
   return refusing(tensor, kStashed);

@@ -227,7 +227,7 @@ uint32_t connect_history(Tensor& tensor) {
   });
   const TensorType& type = type_of(tensor);
   // The gradient of a subclass of Tensor is that of its data, and of integers there is none.
-  if (type.is_tensor || !dtype_floating(tensor.view.dtype)) return carried;
+  if (type.is_tensor || !dtype_differentiable(tensor.view.dtype)) return carried;
   const bool tracked = (carried & TENON_TENSOR_REQUIRES_GRAD) != 0;
   if (tracked || tensor.requires_grad()) connect(tensor, *owner, tracked);
   return carried & TENON_TENSOR_HAS_TANGENT;
@@ -241,7 +241,7 @@ uint32_t refresh_components(Tensor& tensor) {
   const uint32_t hidden = connect_history(tensor);
   if ((hidden & TENON_TENSOR_HAS_TANGENT) == 0) return hidden;
   const TensorType& type = type_of(tensor);
-  if (type.is_tensor || !dtype_floating(tensor.view.dtype) || type.converter() == nullptr)
+  if (type.is_tensor || !dtype_differentiable(tensor.view.dtype) || type.converter() == nullptr)
     return hidden;
   const TensorRef plain = to_plain(tensor);
   Tensor* tangent = tangent_of(*plain);

@@ -113,7 +113,13 @@ Tensor* tangent_of(Tensor& tensor) {
   if (Tensor* tangent = attached_tangent(tensor)) return tangent;
   Tensor* base = tensor.view_base;
   Tensor* whole = base == nullptr ? nullptr : attached_tangent(*base);
-  if (whole == nullptr || !dtype_floating(tensor.view.dtype)) return nullptr;
+  if (whole == nullptr || !dtype_differentiable(tensor.view.dtype)) return nullptr;
+  if (tensor.view.dtype != base->view.dtype) {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                "a {} view whose base, which is {}, got its tangent after the view was taken: take "
+                "the view again",
+                dtype_text(tensor.view.dtype), dtype_text(base->view.dtype));
+  }
   const auto bytes =
       static_cast<const char*>(tensor.view.data) - static_cast<const char*>(base->view.data);
   const int64_t offset = tensor.view.data == nullptr ? 0 : bytes / dtype_bytes(base->view.dtype);
@@ -137,9 +143,9 @@ TensorRef make_dual(Tensor& primal, Tensor& tangent) {
   if (thread_state.dual_level == 0)
     throw Error(TENON_ERROR_RUNTIME, "make_dual needs an open dual level");
   refresh_history(primal);
-  if (!dtype_floating(primal.view.dtype) || !dtype_floating(tangent.view.dtype)) {
+  if (!dtype_differentiable(primal.view.dtype) || !dtype_differentiable(tangent.view.dtype)) {
     throw Error(TENON_ERROR_TYPE,
-                "make_dual: primal and tangent must be floating point, not {} and {}",
+                "make_dual: primal and tangent must be floating point or complex, not {} and {}",
                 dtype_text(primal.view.dtype), dtype_text(tangent.view.dtype));
   }
   if (!same_shape(primal.shape(), tangent.shape())) {

@@ -115,6 +115,11 @@ class Run final : public EngineRun {
                     where("grad can be implicitly created only for scalar outputs"),
                     shape_text(root.shape()));
       }
+      if (dtype_complex(root.view.dtype)) {
+        throw Error(TENON_ERROR_GRAPH, "{}; the root is {}: pass a seed, or take real() or abs()",
+                    where("grad can be implicitly created only for real scalar outputs"),
+                    dtype_text(root.view.dtype));
+      }
       given = make_empty(root.view.dtype, root.shape());
       fill(*given, int_value(1));
     } else {
@@ -123,7 +128,7 @@ class Run final : public EngineRun {
                     where("mismatch in shape: the seed"), shape_text(seed->shape()),
                     shape_text(root.shape()));
       }
-      if (!dtype_floating(seed->view.dtype) ||
+      if (!dtype_differentiable(seed->view.dtype) ||
           (seed->has_flag(TENON_TENSOR_SHAPE_ONLY) && !seed->typed())) {
         throw Error(TENON_ERROR_GRAPH, "{} has dtype {} but the root has dtype {}",
                     where("the seed"), dtype_text(seed->view.dtype), dtype_text(root.view.dtype));

@@ -77,9 +77,9 @@ TensorRef add_gradients(TensorRef&& into, Tensor* more, bool create_graph) {
 
 void set_requires_grad(Tensor& tensor, bool requires_grad) {
   refresh_history(tensor);
-  if (requires_grad && !dtype_floating(tensor.view.dtype)) {
+  if (requires_grad && !dtype_differentiable(tensor.view.dtype)) {
     throw Error(TENON_ERROR_RUNTIME,
-                "only tensors of floating point dtype can require gradients, not {}",
+                "only tensors of floating point and complex dtype can require gradients, not {}",
                 dtype_text(tensor.view.dtype));
   }
   if (!is_leaf(tensor)) {

@@ -110,11 +110,11 @@ TensorRef fit_gradient(TensorRef gradient, const OutputInfo& info, const Node& f
     gradient = core_ops::sum_to_size(*gradient, info.sizes());
   }
   if (gradient->view.dtype != info.dtype) [[unlikely]] {
-    if (!dtype_floating(gradient->view.dtype)) {
+    if (!dtype_differentiable(gradient->view.dtype)) {
       fail_answer(from, format_text("{} - expected dtype {} but got {}", invalid_at(index),
                                     dtype_text(info.dtype), dtype_text(gradient->view.dtype)));
     }
-    gradient = core_ops::to(*gradient, info.dtype);
+    gradient = core_ops::in_dtype(std::move(gradient), info.dtype);
   }
   if (info.type != 0) [[unlikely]]
     gradient = project_gradient(std::move(gradient), info.type);

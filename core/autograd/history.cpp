@@ -54,7 +54,7 @@ void refresh_stale(Tensor& tensor) {
   NodeRef old;  // its reference ends after the lock
   const std::lock_guard lock(refreshing);
   if (!tensor.older_than_base()) return;
-  if (!dtype_floating(tensor.view.dtype)) return;
+  if (!dtype_differentiable(tensor.view.dtype)) return;
   if (tensor.node == nullptr && tensor.requires_grad()) fail_leaf_view();
   if (tensor.view_origin != ViewOrigin::recorded)
     fail_unrecorded_view(tensor, "its base, or another view of its base, was modified inplace");
@@ -88,7 +88,7 @@ Edge gradient_edge(Tensor& tensor) {
 }
 
 void rebase_history(Tensor& tensor, IntrusivePtr<OpNode> node, uint32_t output, size_t slot) {
-  if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) {
+  if (tensor.view_base == nullptr || !dtype_differentiable(tensor.view.dtype)) {
     set_history(tensor, {std::move(node), output});
     return;
   }

@@ -25,6 +25,12 @@ void require_place(const Tensor& view, const Tensor& base) {
                 "converted in place, as Module::to does; take the view again after the conversion",
                 shape_text(view.shape()));
   }
+  if (view.view.dtype != base.view.dtype) {
+    throw Error(TENON_ERROR_NOT_IMPLEMENTED,
+                "in-place changes are not recorded through a {} view of a {} base, nor seen by it: "
+                "change the base by ops that return new tensors, or under no_grad",
+                dtype_text(view.view.dtype), dtype_text(base.view.dtype));
+  }
   if (base.contiguous()) return;
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "in-place changes of a view are recorded only when its base is contiguous; the base "
@@ -153,7 +159,7 @@ void check_inplace(Tensor& tensor, const char* op) {
                 "in place; change the components by ops, or return a new object",
                 op);
   }
-  if (tensor.view_base == nullptr || !dtype_floating(tensor.view.dtype)) return;
+  if (tensor.view_base == nullptr || !dtype_differentiable(tensor.view.dtype)) return;
   if (tensor.view_origin != ViewOrigin::recorded)
     fail_unrecorded_view(tensor, "is being modified inplace");
   if (is_leaf(*tensor.view_base) && tensor.view_base->requires_grad()) {

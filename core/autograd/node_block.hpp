@@ -72,7 +72,7 @@ inline Node::Node(const NodeBlock& block)
     if (block.outputs_[i] == nullptr) continue;
     const tenon_tensor_view& view = block.outputs_[i]->view;
     for (size_t d = 0; d < view.rank; ++d) shape[d] = view.shape[d];
-    outputs_[i] = {shape, view.dtype, view.rank, dtype_floating(view.dtype), view.type};
+    outputs_[i] = {shape, view.dtype, view.rank, dtype_differentiable(view.dtype), view.type};
     shape += view.rank;
   }
 }

@@ -301,7 +301,7 @@ void OpNode::forbid_differentiation(std::vector<TensorRef>& answer, ErrorReason 
   for (const TensorRef& gradient : answer) outputs.push_back(gradient.get());
   const NodeRef node = ErrorNode::create(*implementation_, reason, 0, edges, outputs);
   for (size_t i = 0; i < answer.size(); ++i) {
-    if (!answer[i] || !dtype_floating(answer[i]->view.dtype)) continue;
+    if (!answer[i] || !dtype_differentiable(answer[i]->view.dtype)) continue;
     answer[i] = make_detached(*answer[i]);
     set_history(*answer[i], {node, static_cast<uint32_t>(i)});
   }

@@ -133,7 +133,7 @@ bool may_be_saved(const Tensor& result) {
 }
 
 bool differentiable_dtype(const Tensor* tensor) {
-  return tensor != nullptr && dtype_floating(tensor->view.dtype);
+  return tensor != nullptr && dtype_differentiable(tensor->view.dtype);
 }
 
 [[noreturn, gnu::cold]] void fail_not_implemented(const Implementation& implementation) {

@@ -30,10 +30,11 @@ bool share_memory(const Tensor* a, const Tensor* b) {
   return a != nullptr && b != nullptr && a->storage != nullptr && a->storage == b->storage;
 }
 
-// In another floating dtype, as gradients are cast; what is not floating stays, to be refused.
+// In another dtype, as gradients are cast; what has no gradients stays, to be refused.
 TensorRef cast(TensorRef tensor, tenon_dtype dtype) {
-  if (!tensor || tensor->view.dtype == dtype || !dtype_floating(tensor->view.dtype)) return tensor;
-  return core_ops::to(*tensor, dtype);
+  if (!tensor || tensor->view.dtype == dtype || !dtype_differentiable(tensor->view.dtype))
+    return tensor;
+  return core_ops::in_dtype(std::move(tensor), dtype);
 }
 
 TensorRef add(TensorRef a, TensorRef b) {
@@ -126,12 +127,12 @@ class Propagation {
     for (size_t i = 0; i < answer_.size(); ++i) {
       Tensor* result = *call_.results[i];
       const bool differentiable =
-          result != nullptr && dtype_floating(result->view.dtype) && !call_.constant[i];
+          result != nullptr && dtype_differentiable(result->view.dtype) && !call_.constant[i];
       if (!differentiable) {
         if (answer_[i] && implementation_.descriptor.jvp_kind == TENON_JVP_RULE)
           fail_constant(result, i);
         answer_[i] = {};
-        if (result == nullptr || !dtype_floating(result->view.dtype)) continue;
+        if (result == nullptr || !dtype_differentiable(result->view.dtype)) continue;
       }
       answer_[i] = cast(std::move(answer_[i]), result->view.dtype);
       if (answer_[i]) check_fit(*answer_[i], *result, i);
@@ -242,9 +243,10 @@ class Propagation {
       default:
         break;
     }
-    const bool floating = std::any_of(
-        call_.results.begin(), call_.results.end(),
-        [](Tensor** place) { return *place != nullptr && dtype_floating((*place)->view.dtype); });
+    const bool floating =
+        std::any_of(call_.results.begin(), call_.results.end(), [](Tensor** place) {
+          return *place != nullptr && dtype_differentiable((*place)->view.dtype);
+        });
     if (floating && (implementation_.flags & TENON_OP_ZERO_GRADIENT) == 0)
       fail_no_jvp(implementation_);
   }
@@ -268,7 +270,7 @@ class Propagation {
     std::vector<Tensor*> given;
     for (Slot& slot : slots_) {
       if (zeros && !slot.tangent && slot.operand != nullptr &&
-          dtype_floating(slot.operand->view.dtype)) {
+          dtype_differentiable(slot.operand->view.dtype)) {
         held_.push_back(make_zeros(slot.operand->view.dtype, slot.operand->shape()));
         given.push_back(held_.back().get());
       } else {
@@ -309,20 +311,25 @@ class Propagation {
   }
 
   // The backward rule of each operand that has a tangent, applied to the tangent in the dtype of
-  // the result, as a gradient would be.
+  // the result, as a gradient would be. A rule multiplies by the conjugate of the derivative, so a
+  // complex tangent is conjugated before and after it: conj(conj(t) * conj(d)) = t * d.
   TensorRef sum_of_parts(const Tensor& like, const tenon_value* arguments, JvpRule& rule,
                          std::span<Tensor* const> tangents) {
     TensorRef total;
     for (size_t slot = 0; slot < tangents.size(); ++slot) {
       if (tangents[slot] == nullptr) continue;
-      const TensorRef wide = cast(expanded(*tangents[slot], like), like.view.dtype);
+      const bool complex = dtype_complex(like.view.dtype);
+      TensorRef wide = cast(expanded(*tangents[slot], like), like.view.dtype);
+      if (complex) wide = core_ops::conj(*wide);
       Tensor* given = wide.get();
       std::vector<TensorRef> part;
       rule.only_slot = static_cast<int64_t>(slot);
       run_rule(implementation_.descriptor.backward, arguments, rule, {&given, 1}, part);
       if (slot >= part.size())
         fail_count(implementation_, "gradients", tangents.size(), part.size());
-      total = add(std::move(total), cast(std::move(part[slot]), like.view.dtype));
+      TensorRef share = cast(std::move(part[slot]), like.view.dtype);
+      if (complex && share) share = core_ops::conj(*share);
+      total = add(std::move(total), std::move(share));
     }
     return total;
   }
@@ -453,7 +460,7 @@ class Propagation {
         result == nullptr ? "is undefined"
         : call_.constant[index]
             ? "is marked as not differentiable"
-            : format_text("has dtype {}, and only floating-point outputs have tangents",
+            : format_text("has dtype {}, and only floating-point and complex outputs have tangents",
                           dtype_text(result->view.dtype));
     throw Error(TENON_ERROR_RUNTIME,
                 "the jvp of op '{}' of plugin '{}' returned a tangent at index {}, but that output "
@@ -466,7 +473,7 @@ class Propagation {
     const auto bytes = [](const Tensor& part, const Tensor& whole) {
       return static_cast<const char*>(part.view.data) - static_cast<const char*>(whole.view.data);
     };
-    return slot.operand->view.dtype == result.view.dtype && same_layout(tangent, result) &&
+    return same_layout(tangent, result) &&
            bytes(tangent, *slot.tangent) == bytes(result, *slot.operand);
   }
 
@@ -564,7 +571,7 @@ void check_dual(const Implementation& implementation, const tenon_value* argumen
   const bool constant = implementation.descriptor.differentiable == TENON_DIFFERENTIABLE_NONE;
   if (!ruled && !constant) fail_no_jvp(implementation);
   for_each_mutated(implementation, arguments, [&](Tensor* tensor, uint32_t parameter) {
-    if (!dtype_floating(tensor->view.dtype)) return;
+    if (!dtype_differentiable(tensor->view.dtype)) return;
     if (!ruled && (implementation.flags & TENON_OP_ZERO_GRADIENT) == 0) fail_no_jvp(implementation);
     const auto& aliases = implementation.result_alias;
     if (std::find(aliases.begin(), aliases.end(), static_cast<int32_t>(parameter)) ==

@@ -149,7 +149,8 @@ void add_edges(Tensor& tensor, std::vector<Edge>& edges) {
 
 TensorRef connect_tangent(TensorRef result, Tensor& from) {
   Tensor* tangent = tangent_of(from);
-  if (tangent == nullptr || tangent_of(*result) != nullptr || !dtype_floating(result->view.dtype))
+  if (tangent == nullptr || tangent_of(*result) != nullptr ||
+      !dtype_differentiable(result->view.dtype))
     return result;
   return make_dual(*result, *to_plain(*tangent));
 }
@@ -157,7 +158,8 @@ TensorRef connect_tangent(TensorRef result, Tensor& from) {
 TensorRef connect_conversion(TensorRef result, Tensor& from, const char* name) {
   if (result->typed()) connect_components(*result);
   if (from.typed() && !result->requires_grad()) connect_components(from);
-  if (!from.requires_grad() || !records() || !dtype_floating(result->view.dtype)) return result;
+  if (!from.requires_grad() || !records() || !dtype_differentiable(result->view.dtype))
+    return result;
   if (result->requires_grad()) {
     // What `from` holds has the same history; any other is not that of `from`.
     if (!from.typed() || has_held_history(from)) return result;
@@ -186,7 +188,7 @@ TensorRef connect_same_data(TensorRef result, Tensor& from, const TensorType& ty
                 "compute it by ops, or call it under no_grad",
                 type.name, type.provider, what);
   };
-  if (!dtype_floating(result->view.dtype)) return result;
+  if (!dtype_differentiable(result->view.dtype)) return result;
   if (from.requires_grad() && records() && !result->requires_grad()) lost("history");
   if (tangent_of(from) != nullptr && tangent_of(*result) == nullptr) lost("tangent");
   return result;
@@ -233,7 +235,7 @@ void refuse_lost_gradient(const CallFrame& frame, tenon_value* results) {
                  0});
   };
   const auto refuse = [&](Tensor*& tensor) {
-    if (tensor == nullptr || !dtype_floating(tensor->view.dtype)) return;
+    if (tensor == nullptr || !dtype_differentiable(tensor->view.dtype)) return;
     const uint32_t held = tensor->typed() ? refresh_components(*tensor) : 0;
     const uint32_t shown = tensor->flags() | held;
     if (dual && (shown & TENON_TENSOR_HAS_TANGENT) == 0) {

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/registry.hpp"
+#include "core/tensor/dtype.hpp"
 
 namespace tenon::core {
 
@@ -26,6 +27,8 @@ constexpr CoreOpEntry kContract[] = {
      "put the gradient of a view into that of its base"},
     {CoreOp::clone, "clone(Tensor input) -> Tensor",
      "copy a tensor that is going to change, with its history"},
+    {CoreOp::conj, "conj(Tensor(a) input) -> Tensor(a)",
+     "take a tangent of a complex result from its backward rule"},
     {CoreOp::contiguous, "contiguous(Tensor(a) input) -> Tensor(a)",
      "take the gradient of a changed view out of that of its base"},
     {CoreOp::copy, "copy_(Tensor(a!) input, Tensor source) -> Tensor(a!)",
@@ -34,6 +37,8 @@ constexpr CoreOpEntry kContract[] = {
      "broadcast a tangent as its operand was"},
     {CoreOp::index_add, "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor",
      "sum the gradients of elements that share memory"},
+    {CoreOp::real, "real(Tensor(a) input) -> Tensor(a)",
+     "give a real input its part of a complex gradient"},
     {CoreOp::reshape, "reshape(Tensor(a) input, int[] shape) -> Tensor(a)",
      "sum the gradients of elements that share memory"},
     {CoreOp::sum_to_size, "sum_to_size(Tensor input, int[] size) -> Tensor",
@@ -142,6 +147,10 @@ TensorRef clone(Tensor& input) {
   static const tenon_op* const op = require_core_op(CoreOp::clone);
   return call(op, {tensor_value(&input)});
 }
+TensorRef conj(Tensor& input) {
+  static const tenon_op* const op = require_core_op(CoreOp::conj);
+  return call(op, {tensor_value(&input)});
+}
 TensorRef contiguous(Tensor& input) {
   static const tenon_op* const op = require_core_op(CoreOp::contiguous);
   return call(op, {tensor_value(&input)});
@@ -159,6 +168,10 @@ TensorRef index_add(Tensor& input, int64_t dim, Tensor& index, Tensor& source) {
   return call(op,
               {tensor_value(&input), int_value(dim), tensor_value(&index), tensor_value(&source)});
 }
+TensorRef real(Tensor& input) {
+  static const tenon_op* const op = require_core_op(CoreOp::real);
+  return call(op, {tensor_value(&input)});
+}
 TensorRef reshape(Tensor& input, Shape shape) {
   static const tenon_op* const op = require_core_op(CoreOp::reshape);
   return call(op, {tensor_value(&input), int_list_value(shape)});
@@ -174,6 +187,11 @@ TensorRef to(Tensor& input, tenon_dtype dtype) {
 TensorRef zero(Tensor& input) {
   static const tenon_op* const op = require_core_op(CoreOp::zero);
   return call(op, {tensor_value(&input)});
+}
+
+TensorRef in_dtype(TensorRef tensor, tenon_dtype dtype) {
+  if (dtype_complex(tensor->view.dtype) && !dtype_complex(dtype)) tensor = real(*tensor);
+  return tensor->view.dtype == dtype ? tensor : to(*tensor, dtype);
 }
 
 }  // namespace core_ops

@@ -16,10 +16,12 @@ enum class CoreOp : uint8_t {
   as_strided,
   as_strided_scatter,
   clone,
+  conj,
   contiguous,
   copy,
   expand,
   index_add,
+  real,
   reshape,
   sum_to_size,
   to,
@@ -50,14 +52,20 @@ TensorRef as_strided(Tensor& input, Shape size, Shape stride, int64_t storage_of
 TensorRef as_strided_scatter(Tensor& input, Tensor& src, Shape size, Shape stride,
                              int64_t storage_offset);
 TensorRef clone(Tensor& input);
+TensorRef conj(Tensor& input);
 TensorRef contiguous(Tensor& input);
 TensorRef copy(Tensor& input, Tensor& source);
 TensorRef expand(Tensor& input, Shape size);
 TensorRef index_add(Tensor& input, int64_t dim, Tensor& index, Tensor& source);
+TensorRef real(Tensor& input);
 TensorRef reshape(Tensor& input, Shape shape);
 TensorRef sum_to_size(Tensor& input, Shape size);
 TensorRef to(Tensor& input, tenon_dtype dtype);
 TensorRef zero(Tensor& input);
+
+// As gradients and tangents are cast, `to`; where that would drop imaginary parts, of the real ones:
+// real numbers vary along the real axis alone.
+TensorRef in_dtype(TensorRef tensor, tenon_dtype dtype);
 
 }  // namespace core_ops
 

@@ -59,12 +59,24 @@ std::string name_of(const Implementation& implementation) {
   return format_text("{}()", implementation.schema.short_name());
 }
 
+// Null where the op refuses complex operands.
+tenon_loop complex_loop(const Implementation& implementation, tenon_dtype dtype) {
+  const tenon_loop* loops = implementation.elementwise.complex_loops;
+  return loops == nullptr ? nullptr : loops[dtype - TENON_C64];
+}
+
 // The best instruction set that has a loop for the dtype.
 uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) {
   const tenon_loop* loops = implementation.elementwise.loops;
   for (uint32_t isa = best_isa; dtype_computed(dtype); --isa) {
     if (loops[isa * TENON_COMPUTED_DTYPE_COUNT + dtype] != nullptr) return isa;
     if (isa == 0) break;
+  }
+  if (dtype_complex(dtype)) {
+    if (complex_loop(implementation, dtype) != nullptr) return TENON_ISA_BASELINE;
+    throw Error(TENON_ERROR_TYPE,
+                "{} is not implemented for {} operands: take real(), imag() or abs() of them",
+                name_of(implementation), dtype_text(dtype));
   }
   if (!dtype_computed(dtype)) {
     throw Error(TENON_ERROR_TYPE,
@@ -75,12 +87,15 @@ uint32_t find_loop_isa(const Implementation& implementation, tenon_dtype dtype) 
               dtype_text(dtype));
 }
 tenon_loop find_loop(const Implementation& implementation, tenon_dtype dtype) {
-  return implementation.elementwise
-      .loops[find_loop_isa(implementation, dtype) * TENON_COMPUTED_DTYPE_COUNT + dtype];
+  const uint32_t isa = find_loop_isa(implementation, dtype);
+  return dtype_complex(dtype)
+             ? complex_loop(implementation, dtype)
+             : implementation.elementwise.loops[isa * TENON_COMPUTED_DTYPE_COUNT + dtype];
 }
 
 // The dtype of mixed operands: tensors with dimensions first; 0-dim tensors, then numbers, only
-// where they are of a higher category (bool, integer, floating).
+// where they are of a higher category (bool, integer, floating, complex). A floating dtype stays
+// that of the parts when it becomes complex.
 tenon_dtype common_dtype_of(const tenon_value* const* operands, size_t count) {
   tenon_dtype by_rank[3] = {TENON_DTYPE_NONE, TENON_DTYPE_NONE, TENON_DTYPE_NONE};
   for (size_t i = 0; i < count; ++i) {
@@ -100,7 +115,7 @@ tenon_dtype common_dtype_of(const tenon_value* const* operands, size_t count) {
   for (const tenon_dtype lower : {by_rank[1], by_rank[2]}) {
     if (lower == TENON_DTYPE_NONE) continue;
     if (result == TENON_DTYPE_NONE || dtype_category(lower) > dtype_category(result))
-      result = lower;
+      result = dtype_complex(lower) && dtype_floating(result) ? complex_dtype(result) : lower;
   }
   return result;
 }
@@ -111,6 +126,12 @@ void store_number(const tenon_value& value, tenon_dtype dtype, void* to) {
     if constexpr (dtype_computed(dtype_of<T>())) {
       const T number = value.tag == TENON_VALUE_FLOAT ? static_cast<T>(value.as.number)
                                                       : static_cast<T>(value.as.integer);
+      std::memcpy(to, &number, sizeof(T));
+    } else if constexpr (dtype_complex(dtype_of<T>())) {
+      using Part = decltype(T::real);
+      const T number{value.tag == TENON_VALUE_FLOAT ? static_cast<Part>(value.as.number)
+                                                    : static_cast<Part>(value.as.integer),
+                     Part{0}};
       std::memcpy(to, &number, sizeof(T));
     }
   });
@@ -307,7 +328,10 @@ struct ElementwiseCall {
 
   bool compares() const { return implementation.elementwise.promotion == TENON_PROMOTE_COMPARE; }
   // What the loop writes.
-  tenon_dtype written() const { return compares() ? tenon_dtype{TENON_BOOL} : compute; }
+  tenon_dtype written() const {
+    if (implementation.elementwise.promotion == TENON_PROMOTE_MAGNITUDE) return real_dtype(compute);
+    return compares() ? tenon_dtype{TENON_BOOL} : compute;
+  }
   tenon_dtype dtype_of_input(size_t i) const {
     return condition && i == 0 ? tenon_dtype{TENON_BOOL} : compute;
   }
@@ -356,13 +380,14 @@ void choose_dtypes(ElementwiseCall& call) {
   const size_t first = call.condition ? 1 : 0;
   tenon_dtype common = common_dtype_of(call.operands + first, call.count - first);
   if (common == TENON_DTYPE_NONE) common = TENON_F32;
-  if (promotion == TENON_PROMOTE_COMPARE && !dtype_floating(common)) common = widest_integer(call);
-  if (promotion == TENON_PROMOTE_FLOAT && !dtype_floating(common)) common = TENON_F32;
+  const bool whole = !dtype_differentiable(common);
+  if (promotion == TENON_PROMOTE_COMPARE && whole) common = widest_integer(call);
+  if (promotion == TENON_PROMOTE_FLOAT && whole) common = TENON_F32;
   for (size_t i = first; i < call.count; ++i) check_number(call, *call.operands[i], common);
   // A parameter such as alpha takes part only by refusing to lose its fraction.
   for (const uint8_t index : implementation.scalar_parameters) {
     const tenon_value& value = call.arguments[index];
-    if (value.tag == TENON_VALUE_FLOAT && !dtype_floating(common) &&
+    if (value.tag == TENON_VALUE_FLOAT && !dtype_differentiable(common) &&
         promotion != TENON_PROMOTE_COMPARE && value.as.number != std::trunc(value.as.number)) {
       throw Error(TENON_ERROR_TYPE, "{}: argument '{}' must be an integer for {} operands",
                   name_of(implementation), implementation.schema.parameters[index].name,
@@ -371,14 +396,16 @@ void choose_dtypes(ElementwiseCall& call) {
     check_number(call, value, common);
   }
   // What only chooses between elements moves u16, u32 and u64 as i64, which has all of their bits.
-  if (call.condition && !dtype_computed(compute_dtype(common))) {
+  if (call.condition && dtype_wide_unsigned(common)) {
     call.compute = TENON_I64;
     call.result = common;
     return;
   }
   call.biased = call.compares() && common == TENON_U64;
   call.compute = call.biased ? tenon_dtype{TENON_I64} : compute_dtype(common);
-  call.result = call.compares() ? tenon_dtype{TENON_BOOL} : common;
+  call.result = promotion == TENON_PROMOTE_MAGNITUDE ? real_dtype(common)
+                : call.compares()                    ? tenon_dtype{TENON_BOOL}
+                                                     : common;
 }
 
 // The parameters as the loop sees them, in schema order.

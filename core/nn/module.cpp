@@ -106,11 +106,12 @@ TensorRef as_parameter(const tenon_module& module, std::string_view name, Tensor
                 "detach()",
                 quote(name));
   }
-  if (!dtype_floating(tensor->view.dtype)) {
-    throw Error(TENON_ERROR_TYPE,
-                "parameter {} of {} is {}: parameters require grad and must be floating point; "
-                "register it as a buffer",
-                quote(name), module.type->short_name(), dtype_text(tensor->view.dtype));
+  if (!dtype_differentiable(tensor->view.dtype)) {
+    throw Error(
+        TENON_ERROR_TYPE,
+        "parameter {} of {} is {}: parameters require grad and must be floating point or complex; "
+        "register it as a buffer",
+        quote(name), module.type->short_name(), dtype_text(tensor->view.dtype));
   }
   if (tensor->requires_grad()) return TensorRef(tensor);
   TensorRef parameter = make_detached(*tensor);

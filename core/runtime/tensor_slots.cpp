@@ -45,6 +45,16 @@ tenon_status tensor_alias(tenon_tensor* base, int64_t rank, const int64_t* shape
     *result = make_alias(*base, shape_of(shape, rank), shape_of(strides, rank), offset).give();
   });
 }
+tenon_status tensor_alias_as(tenon_tensor* base, tenon_dtype dtype, int64_t rank,
+                             const int64_t* shape, const int64_t* strides, int64_t offset,
+                             tenon_tensor** result, tenon_error** error) {
+  return guarded(error, [&] {
+    require_data(base, "the tensor to view");
+    dtype_check(dtype);
+    *result =
+        make_alias_as(*base, dtype, shape_of(shape, rank), shape_of(strides, rank), offset).give();
+  });
+}
 void tensor_retain(tenon_tensor* tensor) { tensor->retain(); }
 void tensor_release(tenon_tensor* tensor) {
   if (tensor != nullptr) tensor->release();
@@ -172,6 +182,7 @@ void add_tensor_slots(tenon_host& host) {
   host.tensor_empty = tensor_empty;
   host.tensor_wrap = tensor_wrap;
   host.tensor_alias = tensor_alias;
+  host.tensor_alias_as = tensor_alias_as;
   host.tensor_retain = tensor_retain;
   host.tensor_release = tensor_release;
   host.tensor_use_count = tensor_use_count;

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tenon/abi/complex.h"
 #include "tenon/abi/half.h"
 
 namespace tenon::core {
@@ -17,6 +18,13 @@ using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
 
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, tenon_f16> || std::is_same_v<T, tenon_bf16>;
+
+template <class T>
+inline constexpr bool is_complex = std::is_same_v<T, tenon_c64> || std::is_same_v<T, tenon_c128>;
+// Whether every element of From has its like in To: the imaginary parts of complex numbers have
+// none in real ones.
+template <class To, class From>
+inline constexpr bool converts = is_complex<To> || !is_complex<From> || std::is_same_v<To, bool>;
 
 inline float widen(tenon_f16 half) { return tenon_f16_to_f32(half); }
 inline float widen(tenon_bf16 half) { return tenon_bf16_to_f32(half); }
@@ -92,8 +100,17 @@ inline bool fits(Number number) {
 
 template <class To, class From>
 inline Stored<To> convert(Stored<From> value) {
+  static_assert(converts<To, From>);
   if constexpr (std::is_same_v<To, From> && !std::is_same_v<To, bool>) {
     return value;
+  } else if constexpr (is_complex<To>) {
+    using Part = decltype(To::real);
+    if constexpr (is_complex<From>)
+      return {static_cast<Part>(value.real), static_cast<Part>(value.imag)};
+    else
+      return {convert<Part, From>(value), Part{0}};
+  } else if constexpr (is_complex<From>) {
+    return value.real != 0 || value.imag != 0;
   } else if constexpr (is_half<From>) {
     return convert<To, float>(widen(value));
   } else if constexpr (is_half<To>) {

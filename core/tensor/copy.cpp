@@ -196,10 +196,17 @@ void convert_block(char* to, int64_t to_step, const char* from, int64_t from_ste
 // ---- the loops for a pair of dtypes ----
 
 struct Loops {
-  Row row;
+  Row row;      // null: complex elements do not become real ones
   Block block;  // null: none is worth its size
 };
 
+template <class To, class From>
+constexpr Row row_for() {
+  if constexpr (converts<To, From>)
+    return &convert_row<To, From>;
+  else
+    return nullptr;
+}
 // The tile loops of a pair of dtypes, where kernels compute in both.
 template <class To, class From>
 constexpr Block block_for() {
@@ -214,7 +221,7 @@ Loops loops_for(tenon_dtype to, tenon_dtype from) {
     return visit_dtype(from, [](auto from_type) {
       using To = typename decltype(to_type)::type;
       using From = typename decltype(from_type)::type;
-      return Loops{&convert_row<To, From>, block_for<To, From>()};
+      return Loops{row_for<To, From>(), block_for<To, From>()};
     });
   });
 }
@@ -228,8 +235,10 @@ tenon_dtype same_width(tenon_dtype dtype) {
       return TENON_I16;
     case 4:
       return TENON_I32;
-    default:
+    case 8:
       return TENON_I64;
+    default:
+      return TENON_C128;
   }
 }
 
@@ -479,7 +488,16 @@ Sizes source_strides(const Tensor& destination, const Tensor& source) {
   }
 }
 
+void check_convertible(tenon_dtype to, tenon_dtype from) {
+  if (!dtype_complex(from) || dtype_complex(to) || to == TENON_BOOL) return;
+  throw Error(TENON_ERROR_TYPE,
+              "{} elements cannot be converted to {}, which would drop their imaginary parts: take "
+              "real(), imag() or abs() of the tensor first",
+              dtype_text(from), dtype_text(to));
+}
+
 void copy_elements(Tensor& destination, const Tensor& source) {
+  check_convertible(destination.view.dtype, source.view.dtype);
   const Sizes strides = source_strides(destination, source);
   if (destination.view.count == 0) return;
   const bool same = destination.view.dtype == source.view.dtype;
@@ -550,9 +568,9 @@ void fill(Tensor& destination, const tenon_value& number) {
     if (!number_fits(number, destination.view.dtype))
       fail(misfit_text(number, destination.view.dtype));
     const Sizes strides = expanded_strides({}, {}, destination.shape());
-    alignas(8) char element[8];
+    alignas(16) char element[16];
     loops_for(destination.view.dtype, dtype)
-        .row(element, 8, reinterpret_cast<const char*>(&number.as), 8, 1);
+        .row(element, 16, reinterpret_cast<const char*>(&number.as), 8, 1);
     const int64_t bytes = dtype_bytes(destination.view.dtype);
     const tenon_dtype width = same_width(destination.view.dtype);
     run(make_plan(destination, element, bytes, strides), loops_for(width, width));
@@ -578,7 +596,11 @@ tenon_value item(const Tensor& tensor) {
   visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const auto element = *static_cast<const Stored<T>*>(tensor.view.data);
-    if constexpr (!std::is_integral_v<T>) {
+    if constexpr (is_complex<T>) {
+      throw Error(TENON_ERROR_TYPE,
+                  "item(): a {} element is two numbers: take real() and imag() of the tensor",
+                  dtype_text(tensor.view.dtype));
+    } else if constexpr (!std::is_integral_v<T>) {
       value.tag = TENON_VALUE_FLOAT;
       value.as.number = convert<double, T>(element);
     } else {

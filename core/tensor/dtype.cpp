@@ -12,10 +12,12 @@ struct LongName {
   tenon_dtype dtype;
 };
 constexpr LongName kLongNames[] = {
-    {"uint8", TENON_U8},   {"int8", TENON_I8},     {"int16", TENON_I16},  {"int32", TENON_I32},
-    {"int64", TENON_I64},  {"float32", TENON_F32}, {"float", TENON_F32},  {"float64", TENON_F64},
-    {"double", TENON_F64}, {"float16", TENON_F16}, {"half", TENON_F16},   {"bfloat16", TENON_BF16},
-    {"uint16", TENON_U16}, {"uint32", TENON_U32},  {"uint64", TENON_U64},
+    {"uint8", TENON_U8},      {"int8", TENON_I8},         {"int16", TENON_I16},
+    {"int32", TENON_I32},     {"int64", TENON_I64},       {"float32", TENON_F32},
+    {"float", TENON_F32},     {"float64", TENON_F64},     {"double", TENON_F64},
+    {"float16", TENON_F16},   {"half", TENON_F16},        {"bfloat16", TENON_BF16},
+    {"uint16", TENON_U16},    {"uint32", TENON_U32},      {"uint64", TENON_U64},
+    {"complex64", TENON_C64}, {"complex128", TENON_C128},
 };
 
 std::string all_dtypes() {
@@ -61,7 +63,8 @@ tenon_dtype dtype_parse(std::string_view text) {
 
 void fail_no_common_dtype(tenon_dtype a, tenon_dtype b) {
   throw Error(TENON_ERROR_TYPE,
-              "{} and {} have no common dtype: u16, u32 and u64 mix with floating dtypes alone; "
+              "{} and {} have no common dtype: u16, u32 and u64 mix with floating and complex "
+              "dtypes alone; "
               "convert one of the tensors with to(), to i64 for example",
               dtype_text(a), dtype_text(b));
 }

@@ -10,7 +10,7 @@
 
 namespace tenon::core {
 
-enum class DtypeCategory : uint8_t { boolean, integer, floating };  // as in TENON_DTYPES
+enum class DtypeCategory : uint8_t { boolean, integer, floating, complex };  // as in TENON_DTYPES
 
 constexpr bool dtype_valid(tenon_dtype dtype) {
   return dtype > TENON_DTYPE_NONE && dtype < TENON_DTYPE_COUNT;
@@ -34,7 +34,25 @@ constexpr bool dtype_half(tenon_dtype dtype) { return dtype == TENON_F16 || dtyp
 constexpr bool dtype_floating(tenon_dtype dtype) {
   return dtype == TENON_F32 || dtype == TENON_F64 || dtype_half(dtype);
 }
-// Whether kernels compute in it; the others are for storage, conversion and files.
+constexpr bool dtype_complex(tenon_dtype dtype) {
+  return dtype == TENON_C64 || dtype == TENON_C128;
+}
+// Whether tensors of it have gradients.
+constexpr bool dtype_differentiable(tenon_dtype dtype) {
+  return dtype_floating(dtype) || dtype_complex(dtype);
+}
+// The dtype of the parts of a complex one, else the dtype itself.
+constexpr tenon_dtype real_dtype(tenon_dtype dtype) {
+  return dtype == TENON_C64    ? tenon_dtype{TENON_F32}
+         : dtype == TENON_C128 ? tenon_dtype{TENON_F64}
+                               : dtype;
+}
+// The complex dtype whose parts hold a floating one.
+constexpr tenon_dtype complex_dtype(tenon_dtype dtype) {
+  return dtype == TENON_F64 || dtype == TENON_C128 ? TENON_C128 : TENON_C64;
+}
+// Whether kernels of all ops compute in it; u16, u32 and u64 are for storage, conversion and files,
+// f16 and bf16 are computed in f32, and complex ones by few ops.
 constexpr bool dtype_computed(tenon_dtype dtype) { return dtype < TENON_COMPUTED_DTYPE_COUNT; }
 // f32 for f16 and bf16, else the dtype itself.
 constexpr tenon_dtype compute_dtype(tenon_dtype dtype) {
@@ -56,14 +74,19 @@ void dtype_check(tenon_dtype dtype);
 
 [[noreturn, gnu::cold]] void fail_no_common_dtype(tenon_dtype a, tenon_dtype b);
 
-// The dtype of a result that mixes two, as in PyTorch: a float wins over integers, they over bool,
-// wide over narrow; u8 with i8 needs i16, f16 with bf16 f32. TENON_DTYPE_NONE where there is none:
-// u16, u32 and u64 mix with floats alone. (A dtype that was not given leaves the other.)
+// The dtype of a result that mixes two, as in PyTorch: complex wins over floats, they over integers,
+// these over bool, wide over narrow; u8 with i8 needs i16, f16 with bf16 f32, f64 with c64 c128.
+// TENON_DTYPE_NONE where there is none: u16, u32 and u64 mix with floats and complex numbers alone.
+// (A dtype that was not given leaves the other.)
 constexpr tenon_dtype promote_dtypes(tenon_dtype a, tenon_dtype b) {
   if (a == b || b == TENON_DTYPE_NONE) return a;
   if (a == TENON_DTYPE_NONE) return b;
   const DtypeCategory category_a = dtype_category(a);
   const DtypeCategory category_b = dtype_category(b);
+  if (category_a == DtypeCategory::complex || category_b == DtypeCategory::complex) {
+    return a == TENON_F64 || a == TENON_C128 || b == TENON_F64 || b == TENON_C128 ? TENON_C128
+                                                                                  : TENON_C64;
+  }
   if (category_a == DtypeCategory::floating || category_b == DtypeCategory::floating) {
     if (category_a != category_b) return category_a > category_b ? a : b;
     if (dtype_half(a) && dtype_half(b)) return TENON_F32;

@@ -66,6 +66,12 @@ void check_entries(const std::string& path, std::span<const NamedTensor> tensors
     if (entry.tensor->view.count != 0 && entry.tensor->view.data == nullptr) {
       refuse(path, format_text("the tensor {} has a shape but no data", quote(entry.name)));
     }
+    if (dtype_file_text(entry.tensor->view.dtype).empty()) {
+      refuse(path,
+             format_text("the format has no {}, the dtype of tensor {}: save view_as_real() of "
+                         "it, or convert it to c64",
+                         dtype_text(entry.tensor->view.dtype), quote(entry.name)));
+    }
   }
   seen.clear();
   for (const auto& [key, value] : metadata) {

@@ -283,9 +283,13 @@ FileHeader::Tensor read_tensor(HeaderCursor& cursor, std::string name) {
         if (text == known.text) tensor.dtype = known.dtype;
       }
       if (tensor.dtype == TENON_DTYPE_NONE) {
+        std::string known;
+        for (const FileDtype& type : kFileDtypes) {
+          known += known.empty() ? "" : ", ";
+          known += type.text;
+        }
         fail(kWhat, tensor.name,
-             format_text("dtype {} cannot be read, only BOOL, U8, I8, I16, I32, I64, F32 and F64",
-                         quote(text)));
+             format_text("dtype {} cannot be read; the dtypes are {}", quote(text), known));
       }
     } else if (field == "shape") {
       has_shape = true;

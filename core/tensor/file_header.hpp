@@ -50,9 +50,11 @@ struct FileDtype {
   tenon_dtype dtype;
 };
 #define TENON_FILE_DTYPE(name, code, ...) {#name, code},
-inline constexpr FileDtype kFileDtypes[] = {TENON_DTYPES(TENON_FILE_DTYPE)};
+// The format has no c128.
+inline constexpr FileDtype kFileDtypes[] = {TENON_COMPUTED_DTYPES(
+    TENON_FILE_DTYPE) TENON_STORED_DTYPES(TENON_FILE_DTYPE){"C64", TENON_C64}};
 #undef TENON_FILE_DTYPE
-// As files write it, "F32".
+// As files write it, "F32"; "" for a dtype that the format does not have.
 std::string_view dtype_file_text(tenon_dtype dtype);
 inline constexpr std::string_view kMetadataKey = "__metadata__";
 

@@ -210,21 +210,23 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
   return tensor;
 }
 
-TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset) {
+namespace {
+
+// `base` is read as elements of `dtype`.
+TensorRef alias(const Tensor& base, tenon_dtype dtype, Shape shape, Shape strides, int64_t offset) {
   constexpr uint32_t kKept =
       TENON_TENSOR_READ_ONLY | TENON_TENSOR_INFERENCE | TENON_TENSOR_SHAPE_ONLY;
   if (shape.size() != strides.size() || shape.size() > TENON_MAX_RANK) [[unlikely]] {
     check_strides(shape, strides);
     element_count(shape);
   }
-  auto tensor =
-      TensorRef::take(make_object(base.view.dtype, shape.size(), base.view.flags & kKept));
+  auto tensor = TensorRef::take(make_object(dtype, shape.size(), base.view.flags & kKept));
   const Layout layout = lay_out(tensor.get(), shape, strides);
   Storage* storage = base.storage;
   if (storage == nullptr) return tensor;
   if (layout.count != 0) {
     // A base without elements has no position in the storage: use its start.
-    const int64_t width = dtype_bytes(base.view.dtype);
+    const int64_t width = dtype_bytes(dtype);
     const int64_t origin =
         base.view.data == nullptr ? 0 : static_cast<char*>(base.view.data) - storage->data;
     int64_t first = 0;
@@ -247,6 +249,25 @@ TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t off
   storage->retain();
   tensor->storage = storage;
   return tensor;
+}
+
+}  // namespace
+
+TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset) {
+  return alias(base, base.view.dtype, shape, strides, offset);
+}
+
+TensorRef make_alias_as(const Tensor& base, tenon_dtype dtype, Shape shape, Shape strides,
+                        int64_t offset) {
+  const tenon_dtype own = base.view.dtype;
+  if (dtype != own &&
+      (dtype_complex(dtype) == dtype_complex(own) || real_dtype(dtype) != real_dtype(own))) {
+    throw Error(TENON_ERROR_TYPE,
+                "elements of {} cannot be viewed as {}: c64 is viewed as f32, c128 as f64, and the "
+                "reverse",
+                dtype_text(own), dtype_text(dtype));
+  }
+  return alias(base, dtype, shape, strides, offset);
 }
 
 TensorRef make_detached(const Tensor& base) {

@@ -136,6 +136,10 @@ TensorRef make_wrapped(tenon_dtype dtype, Shape shape, Shape strides, void* data
 // element would be outside of the storage. No history, no autograd state, a plain Tensor;
 // read-only and inference flags stay.
 TensorRef make_alias(const Tensor& base, Shape shape, Shape strides, int64_t offset);
+// The same with complex elements as their parts, or parts as complex elements: shape, strides and
+// offset are those of elements of `dtype`. Throws TypeError for any other pair of dtypes.
+TensorRef make_alias_as(const Tensor& base, tenon_dtype dtype, Shape shape, Shape strides,
+                        int64_t offset);
 // A tensor of a type without data: shape and dtype only.
 TensorRef make_dataless(tenon_dtype dtype, Shape shape, uint32_t type);
 // Makes it one of another tensor type (0: a plain Tensor) with that payload, which is shared; null:

@@ -141,8 +141,43 @@ class Formatter {
   size_t width_ = 1;
 };
 
+// Complex numbers: both parts as all of their kind are, "1.-2.5000j".
 template <class T>
-std::string row_text(const Extract& extract, const Formatter<T>& formatter, const Stored<T>* data,
+class ComplexFormatter {
+ public:
+  explicit ComplexFormatter(const Extract& extract)
+      : real_(part(extract.tensor, 0)),
+        imag_(part(extract.tensor, 1)),
+        real_extract_{*real_, extract.summarize},
+        imag_extract_{*imag_, extract.summarize},
+        real_text_(real_extract_),
+        imag_text_(imag_extract_) {}
+
+  size_t width() const { return real_text_.width() + imag_text_.width() + 2; }
+  std::string text(T element) const {
+    std::string imag = imag_text_.text(element.imag);
+    imag.erase(0, imag.find_first_not_of(' '));
+    const char* sign = imag[0] == '-' ? "" : "+";
+    return format_text("{}{}{}j", real_text_.text(element.real), sign, imag);
+  }
+
+ private:
+  using Part = decltype(T::real);
+  static TensorRef part(const Tensor& tensor, int64_t offset) {
+    Sizes strides = sizes_of(tensor.strides());
+    for (int64_t i = 0; i < strides.rank; ++i) strides.values[i] *= 2;
+    return make_alias_as(tensor, real_dtype(tensor.view.dtype), tensor.shape(), strides, offset);
+  }
+  const TensorRef real_, imag_;
+  const Extract real_extract_, imag_extract_;
+  const Formatter<Part> real_text_, imag_text_;
+};
+
+template <class T>
+using FormatterOf = std::conditional_t<is_complex<T>, ComplexFormatter<T>, Formatter<T>>;
+
+template <class T>
+std::string row_text(const Extract& extract, const FormatterOf<T>& formatter, const Stored<T>* data,
                      size_t indent) {
   const size_t dimension = extract.tensor.view.rank - size_t{1};
   const int64_t stride = extract.tensor.view.strides[dimension];
@@ -162,7 +197,7 @@ std::string row_text(const Extract& extract, const Formatter<T>& formatter, cons
 }
 
 template <class T>
-std::string nested_text(const Extract& extract, const Formatter<T>& formatter, size_t dimension,
+std::string nested_text(const Extract& extract, const FormatterOf<T>& formatter, size_t dimension,
                         const Stored<T>* data, size_t indent) {
   const size_t rank = extract.tensor.view.rank;
   if (rank == 0) return formatter.text(*data);
@@ -193,7 +228,7 @@ std::string elements_text(const Tensor& tensor, size_t indent) {
   return visit_dtype(tensor.view.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Extract extract{tensor, tensor.view.count > kSummarizeAbove};
-    const Formatter<T> formatter(extract);
+    const FormatterOf<T> formatter(extract);
     return nested_text<T>(extract, formatter, 0, static_cast<const Stored<T>*>(tensor.view.data),
                           indent);
   });
@@ -223,7 +258,7 @@ std::string tensor_text(const Tensor* tensor, std::string_view node_name, std::s
     suffixes.push_back(format_text("size={}", size_text(tensor->shape())));
   }
   // Without elements nothing shows that they are integers.
-  const bool usual = view.dtype == TENON_F32 ||
+  const bool usual = view.dtype == TENON_F32 || (!empty && !no_data && view.dtype == TENON_C64) ||
                      (!empty && !no_data && (view.dtype == TENON_I64 || view.dtype == TENON_BOOL));
   if (!usual) suffixes.push_back(format_text("dtype={}", dtype_text(view.dtype)));
   if (!node_name.empty()) {

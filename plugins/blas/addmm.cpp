@@ -63,7 +63,7 @@ struct Addmm {
   static Tensor forward(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
                         const Scalar& beta, const Scalar& alpha) {
     Tensor result = shape_rule(input, mat1, mat2, beta, alpha);
-    if (!tenon::is_floating(mat1.dtype())) {
+    if (!tenon::is_differentiable(mat1.dtype())) {
       for (const Scalar& factor : {beta, alpha}) {
         if (factor.is_floating() && std::trunc(factor.to<double>()) != factor.to<double>()) {
           throw tenon::TypeError(std::string("addmm(): beta and alpha must be whole numbers for ") +
@@ -92,8 +92,8 @@ struct Addmm {
     const auto beta = c["beta"_arg], alpha = c["alpha"_arg];
     Tensor input, mat1, mat2;
     if (c.needs_input_grad("input"_arg)) input = scaled(g, beta);
-    if (c.needs_input_grad("mat1"_arg)) mat1 = scaled(g.mm(c["mat2"_arg].t()), alpha);
-    if (c.needs_input_grad("mat2"_arg)) mat2 = scaled(c["mat1"_arg].t().mm(g), alpha);
+    if (c.needs_input_grad("mat1"_arg)) mat1 = scaled(g.mm(conjugate(c["mat2"_arg].t())), alpha);
+    if (c.needs_input_grad("mat2"_arg)) mat2 = scaled(conjugate(c["mat1"_arg].t()).mm(g), alpha);
     return {std::move(input), std::move(mat1), std::move(mat2)};
   }
 

@@ -33,8 +33,8 @@ struct Bmm {
 
   static std::tuple<Tensor, Tensor> backward(ContextOf<Bmm>& c, const Tensor& g) {
     Tensor input, mat2;
-    if (c.needs_input_grad("input"_arg)) input = g.bmm(c["mat2"_arg].transpose(1, 2));
-    if (c.needs_input_grad("mat2"_arg)) mat2 = c["input"_arg].transpose(1, 2).bmm(g);
+    if (c.needs_input_grad("input"_arg)) input = g.bmm(conjugate(c["mat2"_arg].transpose(1, 2)));
+    if (c.needs_input_grad("mat2"_arg)) mat2 = conjugate(c["input"_arg].transpose(1, 2)).bmm(g);
     return {std::move(input), std::move(mat2)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -9,7 +9,8 @@ using namespace tenon::literals;
 
 struct Dot {
   static constexpr auto schema = "dot(Tensor input, Tensor other) -> Tensor";
-  static constexpr auto doc = "The sum of the products of two vectors.";
+  static constexpr auto doc =
+      "The sum of the products of two vectors; of complex ones without a conjugate.";
   static constexpr auto saves = "other for input, input for other";
 
   static Tensor shape_rule(const Tensor& input, const Tensor& other) {
@@ -29,8 +30,8 @@ struct Dot {
 
   static std::tuple<Tensor, Tensor> backward(ContextOf<Dot>& c, const Tensor& g) {
     Tensor input, other;
-    if (c.needs_input_grad("input"_arg)) input = g * c["other"_arg];
-    if (c.needs_input_grad("other"_arg)) other = g * c["input"_arg];
+    if (c.needs_input_grad("input"_arg)) input = g * conjugate(c["other"_arg]);
+    if (c.needs_input_grad("other"_arg)) other = g * conjugate(c["input"_arg]);
     return {std::move(input), std::move(other)};
   }
   static constexpr auto jvp = tenon::multilinear;

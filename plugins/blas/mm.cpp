@@ -17,7 +17,8 @@ void throw_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
 
 bool writable(const Tensor& out, const Tensor& input, const Tensor& mat2) {
   const blas::Matrices to = blas::matrices(out);
-  return (tenon::is_floating(out.dtype()) ? blas::has_blas_layout(to) : out.is_contiguous()) &&
+  return (tenon::is_differentiable(out.dtype()) ? blas::has_blas_layout(to)
+                                                : out.is_contiguous()) &&
          tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0 &&
          tenon::host().tensor_shares_storage(out.handle(), mat2.handle()) == 0;
 }
@@ -58,8 +59,8 @@ struct Mm {
 
   static std::tuple<Tensor, Tensor> backward(ContextOf<Mm>& c, const Tensor& g) {
     Tensor input, mat2;
-    if (c.needs_input_grad("input"_arg)) input = g.mm(c["mat2"_arg].t());
-    if (c.needs_input_grad("mat2"_arg)) mat2 = c["input"_arg].t().mm(g);
+    if (c.needs_input_grad("input"_arg)) input = g.mm(conjugate(c["mat2"_arg].t()));
+    if (c.needs_input_grad("mat2"_arg)) mat2 = conjugate(c["input"_arg].t()).mm(g);
     return {std::move(input), std::move(mat2)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -29,8 +29,8 @@ struct Mv {
 
   static std::tuple<Tensor, Tensor> backward(ContextOf<Mv>& c, const Tensor& g) {
     Tensor input, vec;
-    if (c.needs_input_grad("input"_arg)) input = g.outer(c["vec"_arg]);
-    if (c.needs_input_grad("vec"_arg)) vec = c["input"_arg].t().mv(g);
+    if (c.needs_input_grad("input"_arg)) input = g.outer(conjugate(c["vec"_arg]));
+    if (c.needs_input_grad("vec"_arg)) vec = conjugate(c["input"_arg].t()).mv(g);
     return {std::move(input), std::move(vec)};
   }
   static constexpr auto jvp = tenon::multilinear;

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <tenon/kernel/complex.hpp>
+
 #include "one_thread.hpp"
 
 namespace blas {
@@ -99,6 +101,19 @@ void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, 
           blasint k, double alpha, const double* a, blasint lda, const double* b, blasint ldb,
           double beta, double* c, blasint ldc) {
   cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
+          blasint k, std::complex<float> alpha, const std::complex<float>* a, blasint lda,
+          const std::complex<float>* b, blasint ldb, std::complex<float> beta,
+          std::complex<float>* c, blasint ldc) {
+  cblas_cgemm(order, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+}
+void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
+          blasint k, std::complex<double> alpha, const std::complex<double>* a, blasint lda,
+          const std::complex<double>* b, blasint ldb, std::complex<double> beta,
+          std::complex<double>* c, blasint ldc) {
+  cblas_zgemm(order, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
 
 void gemv(CBLAS_ORDER order, blasint m, blasint n, const float* a, blasint lda, const float* x,
@@ -223,6 +238,18 @@ Tensor readable_vector(const Tensor& vector) {
   return copy;
 }
 
+// A vector, or a number, as a matrix of one column; a vector as one of one row.
+Tensor column(const Tensor& vector) {
+  const int64_t rows = vector.numel(), stride = vector.dim() == 0 ? 1 : vector.strides()[0];
+  const int64_t shape[] = {rows, 1}, strides[] = {stride, 1};
+  return tenon::alias_tensor(vector, IntList(shape, 2), IntList(strides, 2), 0);
+}
+Tensor row(const Tensor& vector) {
+  const int64_t columns = vector.numel();
+  const int64_t shape[] = {1, columns}, strides[] = {columns, vector.strides()[0]};
+  return tenon::alias_tensor(vector, IntList(shape, 2), IntList(strides, 2), 0);
+}
+
 }  // namespace
 
 Matrices matrices(const Tensor& tensor) {
@@ -239,7 +266,7 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
   const Matrices to = matrices(out);
   if (to.rows == 0 || to.columns == 0 || batch == 0) return;
   const DType dtype = out.dtype();
-  if (dtype != f32 && dtype != f64) {
+  if (!tenon::is_differentiable(dtype)) {
     multiply_integers(a, b, out, batch, static_cast<int64_t>(alpha), static_cast<int64_t>(beta));
     return;
   }
@@ -255,6 +282,12 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch
   const Matrices ma = matrices(readable(a, a_copy)), mb = matrices(readable(b, b_copy));
   if (dtype == f32) {
     multiply_as<float>(ma, mb, to, batch, static_cast<float>(alpha), static_cast<float>(beta));
+  } else if (tenon::is_complex(dtype)) {
+    tenon::kernel::visit_complex(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      using Part = typename T::value_type;
+      multiply_as<T>(ma, mb, to, batch, static_cast<Part>(alpha), static_cast<Part>(beta));
+    });
   } else {
     multiply_as<double>(ma, mb, to, batch, alpha, beta);
   }
@@ -280,6 +313,7 @@ void multiply_integers(const Tensor& a, const Tensor& b, const Tensor& out, int6
 void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const int64_t rows = a.shape()[0], columns = a.shape()[1];
   if (rows == 0) return;
+  if (tenon::is_complex(y.dtype())) return multiply(a, column(x), column(y), 1, 1, 0);
   if (y.dtype() != f32 && y.dtype() != f64) {
     tenon::visit(y.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -329,6 +363,7 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
     tenon::fill_elements(out, 0);
     return;
   }
+  if (tenon::is_complex(out.dtype())) return multiply(row(a), column(b), column(out), 1, 1, 0);
   if (out.dtype() != f32 && out.dtype() != f64) {
     tenon::visit(out.dtype(), [&](auto zero) {
       using T = decltype(zero);

@@ -1,6 +1,8 @@
 // add, sub, mul, div and their in-place forms. Integers wrap around; division is true division.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
+#include "operand.hpp"
 #include "wrapping.hpp"
 
 namespace {
@@ -12,6 +14,7 @@ struct Add {
       "add(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
       "Tensor";
   static constexpr auto doc = "input + alpha * other.";
+  static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) + wrapping(alpha) * wrapping(other);
   };
@@ -27,7 +30,7 @@ struct Sub {
       "sub(Tensor|Scalar input, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!)? out=None) -> "
       "Tensor";
   static constexpr auto doc = "input - alpha * other.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other, auto alpha) {
     return wrapping(input) - wrapping(alpha) * wrapping(other);
   };
@@ -42,13 +45,14 @@ struct Mul {
   static constexpr auto schema =
       "mul(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "input * other.";
+  static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other) {
     return wrapping(input) * wrapping(other);
   };
   static constexpr auto saves = "other for input, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Mul>& c, const Tensor& g) {
-    return {c.needs_input_grad("input"_arg) ? g * c["other"_arg] : Tensor(),
-            c.needs_input_grad("other"_arg) ? g * c["input"_arg] : Tensor()};
+    return {c.needs_input_grad("input"_arg) ? times_conjugate(g, c["other"_arg]) : Tensor(),
+            c.needs_input_grad("other"_arg) ? times_conjugate(g, c["input"_arg]) : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -57,15 +61,17 @@ struct Div {
   static constexpr auto schema =
       "div(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "input / other as a floating number; by zero gives an infinity or NaN.";
+      "input / other as a floating or complex number; by zero gives an infinity or NaN.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto other) { return input / other; };
   static constexpr auto saves = "other, input for other";
   static std::array<Tensor, 2> backward(ContextOf<Div>& c, const Tensor& g) {
-    const Tensor quotient = g / c["other"_arg];
+    const Tensor quotient = over_conjugate(g, c["other"_arg]);
     return {c.needs_input_grad("input"_arg) ? quotient : Tensor(),
-            c.needs_input_grad("other"_arg) ? -quotient * div(c["input"_arg], c["other"_arg])
-                                            : Tensor()};
+            c.needs_input_grad("other"_arg)
+                ? -quotient * conjugate(div(c["input"_arg], c["other"_arg]))
+                : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };

@@ -145,7 +145,7 @@ struct AsStridedScatter {
     return result;
   }
   static Tensor jvp(ContextOf<AsStridedScatter>& c, TensorList tangents) {
-    if (!is_floating(c.result().dtype())) return {};
+    if (!is_differentiable(c.result().dtype())) return {};
     const Layout& layout = c.stash<Layout>();
     const auto size = c["size"_arg], stride = c["stride"_arg];
     const DType dtype = (tangents[0].defined() ? tangents[0] : tangents[1]).dtype();

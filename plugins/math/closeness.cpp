@@ -25,7 +25,7 @@ struct Isclose {
     if (equal_nan) close = logical_or(close, logical_and(ne(input, input), ne(other, other)));
     if (rtol == 0 && atol == 0) return close;
     const auto real = [](const Tensor& x) {
-      return is_floating(x.dtype()) ? x.detach() : x.to(f64);
+      return is_differentiable(x.dtype()) ? x.detach() : x.to(f64);
     };
     const Tensor a = real(input), b = real(other), difference = abs(a - b);
     const Tensor near = le(difference, abs(b * rtol) + atol);

@@ -1,4 +1,5 @@
 // Exponentials and logarithms.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
@@ -11,9 +12,10 @@ struct Exp {
   static constexpr auto schema = "exp(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "e to the power of input.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::exp(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * c.result(); }
+  static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -39,11 +41,17 @@ struct Expm1 {
 
 struct Log {
   static constexpr auto schema = "log(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The natural logarithm; -inf for 0, NaN for negative numbers.";
+  static constexpr auto doc =
+      "The natural logarithm; -inf for 0, NaN for negative numbers. Of complex numbers the one "
+      "whose "
+      "imaginary part is in [-pi, pi].";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Log>& c, const Tensor& g) { return g / c["input"_arg]; }
+  static Tensor backward(ContextOf<Log>& c, const Tensor& g) {
+    return g / conjugate(c["input"_arg]);
+  }
   static constexpr auto jvp = pointwise;
 };
 

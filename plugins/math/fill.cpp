@@ -38,7 +38,7 @@ struct Copy_ {
   static constexpr auto saves = "shape(input)";
   static std::array<Tensor, 2> backward(Context&, const Tensor& g) { return {Tensor(), g}; }
   static Tensor jvp(ContextOf<Copy_>& c, const Tensor&, const Tensor& source) {
-    if (!is_floating(c["input"_arg].dtype())) return {};
+    if (!is_differentiable(c["input"_arg].dtype())) return {};
     const Tensor tangent = zeros_like(c["input"_arg]);
     return source.defined() ? copy_(tangent, source) : tangent;
   }

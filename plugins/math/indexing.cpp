@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/kernel/rows.hpp>
 #include <tenon/kernel/view.hpp>
 
@@ -114,6 +115,15 @@ struct IndexSelect {
   }
 };
 
+// body(zero) with the element type of a dtype that has sums: complex ones, too.
+template <class Body>
+void visit_sums(DType dtype, const Body& body) {
+  if (is_complex(dtype))
+    kernel::visit_complex(dtype, body);
+  else
+    visit(dtype, body);
+}
+
 struct IndexAdd {
   static constexpr auto schema =
       "index_add(Tensor input, int dim, Tensor index, Tensor source) -> Tensor";
@@ -145,7 +155,7 @@ struct IndexAdd {
     const Tensor added = contiguous_as(source, source.dtype());
     const int64_t* to = indices.data<int64_t>();
     const int64_t count = indices.numel();
-    visit(input.dtype(), [&](auto zero) {
+    visit_sums(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
       E* target = result.data<E>();
       const E* from = added.data<E>();
@@ -369,7 +379,7 @@ struct ScatterAdd {
     const Tensor part = alias_tensor(src, index.shape(), src.strides(), 0);
     const Tensor added = contiguous_as(part, part.dtype());
     const Places places{Shape(result.shape()), row_major_strides(result.shape()), at};
-    visit(input.dtype(), [&](auto zero) {
+    visit_sums(input.dtype(), [&](auto zero) {
       using E = decltype(zero);
       const E* from = added.data<E>();
       E* to = result.data<E>();

@@ -1,6 +1,7 @@
 // nan_to_num.
 #include <limits>
 
+#include <tenon/kernel/check.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
@@ -20,6 +21,8 @@ struct NanToNum {
   static Tensor forward(const Tensor& input, std::optional<double> nan,
                         std::optional<double> posinf, std::optional<double> neginf,
                         const Tensor& out) {
+    if (is_complex(input.dtype()))
+      kernel::check_dtype("nan_to_num", "input", input.dtype(), computed_dtypes);
     if (!is_floating(input.dtype())) return where(full({}, true, boolean), input, input, out);
     const double largest = input.dtype() == f32 ? std::numeric_limits<float>::max()
                                                 : std::numeric_limits<double>::max();

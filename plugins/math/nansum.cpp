@@ -7,7 +7,7 @@ using namespace math;
 namespace {
 
 Tensor numbers_of(const Tensor& input) {
-  return is_floating(input.dtype()) ? where(isnan(input), 0, input) : input;
+  return is_differentiable(input.dtype()) ? where(isnan(input), 0, input) : input;
 }
 
 struct Nansum {
@@ -32,7 +32,7 @@ struct Nanmean {
   static constexpr bool composite = true;
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
                         DType dtype) {
-    if (!is_floating(input.dtype())) return mean(input, dim, keepdim, dtype);
+    if (!is_differentiable(input.dtype())) return mean(input, dim, keepdim, dtype);
     if (dtype != DType::none) kernel::check_floating("nanmean", "dtype", dtype);
     const Tensor count = sum(eq(input, input), dim, keepdim);
     const Tensor total = sum(numbers_of(input), dim, keepdim, dtype);

@@ -75,8 +75,9 @@ Tensor power_norm(const Tensor& x, double ord, std::optional<IntList> dim, bool 
 Tensor vector_norm_of(const char* op, const Tensor& input, double ord, std::optional<IntList> dim,
                       bool keepdim, DType dtype) {
   if (dtype != DType::none) kernel::check_floating(op, "dtype", dtype);
-  const DType natural = is_floating(input.dtype()) ? input.dtype() : f32;
-  const Tensor x = to(input, dtype == DType::none ? natural : dtype);
+  const DType natural = is_differentiable(input.dtype()) ? input.dtype() : f32;
+  const Tensor x = to(is_complex(input.dtype()) ? abs(input) : input,
+                      dtype == DType::none ? real_dtype(natural) : dtype);
   if (ord != ord)
     throw ValueError(std::string(op) + "(): ord is NaN: choose a number, inf or -inf");
   const Reduction plan = ord < 0 || ord == infinity ? plan_nonempty_reduction(op, x, dim, keepdim)
@@ -111,6 +112,13 @@ Tensor slope(const Tensor& input, double ord, std::optional<IntList> dim, const 
   return sign(x) * masked_fill(power, flat, 0);
 }
 
+// The same by each complex element: its size changes along its own direction.
+Tensor complex_slope(const Tensor& input, double ord, std::optional<IntList> dim,
+                     const Tensor& norm) {
+  if (!is_complex(input.dtype())) return slope(input, ord, dim, norm);
+  return slope(abs(input), ord, dim, norm) * sgn(input);
+}
+
 struct VectorNorm {
   static constexpr auto schema =
       "vector_norm(Tensor input, float ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? "
@@ -135,12 +143,13 @@ struct VectorNorm {
     return keep_dimensions("vector_norm", x, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
   }
   static Tensor backward(ContextOf<VectorNorm>& c, const Tensor& g) {
-    return kept(c, g) * slope(c["input"_arg], c["ord"_arg], c["dim"_arg], kept(c, c.result()));
+    return kept(c, g) *
+           complex_slope(c["input"_arg], c["ord"_arg], c["dim"_arg], kept(c, c.result()));
   }
   static Tensor jvp(ContextOf<VectorNorm>& c, const Tensor& tangent) {
     const auto dim = c["dim"_arg];
-    const Tensor by = slope(c["input"_arg], c["ord"_arg], dim, kept(c, c.result()));
-    return (tangent * by).sum(dim, c["keepdim"_arg]);
+    const Tensor by = complex_slope(c["input"_arg], c["ord"_arg], dim, kept(c, c.result()));
+    return real(tangent * conjugate(by)).sum(dim, c["keepdim"_arg]);
   }
 };
 

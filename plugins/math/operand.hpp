@@ -9,3 +9,14 @@ inline tenon::Tensor operand_as(const tenon::Argument& operand, tenon::DType dty
   if (value.tag == TENON_VALUE_TENSOR) return tenon::Tensor::borrow(value.as.tensor).to(dtype);
   return tenon::full({}, tenon::Scalar(value), dtype);
 }
+// g * conj(operand), and g / conj(operand).
+inline tenon::Tensor times_conjugate(const tenon::Tensor& g, const tenon::Argument& operand) {
+  const tenon_value& value = operand.value();
+  if (value.tag != TENON_VALUE_TENSOR) return g * operand;
+  return g * tenon::conjugate(tenon::Tensor::borrow(value.as.tensor));
+}
+inline tenon::Tensor over_conjugate(const tenon::Tensor& g, const tenon::Argument& operand) {
+  const tenon_value& value = operand.value();
+  if (value.tag != TENON_VALUE_TENSOR) return g / operand;
+  return g / tenon::conjugate(tenon::Tensor::borrow(value.as.tensor));
+}

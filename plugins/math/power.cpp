@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
@@ -11,6 +12,23 @@
 namespace {
 
 using namespace tenon;
+
+// Whole exponents below 100 by multiplication, as NumPy: exp(e * log(x)) would lose digits. To the
+// power of 0 all are 1.
+template <class T>
+std::complex<T> power(std::complex<T> base, std::complex<T> exponent) {
+  const T real = exponent.real();
+  if (exponent.imag() == 0 && std::abs(real) < 100 && real == std::trunc(real)) {
+    std::complex<T> product = 1, factor = base;
+    for (auto rest = static_cast<int>(std::abs(real)); rest != 0; rest >>= 1) {
+      if ((rest & 1) != 0) product *= factor;
+      if (rest > 1) factor *= factor;
+    }
+    return real < 0 ? T{1} / product : product;
+  }
+  if (base == T{0} && real > 0) return 0;
+  return std::pow(base, exponent);
+}
 
 template <class T>
 T power(T base, T exponent) {
@@ -36,7 +54,7 @@ struct Pow {
       "pow(Tensor|Scalar input, Tensor|Scalar exponent, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
       "input to the power of exponent; of integers, a negative power rounds toward zero.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr bool costly = true;
   static constexpr auto element = [](auto input, auto exponent) { return power(input, exponent); };
   static constexpr auto saves = "input, exponent, result for exponent";
@@ -48,11 +66,12 @@ struct Pow {
       // The power of 0 is constant in x, while 0 * x^(-1) would be NaN at 0. Elsewhere the
       // derivative of this by e is needed.
       const Tensor flat = logical_and(eq(e, 0), logical_not(isfinite(pow(x, e - 1))));
-      dx = g * e * pow(x, masked_fill(e - 1, flat, 0));
+      dx = g * conjugate(e * pow(x, masked_fill(e - 1, flat, 0)));
     }
     if (c.needs_input_grad("exponent"_arg)) {
-      const Tensor flat = logical_and(eq(x, 0), ge(e, 0));
-      de = g * c.result() * log(masked_fill(x, flat, 1));
+      const Tensor zero = eq(x, 0);
+      const Tensor flat = is_complex(e.dtype()) ? zero : logical_and(zero, ge(e, 0));
+      de = g * conjugate(c.result() * log(masked_fill(x, flat, 1)));
     }
     return {dx, de};
   }
@@ -66,17 +85,23 @@ struct Square {
     return mul(input, input.dtype() == boolean ? Argument(1) : Argument(input), out);
   }
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Square>& c, const Tensor& g) { return g * c["input"_arg] * 2; }
+  static Tensor backward(ContextOf<Square>& c, const Tensor& g) {
+    return g * conjugate(c["input"_arg]) * 2;
+  }
   static constexpr auto jvp = pointwise;
 };
 
 struct Sqrt {
   static constexpr auto schema = "sqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The square root; NaN for negative numbers.";
+  static constexpr auto doc =
+      "The square root; NaN for negative numbers. Of complex numbers the one whose real part is "
+      "not "
+      "negative.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return std::sqrt(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g / (c.result() * 2); }
+  static Tensor backward(Context& c, const Tensor& g) { return g / (conjugate(c.result()) * 2); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -84,10 +109,11 @@ struct Rsqrt {
   static constexpr auto schema = "rsqrt(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / sqrt(input).";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return 1 / std::sqrt(x); };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return decltype(x)(1) / std::sqrt(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor root = c.result();
+    const Tensor root = conjugate(c.result());
     return g * root * root * root * -0.5;
   }
   static constexpr auto jvp = pointwise;
@@ -97,10 +123,11 @@ struct Reciprocal {
   static constexpr auto schema = "reciprocal(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return 1 / x; };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return decltype(x)(1) / x; };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
-    const Tensor inverse = c.result();
+    const Tensor inverse = conjugate(c.result());
     return -g * inverse * inverse;
   }
   static constexpr auto jvp = pointwise;

@@ -1,4 +1,6 @@
 // prod.
+#include <tenon/kernel/complex.hpp>
+
 #include "reduction.hpp"
 
 using namespace tenon;
@@ -65,6 +67,32 @@ Tensor product_of_others(const Tensor& given, std::optional<int64_t> dim, bool k
   return (product_before(source, along) * after).reshape(input.shape());
 }
 
+Tensor complex_product(const Tensor& input, const Reduction& plan) {
+  // The reduced dimension last.
+  Shape shape, strides;
+  const int64_t rank = input.dim();
+  for (const bool reduced : {false, true}) {
+    for (int64_t i = 0; i < rank; ++i) {
+      if (((plan.mask >> i & 1) != 0) != reduced) continue;
+      shape.push(input.shape()[i]);
+      strides.push(input.strides()[i]);
+    }
+  }
+  const Tensor rows = contiguous_as(alias_tensor(input, shape, strides, 0), input.dtype());
+  const Tensor result = empty_tensor(plan.shape, input.dtype());
+  kernel::visit_complex(input.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = kernel::elements<const T>(rows);
+    T* to = kernel::elements<T>(result);
+    for (int64_t i = 0; i < result.numel(); ++i, from += plan.extent) {
+      std::complex<double> product = 1;
+      for (int64_t k = 0; k < plan.extent; ++k) product *= std::complex<double>(from[k]);
+      to[i] = T(product);
+    }
+  });
+  return result;
+}
+
 struct Prod {
   static constexpr auto schema =
       "prod(Tensor input, int? dim=None, bool keepdim=False, *, dtype? dtype=None) -> Tensor";
@@ -76,8 +104,10 @@ struct Prod {
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
     const Reduction plan = plan_reduction("prod", input, dims, keepdim);
-    const DType natural = is_floating(input.dtype()) ? input.dtype() : i64;
+    const DType natural = is_differentiable(input.dtype()) ? input.dtype() : i64;
     const DType result_dtype = dtype == DType::none ? natural : dtype;
+    if (is_complex(natural) || is_complex(result_dtype))
+      return complex_product(contiguous_as(input, result_dtype), plan);
     const Tensor source =
         result_dtype == natural ? input : contiguous_as(input, compute_dtype(result_dtype));
     const DType computed = is_floating(result_dtype) ? compute_dtype(result_dtype) : i64;
@@ -98,11 +128,11 @@ struct Prod {
     std::optional<IntList> dims;
     if (dim) dims = IntList(&*dim, 1);
     return keep_dimensions("prod", g, c["input"_arg], dims, c["keepdim"_arg]) *
-           product_of_others(c["input"_arg], dim, c["keepdim"_arg], c.result());
+           conjugate(product_of_others(c["input"_arg], dim, c["keepdim"_arg], c.result()));
   }
   static Tensor jvp(ContextOf<Prod>& c, TensorList tangents) {
     const Tensor result = c.result();
-    if (!is_floating(result.dtype())) return {};
+    if (!is_differentiable(result.dtype())) return {};
     const auto dim = c["dim"_arg];
     const bool keepdim = c["keepdim"_arg];
     return (tangents[0] * product_of_others(c["input"_arg], dim, keepdim, result))

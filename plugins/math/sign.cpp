@@ -1,8 +1,10 @@
-// abs, neg, positive, sign, signbit, copysign and heaviside. The smallest integer has no opposite:
+// abs, neg, positive, sign, sgn, signbit, copysign and heaviside. The smallest integer has no opposite:
 // abs and neg give it back.
 #include <cmath>
+#include <limits>
 
 #include <tenon/kernel/check.hpp>
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
@@ -14,23 +16,30 @@ using namespace tenon;
 
 struct Abs {
   static constexpr auto schema = "abs(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The absolute value.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr auto doc =
+      "The absolute value; of complex numbers it is real, and its gradient at 0 is 0.";
+  static constexpr auto promotion = promote_magnitude;
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) {
-    if constexpr (std::is_floating_point_v<decltype(x)>)
+    if constexpr (is_complex_number<decltype(x)>)
+      return std::abs(x);
+    else if constexpr (std::is_floating_point_v<decltype(x)>)
       return std::fabs(x);
     else
       return x < 0 ? -wrapping(x) : wrapping(x);
   };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Abs>& c, const Tensor& g) { return g * sign(c["input"_arg]); }
-  static constexpr auto jvp = pointwise;
+  static Tensor backward(ContextOf<Abs>& c, const Tensor& g) { return g * sgn(c["input"_arg]); }
+  static Tensor jvp(ContextOf<Abs>& c, const Tensor& tangent) {
+    const Tensor direction = sgn(c["input"_arg]);
+    return is_complex(direction.dtype()) ? real(conj(direction) * tangent) : direction * tangent;
+  }
 };
 
 struct Neg {
   static constexpr auto schema = "neg(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "-input.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return -wrapping(x); };
   static Tensor backward(Context&, const Tensor& g) { return -g; }
   static constexpr auto jvp = pointwise;
@@ -51,12 +60,43 @@ struct Sign {
   static constexpr auto jvp = pointwise;
 };
 
+struct Sgn {
+  static constexpr auto schema = "sgn(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
+  static constexpr auto doc =
+      "sign() of real numbers; input / abs(input) of complex ones, 0 for 0. Where input is 0 the "
+      "gradient is 0.";
+  static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) {
+    using T = decltype(x);
+    if constexpr (is_complex_number<T>) {
+      return x == T{} ? T{} : x / std::abs(x);
+    } else {
+      return Sign::element(x);
+    }
+  };
+  static constexpr auto saves = "input, result";
+  // What of the change is along the number changes its size alone.
+  static Tensor turned(const Tensor& change, const Tensor& input, const Tensor& result) {
+    if (!is_complex(result.dtype())) return zeros_like(change);
+    const Tensor size = abs(input), ratio = change / masked_fill(size, eq(size, 0), infinity);
+    return ratio - result * real(conj(result) * ratio);
+  }
+  static Tensor backward(ContextOf<Sgn>& c, const Tensor& g) {
+    return turned(g, c["input"_arg], c.result());
+  }
+  static Tensor jvp(ContextOf<Sgn>& c, const Tensor& tangent) {
+    return turned(tangent, c["input"_arg], c.result());
+  }
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+};
+
 struct Positive {
   static constexpr auto schema = "positive(Tensor(a) input) -> Tensor(a)";
   static constexpr auto doc = "input as it is; bools are refused.";
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input) {
-    kernel::check_dtype("positive", "input", input.dtype(), floating_dtypes | integer_dtypes);
+    kernel::check_dtype("positive", "input", input.dtype(),
+                        floating_dtypes | integer_dtypes | complex_dtypes);
     return input;
   }
   static Tensor backward(Context&, const Tensor& g) { return g; }
@@ -121,6 +161,7 @@ struct Heaviside {
 TENON_OP(Abs)
 TENON_OP(Neg)
 TENON_OP(Sign)
+TENON_OP(Sgn)
 TENON_OP(Positive)
 TENON_OP(Signbit)
 TENON_OP(Copysign)

@@ -38,8 +38,40 @@ void sum_into(const Tensor& input, const Reduction& plan, bool average, const Te
   });
 }
 
+// A contiguous complex tensor as its parts, [..., 2].
+Tensor parts_of(const Tensor& input) {
+  Shape shape(input.shape()), strides(input.strides());
+  for (int64_t i = 0; i < strides.rank; ++i) strides[i] *= 2;
+  shape.push(2);
+  strides.push(1);
+  return alias_tensor_as(input, real_dtype(input.dtype()), shape, strides, 0);
+}
+// Sums of complex numbers are those of their parts.
+void sum_complex(const Tensor& input, Reduction plan, bool average, const Tensor& result) {
+  plan.mask &= (1u << input.dim()) - 1;
+  plan.shape.push(2);
+  sum_into(parts_of(input), plan, average, parts_of(result));
+}
+
+Tensor complex_sum_or_mean(const char* op, const Tensor& input, const Reduction& plan, DType dtype,
+                           const Tensor& out, bool average) {
+  const DType result_dtype = dtype == DType::none ? input.dtype() : dtype;
+  kernel::check_dtype(op, "dtype", result_dtype, complex_dtypes);
+  const Tensor target = reduction_result(op, plan, result_dtype, out);
+  const Tensor source = input.dtype() == result_dtype ? input : contiguous_as(input, result_dtype);
+  const Tensor result = empty_tensor(plan.shape, result_dtype);
+  sum_complex(source, plan, average, result);
+  if (!out.defined()) return result;
+  return deliver(result, target);
+}
+
 Tensor sum_or_mean(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
                    DType dtype, const Tensor& out, bool average) {
+  if (is_complex(input.dtype()) || is_complex(dtype)) {
+    kernel::check_rank(op, input.dim() + 1);
+    return complex_sum_or_mean(op, input, plan_reduction(op, input, dim, keepdim), dtype, out,
+                               average);
+  }
   const DType natural = is_floating(input.dtype()) ? input.dtype() : average ? f32 : i64;
   const DType result_dtype = dtype == DType::none ? natural : dtype;
   if (average && !is_floating(result_dtype)) {
@@ -125,10 +157,12 @@ struct SumToSize {
                        " does not come from broadcasting " + shape_text(size));
     }
     plan.shape = Shape(size);
-    const bool sums = plan.mask != 0 && !is_floating(input.dtype());
+    const bool sums = plan.mask != 0 && !is_differentiable(input.dtype());
     const Tensor result = empty_tensor(size, sums ? i64 : input.dtype());
     if (plan.mask == 0)
       copy_elements(result, input);
+    else if (is_complex(input.dtype()))
+      sum_complex(input, plan, false, result);
     else
       sum_into(input, plan, false, result);
     return result;

@@ -1,6 +1,7 @@
 // Sine, cosine, tangent and their inverses, in radians; sinc.
 #include <cmath>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 #include "operand.hpp"
@@ -13,9 +14,12 @@ struct Sin {
   static constexpr auto schema = "sin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The sine.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::sin(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Sin>& c, const Tensor& g) { return g * cos(c["input"_arg]); }
+  static Tensor backward(ContextOf<Sin>& c, const Tensor& g) {
+    return g * conjugate(cos(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -23,9 +27,12 @@ struct Cos {
   static constexpr auto schema = "cos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The cosine.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::cos(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Cos>& c, const Tensor& g) { return -g * sin(c["input"_arg]); }
+  static Tensor backward(ContextOf<Cos>& c, const Tensor& g) {
+    return -g * conjugate(sin(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 

@@ -1,4 +1,5 @@
 // Selection by a condition.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
@@ -11,6 +12,7 @@ struct Where {
       "-> Tensor";
   static constexpr auto doc = "input where condition is true, other where it is not.";
   static constexpr auto promotion = promote_condition;
+  static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr auto element = [](bool condition, auto input, auto other) {
     return condition ? input : other;
   };
@@ -37,7 +39,7 @@ struct MaskedFill {
       throw ValueError("masked_fill(): value " + value.text() + " does not fit the " +
                        dtype_text(input.dtype()) + " input: convert it to a wider dtype with to()");
     }
-    if (is_floating(input.dtype())) return where(mask, value, input);
+    if (is_differentiable(input.dtype())) return where(mask, value, input);
     return where(mask, input.dtype() == boolean ? Scalar(value.to<bool>()) : value.to<int64_t>(),
                  input);
   }

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <tenon/gradcheck_numbers.hpp>
 #include <tenon/tenon.hpp>
 
 namespace declared {
@@ -29,9 +30,10 @@ struct Declared {
   size_t operands = 0;  // parameters before 'out'
 };
 
-inline std::vector<Declared> declared_ops() {
+inline std::vector<Declared> declared_ops(const std::vector<std::string>& plugins = {"math", "blas",
+                                                                                     "nn"}) {
   std::vector<Declared> ops;
-  for (const char* plugin : {"math", "blas", "nn"}) {
+  for (const std::string& plugin : plugins) {
     const Json list = tenon::describe("declarations", plugin)["ops"];
     for (int64_t i = 0; i < list.size(); ++i) {
       Declared& op = ops.emplace_back();
@@ -100,7 +102,7 @@ inline std::string shape_of(const Tensor& tensor) {
   for (const int64_t size : tensor.shape()) text += std::to_string(size) + ',';
   text += ']';
   if (tensor.numel() > 12) return text;
-  for (const double number : tensor.to_vector<double>()) text += ' ' + Scalar(number).text();
+  for (const double number : tenon::detail::numbers_of(tensor)) text += ' ' + Scalar(number).text();
   return text;
 }
 inline std::string text_of(const Declared& op, const Call& call) {

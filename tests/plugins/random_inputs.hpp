@@ -41,10 +41,12 @@ class Draw {
   Tensor tensor(const Sizes& sizes, DType dtype, bool special = true) {
     const Tensor result = tenon::empty_tensor(
         tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size())), dtype);
-    tenon::visit(dtype, [&](auto zero) {
+    // Complex ones are drawn part by part.
+    const int64_t count = result.numel() * (tenon::is_complex(dtype) ? 2 : 1);
+    tenon::visit(tenon::real_dtype(dtype), [&](auto zero) {
       using T = decltype(zero);
-      T* to = result.numel() == 0 ? nullptr : result.data<T>();
-      for (int64_t i = 0; i < result.numel(); ++i) {
+      T* to = static_cast<T*>(result.view_record().data);
+      for (int64_t i = 0; i < count; ++i) {
         to[i] = static_cast<T>(std::is_signed_v<T> ? between(-4, 4) : between(0, 6));
         if constexpr (std::is_floating_point_v<T>) {
           const T inf = std::numeric_limits<T>::infinity();

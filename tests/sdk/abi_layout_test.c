@@ -45,10 +45,11 @@ AT(tenon_facts_header, checksum, 28);
 
 /* ---- growable, as of ABI 1.0 ---- */
 
-SIZE(tenon_elementwise, 16);
+SIZE(tenon_elementwise, 24);
 AT(tenon_elementwise, size, 0);
 AT(tenon_elementwise, promotion, 4);
 AT(tenon_elementwise, loops, 8);
+AT(tenon_elementwise, complex_loops, 16);
 
 SIZE(tenon_op_descriptor, 112);
 AT(tenon_op_descriptor, size, 0);
@@ -365,13 +366,16 @@ SLOT(module_save_metadata, 187);
 SLOT(tensors_metadata, 188);
 SLOT(tensors_map, 189);
 SLOT(shapes_only_set, 190);
-SIZE(tenon_host, 16 + 8 * 191);
+SLOT(tensor_alias_as, 191);
+SIZE(tenon_host, 16 + 8 * 192);
 
 /* ---- codes that are written into files and plugins ---- */
 
 _Static_assert(TENON_BOOL == 1 && TENON_U8 == 2 && TENON_I8 == 3 && TENON_I16 == 4, "dtype codes");
 _Static_assert(TENON_F16 == 9 && TENON_BF16 == 10 && TENON_U16 == 11 && TENON_U32 == 12, "codes");
 _Static_assert(TENON_U64 == 13 && TENON_COMPUTED_DTYPE_COUNT == 9, "dtype codes");
+_Static_assert(TENON_C64 == 14 && TENON_C128 == 15 && TENON_COMPLEX_DTYPE_COUNT == 2, "codes");
+_Static_assert(sizeof(tenon_c64) == 8 && sizeof(tenon_c128) == 16, "elements");
 _Static_assert(sizeof(tenon_f16) == 2 && sizeof(tenon_bf16) == 2, "elements");
 _Static_assert(TENON_I32 == 5 && TENON_I64 == 6 && TENON_F32 == 7 && TENON_F64 == 8, "dtype codes");
 _Static_assert(TENON_VALUE_NONE == 0 && TENON_VALUE_TENSOR == 6, "value tags");

@@ -289,9 +289,10 @@ TEST_SUITE("sdk/module") {
       const Tensor count = zeros({2}, dtype);
       const Refusal refused = refusal([&] { module.register_parameter("count", count); });
       CHECK(refused.kind == TENON_ERROR_TYPE);
-      CHECK(refused.text == "parameter 'count' of Bare is " + std::string(dtype_text(dtype)) +
-                                ": parameters require grad and must be floating point; register "
-                                "it as a buffer");
+      CHECK(refused.text ==
+            "parameter 'count' of Bare is " + std::string(dtype_text(dtype)) +
+                ": parameters require grad and must be floating point or complex; register "
+                "it as a buffer");
       CHECK_FALSE(count.requires_grad());
     }
     // What was refused has left no name behind.

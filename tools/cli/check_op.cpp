@@ -142,7 +142,9 @@ std::string difference(const Tensor& a, const Tensor& b, bool loose) {
     return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
   const Tensor one = readable(a), other = readable(b);
   if (!one.defined() || !other.defined()) return "";
-  const auto x = one.to_vector<double>(), y = other.to_vector<double>();
+  const auto x = tenon::detail::numbers_of(one), y = tenon::detail::numbers_of(other);
+  if (x.size() != y.size())
+    return format_text(" is {} in one and {} in the other", shape_text(a), shape_text(b));
   for (size_t i = 0; i < x.size(); ++i) {
     const std::string found = number_difference({x[i]}, {y[i]}, loose);
     if (!found.empty()) return format_text(" has {} at element {}", found, i);
@@ -215,13 +217,13 @@ constexpr int64_t kMostInFull = 128;  // elements of inputs; above: fast mode
 
 bool has_floating(const std::vector<Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) {
-    return tensor.defined() && tenon::is_floating(tensor.dtype());
+    return tensor.defined() && tenon::is_differentiable(tensor.dtype());
   });
 }
 bool all_finite(const std::vector<Tensor>& tensors) {
   for (const Tensor& tensor : tensors) {
-    if (!tensor.defined() || !tenon::is_floating(tensor.dtype())) continue;
-    for (const double number : tensor.to_vector<double>()) {
+    if (!tensor.defined() || !tenon::is_differentiable(tensor.dtype())) continue;
+    for (const double number : tenon::detail::numbers_of(tensor)) {
       if (!std::isfinite(number)) return false;
     }
   }
@@ -416,7 +418,7 @@ class OpCheck {
   // Functions may say it in their context instead: then the change is in the argument's history.
   bool marks_dirty(const Sample& sample, size_t t) const {
     if (!op_.function ||
-        !tenon::is_floating(SampleCall(op_.name, sample, seed_).tensors[t].dtype()))
+        !tenon::is_differentiable(SampleCall(op_.name, sample, seed_).tensors[t].dtype()))
       return false;
     SampleCall call(op_.name, sample, seed_);
     try {
@@ -592,10 +594,10 @@ class OpCheck {
       if (spec.values.size() > 1) spec.values.erase(spec.values.begin() + 1, spec.values.end());
     });
     attempt([](TensorSpec& spec) { spec.shape.insert(spec.shape.begin(), 1); });
-    for (const tenon::DType dtype : {tenon::boolean, tenon::u8, tenon::i64, tenon::f32})
+    for (const tenon::DType dtype : {tenon::boolean, tenon::u8, tenon::i64, tenon::f32, tenon::c64})
       attempt([dtype](TensorSpec& spec) { spec.dtype = dtype; });
     attempt([](TensorSpec& spec) {
-      if (tenon::is_floating(spec.dtype)) spec.values = {HUGE_VAL, -HUGE_VAL, NAN};
+      if (tenon::is_differentiable(spec.dtype)) spec.values = {HUGE_VAL, -HUGE_VAL, NAN};
     });
   }
   static bool contains_text(const std::string& text, const char* part) {

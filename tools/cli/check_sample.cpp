@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/gradcheck_numbers.hpp>
 #include <tenon/parallel.hpp>
 #include <tenon/text.hpp>
 
@@ -104,7 +105,7 @@ uint64_t hashed(const std::string& text, uint64_t seed) {
 Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
   const Tensor result = tenon::empty_tensor(
       tenon::IntList(spec.shape.data(), static_cast<int64_t>(spec.shape.size())), spec.dtype);
-  const auto count = static_cast<size_t>(result.numel());
+  const auto count = static_cast<size_t>(tenon::detail::number_count(result));
   const auto draw = [&] {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(state >> 11) * 0x1p-53;
@@ -121,9 +122,9 @@ Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
         number = 0.02 * spec.high;
     }
   }
-  tenon::visit(spec.dtype, [&](auto zero) {
+  tenon::visit(tenon::real_dtype(spec.dtype), [&](auto zero) {
     using T = decltype(zero);
-    T* to = result.data<T>();
+    T* to = static_cast<T*>(result.view_record().data);
     for (size_t i = 0; i < count; ++i) {
       const double number = numbers[i % numbers.size()];
       if constexpr (std::is_same_v<T, bool>)
@@ -159,7 +160,7 @@ void SampleCall::make_tensors(const std::string& name, uint64_t seed) {
   for (size_t v = 0; v < sample_.values.size(); ++v) {
     for (const TensorSpec& spec : sample_.values[v].tensors) {
       tensors.push_back(make_tensor(spec, state));
-      places.push_back({v, spec.requires_grad && tenon::is_floating(spec.dtype)});
+      places.push_back({v, spec.requires_grad && tenon::is_differentiable(spec.dtype)});
     }
   }
 }
@@ -329,8 +330,8 @@ TensorSpec read_tensor(const std::string& place, const Json& document) {
            format_text("too large for a check: at most {} elements of at most {} dimensions",
                        grouped(kMostElements), TENON_MAX_RANK));
   // Integers count from 0, so that they can be indices.
-  spec.low = document["low"].number(tenon::is_floating(spec.dtype) ? -1 : 0);
-  spec.high = document["high"].number(tenon::is_floating(spec.dtype) ? 1 : 2);
+  spec.low = document["low"].number(tenon::is_differentiable(spec.dtype) ? -1 : 0);
+  spec.high = document["high"].number(tenon::is_differentiable(spec.dtype) ? 1 : 2);
   if (!(spec.low <= spec.high)) refuse(place, "\"low\" is above \"high\"");
   spec.requires_grad = document["requires_grad"].as_bool(true);
   return spec;
@@ -494,7 +495,7 @@ SampleValue tensor_value(Shape shape, DType dtype = tenon::f64) {
   TensorSpec spec;
   spec.shape = std::move(shape);
   spec.dtype = dtype;
-  if (!tenon::is_floating(dtype)) {
+  if (!tenon::is_differentiable(dtype)) {
     spec.low = dtype == tenon::boolean ? -1 : 0;
     spec.high = dtype == tenon::boolean ? 1 : 2;
   }
@@ -610,7 +611,7 @@ constexpr double kRanges[][2] = {{-1, 1}, {0.1, 0.9}, {1.1, 2}};
 Sample in_range(Sample sample, const double (&range)[2]) {
   for (SampleValue& value : sample.values) {
     for (TensorSpec& spec : value.tensors) {
-      if (!tenon::is_floating(spec.dtype)) continue;
+      if (!tenon::is_differentiable(spec.dtype)) continue;
       spec.low = range[0];
       spec.high = range[1];
     }

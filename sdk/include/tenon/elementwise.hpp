@@ -20,7 +20,8 @@ TENON_NAMESPACE_BEGIN
 inline constexpr uint32_t promote_common = TENON_PROMOTE_COMMON,
                           promote_float = TENON_PROMOTE_FLOAT,
                           promote_compare = TENON_PROMOTE_COMPARE,
-                          promote_condition = TENON_PROMOTE_CONDITION;
+                          promote_condition = TENON_PROMOTE_CONDITION,
+                          promote_magnitude = TENON_PROMOTE_MAGNITUDE;
 
 namespace detail {
 
@@ -241,6 +242,17 @@ template <class Kernel>
 struct LoopsOf {
   static constexpr LoopTable table = make_loops<Kernel>();
 };
+// The loops of ops whose `dtypes` have complex_dtypes. Defined by tenon/kernel/complex.hpp, which
+// such an op includes.
+template <class Kernel>
+struct ComplexLoopsOf;
+template <class Kernel>
+constexpr const tenon_loop* complex_loops() {
+  if constexpr ((DTypesOf<Kernel>::value & complex_dtypes) != 0)
+    return ComplexLoopsOf<Kernel>::loops;
+  else
+    return nullptr;
+}
 template <class Definition, class = void>
 struct KernelOf {
   using Type = Definition;
@@ -253,7 +265,8 @@ template <class Definition>
 struct ElementwiseOf {
   static constexpr tenon_elementwise value{
       sizeof(tenon_elementwise), PromotionOf<Definition>::value,
-      LoopsOf<typename KernelOf<Definition>::Type>::table.loops};
+      LoopsOf<typename KernelOf<Definition>::Type>::table.loops,
+      complex_loops<typename KernelOf<Definition>::Type>()};
 };
 
 }  // namespace detail

@@ -6,8 +6,9 @@
 //   gradcheck(configure("my.scale", arg("by") = 2.0), {a});
 //
 // The function takes its inputs as tensors or as one vector, and returns a Tensor or a vector of
-// them. Inputs should be f64; those that require grad are checked, element by element. Not part of
-// the umbrella headers.
+// them. Inputs should be f64 or c128; those that require grad are checked, element by element. A
+// complex element counts as two numbers, its parts, in inputs, outputs and both Jacobians. Not part
+// of the umbrella headers.
 #pragma once
 
 #include <algorithm>
@@ -124,7 +125,7 @@ class GradientChecker : private GradcheckReport {
       const Tensor& input = inputs_[i];
       require_data(input, "input " + std::to_string(i),
                    "pass the tensors that it is made of, and make it inside of the function");
-      if (!input.defined() || !is_floating(input.dtype()) || !input.requires_grad()) continue;
+      if (!input.defined() || !is_differentiable(input.dtype()) || !input.requires_grad()) continue;
       checked_.push_back(i);
       for (int64_t d = 0; d < input.dim(); ++d) {
         if (input.strides()[d] == 0 && input.shape()[d] > 1) {
@@ -134,8 +135,9 @@ class GradientChecker : private GradcheckReport {
                               "pass a contiguous copy, and expand inside of the function");
         }
       }
-      if (input.dtype() == f32) {
-        warn("input " + std::to_string(i) + " is f32; differences are reliable in f64 only");
+      if (real_dtype(input.dtype()) == f32) {
+        warn("input " + std::to_string(i) + " is " + dtype_text(input.dtype()) +
+             "; differences are reliable in f64 only");
       }
       if (overlaps(input)) {
         warn("elements of input " + std::to_string(i) +
@@ -146,7 +148,8 @@ class GradientChecker : private GradcheckReport {
     if (checked_.empty()) {
       throw ArgumentError(
           std::string(name_) +
-          "(): no input requires grad: call requires_grad_() on at least one floating input");
+          "(): no input requires grad: call requires_grad_() on at least one floating or complex "
+          "input");
     }
   }
 
@@ -161,7 +164,7 @@ class GradientChecker : private GradcheckReport {
     for (size_t o = 0; o < outputs.size(); ++o) {
       require_data(outputs[o], "output " + std::to_string(o),
                    "return ensure_tensor() of it from the function");
-      if (outputs[o].defined() && is_floating(outputs[o].dtype()) &&
+      if (outputs[o].defined() && is_differentiable(outputs[o].dtype()) &&
           (!by_history || outputs[o].requires_grad())) {
         differentiable.push_back(o);
       }
@@ -208,13 +211,13 @@ class GradientChecker : private GradcheckReport {
                         const std::vector<size_t>& differentiable) const {
     std::vector<std::vector<double>> v;
     for (size_t o = 0; o < outputs.size(); ++o) {
-      const bool counts = outputs[o].defined() && is_floating(outputs[o].dtype());
-      v.push_back(arbitrary_numbers(counts ? outputs[o].numel() : 0, seed_ + 2 * o));
+      const bool counts = outputs[o].defined() && is_differentiable(outputs[o].dtype());
+      v.push_back(arbitrary_numbers(counts ? number_count(outputs[o]) : 0, seed_ + 2 * o));
     }
     const auto compare_numbers = [&](double numerical, double analytical, size_t o, size_t c) {
       // Errors of single entries add up like random steps.
       const double entries = std::sqrt(static_cast<double>(v[o].size()) *
-                                       static_cast<double>(inputs_[checked_[c]].numel()));
+                                       static_cast<double>(number_count(inputs_[checked_[c]])));
       const double room =
           options_.atol * std::max(1.0, entries) + options_.rtol * std::abs(numerical);
       if (!(analytical == numerical || std::abs(analytical - numerical) <= room))
@@ -222,7 +225,7 @@ class GradientChecker : private GradcheckReport {
     };
     for (size_t c = 0; c < checked_.size(); ++c) {
       const Tensor& input = inputs_[checked_[c]];
-      const std::vector<double> u = arbitrary_numbers(input.numel(), seed_ + 2 * c + 1);
+      const std::vector<double> u = arbitrary_numbers(number_count(input), seed_ + 2 * c + 1);
       std::vector<double> numerical(outputs.size());
       {
         Move move(input, u);
@@ -231,7 +234,7 @@ class GradientChecker : private GradcheckReport {
           const std::vector<Tensor> there = evaluate();
           for (size_t o = 0; o < outputs.size(); ++o) {
             if (!v[o].empty())
-              numerical[o] += sign * product(v[o], values_of(there[o])) / (2 * options_.eps);
+              numerical[o] += sign * product(v[o], numbers_of(there[o])) / (2 * options_.eps);
           }
         }
       }
@@ -245,7 +248,7 @@ class GradientChecker : private GradcheckReport {
         const Tensor first = backward_once(outputs[o], seed)[c],
                      second = backward_once(outputs[o], seed)[c];
         check_dtype(first, o, c);
-        const std::vector<double> values = values_of(first), again = values_of(second);
+        const std::vector<double> values = numbers_of(first), again = numbers_of(second);
         for (size_t i = 0; i < values.size(); ++i)
           check_repeatable(values[i], again.empty() ? 0 : again[i], o, c);
         compare_numbers(numerical[o], product(values, u), o, c);
@@ -257,7 +260,7 @@ class GradientChecker : private GradcheckReport {
       const std::vector<Tensor> results = call(duals);
       for (size_t o = 0; o < outputs.size(); ++o) {
         if (v[o].empty()) continue;
-        compare_numbers(numerical[o], product(values_of(unpack_dual(results[o]).tangent), v[o]), o,
+        compare_numbers(numerical[o], product(numbers_of(unpack_dual(results[o]).tangent), v[o]), o,
                         c);
       }
     }
@@ -269,8 +272,8 @@ class GradientChecker : private GradcheckReport {
     Jacobians all(checked_.size());
     for (size_t c = 0; c < checked_.size(); ++c) {
       for (const Tensor& output : outputs) {
-        const bool counts = output.defined() && is_floating(output.dtype());
-        all[c].emplace_back(inputs_[checked_[c]].numel(), counts ? output.numel() : 0);
+        const bool counts = output.defined() && is_differentiable(output.dtype());
+        all[c].emplace_back(number_count(inputs_[checked_[c]]), counts ? number_count(output) : 0);
       }
     }
     return all;
@@ -279,16 +282,16 @@ class GradientChecker : private GradcheckReport {
     Jacobians all = empty_jacobians(outputs);
     for (size_t c = 0; c < checked_.size(); ++c) {
       const Tensor& input = inputs_[checked_[c]];
-      for (int64_t i = 0; i < input.numel(); ++i) {
+      for (int64_t i = 0; i < number_count(input); ++i) {
         Shift shift(input, i);
         shift.by(options_.eps);
         std::vector<std::vector<double>> above;
-        for (const Tensor& output : evaluate()) above.push_back(values_of(output));
+        for (const Tensor& output : evaluate()) above.push_back(numbers_of(output));
         shift.by(-options_.eps);
         const std::vector<Tensor> below = evaluate();
         for (size_t o = 0; o < outputs.size(); ++o) {
           Jacobian& jacobian = all[c][o];
-          const std::vector<double> low = values_of(below[o]);
+          const std::vector<double> low = numbers_of(below[o]);
           for (int64_t k = 0; k < jacobian.outputs; ++k) {
             const auto at = static_cast<size_t>(k);
             jacobian.at(i, k) = (above[o][at] - low[at]) / (2 * options_.eps);
@@ -311,15 +314,16 @@ class GradientChecker : private GradcheckReport {
     options.allow_unused = true;
     return gradients({output}, checked_inputs(), options);
   }
-  // Zeros with a one in the place of element k.
+  // Zeros with a one in the place of number k.
   static Tensor unit(const Tensor& like, int64_t k) {
     const Tensor result = empty_tensor(like.shape(), like.dtype());
     fill_elements(result, 0);
     if (k < 0) return result;
-    if (result.dtype() == f32)
-      result.data<float>()[k] = 1;
+    void* data = result.view_record().data;
+    if (real_dtype(result.dtype()) == f32)
+      static_cast<float*>(data)[k] = 1;
     else
-      result.data<double>()[k] = 1;
+      static_cast<double*>(data)[k] = 1;
     return result;
   }
 
@@ -327,15 +331,15 @@ class GradientChecker : private GradcheckReport {
                       const Jacobians& numerical) const {
     const Tensor& output = outputs[o];
     Jacobians analytical = empty_jacobians(outputs);
-    for (int64_t k = 0; k < output.numel(); ++k) {
+    for (int64_t k = 0; k < number_count(output); ++k) {
       const Tensor seed = unit(output, k);
       const std::vector<Tensor> first = backward_once(output, seed),
                                 second = backward_once(output, seed);
       for (size_t c = 0; c < checked_.size(); ++c) {
         if (!first[c].defined()) continue;
         check_dtype(first[c], o, c);
-        const std::vector<double> values = values_of(first[c]), again = values_of(second[c]);
-        for (int64_t i = 0; i < inputs_[checked_[c]].numel(); ++i) {
+        const std::vector<double> values = numbers_of(first[c]), again = numbers_of(second[c]);
+        for (int64_t i = 0; i < number_count(inputs_[checked_[c]]); ++i) {
           const auto at = static_cast<size_t>(i);
           analytical[c][o].at(i, k) = values[at];
           check_repeatable(values[at], again.empty() ? 0 : again[at], o, c);
@@ -395,7 +399,7 @@ class GradientChecker : private GradcheckReport {
     for (const Tensor& root : roots) options.seeds.push_back(unit(root, -1));
     const std::vector<Tensor> results = gradients(roots, checked_inputs(), options);
     for (size_t c = 0; c < checked_.size(); ++c) {
-      for (const double value : values_of(results[c])) {
+      for (const double value : numbers_of(results[c])) {
         if (value == 0 || std::isnan(value)) continue;
         throw GradcheckFailure{what + " must give zero, but input " + std::to_string(checked_[c]) +
                                " got " + number_text(value) + ": backward adds something"};
@@ -406,7 +410,7 @@ class GradientChecker : private GradcheckReport {
     Jacobians analytical = empty_jacobians(outputs);
     for (size_t c = 0; c < checked_.size(); ++c) {
       const Tensor& input = inputs_[checked_[c]];
-      for (int64_t i = 0; i < input.numel(); ++i) {
+      for (int64_t i = 0; i < number_count(input); ++i) {
         const DualLevel level;
         std::vector<Tensor> duals = given_;
         duals[checked_[c]] = make_dual(duals[checked_[c]], unit(input, i));
@@ -414,7 +418,7 @@ class GradientChecker : private GradcheckReport {
         for (size_t o = 0; o < outputs.size(); ++o) {
           Jacobian& jacobian = analytical[c][o];
           if (jacobian.outputs == 0) continue;
-          const std::vector<double> tangent = values_of(unpack_dual(results[o]).tangent);
+          const std::vector<double> tangent = numbers_of(unpack_dual(results[o]).tangent);
           for (int64_t k = 0; k < jacobian.outputs && !tangent.empty(); ++k) {
             jacobian.at(i, k) = tangent[static_cast<size_t>(k)];
           }
@@ -462,7 +466,7 @@ bool gradgradcheck(F function, const std::vector<Tensor>& inputs,
   detail::CheckedCall checked = detail::checked_call(std::move(function));
   const detail::CheckedFunction call = checked.function;
   const auto usable = [](const Tensor& t) {
-    return t.defined() && is_floating(t.dtype()) && t.requires_grad();
+    return t.defined() && is_differentiable(t.dtype()) && t.requires_grad();
   };
   if (grad_outputs.empty()) {
     const EnableGrad scope;

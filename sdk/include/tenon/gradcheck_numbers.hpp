@@ -36,20 +36,35 @@ struct Jacobian {
   }
 };
 
-inline char* element_place(const Tensor& input, int64_t element) {
-  int64_t offset = 0;
+// The real numbers that a tensor is made of: one for each element, two for each complex one.
+inline int64_t number_count(const Tensor& tensor) {
+  return tensor.numel() * (is_complex(tensor.dtype()) ? 2 : 1);
+}
+// These, in row-major order, a real part before its imaginary one; none of an undefined tensor.
+inline std::vector<double> numbers_of(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  if (!is_complex(tensor.dtype())) return tensor.to_vector<double>();
+  const Tensor whole = contiguous_as(tensor, c128);
+  const double* from = static_cast<const double*>(whole.view_record().data);
+  return std::vector<double>(from, from + number_count(whole));
+}
+// Where a number is in memory.
+inline char* number_place(const Tensor& input, int64_t number) {
+  const bool complex = is_complex(input.dtype());
+  int64_t element = complex ? number / 2 : number, offset = 0;
   for (int64_t d = input.dim() - 1; d >= 0; --d) {
     offset += element % input.shape()[d] * input.strides()[d];
     element /= input.shape()[d];
   }
-  return static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype());
+  const int64_t part = complex ? number % 2 * element_size(real_dtype(input.dtype())) : 0;
+  return static_cast<char*>(input.view_record().data) + offset * element_size(input.dtype()) + part;
 }
 
-// Shifts one element of an input, and puts it back whatever happens.
+// Shifts one number of an input, and puts it back whatever happens.
 class Shift {
  public:
-  Shift(const Tensor& input, int64_t element)
-      : single_(input.dtype() == f32), place_(element_place(input, element)) {
+  Shift(const Tensor& input, int64_t number)
+      : single_(real_dtype(input.dtype()) == f32), place_(number_place(input, number)) {
     original_ = single_ ? static_cast<double>(*reinterpret_cast<float*>(place_))
                         : *reinterpret_cast<double*>(place_);
   }
@@ -74,7 +89,7 @@ class Move {
  public:
   Move(const Tensor& input, const std::vector<double>& direction) : direction_(direction) {
     shifts_.reserve(direction.size());
-    for (int64_t i = 0; i < input.numel(); ++i)
+    for (int64_t i = 0; i < number_count(input); ++i)
       shifts_.push_back(std::make_unique<Shift>(input, i));
   }
   void by(double step) {
@@ -99,15 +114,15 @@ inline std::vector<double> arbitrary_numbers(int64_t count, uint64_t seed) {
 }
 inline Tensor tensor_of(const std::vector<double>& numbers, const Tensor& like) {
   const Tensor result = empty_tensor(like.shape(), like.dtype());
-  visit(like.dtype(), [&](auto zero) {
+  visit(real_dtype(like.dtype()), [&](auto zero) {
     using T = decltype(zero);
-    std::transform(numbers.begin(), numbers.end(), result.data<T>(),
+    std::transform(numbers.begin(), numbers.end(), static_cast<T*>(result.view_record().data),
                    [](double number) { return static_cast<T>(number); });
   });
   return result;
 }
 inline Tensor arbitrary_like(const Tensor& like, uint64_t seed) {
-  return tensor_of(arbitrary_numbers(like.numel(), seed), like);
+  return tensor_of(arbitrary_numbers(number_count(like), seed), like);
 }
 
 // Whether two elements may share a place; a stride of 0 is refused before.

@@ -92,9 +92,6 @@ class GradcheckReport {
                         host().type_name(tensor.view_record().type) +
                         ", which has no elements: " + remedy);
   }
-  static std::vector<double> values_of(const Tensor& tensor) {
-    return tensor.defined() ? tensor.to_vector<double>() : std::vector<double>();
-  }
   void warn(const std::string& text) const {
     const std::string whole = std::string(name_) + "(): " + text;
     host().log(3, "gradcheck", whole.data(), static_cast<int64_t>(whole.size()));
@@ -146,18 +143,18 @@ class GradcheckReport {
   std::string likely_cause(const Jacobian& numerical, const Jacobian& analytical,
                            const std::vector<int64_t>& wrong, size_t o, size_t c) const {
     const Tensor& input = inputs_[checked_[c]];
-    const std::vector<double> once = values_of(evaluate()[o]), twice = values_of(evaluate()[o]);
+    const std::vector<double> once = numbers_of(evaluate()[o]), twice = numbers_of(evaluate()[o]);
     for (size_t k = 0; k < once.size(); ++k) {
       if (once[k] != twice[k] && !(std::isnan(once[k]) && std::isnan(twice[k]))) {
         return "the function gives different results for the same inputs";
       }
     }
-    if (input.dtype() == f32) {
+    if (real_dtype(input.dtype()) == f32) {
       return "the input is f32, whose rounding drowns differences: use f64, or an eps near 1e-3 "
              "and wider tolerances";
     }
     const Tensor output = evaluate()[o];
-    if (output.defined() && output.dtype() == f32) {
+    if (output.defined() && real_dtype(output.dtype()) == f32) {
       return "the output is f32, whose rounding drowns differences: compute in the input's f64";
     }
     bool all_zero = true;
@@ -208,9 +205,9 @@ class GradcheckReport {
     const auto at = static_cast<size_t>(k);
     Shift shift(input, i);
     shift.by(options_.eps);
-    const double above = values_of(evaluate()[o])[at];
+    const double above = numbers_of(evaluate()[o])[at];
     shift.by(-options_.eps);
-    const double below = values_of(evaluate()[o])[at];
+    const double below = numbers_of(evaluate()[o])[at];
     const double right = (above - here[at]) / options_.eps,
                  left = (here[at] - below) / options_.eps;
     return std::abs(right - left) > 100 * (options_.atol + options_.rtol * std::abs(right));
@@ -230,7 +227,7 @@ class GradcheckReport {
           text += (d == 0 ? "" : ", ") + std::to_string(input.shape()[d]);
         text += std::string("], ") + dtype_text(input.dtype()) + " */";
       } else {
-        const std::vector<double> values = values_of(input);
+        const std::vector<double> values = numbers_of(input);
         size_t next = 0;
         std::string nested;
         write_nested(input, 0, values, next, nested);
@@ -245,9 +242,18 @@ class GradcheckReport {
   static void write_nested(const Tensor& input, int64_t depth, const std::vector<double>& values,
                            size_t& next, std::string& text) {
     if (depth == input.dim()) {
-      char buffer[32];
-      std::snprintf(buffer, sizeof(buffer), "%.17g", values[next++]);
-      text += buffer;
+      const auto write = [&] {
+        char buffer[32];
+        std::snprintf(buffer, sizeof(buffer), "%.17g", values[next++]);
+        text += buffer;
+      };
+      const bool complex = is_complex(input.dtype());
+      if (complex) text += "std::complex<double>(";
+      write();
+      if (!complex) return;
+      text += ", ";
+      write();
+      text += ')';
       return;
     }
     text += '{';

@@ -22,9 +22,10 @@ struct NpyType {
   int64_t bytes;
 };
 inline constexpr NpyType kNpyTypes[] = {
-    {TENON_BOOL, "b1", 1}, {TENON_U8, "u1", 1},  {TENON_U16, "u2", 2}, {TENON_U32, "u4", 4},
-    {TENON_U64, "u8", 8},  {TENON_I8, "i1", 1},  {TENON_I16, "i2", 2}, {TENON_I32, "i4", 4},
-    {TENON_I64, "i8", 8},  {TENON_F16, "f2", 2}, {TENON_F32, "f4", 4}, {TENON_F64, "f8", 8}};
+    {TENON_BOOL, "b1", 1}, {TENON_U8, "u1", 1},    {TENON_U16, "u2", 2}, {TENON_U32, "u4", 4},
+    {TENON_U64, "u8", 8},  {TENON_I8, "i1", 1},    {TENON_I16, "i2", 2}, {TENON_I32, "i4", 4},
+    {TENON_I64, "i8", 8},  {TENON_F16, "f2", 2},   {TENON_F32, "f4", 4}, {TENON_F64, "f8", 8},
+    {TENON_C64, "c8", 8},  {TENON_C128, "c16", 16}};
 // Null for a dtype that the format does not have.
 constexpr const NpyType* find_npy_type(tenon_dtype dtype) {
   for (const NpyType& type : kNpyTypes) {

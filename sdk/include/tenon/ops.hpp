@@ -26,6 +26,9 @@ inline Tensor operator>(const Scalar& a, const Tensor& b) { return gt(a, b); }
 inline Tensor operator>=(const Tensor& a, const Argument& b) { return ge(a, b); }
 inline Tensor operator>=(const Scalar& a, const Tensor& b) { return ge(a, b); }
 inline Tensor operator-(const Tensor& a) { return neg(a); }
+// For rules, which multiply by the conjugate of a derivative: conj() of a complex tensor; a real one
+// itself, without a call.
+inline Tensor conjugate(const Tensor& x) { return is_complex(x.dtype()) ? conj(x) : x; }
 inline Tensor& operator+=(Tensor& a, const Argument& b) {
   add_(a, b);
   return a;

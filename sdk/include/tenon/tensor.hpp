@@ -98,12 +98,16 @@ class Tensor {
     if ((view_record().flags & TENON_TENSOR_SHAPE_ONLY) != 0) fail_no_data();
     return static_cast<T*>(view_record().data);
   }
-  // The single element of a one-element tensor.
+  // The single element of a one-element tensor; std::complex of a complex one.
   template <class T = double>
   T item() const {
-    tenon_value value{};
-    detail::check(host().tensor_item, handle_, &value);
-    return Scalar(value).to<T>();
+    if constexpr (is_complex_number<T>) {
+      return numel() == 1 ? to_vector<T>().front() : T(item<typename T::value_type>());
+    } else {
+      tenon_value value{};
+      detail::check(host().tensor_item, handle_, &value);
+      return Scalar(value).to<T>();
+    }
   }
   // All elements in row-major order, converted to T.
   template <class T>
@@ -282,7 +286,7 @@ inline std::vector<Tensor> Value::tensors() const {
 }
 
 // The dtype of what mixes both. TypeError where there is none: u16, u32 and u64 mix with floating
-// dtypes alone.
+// and complex dtypes alone.
 inline DType common_dtype(DType a, DType b) {
   const tenon_dtype common =
       host().promote_dtypes(static_cast<tenon_dtype>(a), static_cast<tenon_dtype>(b));
@@ -311,6 +315,15 @@ inline Tensor alias_tensor(const Tensor& base, IntList shape, IntList strides, i
   tenon_tensor* result = nullptr;
   detail::check(host().tensor_alias, base.handle(), shape.size(), shape.data(), strides.data(),
                 offset, &result);
+  return Tensor::take(result);
+}
+// The same with complex elements as their parts (c64 as f32, c128 as f64), or parts as complex
+// elements: strides and offset are those of elements of `dtype`.
+inline Tensor alias_tensor_as(const Tensor& base, DType dtype, IntList shape, IntList strides,
+                              int64_t offset) {
+  tenon_tensor* result = nullptr;
+  detail::check(host().tensor_alias_as, base.handle(), static_cast<tenon_dtype>(dtype),
+                shape.size(), shape.data(), strides.data(), offset, &result);
   return Tensor::take(result);
 }
 // Wraps memory without copying; `release(owner)` runs once when the last view is gone.
@@ -354,11 +367,17 @@ Tensor from_range(Iterator begin, Iterator end) {
   return result;
 }
 
-// Nested braces of numbers: {{1, 2}, {3, 4}}.
+// Nested braces of numbers: {{1, 2}, {3, 4}}, also of std::complex.
 class Nested {
  public:
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   Nested(T number) : number_(number), leaf_(true) {}
+  template <class T, std::enable_if_t<is_complex_number<T>, int> = 0>
+  Nested(const T& number)
+      : number_(number.real()),
+        imag_(static_cast<double>(number.imag())),
+        leaf_(true),
+        complex_(true) {}
   Nested(std::initializer_list<Nested> items) : items_(items) {}
 
  private:
@@ -366,7 +385,7 @@ class Nested {
   void measure(size_t depth, std::vector<int64_t>& shape, int& kind) const {
     if (leaf_) {
       if (depth != shape.size()) throw ValueError("nested lists must have one depth everywhere");
-      const int own = number_.is_floating() ? 2 : number_.is_bool() ? 0 : 1;
+      const int own = complex_ ? 3 : number_.is_floating() ? 2 : number_.is_bool() ? 0 : 1;
       if (own > kind) kind = own;
       return;
     }
@@ -385,34 +404,53 @@ class Nested {
     return kind >= 0 && !shape.empty();
   }
   void check(DType dtype) const {
+    if (complex_ && !is_complex(dtype)) {
+      throw TypeError(std::string("a complex number does not fit ") + dtype_text(dtype) +
+                      ": ask for c64 or c128");
+    }
     if (leaf_ && !number_.fits(dtype))
       throw ValueError("the number " + number_.text() + " does not fit " + dtype_text(dtype));
     for (const Nested& item : items_) item.check(dtype);
   }
   template <class T>
   void write(T*& to) const {
-    if (leaf_) *to++ = number_.to<T>();
+    if constexpr (std::is_same_v<T, tenon_c128>) {
+      if (leaf_) *to++ = {number_.to<double>(), imag_};
+    } else {
+      if (leaf_) *to++ = number_.to<T>();
+    }
     for (const Nested& item : items_) item.write(to);
   }
   Scalar number_;
+  double imag_ = 0;
   std::vector<Nested> items_;
   bool leaf_ = false;
+  bool complex_ = false;
 };
 
-// From nested braces; without a dtype integers give i64, floating numbers f32, bools bool.
+// From nested braces; without a dtype integers give i64, floating numbers f32, bools bool, complex
+// numbers c64. TypeError for complex numbers in another dtype.
 inline Tensor tensor(const Nested& values, DType dtype = DType::none) {
   std::vector<int64_t> shape;
   int kind = -1;
   values.measure(0, shape, kind);
-  if (dtype == DType::none) dtype = kind == 1 ? i64 : kind == 0 ? boolean : f32;
+  if (dtype == DType::none) dtype = kind == 3 ? c64 : kind == 1 ? i64 : kind == 0 ? boolean : f32;
   // What kernels do not compute in is converted: numbers of f64 hold those of f16 and bf16, and of
   // i64 all that can be written here.
-  const DType written = is_computed(dtype) ? dtype : is_half(dtype) ? f64 : i64;
+  const DType written = is_computed(dtype)  ? dtype
+                        : is_complex(dtype) ? c128
+                        : is_half(dtype)    ? f64
+                                            : i64;
+  if (kind == 3) values.check(dtype);
   Tensor result = empty_tensor(IntList(shape.data(), static_cast<int64_t>(shape.size())), written);
-  visit(written, [&](auto zero) {
+  const auto write = [&](auto zero) {
     auto* to = result.data<decltype(zero)>();
     values.write(to);
-  });
+  };
+  if (written == c128)
+    write(tenon_c128{});
+  else
+    visit(written, write);
   if (written == dtype) return result;
   values.check(dtype);
   return contiguous_as(result, dtype);

@@ -22,8 +22,8 @@ class Module;
 class ModuleDict;
 class Json;
 
-// none, boolean, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32 and u64; the last five are for
-// storage, conversion and files.
+// none, boolean, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64 and c128. From f16 to
+// u64 they are for storage, conversion and files; some ops compute in the last two.
 enum class DType : uint8_t {
   none = 0,
 #define TENON_ENUMERATOR(name, code, bytes, type, text, kind, identifier) identifier = code,
@@ -65,6 +65,24 @@ using IntList = Span<const int64_t>;
 using FloatList = Span<const double>;
 using TensorList = Span<const Tensor>;
 
+namespace detail {
+// A complex number: std::complex, which this header does not include, and its like.
+template <class T, class = void>
+struct ComplexPart {
+  using Type = void;
+};
+template <class T>
+struct ComplexPart<T, std::void_t<typename T::value_type, decltype(std::declval<T>().real()),
+                                  decltype(std::declval<T>().imag())>> {
+  using Type = std::conditional_t<sizeof(T) == 2 * sizeof(typename T::value_type),
+                                  typename T::value_type, void>;
+};
+}  // namespace detail
+// Whether T is std::complex<float> or std::complex<double>.
+template <class T>
+inline constexpr bool is_complex_number =
+    std::is_floating_point_v<typename detail::ComplexPart<T>::Type>;
+
 // The dtype of a C++ element type.
 template <class T>
 constexpr DType dtype_of() {
@@ -78,6 +96,12 @@ constexpr DType dtype_of() {
     return f32;
   else if constexpr (std::is_same_v<T, double>)
     return f64;
+  else if constexpr (std::is_same_v<T, tenon_c64>)
+    return c64;
+  else if constexpr (std::is_same_v<T, tenon_c128>)
+    return c128;
+  else if constexpr (is_complex_number<T>)
+    return sizeof(T) == sizeof(tenon_c64) ? c64 : c128;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 8 && std::is_signed_v<T>)
     return i64;
   else if constexpr (std::is_integral_v<T> && sizeof(T) == 4 && std::is_signed_v<T>)
@@ -109,14 +133,16 @@ struct DTypeElement;
 TENON_DTYPES(TENON_ELEMENT)
 #undef TENON_ELEMENT
 }  // namespace detail
-// The C++ type of an element of a dtype.
+// The C++ type of an element of a dtype. Of c64 and c128 the C structs: their memory is that of
+// std::complex.
 template <DType dtype>
 using ElementType = typename detail::DTypeElement<dtype>::Type;
 
 namespace detail {
-enum class DTypeKind : uint8_t { boolean, integer, floating };
+enum class DTypeKind : uint8_t { boolean, integer, floating, complex };
 }
-// Whether kernels compute in it; the others are for storage, conversion and files.
+// Whether all kernels may compute in it; f16 to u64 are for storage, conversion and files, and
+// complex dtypes for the ops that say so.
 constexpr bool is_computed(DType dtype) {
   return static_cast<uint32_t>(dtype) < TENON_COMPUTED_DTYPE_COUNT;
 }
@@ -132,6 +158,13 @@ constexpr bool is_floating(DType dtype) {
       return false;
   }
 }
+constexpr bool is_complex(DType dtype) { return dtype == c64 || dtype == c128; }
+// Whether tensors of it have gradients: floating and complex dtypes.
+constexpr bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
+// The dtype of the parts of a complex one, else the dtype itself.
+constexpr DType real_dtype(DType dtype) { return dtype == c64 ? f32 : dtype == c128 ? f64 : dtype; }
+// The complex dtype whose parts hold numbers of `dtype`: c128 for f64 and c128, else c64.
+constexpr DType complex_dtype(DType dtype) { return real_dtype(dtype) == f64 ? c128 : c64; }
 // The dtype that kernels compute in for elements of `dtype`: f32 for f16 and bf16, else itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? f32 : dtype; }
 constexpr int64_t element_size(DType dtype) {
@@ -156,8 +189,9 @@ namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_not_computed(DType dtype) {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
   throw TypeError(std::string("kernels do not compute in ") + dtype_text(dtype) +
-                  ": convert the tensor to " + (is_half(dtype) ? "f32" : "i64 or f32") +
-                  " with to()");
+                  (is_complex(dtype) ? ": take real(), imag() or abs() of the tensor"
+                   : is_half(dtype)  ? ": convert the tensor to f32 with to()"
+                                     : ": convert the tensor to i64 or f32 with to()"));
 }
 }  // namespace detail
 

@@ -46,9 +46,11 @@ TEST_SUITE("dtype") {
     CHECK_THROWS_WITH_AS(
         dtype_parse("f8"),
         "unknown dtype 'f8': the dtypes are bool, u8, i8, i16, i32, i64, f32, f64, f16, bf16, u16, "
-        "u32, u64",
+        "u32, u64, c64, c128",
         Error);
     CHECK(dtype_parse("half") == TENON_F16);
+    CHECK(dtype_parse("complex64") == TENON_C64);
+    CHECK(dtype_parse("complex128") == TENON_C128);
     CHECK(dtype_parse("bfloat16") == TENON_BF16);
     CHECK(dtype_parse("uint64") == TENON_U64);
     CHECK_THROWS_AS(dtype_check(99), Error);
@@ -77,10 +79,26 @@ TEST_SUITE("dtype") {
     CHECK(promoted(TENON_F32, TENON_U32) == "f32");
     for (const tenon_dtype other : {TENON_BOOL, TENON_U8, TENON_I64, TENON_U32})
       CHECK(promoted(TENON_U16, other) == "none");
-    CHECK_THROWS_WITH_AS(common_dtype(TENON_U16, TENON_I32),
-                         "u16 and i32 have no common dtype: u16, u32 and u64 mix with floating "
-                         "dtypes alone; convert one of the tensors with to(), to i64 for example",
-                         Error);
+    CHECK_THROWS_WITH_AS(
+        common_dtype(TENON_U16, TENON_I32),
+        "u16 and i32 have no common dtype: u16, u32 and u64 mix with floating "
+        "and complex dtypes alone; convert one of the tensors with to(), to i64 for example",
+        Error);
+  }
+
+  TEST_CASE("complex dtypes win over all others, and are as wide as their parts have to be") {
+    CHECK(promoted(TENON_F32, TENON_C64) == "c64");
+    CHECK(promoted(TENON_F64, TENON_C64) == "c128");
+    CHECK(promoted(TENON_F32, TENON_C128) == "c128");
+    CHECK(promoted(TENON_BF16, TENON_C64) == "c64");
+    CHECK(promoted(TENON_I64, TENON_C64) == "c64");
+    CHECK(promoted(TENON_U64, TENON_C64) == "c64");
+    CHECK(promoted(TENON_BOOL, TENON_C128) == "c128");
+    CHECK(promoted(TENON_C64, TENON_C128) == "c128");
+    CHECK(dtype_differentiable(TENON_C64));
+    CHECK_FALSE(dtype_floating(TENON_C64));
+    CHECK(real_dtype(TENON_C128) == TENON_F64);
+    CHECK(complex_dtype(TENON_F16) == TENON_C64);
   }
 
   TEST_CASE("promotion does not depend on the order, and never loses the category") {

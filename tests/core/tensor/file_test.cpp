@@ -263,6 +263,26 @@ TEST_SUITE("tensor file") {
     CHECK(item(*loaded.at("d")).as.number == 1);
   }
 
+  TEST_CASE("c64 has a name in the format, c128 has none") {
+    const File file;
+    const TensorRef parts = tensor_of<float>({4}, {1, 2, 3, 4});
+    const Values shape{2}, strides{1};
+    save_tensors(file.path(), std::vector<NamedTensor>{
+                                  {"z", make_alias_as(*parts, TENON_C64, shape, strides, 0)}});
+    CHECK(file.bytes().find(R"("z":{"dtype":"C64","shape":[2],"data_offsets":[0,16]})") !=
+          std::string::npos);
+    const TensorFile loaded = load_tensors(file.path());
+    CHECK(loaded.at("z")->view.dtype == TENON_C64);
+    CHECK(static_cast<const tenon_c64*>(loaded.at("z")->view.data)[1].imag == 4);
+    try {
+      save_tensors(file.path(), std::vector<NamedTensor>{{"wide", make_zeros(TENON_C128, shape)}});
+      FAIL("saved");
+    } catch (const Error& error) {
+      CHECK(error.message.find("the format has no c128, the dtype of tensor 'wide': save "
+                               "view_as_real() of it, or convert it to c64") != std::string::npos);
+    }
+  }
+
   TEST_CASE("a mapped file is read where it is used, and never written") {
     const File file;
     save_tensors(file.path(),

@@ -138,6 +138,15 @@ TEST_SUITE("text form of tensors") {
           "       requires_grad=True)");
   }
 
+  TEST_CASE("complex numbers show both parts, each in the style of its kind") {
+    const TensorRef parts = tensor_of<float>({2, 4}, {1, 2, -3, 4.5, 0, -1, 100, 0});
+    const Values shape{2, 2}, strides{2, 1};
+    CHECK(tensor_text(make_alias_as(*parts, TENON_C64, shape, strides, 0).get()) ==
+          "tensor([[  1.+2.0000j,  -3.+4.5000j],\n"
+          "        [  0.-1.0000j, 100.+0.0000j]])");
+    CHECK(tensor_text(make_empty(TENON_C128, Values{0}).get()) == "tensor([], dtype=c128)");
+  }
+
   TEST_CASE("higher ranks part their blocks with empty lines") {
     CHECK(tensor_text(counting<int64_t>({2, 2, 2}).get()) ==
           "tensor([[[0, 1],\n"

@@ -65,6 +65,12 @@ TEST_SUITE("data") {
       CHECK(read_npy(path).dtype() == dtype);
       check_close(read_npy(path), tensor, 0);
     }
+    for (const DType dtype : {tenon::c64, tenon::c128}) {  // <c8 and <c16
+      const Tensor tensor = complex(numbers({3, 4}), numbers({3, 4}, tenon::f32, 2)).to(dtype);
+      write_npy(path, tensor);
+      CHECK(read_npy(path).dtype() == dtype);
+      CHECK(equal(read_npy(path), tensor));
+    }
     CHECK(refusal_of("write_npy", [] { write_npy(path, numbers({2}).to(tenon::bf16)); }) ==
           ".npy files have no bf16; convert the tensor to f32 with to(), or write a safetensors "
           "file");

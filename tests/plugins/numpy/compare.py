@@ -10,6 +10,9 @@ The result is then compared in dtype, shape and elements: "ulp" units in the las
 expected element, or of "near" where that is larger; "results" says how many of the op's results, or
 all are. "meant" lists differences that are meant: `when`
 is true of the call (`found` or `refused` is None; `expected` and `raised` likewise).
+
+"complex" of the table lists the ops whose rows are used once more, with complex operands and what
+its "with" says. Elements are then compared by their distance, in units of the expected size.
 """
 
 import json
@@ -21,15 +24,27 @@ import warnings
 import numpy
 
 TYPES = {"bool": numpy.bool_, "u8": numpy.uint8, "i8": numpy.int8, "i16": numpy.int16,
-         "i32": numpy.int32, "i64": numpy.int64, "f32": numpy.float32, "f64": numpy.float64}
-WIDER = {("f64", "f4"): numpy.float64,
-         ("longdouble", "f4"): numpy.float64, ("longdouble", "f8"): numpy.longdouble}
+         "i32": numpy.int32, "i64": numpy.int64, "f32": numpy.float32, "f64": numpy.float64,
+         "c64": numpy.complex64, "c128": numpy.complex128}
+WIDER = {("f64", "f4"): numpy.float64, ("f64", "c8"): numpy.complex128,
+         ("longdouble", "f4"): numpy.float64, ("longdouble", "f8"): numpy.longdouble,
+         ("longdouble", "c8"): numpy.complex128, ("longdouble", "c16"): numpy.clongdouble}
 NUMBERS = {bool: numpy.dtype("?"), int: numpy.dtype("i8"), float: numpy.dtype("f4")}
 MOST_DIFFERENCES = 8  # of one op
 
 
 def kind(dtype):
-    return {"b": 0, "u": 1, "i": 1, "f": 2}[numpy.dtype(dtype).kind]
+    return {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}[numpy.dtype(dtype).kind]
+
+
+def complex_of(dtype):
+    """The complex dtype whose parts are `dtype`, floating or complex itself."""
+    return numpy.result_type(dtype, numpy.complex64)
+
+
+def parts_of(dtype):
+    """The dtype of a complex one's parts."""
+    return numpy.empty(0, dtype).real.dtype
 
 
 def result_type(*operands):
@@ -41,16 +56,18 @@ def result_type(*operands):
     for group in (tensors, scalars, numbers):
         if not group:
             continue
-        # Only dtypes of the highest kind count: integers do not make f32 wider.
+        # Only dtypes of the highest kind count: integers do not make f32 wider. Floats do make
+        # complex numbers wider.
         highest = max(kind(x) for x in group)
-        dtype = numpy.result_type(*[x for x in group if kind(x) == highest])
+        dtype = numpy.result_type(*[x for x in group if kind(x) >= min(highest, 2)])
         if common is None or kind(dtype) > kind(common):
-            common = dtype
+            floats = common is not None and kind(common) == 2
+            common = complex_of(common) if floats else dtype
     return common
 
 
 def floating(dtype):
-    return dtype if kind(dtype) == 2 else numpy.dtype(numpy.float32)
+    return dtype if kind(dtype) >= 2 else numpy.dtype(numpy.float32)
 
 
 def into(operand, value):
@@ -135,9 +152,11 @@ class Oracle:
 
 
 def narrowed(value, dtype):
-    if dtype is not None and value.dtype.kind == "f" and kind(dtype) == 2:
-        return value.astype(dtype)
-    return value
+    if dtype is None or kind(value.dtype) < 2 or kind(dtype) < 2:
+        return value
+    if kind(value.dtype) == 2:
+        return value.astype(parts_of(dtype))
+    return value.astype(complex_of(dtype))
 
 
 def difference(found, expected, row):
@@ -152,8 +171,8 @@ def difference(found, expected, row):
         if a.size == 0 or a.tobytes() == b.tobytes():
             continue
         same = a == b
-        if a.dtype.kind == "f":
-            near = numpy.maximum(numpy.abs(b), a.dtype.type(row.get("near", 0)))
+        if a.dtype.kind in "fc":
+            near = numpy.maximum(numpy.abs(b), parts_of(a.dtype).type(row.get("near", 0)))
             bound = row.get("ulp", 0) * numpy.spacing(near)
             same = same | (numpy.abs(a - b) <= bound) | (numpy.isnan(a) & numpy.isnan(b))
         if not numpy.all(same):
@@ -209,13 +228,18 @@ def compare(oracle, name, row, entry):
 
 def rows():
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.json")) as file:
-        for group in json.load(file)["groups"]:
+        table = json.load(file)
+        again = table["complex"]
+        for group in table["groups"]:
             for name, row in group["ops"].items():
                 row = {"numpy": row} if isinstance(row, str) else row
                 row = dict(group, **row)
                 row["meant"] = group.get("meant_of_all", []) + row.get("meant", [])
                 row["code"] = compile(row["numpy"], name, "eval")
                 yield name, row
+                if name in again["ops"]:
+                    meant = [dict(line, rare=True) for line in row["meant"] + again["meant"]]
+                    yield name + " of complex numbers", dict(row, **again["with"], meant=meant)
 
 
 def main(folder):

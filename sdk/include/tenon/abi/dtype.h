@@ -4,14 +4,16 @@
 
 #include <stdint.h>
 
+#include "complex.h"
 #include "half.h"
 
 /* X(name, code, bytes, C type, text, kind, identifier). `text` is the name in schemas, configs,
- * listings and messages, `identifier` that in C++; `kind` is boolean, integer or floating. A bool
- * is one byte, 0 or 1; any other byte reads as true. New dtypes are appended.
+ * listings and messages, `identifier` that in C++; `kind` is boolean, integer, floating or complex.
+ * A bool is one byte, 0 or 1; any other byte reads as true. New dtypes are appended.
  *
  * Kernels compute in the first list. The second is for storage, conversion and files: the host runs
- * ops on f16 and bf16 in f32 (see sdk/README.md); u16, u32 and u64 are converted by the caller. */
+ * ops on f16 and bf16 in f32 (see sdk/README.md); u16, u32 and u64 are converted by the caller. The
+ * third is computed in by the ops that say so; all others refuse it. */
 #define TENON_COMPUTED_DTYPES(X)                   \
   X(BOOL, 1, 1, uint8_t, "bool", boolean, boolean) \
   X(U8, 2, 1, uint8_t, "u8", integer, u8)          \
@@ -27,15 +29,19 @@
   X(U16, 11, 2, uint16_t, "u16", integer, u16)       \
   X(U32, 12, 4, uint32_t, "u32", integer, u32)       \
   X(U64, 13, 8, uint64_t, "u64", integer, u64)
-#define TENON_DTYPES(X) TENON_COMPUTED_DTYPES(X) TENON_STORED_DTYPES(X)
+#define TENON_COMPLEX_DTYPES(X)                 \
+  X(C64, 14, 8, tenon_c64, "c64", complex, c64) \
+  X(C128, 15, 16, tenon_c128, "c128", complex, c128)
+#define TENON_DTYPES(X) TENON_COMPUTED_DTYPES(X) TENON_STORED_DTYPES(X) TENON_COMPLEX_DTYPES(X)
 
 #define TENON_DTYPE_CONSTANT(name, code, ...) TENON_##name = code,
 /* TENON_DTYPE_NONE: a dtype was not given. TENON_DTYPE_COUNT: one more than the last code;
- * TENON_COMPUTED_DTYPE_COUNT: one more than the last that kernels compute in. */
+ * TENON_COMPUTED_DTYPE_COUNT: one more than the last of the first list. */
 enum {
   TENON_DTYPE_NONE = 0,
   TENON_DTYPES(TENON_DTYPE_CONSTANT) TENON_DTYPE_COUNT,
-  TENON_COMPUTED_DTYPE_COUNT = TENON_F64 + 1
+  TENON_COMPUTED_DTYPE_COUNT = TENON_F64 + 1,
+  TENON_COMPLEX_DTYPE_COUNT = TENON_C128 - TENON_C64 + 1
 };
 #undef TENON_DTYPE_CONSTANT
 

@@ -25,10 +25,11 @@ typedef void(TENON_CALL* tenon_loop)(char* const* data, const int64_t* strides, 
 /* How the dtypes of the operands decide the compute dtype, which selects the loop, and the dtype of
  * the result. */
 enum {
-  TENON_PROMOTE_COMMON = 0,   /* compute and result: the common dtype of the operands */
-  TENON_PROMOTE_FLOAT = 1,    /* the common dtype, integers and bool become f32 */
-  TENON_PROMOTE_COMPARE = 2,  /* compute in the common dtype; the result is bool */
-  TENON_PROMOTE_CONDITION = 3 /* the first operand is read as bool; the others as COMMON */
+  TENON_PROMOTE_COMMON = 0,    /* compute and result: the common dtype of the operands */
+  TENON_PROMOTE_FLOAT = 1,     /* the common dtype, integers and bool become f32 */
+  TENON_PROMOTE_COMPARE = 2,   /* compute in the common dtype; the result is bool */
+  TENON_PROMOTE_CONDITION = 3, /* the first operand is read as bool; the others as COMMON */
+  TENON_PROMOTE_MAGNITUDE = 4  /* COMMON; complex operands give the dtype of their parts */
 };
 
 /* The kernel of an elementwise op. Growable: begins with its size. Owned by the plugin; valid as
@@ -43,6 +44,9 @@ typedef struct tenon_elementwise {
    * loops[isa * TENON_COMPUTED_DTYPE_COUNT + compute dtype]. Null: there is no loop for this pair.
    * f16 and bf16 are computed in f32. */
   const tenon_loop* loops;
+  /* TENON_COMPLEX_DTYPE_COUNT entries, for any instruction set: complex_loops[compute dtype -
+   * TENON_C64]. Null: the op refuses complex operands. */
+  const tenon_loop* complex_loops;
 } tenon_elementwise;
 
 #endif

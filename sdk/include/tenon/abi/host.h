@@ -129,7 +129,7 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* broadcast_shapes)(const tenon_tensor* const* tensors, int64_t count,
                                              int64_t* shape, int64_t* rank, tenon_error** error);
   /* The dtype of what mixes both; TENON_DTYPE_NONE where there is none (u16, u32 and u64 mix with
-   * floating dtypes alone). Any thread. */
+   * floating and complex dtypes alone). Any thread. */
   tenon_dtype(TENON_CALL* promote_dtypes)(tenon_dtype a, tenon_dtype b);
 
   /* ---- autograd: tensors ---- */
@@ -815,6 +815,13 @@ typedef struct tenon_host {
    * written. What ops declare in `multiply_adds` is added to *multiply_adds. Null ends it. Returns
    * what was set before. Calling thread only. */
   int64_t*(TENON_CALL* shapes_only_set)(int64_t* multiply_adds);
+  /* tensor_alias with elements of another dtype, in which strides and offset count: complex ones as
+   * their parts (c64 as f32, c128 as f64), and the reverse. TypeError for any other pair of dtypes,
+   * ValueError as tensor_alias. New reference. Any thread. */
+  tenon_status(TENON_CALL* tensor_alias_as)(tenon_tensor* base, tenon_dtype dtype, int64_t rank,
+                                            const int64_t* shape, const int64_t* strides,
+                                            int64_t offset, tenon_tensor** result,
+                                            tenon_error** error);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

@@ -16,8 +16,10 @@ inline std::string shape_text(const Tensor& tensor) { return shape_text(tensor.s
 namespace detail {
 [[noreturn]] inline void throw_argument_dtype(const char* op, const char* name, DType dtype,
                                               uint32_t expected) {
-  throw TypeError(std::string(op) + "(): '" + name + "' must be " + dtypes_text(expected) +
-                  ", got " + dtype_text(dtype) + "; convert it with to()");
+  throw TypeError(
+      std::string(op) + "(): '" + name + "' must be " + dtypes_text(expected) + ", got " +
+      dtype_text(dtype) +
+      (is_complex(dtype) ? "; take real(), imag() or abs() of it" : "; convert it with to()"));
 }
 [[noreturn]] inline void throw_dtypes_differ(const char* op, const char* a_name, DType a,
                                              const char* b_name, DType b) {

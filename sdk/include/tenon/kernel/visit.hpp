@@ -14,7 +14,8 @@ inline constexpr uint32_t floating_dtypes = dtype_bit(f32) | dtype_bit(f64);
 inline constexpr uint32_t integer_dtypes =
     dtype_bit(u8) | dtype_bit(i8) | dtype_bit(i16) | dtype_bit(i32) | dtype_bit(i64);
 inline constexpr uint32_t bool_dtype = dtype_bit(boolean);
-// Those that kernels compute in; f16, bf16, u16, u32 and u64 are for storage, conversion and files.
+inline constexpr uint32_t complex_dtypes = dtype_bit(c64) | dtype_bit(c128);
+// Those that all kernels may compute in, complex ones aside; f16, bf16, u16, u32 and u64 are for storage, conversion and files.
 inline constexpr uint32_t computed_dtypes = floating_dtypes | integer_dtypes | bool_dtype;
 
 namespace kernel {
@@ -39,8 +40,10 @@ namespace detail {
 [[noreturn]] inline void throw_dtype(DType dtype, uint32_t dtypes) {
   if (dtype == DType::none) throw TypeError("an undefined tensor has no dtype");
   throw TypeError("the elements must be " + dtypes_text(dtypes) + ", got " + dtype_text(dtype) +
-                  "; convert the tensor with to()");
+                  (is_complex(dtype) ? "; take real(), imag() or abs() of the tensor"
+                                     : "; convert the tensor with to()"));
 }
+__extension__ typedef unsigned __int128 Bits128;
 template <uint32_t Dtypes, class T, class Body>
 void visit_one(Body& body) {
   if constexpr ((Dtypes & dtype_bit(dtype_of<T>())) != 0)
@@ -51,7 +54,8 @@ void visit_one(Body& body) {
 }  // namespace detail
 
 // Calls body(T{}), where T is the stored element type of `dtype`; `body` is compiled for the dtypes
-// of the set alone. TypeError for a dtype outside of it.
+// of the set alone. TypeError for a dtype outside of it. Complex dtypes have another function,
+// visit_complex of kernel/complex.hpp.
 //
 //   kernel::visit<floating_dtypes>(x.dtype(), [&](auto zero) { using T = decltype(zero); ... });
 template <uint32_t Dtypes, class Body>
@@ -61,7 +65,7 @@ void visit(DType dtype, Body&& body) {
 }
 
 // Calls body(T{}), where T is the unsigned integer of the width of an element: for kernels that move
-// elements without reading them, which take every dtype and are compiled four times.
+// elements without reading them, which take every dtype and are compiled five times.
 template <class Body>
 void visit_width(DType dtype, Body&& body) {
   switch (element_size(dtype)) {
@@ -73,6 +77,8 @@ void visit_width(DType dtype, Body&& body) {
       return body(uint32_t{});
     case 8:
       return body(uint64_t{});
+    case 16:
+      return body(detail::Bits128{});
     default:
       throw TypeError("an undefined tensor has no dtype");
   }
