@@ -123,7 +123,7 @@ AT(tenon_node_info, provider, 48);
 AT(tenon_node_info, released, 56);
 AT(tenon_node_info, stashed, 60);
 
-SIZE(tenon_plugin, 112);
+SIZE(tenon_plugin, 136);
 AT(tenon_plugin, size, 0);
 AT(tenon_plugin, flags, 4);
 AT(tenon_plugin, abi_major, 8);
@@ -365,7 +365,9 @@ SLOT(module_save_metadata, 187);
 SLOT(tensors_metadata, 188);
 SLOT(tensors_map, 189);
 SLOT(shapes_only_set, 190);
-SIZE(tenon_host, 16 + 8 * 191);
+SLOT(plugin_unload, 191);
+SLOT(plugin_reload, 192);
+SIZE(tenon_host, 16 + 8 * 193);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -51,7 +51,7 @@ struct Plugin {
           return op == "add" ? TypeTable::OpSource{kAddSchema, "math"}
                              : TypeTable::OpSource{"", "", " (did you mean 'add'?)"};
         },
-        policy);
+        policy, {});
   }
   void commit(TypeTable& table) const { table.commit(prepare(table)); }
   std::string refusal(const TypeTable& table,
