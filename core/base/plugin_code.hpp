@@ -20,7 +20,7 @@ inline constexpr size_t kHolders = 7;
 // "node of a graph", "hook"...
 const char* holder_text(Holder holder) noexcept;
 
-// Where the thread counts its nodes: a place of its own, or the last one, which threads share.
+// Where the thread counts its nodes: its own place, or the last one, which threads share.
 inline constexpr uint32_t kNodeCounters = 16;
 extern constinit thread_local uint32_t node_counter [[gnu::tls_model("initial-exec")]];
 
@@ -99,7 +99,7 @@ class CodeLease {
     std::swap(holder_, other.holder_);
     return *this;
   }
-  // Whoever calls this releases the code in the end.
+  // The caller releases the code in the end.
   PluginCode* keep() noexcept { return std::exchange(code_, nullptr); }
   ~CodeLease() {
     if (code_ != nullptr) code_->release(holder_);

@@ -73,7 +73,7 @@ struct Implementation {
   std::string provider;
   PluginCode* code = nullptr;        // what `run` is in; null: of the program itself
   PluginCode* rules_code = nullptr;  // of rules that replace its own
-  std::string rules_provider;  // of a backward or jvp that replaces its own; else empty
+  std::string rules_provider;        // of a backward or jvp that replaces its own; else empty
   const Implementation* own =
       nullptr;  // the same with its own rules, where others took their place
   std::string doc;
@@ -111,7 +111,8 @@ inline void hold(const Implementation& implementation) noexcept {
   if (implementation.rules_code != nullptr) implementation.rules_code->acquire_node();
 }
 inline void let_go(const Implementation& implementation) noexcept {
-  PluginCode* const rules_code = implementation.rules_code;  // the implementation may go with its code
+  PluginCode* const rules_code =
+      implementation.rules_code;  // the implementation may go with its code
   if (implementation.code != nullptr) implementation.code->release_node();
   if (rules_code != nullptr) rules_code->release_node();
 }

@@ -76,7 +76,7 @@ class Registry {
   };
   std::vector<Owned> implementations_;
   std::vector<std::unique_ptr<Implementation>> withdrawn_;
-  std::set<std::string> withdrawn_providers_;  // what stale handles name
+  std::set<std::string> withdrawn_providers_;     // what stale handles name
   std::function<void(std::string_view)> finder_;  // set once, before calls
 };
 

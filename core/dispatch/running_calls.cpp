@@ -2,12 +2,13 @@
 #include "core/dispatch/running_calls.hpp"
 
 #include <algorithm>
-#include <linux/membarrier.h>
 #include <mutex>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 
 #include "core/base/fork.hpp"
 #include "core/base/plugin_code.hpp"
@@ -24,7 +25,9 @@ struct CallingThread {
 
 class CallingThreads {
  public:
-  CallingThreads() { pthread_key_create(&at_exit_, [](void* state) { process().leave(state); }); }
+  CallingThreads() {
+    pthread_key_create(&at_exit_, [](void* state) { process().leave(state); });
+  }
 
   static CallingThreads& process() {
     static auto& threads = *new CallingThreads;
@@ -78,15 +81,13 @@ class CallingThreads {
  private:
   bool pass_barrier() {
     if (!registered_)
-      registered_ =
-          ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+      registered_ = ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     return registered_ && ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
   }
 
   void forget_others() {
-    std::erase_if(threads_, [](const CallingThread& thread) {
-      return thread.state != &thread_state.own;
-    });
+    std::erase_if(threads_,
+                  [](const CallingThread& thread) { return thread.state != &thread_state.own; });
     registered_ = false;
   }
 

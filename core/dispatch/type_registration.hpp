@@ -53,7 +53,9 @@ class TypeRegistration {
 
   const TensorType* find_type(std::string_view name) const;
   // Of the code that this takes the place of.
-  bool is_replaced(const PluginCode* code) const { return code != nullptr && code == place_.replaced; }
+  bool is_replaced(const PluginCode* code) const {
+    return code != nullptr && code == place_.replaced;
+  }
   Words known_types() const;
 
   const TypeTable& table_;

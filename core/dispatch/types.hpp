@@ -90,7 +90,7 @@ class TypeTable {
   // In one step: what is of `replaced` is found no more.
   void commit(Prepared prepared, const PluginCode* replaced = nullptr);
   // Types of this code are found by name no more and its overrides are asked no more, but for objects
-  // of these types, which go on as they were. Both stay: ids and handles name them.
+  // of these types, which continue as they were. Both stay: ids and handles name them.
   void withdraw(const PluginCode& code);
   // Plugins that derive types from those of this code, or override ops for them. Sorted.
   std::vector<std::string> users_of(const PluginCode& code) const;

@@ -37,8 +37,8 @@ std::optional<DescriptorFault> check_module(const tenon_module_descriptor& modul
 }
 
 std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
-    const std::string& provider,
-    std::span<const tenon_module_descriptor* const> descriptors, PluginCode* code) const {
+    const std::string& provider, std::span<const tenon_module_descriptor* const> descriptors,
+    PluginCode* code) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::unique_ptr<ModuleType>> types;
   for (const tenon_module_descriptor* descriptor : descriptors) {
@@ -53,7 +53,8 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     }
     if (type->descriptor.forward_schema != nullptr)
       type->forward = parse_forward_schema(type->descriptor.forward_schema, *type);
-    if (const auto present = types_.find(type->schema.name); present != types_.end() && present->second->provider != provider) {
+    if (const auto present = types_.find(type->schema.name);
+        present != types_.end() && present->second->provider != provider) {
       throw Error(TENON_ERROR_PLUGIN, "module '{}' has two providers: '{}' and '{}'",
                   type->schema.name, present->second->provider, provider);
     }

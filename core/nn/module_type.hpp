@@ -40,8 +40,7 @@ class ModuleTable {
  public:
   // Prepares descriptors without registering: throws for bad schemas and names that are taken.
   std::vector<std::unique_ptr<ModuleType>> prepare(
-      const std::string& provider,
-      std::span<const tenon_module_descriptor* const> descriptors,
+      const std::string& provider, std::span<const tenon_module_descriptor* const> descriptors,
       PluginCode* code = nullptr) const;
   // Takes the place of types of the same names.
   void commit(std::vector<std::unique_ptr<ModuleType>> types);
@@ -49,7 +48,7 @@ class ModuleTable {
   const ModuleType* find(std::string_view name) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const ModuleType& require(std::string_view name) const;
-  // Types of this code are found no more; modules of them go on. Until `forget` they are kept.
+  // Types of this code are found no more; modules of them continue. Until `forget` they are kept.
   void withdraw(const PluginCode& code);
   void forget(const PluginCode& code);
   void set_finder(std::function<void(std::string_view name)> finder) {

@@ -539,14 +539,12 @@ void Load::initialize(const tenon_plugin& plugin, const tenon_json* options) con
 void Load::take_over(const tenon_plugin& before, const tenon_plugin& plugin) const {
   if (before.save_state != nullptr && plugin.restore_state != nullptr) {
     tenon_json* state = nullptr;
-    call("the save_state of the code before", [&](tenon_error** error) {
-      return before.save_state(&state, error);
-    });
+    call("the save_state of the code before",
+         [&](tenon_error** error) { return before.save_state(&state, error); });
     const Json kept = Json::take(state);
     if (kept)
-      call("its restore_state", [&](tenon_error** error) {
-        return plugin.restore_state(kept.get(), error);
-      });
+      call("its restore_state",
+           [&](tenon_error** error) { return plugin.restore_state(kept.get(), error); });
   }
   if (plugin.self_test != nullptr)
     call("its self_test", [&](tenon_error** error) { return plugin.self_test(error); });

@@ -133,8 +133,7 @@ class PluginManager::Load {
 
   // What a scan would refuse.
   void refuse_abi(const PluginFacts& facts) const {
-    auto failure =
-        judge_abi(manager_.host_, facts.id, path_, facts.abi_major, facts.abi_minor);
+    auto failure = judge_abi(manager_.host_, facts.id, path_, facts.abi_major, facts.abi_minor);
     if (!failure && !pinned_.name.empty()) failure = check_version(facts, path_, pinned_.version);
     if (failure) throw PluginError(std::move(*failure));
   }
@@ -279,10 +278,10 @@ void PluginManager::reload_active(Lock& lock, Record& record) {
   const std::vector<std::string> users = registrar_.users_of(*record.loaded.code);
   lock.lock();
   if (!users.empty()) {
-    throw PluginError(make_failure(
-        PluginStage::Register, record.id(), record.found.path,
-        format_text("plugins build on its tensor types: {}", join(users, ", ")),
-        "unload these before it"));
+    throw PluginError(
+        make_failure(PluginStage::Register, record.id(), record.found.path,
+                     format_text("plugins build on its tensor types: {}", join(users, ", ")),
+                     "unload these before it"));
   }
   const std::string asked_by = "reload";
   Load(*this, lock, record, asked_by, true).run();
@@ -523,9 +522,8 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
     const Record& record = *declared->second.front();
     std::string reason;
     standing(record, kind, name, &reason);
-    throw Error(TENON_ERROR_PLUGIN,
-                "{} is provided by plugin {} but not available: {}; {}", asked_by, record.text(),
-                reason,
+    throw Error(TENON_ERROR_PLUGIN, "{} is provided by plugin {} but not available: {}; {}",
+                asked_by, record.text(), reason,
                 record.unloaded ? "load it again by its name" : "enable it in the config");
   }
   Record& record = **std::find_if(records_.begin(), records_.end(),

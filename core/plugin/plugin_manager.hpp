@@ -20,8 +20,8 @@
 #include "core/base/json.hpp"
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
-#include "core/plugin/unmap_verdict.hpp"
 #include "core/plugin/policy.hpp"
+#include "core/plugin/unmap_verdict.hpp"
 
 namespace tenon::core {
 
@@ -154,7 +154,7 @@ class PluginManager {
   void load(const std::string& id_or_path, const std::string& asked_by = "");
 
   // Withdraws what the plugin has registered: from the return on, handles of its ops are stale, or lead
-  // to the next provider. Its code goes on for calls that are running and for what holds it; when
+  // to the next provider. Its code continues for calls that are running and for what holds it; when
   // nothing does, its shutdown is called and it is unmapped, if the file allows that. Refuse throws,
   // having changed nothing, while something holds it; Wait returns when the code is drained, or after
   // the time (< 0: no limit); Force returns at once. It is loaded again by load() alone. Throws when
@@ -237,7 +237,7 @@ class PluginManager {
   bool is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   void retry(Record& record) const;
-  // The names that were provided only by the record, from now on by whoever is next.
+  // The names that were provided only by the record, from now on by the next provider.
   std::vector<std::pair<ItemKind, std::string>> withdraw_names(const Record& record);
   void provide_again(const std::vector<std::pair<ItemKind, std::string>>& names);
   void refuse_unload(const Record& record, UnloadChoice choice);
@@ -289,7 +289,7 @@ class PluginManager {
   std::unordered_map<std::string, Record*> provided_[kItemKinds];  // what is in the tables
   std::vector<Record*> active_;                                    // in the order of loading
   std::vector<std::shared_ptr<Retired>> retired_;                  // whose code is still there
-  std::thread::id sweeper_;                                        // who takes them on, without the lock
+  std::thread::id sweeper_;                     // who takes them on, without the lock
   std::map<std::thread::id, Record*> waiting_;  // who waits for whom, to see cycles
 };
 

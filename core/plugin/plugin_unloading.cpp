@@ -214,8 +214,9 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
   Record* const record = is_plugin_path(id) ? find_path(absolute_path(id)) : find_id(id);
   if (record != nullptr && record->state == PluginState::Loading) wait_for(lock, *record, "unload");
   if (record == nullptr || record->state != PluginState::Active) {
-    throw PluginError(make_failure(PluginStage::Find, id, record == nullptr ? "" : record->found.path,
-                                   "it is not loaded", "name a plugin that is active"));
+    throw PluginError(make_failure(PluginStage::Find, id,
+                                   record == nullptr ? "" : record->found.path, "it is not loaded",
+                                   "name a plugin that is active"));
   }
   // Held by its state while the tables are asked without the lock.
   const std::shared_ptr<Record> keep = record->shared_from_this();

@@ -1,4 +1,4 @@
-// Whether the code of a plugin can be unmapped once nothing of Tenon uses it, told from the file.
+// Whether the code of a plugin can be unmapped once nothing of Tenon uses it, read from the file.
 #pragma once
 
 #include <string>

@@ -313,7 +313,7 @@ void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
   document.end_array().end_object();
 }
 
-// Of its code, which lives; and whether its file could be unmapped, told from the file as it is.
+// Of its code, which lives; and whether its file could be unmapped, read from the file as it is.
 void put_life(JsonBuilder& document, const PluginListing& plugin) {
   if (plugin.generation != 0) document.member("generation", plugin.generation);
   if (plugin.state == PluginState::Active) put_holders(document, plugin.holders);

@@ -8,9 +8,9 @@
 
 #include <sys/mman.h>
 
-#include "core/base/plugin_code.hpp"
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/plugin_code.hpp"
 
 namespace tenon::core {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <stdlib.h>
 #include <string>
 
 #include <doctest/doctest.h>
-#include <stdlib.h>
 
 #include <tenon/tenon.hpp>
 

@@ -40,7 +40,8 @@ class Sequence {
 
   void end() {
     graphs_.clear();
-    if (active_ != 0) CHECK(tenon::unload("generation", Unload::wait)["state"].text() == "unmapped");
+    if (active_ != 0)
+      CHECK(tenon::unload("generation", Unload::wait)["state"].text() == "unmapped");
     CHECK(retired() == 0);
   }
 
@@ -58,9 +59,8 @@ class Sequence {
   }
   void unload() {
     const bool force = random_() % 2 == 0;
-    const bool held = std::any_of(graphs_.begin(), graphs_.end(), [&](const Graph& graph) {
-      return graph.number == active_;
-    });
+    const bool held = std::any_of(graphs_.begin(), graphs_.end(),
+                                  [&](const Graph& graph) { return graph.number == active_; });
     const auto body = [&] { tenon::unload("generation", force ? Unload::force : Unload::refuse); };
     const std::string error = error_of(body);
     if (error == "no PluginError") {
@@ -105,7 +105,8 @@ class Sequence {
 }  // namespace
 
 TEST_SUITE("reload against a model") {
-  TEST_CASE("any sequence of loads, unloads, reloads, calls and backwards does what the model does") {
+  TEST_CASE(
+      "any sequence of loads, unloads, reloads, calls and backwards does what the model does") {
     for (uint32_t seed = 0; seed < 12; ++seed) {
       CAPTURE(seed);
       start("1");

@@ -59,7 +59,7 @@ TEST_SUITE("reload") {
     CHECK(count.call<int64_t>() == before + 2);
   }
 
-  TEST_CASE("a build that fails its own test is refused, and the old one goes on") {
+  TEST_CASE("a build that fails its own test is refused, and the old one continues") {
     start("1");
     const Op number("generation.number"), count("generation.count");
     const int64_t counted = count.call<int64_t>();
@@ -75,7 +75,7 @@ TEST_SUITE("reload") {
     CHECK(number.call<int64_t>() == 2);
   }
 
-  TEST_CASE("a damaged file is refused, and the old code goes on") {
+  TEST_CASE("a damaged file is refused, and the old code continues") {
     start("1");
     const std::string path = tenon::describe("plugin", "generation")["path"].text();
     std::filesystem::resize_file(path, 512);

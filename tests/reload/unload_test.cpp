@@ -30,8 +30,9 @@ TEST_SUITE("unload") {
     CHECK(report["kept_by"].size() == 0);
     CHECK(mapped() == 0);
     const std::string error = error_of([&] { number.call<int64_t>(); });
-    CHECK(has(error, "stale handle: op 'generation.number' is provided by plugin 'generation', "
-                     "which was unloaded"));
+    CHECK(has(error,
+              "stale handle: op 'generation.number' is provided by plugin 'generation', "
+              "which was unloaded"));
     CHECK(has(error_of([] { tenon::unload("generation"); }), "it is not loaded"));
     CHECK(tenon::describe("plugin", "generation")["reason"].text() == "it was unloaded");
     tenon::load_plugin("generation");

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+
 #include <sys/stat.h>
 
 #include <tenon/runtime.hpp>
@@ -72,7 +73,8 @@ class WatchedFiles {
       std::fprintf(stderr, "tenon: reloaded plugin '%s' in %d ms: generation %d\n", id.c_str(),
                    static_cast<int>(milliseconds), static_cast<int>(generation));
     } catch (const tenon::Error& error) {
-      std::fprintf(stderr, "tenon: plugin '%s' goes on as it was: %s\n", id.c_str(), error.what());
+      std::fprintf(stderr, "tenon: plugin '%s' continues as it was: %s\n", id.c_str(),
+                   error.what());
     }
   }
 

@@ -8,7 +8,7 @@
 namespace cli {
 
 // A thread that looks at the files of the active plugins, 40 times a second. A reload and one that
-// fails are told on standard error.
+// fails are reported on standard error.
 class PluginWatch {
  public:
   explicit PluginWatch(bool watches);

@@ -7,10 +7,11 @@
 #include <exception>
 #include <locale>
 #include <new>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "tests/core/plugin/support.hpp"
 
@@ -64,7 +65,7 @@ UnmapVerdict verdict_of(const std::string& path) { return judge_unmapping(FileSo
 }  // namespace
 
 TEST_SUITE("unmap verdict") {
-  TEST_CASE("libraries that stay mapped, or must, are told from their files") {
+  TEST_CASE("libraries that stay mapped, or must, are known from their files") {
     int kept = 0;
     for (const auto& entry : std::filesystem::directory_iterator(kept_folder())) {
       const std::string path = entry.path();

@@ -823,7 +823,7 @@ typedef struct tenon_host {
    * what was set before. Calling thread only. */
   int64_t*(TENON_CALL* shapes_only_set)(int64_t* multiply_adds);
   /* Unloads a plugin: from the return on no call reaches it; handles of its ops raise PluginError, or
-   * call the next provider. What was recorded, created or registered with its code goes on, and the
+   * call the next provider. What was recorded, created or registered with its code continues, and the
    * code with it. `choice`, a TENON_UNLOAD_, says what to do while that is so; `timeout_ms` limits
    * TENON_UNLOAD_WAIT, < 0: no limit. `report`, which may be null, becomes {"id", "path",
    * "generation", "state": "draining", "drained" or "unmapped", "holders": {kind: count}, "kept_by":

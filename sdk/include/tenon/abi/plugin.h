@@ -40,7 +40,7 @@ typedef struct tenon_plugin {
    * is still in use, then restore_state of the code that replaces it, after its init and before
    * anything of it is visible: `state` is a new reference to a document of the plugin's making, or
    * null; it is borrowed, valid during the call, by restore_state. Both need each other. A failure
-   * refuses the new code, and the old one goes on. Loading thread only. */
+   * refuses the new code, and the old one continues. Loading thread only. */
   tenon_status(TENON_CALL* save_state)(tenon_json** state, tenon_error** error);
   tenon_status(TENON_CALL* restore_state)(const tenon_json* state, tenon_error** error);
   /* A last look before new code takes the place of old code; a failure refuses it. */
