@@ -60,10 +60,7 @@ bool holds_nan(Tensor& tensor) {
 std::shared_ptr<const CallOrigin> origin_of(const Node& node) {
   const NodeExtra* extra = node.extra_if_any();
   if (extra != nullptr && extra->origin != nullptr) return extra->origin;
-  auto unknown = std::make_shared<CallOrigin>();
-  unknown->node = node.name();
-  unknown->implementation = node.implementation();
-  return unknown;
+  return std::make_shared<CallOrigin>(node);
 }
 
 // "op 'div' of plugin 'math', called from main+0x12 (/path/program+0x34)".
@@ -112,9 +109,7 @@ Error told(const Node& node, Error error) {
 }  // namespace
 
 void remember_origin(Node& node) {
-  auto origin = std::make_shared<CallOrigin>();
-  origin->node = node.name();
-  origin->implementation = node.implementation();
+  auto origin = std::make_shared<CallOrigin>(node);
   origin->count = backtrace(origin->frames, CallOrigin::kFrames);
   if (thread_state.run != nullptr && thread_state.run->watched() != nullptr)
     origin->parent = origin_of(*thread_state.run->watched());

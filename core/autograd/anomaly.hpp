@@ -12,8 +12,17 @@ namespace tenon::core {
 // when asked.
 struct CallOrigin {
   static constexpr int kFrames = 24;
-  const char* node = nullptr;
-  const Implementation* implementation = nullptr;  // null for nodes of the engine itself
+  explicit CallOrigin(const Node& of) : node(of.name()), implementation(of.implementation()) {
+    if (implementation != nullptr) hold(*implementation);
+  }
+  ~CallOrigin() {
+    if (implementation != nullptr) let_go(*implementation);
+  }
+  CallOrigin(const CallOrigin&) = delete;
+  CallOrigin& operator=(const CallOrigin&) = delete;
+
+  const char* const node;
+  const Implementation* const implementation;  // null for nodes of the engine itself
   void* frames[kFrames];
   int count = -1;                            // -1: it was recorded without anomaly mode
   std::shared_ptr<const CallOrigin> parent;  // of the node whose backward recorded this one

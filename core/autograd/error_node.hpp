@@ -24,13 +24,16 @@ class ErrorNode final : public Node {
                                         std::span<Tensor* const> outputs);
   ErrorNode(const NodeBlock& block, const Implementation& implementation, ErrorReason reason,
             uint32_t detail)
-      : Node(block), implementation_(&implementation), reason_(reason), detail_(detail) {}
+      : Node(block), implementation_(&implementation), reason_(reason), detail_(detail) {
+    hold(implementation);
+  }
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }
   void apply(std::span<Tensor* const> gradients, std::vector<TensorRef>& answer,
              BackwardCall call) override;
 
  private:
+  ~ErrorNode() override { let_go(*implementation_); }
   const Implementation* implementation_;
   ErrorReason reason_;
   uint32_t detail_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/intrusive_ptr.hpp"
+#include "core/base/plugin_code.hpp"
 
 namespace tenon::core {
 
@@ -22,13 +23,14 @@ struct HookBodyOf {
       : function(function_of), state(state_of), destroy(destroy_with) {}
   HookBodyOf(const HookBodyOf&) = delete;
   HookBodyOf& operator=(const HookBodyOf&) = delete;
-  ~HookBodyOf() {
+  ~HookBodyOf() {  // before its code is let go
     if (destroy != nullptr) destroy(state);
   }
   Function* const function;
   void* const state;
   void (*const destroy)(void*);
   std::atomic<bool> removed{false};
+  const CodeLease code = lease_at(Holder::Hook, function, destroy);
 };
 
 // What hooks are registered on. Counted: handles of its hooks keep it. Any thread.

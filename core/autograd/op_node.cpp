@@ -120,6 +120,7 @@ OpNode::~OpNode() {
   if (counted_) [[unlikely]]
     note_death(*this);
   free_saved();
+  let_go(*implementation_);  // may be the last use of its code, and of itself
 }
 
 void OpNode::free_saved() {

@@ -27,7 +27,9 @@ class OpNode final : public Node {
                                      const tenon_value* arguments, size_t slots,
                                      std::span<Tensor* const> results, size_t saved_capacity);
   OpNode(const NodeBlock& block, const Implementation& implementation)
-      : Node(block), implementation_(&implementation) {}
+      : Node(block), implementation_(&implementation) {
+    hold(implementation);
+  }
 
   const char* name() const override { return implementation_->node_name.c_str(); }
   const Implementation* implementation() const override { return implementation_; }

@@ -26,6 +26,7 @@ class SavedHooks {
     if (count_down(references_)) delete this;
   }
   const tenon_saved_hooks hooks;
+  const CodeLease code = lease_at(Holder::Hook, hooks.pack, hooks.destroy);
 
  private:
   std::atomic<int32_t> references_{1};

@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/base/stack.hpp"
 #include "core/dispatch/kernel.hpp"
+#include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/trace.hpp"
 
 namespace tenon::core {
@@ -65,6 +66,12 @@ namespace {
 // ---- off the plain path ----
 
 [[noreturn, gnu::cold]] void throw_inactive(const tenon_op* op) {
+  if (const std::string* provider = op->withdrawn_by.load(std::memory_order_acquire)) {
+    throw Error(TENON_ERROR_PLUGIN,
+                "stale handle: op '{}' is provided by plugin '{}', which was unloaded; load the "
+                "plugin again, which makes the handle good, or drop it",
+                op->name, *provider);
+  }
   throw Error(TENON_ERROR_NOT_IMPLEMENTED,
               "op '{}' has no active implementation: its plugin was disabled or unloaded; `tenon "
               "show {}` says more",
@@ -125,13 +132,14 @@ namespace {
 // One comparison, with the address of a local of the caller; true as well before the thread has
 // looked, and on stacks that are not its own.
 [[gnu::always_inline]] inline bool stack_may_be_low(const char& here) noexcept {
-  return reinterpret_cast<uintptr_t>(&here) < thread_state.stack_limit;
+  return reinterpret_cast<uintptr_t>(&here) < thread_state.own.stack_limit;
 }
 
 // Refuses a call for which too little of the stack is left.
 [[gnu::noinline, gnu::cold]] tenon_status check_stack(const tenon_op* op,
                                                       tenon_error** error) noexcept {
-  thread_state.stack_limit = stack_limit(kCallReserve);
+  join_running_calls();
+  thread_state.own.stack_limit = stack_limit(kCallReserve);
   if (!stack_is_low(kCallReserve)) return TENON_OK;
   return guarded(error, [&] {
     Error refused(TENON_ERROR_RUNTIME, recursion_text({op->name}));
@@ -153,6 +161,7 @@ template <bool kFilled>
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
+  const RunningCall running;
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   if (implementation == nullptr) [[unlikely]]
     return fail_inactive(op, error);
@@ -194,6 +203,7 @@ tenon_status call_op_keywords(const tenon_op* op, std::span<const tenon_value> p
     const tenon_status status = check_stack(op, error);
     if (status != TENON_OK) return status;
   }
+  const RunningCall running;
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   if (implementation == nullptr) [[unlikely]]
     return fail_inactive(op, error);

@@ -130,6 +130,7 @@ ModeEntry* enter_mode(std::string name, tenon_handler_function handler, void* se
   auto mode = std::make_unique<ModeEntry>();
   mode->name = std::move(name);
   mode->handler = handler;
+  mode->code = lease_at(Holder::Scope, handler);
   mode->self = self;
   mode->below = below;
   mode->thread = std::this_thread::get_id();

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "core/base/plugin_code.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "tenon/abi/error.h"
 #include "tenon/abi/type.h"
@@ -23,6 +24,7 @@ struct ModeEntry {
   ModeEntry* outer = nullptr;  // of the same level
   std::atomic<bool> left{false};
   void (*release_self)(void* self) = nullptr;  // when `self` is kept for it
+  CodeLease code;                              // of the handler
 
   ~ModeEntry() {
     if (release_self != nullptr) release_self(self);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/plugin_code.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/schema.hpp"
 #include "tenon/abi/op.h"
@@ -35,7 +36,8 @@ enum class AfterRun : uint8_t {
   other,
 };
 
-// What one plugin provides for one op, prepared for calls. Immutable once published, never freed.
+// What one plugin provides for one op, prepared for calls. Immutable once published; freed when its
+// plugin is unloaded and nothing uses it.
 struct Implementation {
   // ---- read by every call ----
   tenon_run_function run = nullptr;
@@ -69,7 +71,9 @@ struct Implementation {
   // ---- read when recording, listing, failing ----
   Schema schema;
   std::string provider;
-  std::string rules_provider;  // of a backward or jvp that replaces its own; else empty
+  PluginCode* code = nullptr;        // what `run` is in; null: of the program itself
+  PluginCode* rules_code = nullptr;  // of rules that replace its own
+  std::string rules_provider;        // of a backward or jvp that replaces its own; else empty
   const Implementation* own =
       nullptr;  // the same with its own rules, where others took their place
   std::string doc;
@@ -101,6 +105,18 @@ inline bool has_rules_alone(const tenon_op_descriptor& descriptor) {
 // "AddBackward0", or "MulConstantBackward" for Functions, from the op's short name.
 std::string node_name_for(std::string_view short_name, bool function);
 
+// Keeps an implementation and the code that it runs.
+inline void hold(const Implementation& implementation) noexcept {
+  if (implementation.code != nullptr) implementation.code->acquire_node();
+  if (implementation.rules_code != nullptr) implementation.rules_code->acquire_node();
+}
+inline void let_go(const Implementation& implementation) noexcept {
+  PluginCode* const rules_code =
+      implementation.rules_code;  // the implementation may go with its code
+  if (implementation.code != nullptr) implementation.code->release_node();
+  if (rules_code != nullptr) rules_code->release_node();
+}
+
 }  // namespace tenon::core
 
 // The handle. Its address is stable for the life of the process.
@@ -108,4 +124,6 @@ struct tenon_op {
   explicit tenon_op(std::string full_name) : name(std::move(full_name)) {}
   std::string name;
   std::atomic<const tenon::core::Implementation*> implementation{nullptr};
+  // The plugin that was unloaded, while no other provides the op.
+  std::atomic<const std::string*> withdrawn_by{nullptr};
 };

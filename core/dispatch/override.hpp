@@ -19,6 +19,9 @@ namespace tenon::core {
 struct Override {
   std::string provider;
   std::string doc;
+  PluginCode* code = nullptr;  // of its functions; null: of the program itself
+  std::atomic<bool> withdrawn{
+      false};     // its plugin was unloaded: it still answers for objects of that plugin's types
   Schema schema;  // its own signature
   std::vector<const TensorType*> types;
   std::vector<const TensorType*> accepts;

@@ -32,7 +32,7 @@ struct DispatchChain {
   int32_t first_handler = -1;
 };
 
-// The chains of an op and the distinct types of a call's operands. Immutable, never freed.
+// The chains of an op and the distinct types of a call's operands. Immutable.
 struct Plan {
   const Implementation* implementation = nullptr;
   std::vector<const TensorType*> types;  // in resolution order; those that do not dispatch as well

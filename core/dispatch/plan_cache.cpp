@@ -29,6 +29,16 @@ const Plan& PlanCache::find(const Implementation& implementation, const OperandT
   return find_slow(implementation, types, slot);
 }
 
+std::shared_ptr<const void> PlanCache::withdraw() {
+  const std::lock_guard lock(mutex_);
+  auto plans = std::make_shared<std::vector<std::unique_ptr<Entry>>>(std::move(retired_));
+  retired_.clear();
+  for (auto& [key, entry] : entries_) plans->push_back(std::move(entry));
+  entries_.clear();
+  for (auto& slot : slots_) slot.store(nullptr, std::memory_order_release);
+  return plans;
+}
+
 const Plan& PlanCache::find_slow(const Implementation& implementation, const OperandTypes& types,
                                  size_t slot) {
   // Loads may call ops: without the lock.

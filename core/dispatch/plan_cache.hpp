@@ -27,6 +27,9 @@ class PlanCache {
   // make_plan does; the failure is not kept. Any thread.
   const Plan& find(const Implementation& implementation, const OperandTypes& types);
 
+  // Takes all plans out of the cache: those that running calls use are freed with the result.
+  std::shared_ptr<const void> withdraw();
+
   // The process's cache, for the process's table; defined by runtime/assembly.cpp.
   static PlanCache& process();
 

@@ -63,7 +63,7 @@ void check_provider(const tenon_op& op, const Schema& schema, const std::string&
 }  // namespace
 
 void Registry::commit(const std::string& provider,
-                      std::span<const tenon_op_descriptor* const> descriptors) {
+                      std::span<const tenon_op_descriptor* const> descriptors, PluginCode* code) {
   const std::lock_guard lock(writers_);
   const Snapshot& present = *snapshot_.load();
 
@@ -74,6 +74,7 @@ void Registry::commit(const std::string& provider,
   own_names.reserve(descriptors.size());
   for (const tenon_op_descriptor* descriptor : descriptors) {
     prepared.push_back(make_implementation(*descriptor, provider));
+    prepared.back()->code = code;
     const Schema& schema = prepared.back()->schema;
     if (!own_names.insert(schema.name).second) {
       throw Error(TENON_ERROR_PLUGIN, "plugin '{}' registers op '{}' twice", provider, schema.name);
@@ -92,30 +93,63 @@ void Registry::commit(const std::string& provider,
     next->ops.emplace(op->name, op);
     implementation->op = op;
     op->implementation.store(implementation.get(), std::memory_order_release);
+    op->withdrawn_by.store(nullptr, std::memory_order_release);
     implementations_.push_back({std::move(implementation), {}});
   }
   publish(std::move(next));
 }
 
+void Registry::withdraw(const PluginCode& code) {
+  const std::lock_guard lock(writers_);
+  for (Owned& owned : implementations_) {
+    const Implementation* implementation = owned.implementation.get();
+    if (implementation->code != &code && implementation->rules_code != &code) continue;
+    auto* op = const_cast<tenon_op*>(implementation->op);
+    if (op->implementation.load() == implementation) {
+      // What only has its rules from there has its own again.
+      const bool keeps = implementation->code != &code && implementation->own != nullptr;
+      if (!keeps)
+        op->withdrawn_by.store(&*withdrawn_providers_.insert(implementation->provider).first,
+                               std::memory_order_release);
+      op->implementation.store(keeps ? implementation->own : nullptr, std::memory_order_release);
+    }
+    withdrawn_.push_back(std::move(owned.implementation));
+  }
+  std::erase_if(implementations_,
+                [](const Owned& owned) { return owned.implementation == nullptr; });
+}
+
+void Registry::forget(const PluginCode& code) {
+  const std::lock_guard lock(writers_);
+  std::erase_if(withdrawn_, [&](const auto& implementation) {
+    return implementation->code == &code || implementation->rules_code == &code;
+  });
+}
+
 void Registry::replace_rules(std::string_view name, const tenon_op_descriptor* rules,
-                             const std::string& provider) {
+                             const std::string& provider, PluginCode* code) {
   const std::lock_guard lock(writers_);
   const auto found = snapshot_.load()->ops.find(name);
   if (found == snapshot_.load()->ops.end()) return;
   auto* op = const_cast<tenon_op*>(found->second);
   const Implementation* active = op->implementation.load();
-  if (active == nullptr || active->rules_provider == provider) return;
+  if (active == nullptr || (active->rules_provider == provider && active->rules_code == code))
+    return;
   // The rules of the op itself are replaced, whichever plugin replaced them before.
   const Implementation* own = active->own == nullptr ? active : active->own;
   const Implementation* next = rules == nullptr ? own : nullptr;
   for (const Owned& owned : implementations_) {
     const Implementation& made = *owned.implementation;
-    if (rules != nullptr && made.own == own && made.rules_provider == provider) next = &made;
+    if (rules != nullptr && made.own == own && made.rules_provider == provider &&
+        made.rules_code == code)
+      next = &made;
   }
   if (next == nullptr) {
     auto made = make_implementation(with_rules(own->descriptor, *rules), own->provider);
     made->op = op;
     made->rules_provider = provider;
+    made->code = own->code;
+    made->rules_code = code;
     made->own = own;
     next = made.get();
     implementations_.push_back({std::move(made), {}});

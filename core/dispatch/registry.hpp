@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,14 +27,20 @@ class Registry {
   // The handle of a registered op, or null. Lock-free. [any-thread]
   const tenon_op* find(std::string_view name) const;
 
-  // Registers all or nothing. Throws PluginError for a name that another plugin has defined. Which
-  // of several providers is loaded, the plugin manager decides before.
-  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors);
+  // Registers all or nothing, in place of what the same plugin has registered before. Throws
+  // PluginError for a name that another plugin has defined. Which of several providers is loaded,
+  // the plugin manager decides before. `code`: where the functions are; null: in the program.
+  void commit(const std::string& provider, std::span<const tenon_op_descriptor* const> descriptors,
+              PluginCode* code = nullptr);
+  // No call that begins from now on runs this code; handles of ops that no other code provides
+  // become stale. The implementations are kept for running calls and nodes, until `forget`.
+  void withdraw(const PluginCode& code);
+  void forget(const PluginCode& code);
 
   // Gives a registered op rules of another plugin (with_rules); null: its own again. Throws
   // ValueError when they do not fit.
   void replace_rules(std::string_view name, const tenon_op_descriptor* rules,
-                     const std::string& provider);
+                     const std::string& provider, PluginCode* code = nullptr);
 
   // Every registered implementation, active or not, sorted by name. For listings.
   struct Entry {
@@ -68,6 +75,8 @@ class Registry {
     std::string inactive_reason;
   };
   std::vector<Owned> implementations_;
+  std::vector<std::unique_ptr<Implementation>> withdrawn_;
+  std::set<std::string> withdrawn_providers_;     // what stale handles name
   std::function<void(std::string_view)> finder_;  // set once, before calls
 };
 

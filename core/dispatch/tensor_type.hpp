@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/plugin_code.hpp"
 #include "core/dispatch/type_settings.hpp"
 #include "core/tensor/tensor.hpp"
 #include "tenon/abi/type.h"
@@ -21,7 +22,8 @@ namespace tenon::core {
 // "decline", "to_tensor", "unwrap_rewrap", "inherit"
 const char* fallback_text(int64_t fallback);
 
-// Published types never change, except for what a config decides; they live as long as the process.
+// Published types never change, except for what a config decides; they live as long as the process,
+// and keep their plugin's code: objects name them by id.
 struct TensorType {
   uint32_t id = 0;
   std::string name;
@@ -32,6 +34,8 @@ struct TensorType {
   const TensorType* payload_owner = nullptr;  // the nearest in its line that has a payload
   tenon_type_descriptor descriptor{};
   std::atomic<const TypeSettings*> settings{nullptr};  // null: the config does not speak of it
+  PluginCode* code = nullptr;          // of its functions; null: of the program itself
+  std::atomic<bool> withdrawn{false};  // its plugin was unloaded: new objects are of another type
   std::atomic<bool> has_overrides{false};
   mutable std::atomic<bool> complete{false};  // the overrides of other plugins for it are there
 

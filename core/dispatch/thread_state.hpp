@@ -22,11 +22,23 @@ inline constexpr uint32_t kTraceFlag = 1u << 30;
 // Of a call that computes shapes alone.
 inline constexpr uint32_t kShapesFlag = 1u << 27;
 
-// Goes along, but for the stack's limit, when a run of the engine continues on another thread.
-struct ThreadState {
+// What stays a thread's own when another takes over its state: a copy begins with its own, and keeps
+// them when it is assigned to.
+struct OwnOfThread {
   // Calls below this address look at what is left of the stack. A thread that has not looked yet
   // has the highest, so that its first call looks.
   uintptr_t stack_limit = UINTPTR_MAX;
+  int64_t running = 0;  // calls inside of each other, see running_calls.hpp
+  bool joined = false;  // among the threads that are looked at
+
+  constexpr OwnOfThread() = default;
+  OwnOfThread(const OwnOfThread&) noexcept {}
+  OwnOfThread& operator=(const OwnOfThread&) noexcept { return *this; }
+};
+
+// Goes along, but for `own`, when a run of the engine continues on another thread.
+struct ThreadState {
+  OwnOfThread own;
   bool grad_enabled = true;
   bool inference = false;         // creation_flags says the same to what makes tensors
   bool strict_gradients = false;  // a Function's gradient must have its input's shape
@@ -80,9 +92,7 @@ class TypesDisabledGuard {
 };
 
 inline void set_thread_state(const ThreadState& state) {
-  const uintptr_t stack_limit = thread_state.stack_limit;
   thread_state = state;
-  thread_state.stack_limit = stack_limit;
   creation_flags = state.inference ? uint32_t{TENON_TENSOR_INFERENCE} : 0;
   large_storage_is_lazy = state.multiply_adds != nullptr;
 }

@@ -131,6 +131,7 @@ TraceEntry* enter_trace(bool json, TraceWriter write, void* self) {
   auto trace = std::make_unique<TraceEntry>();
   trace->json = json;
   trace->write = write;
+  trace->code = lease_at(Holder::Scope, write);
   trace->self = self;
   trace->depth = thread_state.trace_depth;
   trace->outer = thread_state.trace;

@@ -25,6 +25,7 @@ struct TraceEntry {
   TraceEntry* outer = nullptr;
   std::atomic<bool> left{false};
   bool left_in_line = false;  // by what its lines are written to: it goes when they are
+  CodeLease code;             // of the writer
 };
 
 // Until it is left, lines of this thread's events go to `write`; calls that it makes are not

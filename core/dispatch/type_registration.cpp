@@ -43,7 +43,8 @@ size_t operand_count(const Schema& op) {
 const TensorType* TypeRegistration::find_type(std::string_view name) const {
   if (const auto own = own_types_.find(name); own != own_types_.end()) return own->second;
   const auto found = table_.names_.find(name);
-  return found == table_.names_.end() ? nullptr : found->second;
+  if (found == table_.names_.end() || is_replaced(found->second->code)) return nullptr;
+  return found->second;
 }
 
 Words TypeRegistration::known_types() const {
@@ -61,6 +62,7 @@ void TypeRegistration::add_type(const tenon_type_descriptor& given,
   type->descriptor = copy_growable(given);
   type->name = given.name == nullptr ? "" : given.name;
   type->provider = provider_;
+  type->code = place_.code;
   type->doc = type->descriptor.doc == nullptr ? "" : type->descriptor.doc;
   const std::string what = format_text("tensor type {} of '{}'", quote(type->name), provider_);
   check_name(*type, what);
@@ -169,6 +171,7 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
   auto entry = std::make_unique<Override>();
   entry->descriptor = copy_growable(given);
   entry->provider = provider_;
+  entry->code = place_.code;
   entry->doc = entry->descriptor.doc == nullptr ? "" : entry->descriptor.doc;
   if ((entry->descriptor.run == nullptr) == (entry->descriptor.rules == nullptr) ||
       entry->descriptor.schema == nullptr)
@@ -184,7 +187,9 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
   if (!is_first) check_conflict(*entry, *own->second, what);
   if (const auto found = table_.overrides_.find(entry->schema.name);
       found != table_.overrides_.end()) {
-    for (const auto& other : found->second) check_conflict(*entry, *other, what);
+    for (const auto& other : found->second) {
+      if (!other->withdrawn && !is_replaced(other->code)) check_conflict(*entry, *other, what);
+    }
   }
   if (!entry->differences.empty()) {
     prepared_.notes.push_back(format_text("override {}: signature differs: {}", entry->key(),
@@ -196,6 +201,7 @@ void TypeRegistration::add_override(const tenon_override_descriptor& given) {
 void TypeRegistration::read_rules(Override& entry, const std::string& what) const {
   if (entry.descriptor.rules != nullptr && !entry.is_gradient_override()) {
     entry.rules = make_implementation(*entry.descriptor.rules, provider_);
+    entry.rules->code = place_.code;
     entry.rules->may_decline = true;
     entry.rules->after_run = AfterRun::other;  // what has declined has changed nothing
     if (entry.rules->schema.text != entry.schema.text)
@@ -324,7 +330,9 @@ void TypeRegistration::warn_of_ambiguities(const TypeTable::RegistrationPolicy& 
   for (const auto& [op, entries] : added) {
     TypeTable::Entries all;
     if (const auto found = table_.overrides_.find(op); found != table_.overrides_.end()) {
-      for (const auto& entry : found->second) all.push_back(entry.get());
+      for (const auto& entry : found->second) {
+        if (!entry->withdrawn && !is_replaced(entry->code)) all.push_back(entry.get());
+      }
     }
     all.insert(all.end(), entries.begin(), entries.end());
     for (const Ambiguity& ambiguity : find_ambiguities(table_.ranked(std::move(all)), entries)) {

@@ -20,8 +20,8 @@ namespace tenon::core {
 class TypeRegistration {
  public:
   TypeRegistration(const TypeTable& table, const std::string& provider,
-                   const TypeTable::OpOf& op_of)
-      : table_(table), provider_(provider), op_of_(op_of) {}
+                   const TypeTable::OpOf& op_of, TypeTable::Place place)
+      : table_(table), provider_(provider), op_of_(op_of), place_(place) {}
 
   // `all`: the plugin's types, for messages.
   void add_type(const tenon_type_descriptor& given,
@@ -52,11 +52,16 @@ class TypeRegistration {
   void warn_of_ambiguities(const TypeTable::RegistrationPolicy& policy);
 
   const TensorType* find_type(std::string_view name) const;
+  // Of the code that this takes the place of.
+  bool is_replaced(const PluginCode* code) const {
+    return code != nullptr && code == place_.replaced;
+  }
   Words known_types() const;
 
   const TypeTable& table_;
   const std::string& provider_;
   const TypeTable::OpOf& op_of_;
+  const TypeTable::Place place_;
   TypeTable::Prepared prepared_;
   std::unordered_map<std::string_view, const TensorType*> own_types_;
   std::map<std::pair<std::string_view, std::vector<const TensorType*>>, const Override*>

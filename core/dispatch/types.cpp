@@ -2,6 +2,7 @@
 #include "core/dispatch/types.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "core/base/error.hpp"
@@ -29,9 +30,10 @@ void TypeTable::publish(std::unique_ptr<TensorType> type) {
   }
   // Ids reach other threads after their registration only.
   chunk_memory_.back()[id % kChunk] = type.get();
-  names_.emplace(type->name, type.get());
+  names_[type->name] = type.get();
   types_.push_back(std::move(type));
   count_.store(types_.size(), std::memory_order_release);
+  if (types_.back()->code != nullptr) types_.back()->code->acquire(Holder::Type);
 }
 
 const TensorType* TypeTable::find(std::string_view name) const {
@@ -150,11 +152,12 @@ std::vector<const tenon_type_descriptor*> parents_first(
 TypeTable::Prepared TypeTable::prepare(const std::string& provider,
                                        std::span<const tenon_type_descriptor* const> types,
                                        std::span<const tenon_override_descriptor* const> overrides,
-                                       const OpOf& op_of, const RegistrationPolicy& policy) const {
+                                       const OpOf& op_of, const RegistrationPolicy& policy,
+                                       Place place) const {
   const std::lock_guard lock(mutex_);
   if (types_.size() + types.size() > kChunk * kChunks)
     throw Error(TENON_ERROR_VALUE, "there are too many tensor types");
-  TypeRegistration registration(*this, provider, op_of);
+  TypeRegistration registration(*this, provider, op_of, place);
   for (const tenon_type_descriptor* type : parents_first(types))
     registration.add_type(*type, types);
   for (const tenon_override_descriptor* entry : overrides) registration.add_override(*entry);
@@ -175,8 +178,9 @@ TypeTable::Entries TypeTable::ranked(Entries entries) const {
   return entries;
 }
 
-void TypeTable::commit(Prepared prepared) {
+void TypeTable::commit(Prepared prepared, const PluginCode* replaced) {
   const std::lock_guard lock(mutex_);
+  if (replaced != nullptr) withdraw_locked(*replaced);
   for (auto& type : prepared.types) publish(std::move(type));
   for (auto& entry : prepared.overrides) {
     for (const TensorType* type : entry->types)
@@ -193,10 +197,54 @@ void TypeTable::commit(Prepared prepared) {
   note_change();
 }
 
+void TypeTable::withdraw(const PluginCode& code) {
+  const std::lock_guard lock(mutex_);
+  withdraw_locked(code);
+  note_change();
+}
+
+void TypeTable::withdraw_locked(const PluginCode& code) {
+  std::erase_if(names_, [&](const auto& entry) { return entry.second->code == &code; });
+  for (const auto& type : types_) {
+    if (type->code == &code) type->withdrawn.store(true, std::memory_order_release);
+  }
+  for (auto& [op, entries] : overrides_) {
+    for (std::unique_ptr<Override>& entry : entries) {
+      if (entry->code != &code) continue;
+      entry->withdrawn = true;
+      const bool for_own = std::ranges::any_of(
+          entry->types, [&](const TensorType* type) { return type->code == &code; });
+      if (for_own) continue;
+      const std::vector<const TensorType*> types = entry->types;
+      withdrawn_overrides_.push_back(std::move(entry));
+      refresh_has_overrides(types);
+    }
+    std::erase(entries, nullptr);
+  }
+}
+
+std::vector<std::string> TypeTable::users_of(const PluginCode& code) const {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> users;
+  const auto is_of = [&](const TensorType* type) { return type != nullptr && type->code == &code; };
+  for (const auto& type : types_) {
+    if (!is_of(type.get()) && is_of(type->parent)) users.insert(type->provider);
+  }
+  for (const auto& [op, entries] : overrides_) {
+    for (const auto& entry : entries) {
+      if (entry->code != &code && std::ranges::any_of(entry->types, is_of))
+        users.insert(entry->provider);
+    }
+  }
+  return {users.begin(), users.end()};
+}
+
 std::vector<const TensorType*> TypeTable::types() const {
   const std::lock_guard lock(mutex_);
   std::vector<const TensorType*> list;
-  for (size_t i = 1; i < types_.size(); ++i) list.push_back(types_[i].get());
+  for (size_t i = 1; i < types_.size(); ++i) {
+    if (!types_[i]->withdrawn.load(std::memory_order_acquire)) list.push_back(types_[i].get());
+  }
   return list;
 }
 
@@ -207,7 +255,7 @@ std::vector<const Override*> TypeTable::overrides(std::string_view op) const {
     const auto collect = [&](const std::vector<std::unique_ptr<Override>>& entries) {
       Entries all;
       for (const auto& entry : entries) {
-        if (entry->enabled()) all.push_back(entry.get());
+        if (entry->enabled() && !(op.empty() && entry->withdrawn)) all.push_back(entry.get());
       }
       for (const Override* entry : ranked(std::move(all))) keyed.emplace_back(entry->key(), entry);
     };
@@ -244,7 +292,8 @@ const Override* TypeTable::find_override(std::string_view key, std::string_view 
   if (found == overrides_.end()) return nullptr;
   Entries entries;
   for (const auto& entry : found->second) {
-    if (entry->key() == key && (provider.empty() || entry->provider == provider))
+    if (entry->key() == key && !entry->withdrawn &&
+        (provider.empty() || entry->provider == provider))
       entries.push_back(entry.get());
   }
   entries = ranked(std::move(entries));
@@ -267,15 +316,19 @@ void TypeTable::switch_on(const Override& entry) {
 // A type whose overrides are all off is asked as little as one that has none.
 void TypeTable::note_switch(const Override& changed) {
   const std::lock_guard lock(mutex_);
-  for (const TensorType* type : changed.types) {
+  refresh_has_overrides(changed.types);
+  note_change();
+}
+
+void TypeTable::refresh_has_overrides(std::span<const TensorType* const> types) {
+  for (const TensorType* type : types) {
     const bool any = std::any_of(overrides_.begin(), overrides_.end(), [&](const auto& of_op) {
       return std::any_of(of_op.second.begin(), of_op.second.end(), [&](const auto& entry) {
-        return entry->enabled() && entry->for_type(*type);
+        return entry != nullptr && entry->enabled() && entry->for_type(*type);
       });
     });
     const_cast<TensorType*>(type)->has_overrides.store(any, std::memory_order_relaxed);
   }
-  note_change();
 }
 
 std::vector<Ambiguity> TypeTable::ambiguities() const {

@@ -79,10 +79,21 @@ class TypeTable {
     // Whether another plugin, which is not loaded yet, declares the override.
     std::function<bool(const std::string& key)> declared;
   };
+  // Where the functions are, and which code of the same plugin this takes the place of.
+  struct Place {
+    PluginCode* code = nullptr;
+    const PluginCode* replaced = nullptr;
+  };
   Prepared prepare(const std::string& provider, std::span<const tenon_type_descriptor* const> types,
                    std::span<const tenon_override_descriptor* const> overrides, const OpOf& op_of,
-                   const RegistrationPolicy& policy) const;
-  void commit(Prepared prepared);
+                   const RegistrationPolicy& policy, Place place) const;
+  // In one step: what is of `replaced` is found no more.
+  void commit(Prepared prepared, const PluginCode* replaced = nullptr);
+  // Types of this code are found by name no more and its overrides are asked no more, but for objects
+  // of these types, which continue as they were. Both stay: ids and handles name them.
+  void withdraw(const PluginCode& code);
+  // Plugins that derive types from those of this code, or override ops for them. Sorted.
+  std::vector<std::string> users_of(const PluginCode& code) const;
 
   // All but Tensor, by id.
   std::vector<const TensorType*> types() const;
@@ -117,6 +128,8 @@ class TypeTable {
 
   using Entries = std::vector<const Override*>;
   void publish(std::unique_ptr<TensorType> type);
+  void withdraw_locked(const PluginCode& code);
+  void refresh_has_overrides(std::span<const TensorType* const> types);
   Entries ranked(Entries entries) const;
   void note_switch(const Override& changed);
 
@@ -126,6 +139,7 @@ class TypeTable {
   std::vector<std::unique_ptr<TensorType>> types_;
   std::unordered_map<std::string_view, const TensorType*> names_;
   std::unordered_map<std::string_view, std::vector<std::unique_ptr<Override>>> overrides_;  // by op
+  std::vector<std::unique_ptr<Override>> withdrawn_overrides_;
   std::vector<std::string> gradient_override_ops_;  // ops for which there are rules
   std::map<std::string, std::unique_ptr<const TypeSettings>, std::less<>> settings_;
   std::vector<std::unique_ptr<const TypeSettings>> replaced_;  // calls may be reading them

@@ -56,6 +56,7 @@ struct tenon_module {
   explicit tenon_module(const tenon::core::ModuleType& module_type) : type(&module_type) {}
 
   const tenon::core::ModuleType* type;
+  const tenon::core::CodeLease code{type->code, tenon::core::Holder::Module};
   std::atomic<int32_t> references{1};
   tenon::core::OwnedValues attributes;
   std::vector<Entry> parameters;

@@ -37,8 +37,8 @@ std::optional<DescriptorFault> check_module(const tenon_module_descriptor& modul
 }
 
 std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
-    const std::string& provider,
-    std::span<const tenon_module_descriptor* const> descriptors) const {
+    const std::string& provider, std::span<const tenon_module_descriptor* const> descriptors,
+    PluginCode* code) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::unique_ptr<ModuleType>> types;
   for (const tenon_module_descriptor* descriptor : descriptors) {
@@ -46,13 +46,15 @@ std::vector<std::unique_ptr<ModuleType>> ModuleTable::prepare(
     type->descriptor = copy_growable(*descriptor);
     type->schema = parse_schema(type->descriptor.schema);
     type->provider = provider;
+    type->code = code;
     if (const auto fault = check_module(type->descriptor)) {
       throw Error(TENON_ERROR_VALUE, "module '{}' of plugin '{}' {}; {}", type->schema.name,
                   provider, fault->what, fault->remedy);
     }
     if (type->descriptor.forward_schema != nullptr)
       type->forward = parse_forward_schema(type->descriptor.forward_schema, *type);
-    if (const auto present = types_.find(type->schema.name); present != types_.end()) {
+    if (const auto present = types_.find(type->schema.name);
+        present != types_.end() && present->second->provider != provider) {
       throw Error(TENON_ERROR_PLUGIN, "module '{}' has two providers: '{}' and '{}'",
                   type->schema.name, present->second->provider, provider);
     }
@@ -65,8 +67,23 @@ void ModuleTable::commit(std::vector<std::unique_ptr<ModuleType>> types) {
   const std::lock_guard lock(mutex_);
   for (std::unique_ptr<ModuleType>& type : types) {
     const std::string name = type->schema.name;
-    types_.emplace(name, std::move(type));
+    std::unique_ptr<ModuleType>& place = types_[name];
+    if (place != nullptr) withdrawn_.push_back(std::move(place));
+    place = std::move(type);
   }
+}
+
+void ModuleTable::withdraw(const PluginCode& code) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, type] : types_) {
+    if (type->code == &code) withdrawn_.push_back(std::move(type));
+  }
+  std::erase_if(types_, [](const auto& entry) { return entry.second == nullptr; });
+}
+
+void ModuleTable::forget(const PluginCode& code) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(withdrawn_, [&](const auto& type) { return type->code == &code; });
 }
 
 const ModuleType* ModuleTable::find(std::string_view name) const {

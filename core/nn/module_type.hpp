@@ -11,18 +11,20 @@
 #include <vector>
 
 #include "core/base/fork.hpp"
+#include "core/base/plugin_code.hpp"
 #include "core/dispatch/op_check.hpp"
 #include "core/dispatch/schema.hpp"
 #include "tenon/abi/module.h"
 
 namespace tenon::core {
 
-// Immutable, never freed.
+// Immutable; freed when its plugin is unloaded and no module of it exists.
 struct ModuleType {
   tenon_module_descriptor descriptor{};
   Schema schema;                  // its attributes
   std::optional<Schema> forward;  // none: a mode, or each instance has its own
   std::string provider;
+  PluginCode* code = nullptr;  // of its functions; null: of the program itself
 
   std::string short_name() const { return std::string(schema.short_name()); }
 };
@@ -38,13 +40,17 @@ class ModuleTable {
  public:
   // Prepares descriptors without registering: throws for bad schemas and names that are taken.
   std::vector<std::unique_ptr<ModuleType>> prepare(
-      const std::string& provider,
-      std::span<const tenon_module_descriptor* const> descriptors) const;
+      const std::string& provider, std::span<const tenon_module_descriptor* const> descriptors,
+      PluginCode* code = nullptr) const;
+  // Takes the place of types of the same names.
   void commit(std::vector<std::unique_ptr<ModuleType>> types);
   // Null when there is none.
   const ModuleType* find(std::string_view name) const;
   // Loads the plugin that declares the type when need be; throws ValueError when none does.
   const ModuleType& require(std::string_view name) const;
+  // Types of this code are found no more; modules of them continue. Until `forget` they are kept.
+  void withdraw(const PluginCode& code);
+  void forget(const PluginCode& code);
   void set_finder(std::function<void(std::string_view name)> finder) {
     finder_ = std::move(finder);
   }
@@ -56,6 +62,7 @@ class ModuleTable {
   mutable std::mutex mutex_;
   const HeldAcrossFork held_{mutex_};
   std::unordered_map<std::string, std::unique_ptr<ModuleType>> types_;
+  std::vector<std::unique_ptr<ModuleType>> withdrawn_;
   std::function<void(std::string_view)> finder_;
 };
 

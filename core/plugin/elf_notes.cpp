@@ -36,6 +36,7 @@ constexpr uint16_t kMaxProgramHeaders = 1024;
 constexpr uint64_t kMaxDynamic = 1u << 16;
 constexpr uint32_t kMaxSectionNames = 1u << 20;
 constexpr uint64_t kMaxSectionHeaders = 1u << 16;
+constexpr uint32_t kMaxSymbols = 1u << 20;
 
 // The start of a file, where linkers put headers and notes: one read serves them all.
 constexpr size_t kHeadSize = 4096;
@@ -74,6 +75,7 @@ class ElfFile {
 
   void for_each_payload(const std::function<void(std::string_view)>& take);
   LinkedLibraries linked_libraries() const;
+  DynamicSymbols dynamic_symbols() const;
 
  private:
   [[noreturn]] void refuse(const std::string& problem, const std::string& remedy,
@@ -109,6 +111,19 @@ class ElfFile {
     });
   }
   std::vector<Elf64_Dyn> dynamic_entries(const Elf64_Phdr& segment) const;
+  std::vector<Elf64_Dyn> dynamic_entries() const {
+    return dynamic_entries(*std::ranges::find(segments_, PT_DYNAMIC, &Elf64_Phdr::p_type));
+  }
+  // Where the file has what gets mapped at an address; the constructor has seen that it has.
+  uint64_t offset_of(uint64_t address) const {
+    const auto load = std::ranges::find_if(segments_, [&](const Elf64_Phdr& segment) {
+      return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+             address - segment.p_vaddr <= segment.p_filesz;
+    });
+    return load->p_offset + (address - load->p_vaddr);
+  }
+  std::string dynamic_strings(const std::vector<Elf64_Dyn>& entries) const;
+  uint32_t symbol_count(const std::vector<Elf64_Dyn>& entries) const;
   void check_dynamic(const Elf64_Phdr& segment) const;
   void require_inside(const std::string& what, uint64_t offset, uint64_t count) const {
     if (offset > source_.size() || count > source_.size() - offset) {
@@ -237,23 +252,71 @@ std::vector<Elf64_Dyn> ElfFile::dynamic_entries(const Elf64_Phdr& segment) const
   return entries;
 }
 
-LinkedLibraries ElfFile::linked_libraries() const {
-  const auto dynamic = std::ranges::find(segments_, PT_DYNAMIC, &Elf64_Phdr::p_type);
-  const std::vector<Elf64_Dyn> entries = dynamic_entries(*dynamic);
-  const auto value = [&](int64_t tag) -> uint64_t {
-    const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
-    return found == entries.end() ? 0 : found->d_un.d_val;
-  };
-  // Addresses: the constructor has seen that a segment holds them.
-  const uint64_t address = value(DT_STRTAB), size = value(DT_STRSZ);
-  const auto load = std::ranges::find_if(segments_, [&](const Elf64_Phdr& segment) {
-    return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
-           address - segment.p_vaddr <= segment.p_filesz;
-  });
-  const uint64_t offset = load->p_offset + (address - load->p_vaddr);
+// 0 where there is none.
+uint64_t dynamic_value(const std::vector<Elf64_Dyn>& entries, int64_t tag) {
+  const auto found = std::ranges::find(entries, tag, &Elf64_Dyn::d_tag);
+  return found == entries.end() ? 0 : found->d_un.d_val;
+}
+
+std::string ElfFile::dynamic_strings(const std::vector<Elf64_Dyn>& entries) const {
+  const uint64_t offset = offset_of(dynamic_value(entries, DT_STRTAB));
+  const uint64_t size = dynamic_value(entries, DT_STRSZ);
   require_inside("the strings of its dynamic section", offset, size);
   std::string strings(size, '\0');
   read("the strings of its dynamic section", offset, strings.data(), strings.size());
+  return strings;
+}
+
+// Only hash tables say it: the old one outright, the new one by the end of its last chain.
+uint32_t ElfFile::symbol_count(const std::vector<Elf64_Dyn>& entries) const {
+  const auto word = [&](uint64_t offset) {
+    uint32_t number = 0;
+    read("its hash table", offset, &number, sizeof number);
+    return number;
+  };
+  if (const uint64_t address = dynamic_value(entries, DT_HASH); address != 0)
+    return word(offset_of(address) + sizeof(uint32_t));
+  const uint64_t table = offset_of(dynamic_value(entries, DT_GNU_HASH));
+  const uint32_t bucket_count = word(table), first = word(table + 4), bloom_words = word(table + 8);
+  if (bucket_count > kMaxSymbols || first > kMaxSymbols || bloom_words > kMaxSymbols)
+    damaged_dynamic("its hash table is too large");
+  std::vector<uint32_t> buckets(bucket_count);
+  const uint64_t buckets_at = table + 16 + uint64_t{bloom_words} * 8;
+  read("its hash table", buckets_at, buckets.data(), buckets.size() * sizeof(uint32_t));
+  uint32_t last = 0;
+  for (const uint32_t bucket : buckets) last = std::max(last, bucket);
+  if (last < first) return first;
+  const uint64_t chains_at = buckets_at + buckets.size() * sizeof(uint32_t);
+  while (last < kMaxSymbols && (word(chains_at + uint64_t{last - first} * 4) & 1u) == 0) ++last;
+  return last + 1;
+}
+
+DynamicSymbols ElfFile::dynamic_symbols() const {
+  const std::vector<Elf64_Dyn> entries = dynamic_entries();
+  const std::string strings = dynamic_strings(entries);
+  const uint32_t count = symbol_count(entries);
+  if (count > kMaxSymbols) damaged_dynamic("it has too many symbols");
+  const uint64_t offset = offset_of(dynamic_value(entries, DT_SYMTAB));
+  require_inside("its symbols", offset, uint64_t{count} * sizeof(Elf64_Sym));
+  std::vector<Elf64_Sym> symbols(count);
+  read("its symbols", offset, symbols.data(), symbols.size() * sizeof(Elf64_Sym));
+  DynamicSymbols found;
+  found.no_delete = (dynamic_value(entries, DT_FLAGS_1) & DF_1_NODELETE) != 0;
+  for (const Elf64_Sym& symbol : symbols) {
+    if (symbol.st_name == 0 || symbol.st_name >= strings.size()) continue;
+    const char* name = strings.c_str() + symbol.st_name;
+    if (symbol.st_shndx == SHN_UNDEF) {
+      found.imported.emplace_back(name);
+    } else if (ELF64_ST_BIND(symbol.st_info) == STB_GNU_UNIQUE) {
+      found.unique.emplace_back(name);
+    }
+  }
+  return found;
+}
+
+LinkedLibraries ElfFile::linked_libraries() const {
+  const std::vector<Elf64_Dyn> entries = dynamic_entries();
+  const std::string strings = dynamic_strings(entries);
   LinkedLibraries found;
   for (const Elf64_Dyn& entry : entries) {
     if (entry.d_un.d_val >= strings.size()) continue;
@@ -426,6 +489,10 @@ bool ElfFile::section_table_has_facts() const {
 void read_fact_payloads(const ByteSource& source, const std::string& path,
                         const std::function<void(std::string_view)>& take) {
   ElfFile(source, path).for_each_payload(take);
+}
+
+DynamicSymbols read_dynamic_symbols(const ByteSource& source, const std::string& path) {
+  return ElfFile(source, path).dynamic_symbols();
 }
 
 LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path) {

@@ -22,7 +22,14 @@ struct LinkedLibraries {
   std::vector<std::string> needed;    // "libblas.so.3"
   std::vector<std::string> run_path;  // folders, with $ORIGIN as it is written
 };
-// Throws as read_fact_payloads does.
+// What of its symbols says whether the file can be unmapped again.
+struct DynamicSymbols {
+  bool no_delete = false;             // DF_1_NODELETE
+  std::vector<std::string> unique;    // defined as STB_GNU_UNIQUE
+  std::vector<std::string> imported;  // undefined: of other libraries
+};
+// Both throw as read_fact_payloads does.
+DynamicSymbols read_dynamic_symbols(const ByteSource& source, const std::string& path);
 LinkedLibraries read_linked_libraries(const ByteSource& source, const std::string& path);
 
 }  // namespace tenon::core

@@ -19,6 +19,7 @@
 #include "core/base/fork.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/op_check.hpp"
 #include "core/nn/module_type.hpp"
@@ -27,25 +28,67 @@
 
 namespace tenon::core {
 
-namespace {
-
 using boost::dll::shared_library;
 
-std::string abi_text(uint32_t major, uint32_t minor) { return format_text("{}.{}", major, minor); }
-
-// A library that stays open: closing it while the process ends would run code of plugins after what
-// it uses is gone.
+// What stays open with a plugin, and the private copy that its code is mapped from.
 struct OpenLibrary {
   shared_library library;
   std::unique_ptr<const SealedFile> sealed;
+  std::vector<shared_library> needed;  // opened before it, under their own names
 };
 
-shared_library& keep_open(OpenLibrary library) {
-  static std::mutex mutex;
-  static const HeldAcrossFork held(mutex);
-  static auto& libraries = *new std::vector<std::unique_ptr<OpenLibrary>>;
-  const std::lock_guard lock(mutex);
-  return libraries.emplace_back(std::make_unique<OpenLibrary>(std::move(library)))->library;
+namespace {
+
+std::string abi_text(uint32_t major, uint32_t minor) { return format_text("{}.{}", major, minor); }
+
+// Libraries that are open. They stay so at the end of the process: closing one would run code of
+// plugins after what it uses is gone.
+struct OpenLibraries {
+  std::mutex mutex;
+  const HeldAcrossFork held{mutex};
+  std::vector<std::unique_ptr<OpenLibrary>> list;
+};
+OpenLibraries& open_libraries() {
+  static auto& libraries = *new OpenLibraries;
+  return libraries;
+}
+
+OpenLibrary& keep_open(OpenLibrary library) {
+  OpenLibraries& open = open_libraries();
+  const std::lock_guard lock(open.mutex);
+  return *open.list.emplace_back(std::make_unique<OpenLibrary>(std::move(library)));
+}
+
+// A mapped library as the system's loader knows it.
+struct MappedLibrary {
+  ElfW(Addr) base = 0;
+  std::string name;
+  const char* begin = nullptr;  // where its segments are
+  const char* end = nullptr;
+};
+// The one that the handle names; then the ends of its segments, or nothing once it is unmapped.
+MappedLibrary mapped_library(const shared_library& library) {
+  link_map* map = nullptr;
+  if (::dlinfo(library.native(), RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0) return {};
+  return {map->l_addr, map->l_name};
+}
+bool find_segments(MappedLibrary& library) {
+  library.begin = library.end = nullptr;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* given) {
+        auto& wanted = *static_cast<MappedLibrary*>(given);
+        if (info->dlpi_addr != wanted.base || wanted.name != info->dlpi_name) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD) continue;
+          const auto* begin = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+          if (wanted.begin == nullptr) wanted.begin = begin;
+          wanted.end = begin + segment.p_memsz;
+        }
+        return 1;
+      },
+      &library);
+  return library.begin != nullptr;
 }
 
 // What the file links, where $ORIGIN may lead to it. Of a private copy that is another folder, so
@@ -70,12 +113,13 @@ class Load {
   Load(const PluginFacts& facts, const std::string& path, const tenon_host& host)
       : facts_(facts), path_(path), host_(host) {}
 
-  shared_library& open(std::unique_ptr<const SealedFile> sealed) const;
+  OpenLibrary& open(std::unique_ptr<const SealedFile> sealed) const;
   const tenon_plugin* enter(shared_library& library) const;
   const tenon_plugin* complete_table(const tenon_plugin& given) const;
   void check_table(const tenon_plugin& plugin) const;
   void compare_items(const tenon_plugin& plugin) const;
   void initialize(const tenon_plugin& plugin, const tenon_json* options) const;
+  void take_over(const tenon_plugin& before, const tenon_plugin& plugin) const;
 
  private:
   PluginFailure failure(PluginStage stage, std::string problem, std::string remedy) const {
@@ -117,18 +161,25 @@ std::string loader_text(const std::exception& error) {
   return std::string(text.substr(begin + kMarker.size(), end - begin - kMarker.size()));
 }
 
-shared_library& Load::open(std::unique_ptr<const SealedFile> sealed) const {
-  // Not safe for concurrent use on every system, says Boost.DLL; recursive for plugins that load
-  // others from their static constructors.
-  static std::recursive_mutex mutex;
-  static const HeldAcrossFork held(mutex);
-  const std::lock_guard lock(mutex);
+// Opening and closing are not safe for concurrent use on every system, says Boost.DLL; recursive for
+// plugins that load others from their static constructors.
+std::recursive_mutex& loader_mutex() {
+  static auto& mutex = *new std::recursive_mutex;
+  static const auto& held = *new HeldAcrossFork(mutex);
+  (void)held;
+  return mutex;
+}
+
+OpenLibrary& Load::open(std::unique_ptr<const SealedFile> sealed) const {
+  const std::lock_guard lock(loader_mutex());
   try {
     constexpr auto kNow = boost::dll::load_mode::rtld_now;
-    if (sealed == nullptr) return keep_open({shared_library(path_, kNow), nullptr});
+    if (sealed == nullptr) return keep_open({shared_library(path_, kNow), nullptr, {}});
+    std::vector<shared_library> needed;
     for (const std::string& file : libraries_by_origin(*sealed, path_))
-      keep_open({shared_library(file, kNow), nullptr});
-    return keep_open({shared_library(sealed->path(), kNow), std::move(sealed)});
+      needed.emplace_back(file, kNow);
+    shared_library library(sealed->path(), kNow);
+    return keep_open({std::move(library), std::move(sealed), std::move(needed)});
   } catch (const boost::dll::fs::system_error& error) {
     const std::string text = loader_text(error);
     std::string remedy = "fix the file, or what it needs";
@@ -485,6 +536,20 @@ void Load::initialize(const tenon_plugin& plugin, const tenon_json* options) con
   call("its init", [&](tenon_error** error) { return plugin.init(options, error); });
 }
 
+void Load::take_over(const tenon_plugin& before, const tenon_plugin& plugin) const {
+  if (before.save_state != nullptr && plugin.restore_state != nullptr) {
+    tenon_json* state = nullptr;
+    call("the save_state of the code before",
+         [&](tenon_error** error) { return before.save_state(&state, error); });
+    const Json kept = Json::take(state);
+    if (kept)
+      call("its restore_state",
+           [&](tenon_error** error) { return plugin.restore_state(kept.get(), error); });
+  }
+  if (plugin.self_test != nullptr)
+    call("its self_test", [&](tenon_error** error) { return plugin.self_test(error); });
+}
+
 }  // namespace
 
 std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
@@ -523,20 +588,43 @@ void LoadedPlugin::shutdown() const noexcept {
   }
 }
 
-LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path,
-                         std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
-                         const tenon_json* options, bool& opened) {
+bool LoadedPlugin::unmap() noexcept {
+  const std::lock_guard lock(loader_mutex());
+  MappedLibrary mapped = mapped_library(library->library);
+  library->library.unload();
+  const bool unmapped = !find_segments(mapped);
+  // A copy that is mapped still keeps its name, by which the system's loader would find it again.
+  if (unmapped) {
+    OpenLibraries& open = open_libraries();
+    const std::lock_guard listed(open.mutex);
+    std::erase_if(open.list, [&](const auto& one) { return one.get() == library; });
+  }
+  delete code;
+  *this = {};
+  return unmapped;
+}
+
+void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
+                 std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
+                 const tenon_json* options, LoadedPlugin& loaded) {
   if (auto reason = judge_abi(host, facts.id, path, facts.abi_major, facts.abi_minor)) {
     throw PluginError(std::move(*reason));
   }
   const Load load(facts, path, host);
-  shared_library& library = load.open(std::move(sealed));
-  opened = true;
-  const tenon_plugin* plugin = load.complete_table(*load.enter(library));
+  loaded.library = &load.open(std::move(sealed));
+  loaded.code = new PluginCode(facts.id, generation);
+  MappedLibrary mapped = mapped_library(loaded.library->library);
+  if (find_segments(mapped)) loaded.code->set_range(mapped.begin, mapped.end);
+  const tenon_plugin* plugin = load.complete_table(*load.enter(loaded.library->library));
   load.check_table(*plugin);
   load.compare_items(*plugin);
   load.initialize(*plugin, options);
-  return {plugin};
+  loaded.table = plugin;
+}
+
+void take_over(const PluginFacts& facts, const std::string& path, const tenon_host& host,
+               const LoadedPlugin& before, const LoadedPlugin& loaded) {
+  Load(facts, path, host).take_over(*before.table, *loaded.table);
 }
 
 }  // namespace tenon::core

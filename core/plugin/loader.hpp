@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/plugin_code.hpp"
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
 #include "core/plugin/sealed_file.hpp"
@@ -18,19 +19,30 @@ namespace tenon::core {
 std::optional<PluginFailure> judge_abi(const tenon_host& host, const std::string& id,
                                        const std::string& path, uint32_t major, uint32_t minor);
 
+struct OpenLibrary;
+
+// A plugin whose file is open. Closing is explicit: the process may end while its code is in use.
 struct LoadedPlugin {
   const tenon_plugin* table = nullptr;
+  OpenLibrary* library = nullptr;
+  PluginCode* code = nullptr;
   // Runs the plugin's shutdown; does not unmap it.
   void shutdown() const noexcept;
+  // Closes the file and forgets the code, which nothing may use any more. Whether the system's loader
+  // has unmapped it: something else may have the same file open.
+  bool unmap() noexcept;
 };
 
 // Stages version to init, and the comparison that precedes register: when it returns, the plugin is
-// initialized and registers what it declared, but nothing is visible yet. Throws PluginError. Once
-// opened a library stays mapped until the process ends, because it is not known what of it is in
-// use. With `sealed` that copy is mapped in place of the file at `path`. `opened` is set as soon as
-// code of the plugin may have run.
-LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path,
-                         std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
-                         const tenon_json* options, bool& opened);
+// initialized and registers what it declared, but nothing is visible yet. Throws PluginError. With
+// `sealed` that copy is mapped in place of the file at `path`. `loaded` has a library as soon as code
+// of the plugin may have run: on failure the caller decides whether to unmap it.
+void load_plugin(const PluginFacts& facts, uint64_t generation, const std::string& path,
+                 std::unique_ptr<const SealedFile> sealed, const tenon_host& host,
+                 const tenon_json* options, LoadedPlugin& loaded);
+// What a reload adds: the state of the plugin as it was, if both have functions for it, and the
+// plugin's test of itself. Throws PluginError, stage init.
+void take_over(const PluginFacts& facts, const std::string& path, const tenon_host& host,
+               const LoadedPlugin& before, const LoadedPlugin& loaded);
 
 }  // namespace tenon::core

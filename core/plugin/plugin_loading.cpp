@@ -22,17 +22,22 @@ void RegistrationRequest::sort_by_name() {
 }
 
 // Loads a plugin unless that is done, and registers what of it is chosen and not there yet: all of it
-// after a load, some of it when a policy has changed since. The manager's lock is held at the
-// beginning and at the end of `run`, and not while code of the plugin runs.
+// after a load, some of it when a policy has changed since. With `again` new code takes the place of
+// the code that is active. The manager's lock is held at the beginning and at the end of `run`, and not
+// while code of the plugin runs.
 class PluginManager::Load {
  public:
-  Load(PluginManager& manager, Lock& lock, Record& record, const std::string& asked_by)
+  Load(PluginManager& manager, Lock& lock, Record& record, const std::string& asked_by,
+       bool again = false)
       : manager_(manager),
         lock_(lock),
         record_(record),
         asked_by_(asked_by),
-        first_(record.loaded.table == nullptr),
-        opened_(record.opened) {
+        again_(again),
+        first_(again || record.loaded.table == nullptr),
+        before_(record.loaded),
+        facts_before_(record.found.facts),
+        stamp_before_(record.found.stamp) {
     request_.provider = record.id();
   }
 
@@ -69,6 +74,7 @@ class PluginManager::Load {
                               "try again in a new process"));
       throw;
     }
+    if (again_) withdraw_before();
   }
 
  private:
@@ -78,22 +84,29 @@ class PluginManager::Load {
     std::shared_ptr<const PluginFacts> facts = record_.found.facts;
     lock_.unlock();
     std::unique_ptr<const SealedFile> sealed;
-    if (!pinned_.sha256.empty() || !locks_.empty()) {
+    // A path that was opened before leads the system's loader to the code of then.
+    const bool reopened = record_.generation != 0;
+    if (reopened || !pinned_.sha256.empty() || !locks_.empty()) {
       sealed = std::make_unique<const SealedFile>(path_);
       if (auto failure = check_hash(request_.provider, *sealed, path_, pinned_.sha256))
         throw PluginError(std::move(*failure));
       for (const auto& lock : locks_) check_locked(*lock, *sealed);
       if (!(sealed->stamp() == stamp)) use(read_facts(*sealed, path_), facts);
       stamp = sealed->stamp();
-    } else if (const FileSource file(path_); !(file.stamp() == stamp)) {
-      use(read_facts(file, path_), facts);
+      verdict_ = judge_unmapping(*sealed, path_);
+    } else {
+      const FileSource file(path_);
+      if (!(file.stamp() == stamp)) use(read_facts(file, path_), facts);
       stamp = file.stamp();
+      verdict_ = judge_unmapping(file, path_);
     }
-    const LoadedPlugin loaded = load_plugin(*facts, path_, std::move(sealed), manager_.host_,
-                                            pinned_.options.get(), opened_);
+    if (again_) refuse_abi(*facts);
+    load_plugin(*facts, record_.generation + 1, path_, std::move(sealed), manager_.host_,
+                pinned_.options.get(), loaded_);
+    if (again_) take_over(*facts, path_, manager_.host_, before_, loaded_);
     lock_.lock();
-    record_.loaded = loaded;
-    record_.opened = opened_;
+    record_.loaded = loaded_;
+    record_.opened = true;
     if (facts != record_.found.facts) {
       record_.found.facts = std::move(facts);
       record_.found.stamp = stamp;
@@ -118,6 +131,13 @@ class PluginManager::Load {
     throw PluginError(std::move(failure));
   }
 
+  // What a scan would refuse.
+  void refuse_abi(const PluginFacts& facts) const {
+    auto failure = judge_abi(manager_.host_, facts.id, path_, facts.abi_major, facts.abi_minor);
+    if (!failure && !pinned_.name.empty()) failure = check_version(facts, path_, pinned_.version);
+    if (failure) throw PluginError(std::move(*failure));
+  }
+
   // Of a file that was built again since it was indexed.
   void use(PluginFacts found, std::shared_ptr<const PluginFacts>& facts) const {
     if (found.id != request_.provider) {
@@ -132,8 +152,10 @@ class PluginManager::Load {
   }
 
   bool is_chosen(ItemKind kind, std::string_view name) const {
-    return manager_.standing(record_, kind, name, nullptr) == ProviderStanding::Chosen &&
-           !manager_.provided_[static_cast<size_t>(kind)].contains(std::string(name));
+    if (manager_.standing(record_, kind, name, nullptr) != ProviderStanding::Chosen) return false;
+    const auto& provided = manager_.provided_[static_cast<size_t>(kind)];
+    const auto present = provided.find(std::string(name));
+    return present == provided.end() || (again_ && present->second == &record_);
   }
 
   void choose() {
@@ -159,15 +181,22 @@ class PluginManager::Load {
   }
 
   void register_items() {
-    LoadedPlugin loaded = record_.loaded;
+    const LoadedPlugin loaded = record_.loaded;
+    request_.code = loaded.code;
+    if (again_) request_.replaced = before_.code;
     lock_.unlock();
     try {
       manager_.registrar_.commit(request_);
     } catch (...) {
-      if (first_) loaded.shutdown();
+      if (first_ && !again_) loaded.shutdown();
       throw;
     }
     lock_.lock();
+    if (first_) {
+      record_.verdict = std::exchange(verdict_, std::move(record_.verdict));
+      ++record_.generation;
+    }
+    if (again_) names_before_ = manager_.withdraw_names(record_);
     const auto provide = [&](ItemKind kind, std::string_view name) {
       manager_.provided_[static_cast<size_t>(kind)].emplace(name, &record_);
     };
@@ -175,12 +204,30 @@ class PluginManager::Load {
     for (const auto* module : request_.modules)
       provide(ItemKind::Module, schema_name(module->schema));
     for (const auto* type : request_.types) provide(ItemKind::Type, type->name);
-    if (first_) manager_.active_.push_back(&record_);
+    if (first_ && !again_) manager_.active_.push_back(&record_);
+  }
+
+  // The code that was there, and what it provided and the new code does not.
+  void withdraw_before() {
+    lock_.unlock();
+    auto retired = manager_.retire(record_, before_, record_.generation - 1, verdict_);
+    retired->withdrawn = manager_.registrar_.withdraw(*before_.code);
+    manager_.let_drain(std::move(retired));
+    manager_.provide_again(names_before_);
+    lock_.lock();
+  }
+
+  // New code that is refused: nothing of it was visible. It goes as code does that was.
+  void discard() {
+    if (loaded_.library == nullptr) return;
+    lock_.unlock();
+    manager_.let_drain(manager_.retire(record_, loaded_, record_.generation + 1, verdict_));
+    lock_.lock();
   }
 
   void end(PluginState state) {
     if (!lock_.owns_lock()) lock_.lock();
-    record_.opened = opened_;
+    record_.opened = record_.opened || loaded_.library != nullptr;
     record_.loader = {};
     record_.state = state;
     manager_.changed_.notify_all();
@@ -188,9 +235,17 @@ class PluginManager::Load {
   void end_failed(PluginFailure failure) {
     failure.asked_by = asked_by_;
     if (!lock_.owns_lock()) lock_.lock();
-    if (first_) record_.fail(std::move(failure));
-    record_.tried = first_;
-    end(first_ ? PluginState::Failed : PluginState::Active);
+    const bool failed = first_ && !again_;
+    if (failed) record_.fail(std::move(failure));
+    record_.tried = failed;
+    if (again_) {
+      record_.loaded = before_;
+      record_.found.facts = facts_before_;
+      record_.found.stamp = stamp_before_;
+      manager_.build_index();
+    }
+    end(failed ? PluginState::Failed : PluginState::Active);
+    if (again_) discard();
   }
   [[noreturn]] void fail(PluginFailure failure, std::shared_ptr<const tenon_error> cause) {
     failure.asked_by = asked_by_;
@@ -204,13 +259,33 @@ class PluginManager::Load {
   Lock& lock_;
   Record& record_;
   const std::string& asked_by_;
-  const bool first_;  // the file was not opened before
-  bool opened_;
+  const bool again_;  // in place of active code
+  const bool first_;  // the file was not opened before, or is again
+  const LoadedPlugin before_;
+  const std::shared_ptr<const PluginFacts> facts_before_;
+  const FileStamp stamp_before_;
+  std::vector<std::pair<ItemKind, std::string>> names_before_;
+  LoadedPlugin loaded_;
+  UnmapVerdict verdict_;
   std::string path_;
   PluginPolicy::Plugin pinned_;  // what a policy says of it
   std::vector<std::shared_ptr<const PluginLock>> locks_;
   RegistrationRequest request_;
 };
+
+void PluginManager::reload_active(Lock& lock, Record& record) {
+  lock.unlock();
+  const std::vector<std::string> users = registrar_.users_of(*record.loaded.code);
+  lock.lock();
+  if (!users.empty()) {
+    throw PluginError(
+        make_failure(PluginStage::Register, record.id(), record.found.path,
+                     format_text("plugins build on its tensor types: {}", join(users, ", ")),
+                     "unload these before it"));
+  }
+  const std::string asked_by = "reload";
+  Load(*this, lock, record, asked_by, true).run();
+}
 
 PluginManager::Record* PluginManager::find_path(const std::string& path) const {
   for (const auto& record : records_) {
@@ -368,6 +443,7 @@ void PluginManager::wait_for(Lock& lock, Record& record, const std::string& aske
 void PluginManager::forget_loaders() {
   new (&changed_) std::condition_variable;  // it may count waiting threads of the parent
   const std::thread::id self = std::this_thread::get_id();
+  if (sweeper_ != self) sweeper_ = {};
   std::erase_if(waiting_, [&](const auto& entry) { return entry.first != self; });
   for (const auto& record : records_) {
     if (record->state != PluginState::Loading || record->loader == self) continue;
@@ -446,9 +522,9 @@ bool PluginManager::ensure(ItemKind kind, std::string_view name) {
     const Record& record = *declared->second.front();
     std::string reason;
     standing(record, kind, name, &reason);
-    throw Error(TENON_ERROR_PLUGIN,
-                "{} is provided by plugin {} but not available: {}; enable it in the config",
-                asked_by, record.text(), reason);
+    throw Error(TENON_ERROR_PLUGIN, "{} is provided by plugin {} but not available: {}; {}",
+                asked_by, record.text(), reason,
+                record.unloaded ? "load it again by its name" : "enable it in the config");
   }
   Record& record = **std::find_if(records_.begin(), records_.end(),
                                   [&](const auto& other) { return other.get() == best.front(); });
@@ -474,6 +550,10 @@ bool PluginManager::complete_type(std::string_view name) {
 void PluginManager::load(const std::string& id_or_path, const std::string& asked_by) {
   Lock lock(mutex_);
   Record& record = loadable(id_or_path, asked_by);
+  if (record.unloaded) {
+    record.unloaded = false;
+    judge(record);
+  }
   if (record.state == PluginState::Excluded && !record.named && is_autoload_off()) {
     record.named = true;
     judge(record);

@@ -134,6 +134,8 @@ void PluginManager::renew_records(std::vector<FoundPlugin> discovered) {
     }
     if (const auto old = replaced_paths.find(record->found.path); old != replaced_paths.end()) {
       record->named = old->second->named;
+      record->unloaded = old->second->unloaded;
+      record->generation = old->second->generation;
       if (old->second->tried && old->second->found.stamp == record->found.stamp) {
         record->tried = true;
         record->fail(*old->second->failure);
@@ -158,6 +160,11 @@ void PluginManager::judge(Record& record) const {
   if (!record.found.shadowed.empty()) {
     record.state = PluginState::Shadowed;
     record.reason = record.found.shadowed;
+    return;
+  }
+  if (record.unloaded) {
+    record.state = PluginState::Excluded;
+    record.reason = "it was unloaded";
     return;
   }
   if (entry.plugin != nullptr && entry.plugin->mode == LoadMode::Never) {
@@ -199,6 +206,7 @@ void PluginManager::add_search_path(const std::string& folder) {
 // ---- listings ----
 
 std::vector<PluginListing> PluginManager::list() {
+  sweep();
   const Lock lock(mutex_);
   if (!scanned_) scan();
   std::vector<PluginListing> listings;
@@ -212,6 +220,8 @@ std::vector<PluginListing> PluginManager::list() {
     listing.reason = record->reason;
     listing.failure = record->failure;
     listing.facts = record->found.facts;
+    listing.generation = record->generation;
+    if (record->loaded.code != nullptr) listing.holders = record->loaded.code->holders();
     listings.push_back(std::move(listing));
   }
   std::sort(listings.begin(), listings.end(), [](const PluginListing& a, const PluginListing& b) {

@@ -2,6 +2,7 @@
 // needed.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/fork.hpp"
@@ -19,13 +21,16 @@
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/policy.hpp"
+#include "core/plugin/unmap_verdict.hpp"
 
 namespace tenon::core {
 
-// What of a plugin is to be registered. The descriptors were checked and live as long as the
-// process.
+// What of a plugin is to be registered. The descriptors were checked and live as long as their
+// code.
 struct RegistrationRequest {
-  std::string provider;  // the plugin's id
+  std::string provider;                  // the plugin's id
+  PluginCode* code = nullptr;            // where the functions are
+  const PluginCode* replaced = nullptr;  // the code of the same plugin that this takes the place of
   std::vector<const tenon_op_descriptor*> ops;
   std::vector<const tenon_module_descriptor*> modules;
   std::vector<const tenon_type_descriptor*> types;
@@ -47,6 +52,14 @@ class Registrar {
   virtual void commit(const RegistrationRequest& registration) = 0;
   // What a policy says of a type that is registered, or will be. Under the same terms.
   virtual void configure(const std::string& type, const TypeSettings& settings) = 0;
+
+  // Nothing that begins from now on uses this code. What running calls may still use is freed with the
+  // result and by `forget`, for the caller to do when they have ended.
+  virtual std::shared_ptr<const void> withdraw(const PluginCode& code) = 0;
+  // Once nothing holds the code.
+  virtual void forget(const PluginCode& code) = 0;
+  // Other plugins that build on its types, sorted.
+  virtual std::vector<std::string> users_of(const PluginCode& code) = 0;
 };
 
 enum class PluginState {
@@ -54,7 +67,7 @@ enum class PluginState {
   Loading,
   Active,
   Failed,
-  Excluded,  // "load": "never", or a folder's while loading from folders is switched off
+  Excluded,  // "load": "never", unloaded, or a folder's while loading from folders is switched off
   Shadowed   // another file stands for its id
 };
 
@@ -70,7 +83,27 @@ struct PluginListing {
   std::string reason;                        // why failed, excluded or shadowed
   std::optional<PluginFailure> failure;      // the parts of that, when failed
   std::shared_ptr<const PluginFacts> facts;  // null when unreadable
+  uint64_t generation = 0;                   // grows with each load of its code; 0: never loaded
+  std::array<int64_t, kHolders> holders{};   // of its code, when active
 };
+
+// How unload treats a plugin that nodes, modules and the like still hold.
+enum class UnloadChoice { Refuse, Wait, Force };
+
+// A generation of a plugin that is unloaded, or was replaced.
+struct RetiredPlugin {
+  // Draining: calls or holders use its code still. Drained: nothing does, but it stays mapped.
+  enum class State { Draining, Drained, Unmapped };
+  std::string id;
+  std::string path;
+  uint64_t generation = 0;
+  State state = State::Draining;
+  std::array<int64_t, kHolders> holders{};
+  std::vector<std::string> kept_by;  // why it is not unmapped
+};
+const char* retired_state_text(RetiredPlugin::State state) noexcept;
+// "3 nodes of a graph, 1 hook"; "" for none.
+std::string holders_text(const std::array<int64_t, kHolders>& holders);
 
 enum class ItemKind { Op, Module, Type };
 inline constexpr size_t kItemKinds = 3;
@@ -120,6 +153,22 @@ class PluginManager {
   // By id, or by path when the text has a '/' or ends in ".so". No-op when it is active.
   void load(const std::string& id_or_path, const std::string& asked_by = "");
 
+  // Withdraws what the plugin has registered: from the return on, handles of its ops are stale, or lead
+  // to the next provider. Its code continues for calls that are running and for what holds it; when
+  // nothing does, its shutdown is called and it is unmapped, if the file allows that. Refuse throws,
+  // having changed nothing, while something holds it; Wait returns when the code is drained, or after
+  // the time (< 0: no limit); Force returns at once. It is loaded again by load() alone. Throws when
+  // it is not loaded, when other plugins build on its types, and, but for Force, inside of a call.
+  RetiredPlugin unload(const std::string& id, UnloadChoice choice, int64_t timeout_ms = -1);
+  // Loads the plugin's file as it is now, from a private copy, and puts its code in place of the code
+  // that is there: calls that begin after the return run the new one, graphs that were recorded before
+  // run the old one, which drains as after Force. When the file is refused, its init, its restore_state
+  // or its self_test fails, the old code stays and the failure is thrown. Loads a plugin that is not
+  // loaded. Returns the new generation.
+  uint64_t reload(const std::string& id_or_path);
+  // Generations whose code is still there, the oldest first.
+  std::vector<RetiredPlugin> retired();
+
   // Makes sure that the plugin which declares the name is loaded. False: none declares it. Throws
   // when it cannot be loaded, is disabled, or several are equally entitled.
   bool ensure_op(std::string_view name) { return ensure(ItemKind::Op, name); }
@@ -163,6 +212,7 @@ class PluginManager {
  private:
   struct Record;
   struct Policies;
+  struct Retired;
   class Load;
   class PolicyCheck;
   using Lock = std::unique_lock<std::mutex>;
@@ -187,6 +237,21 @@ class PluginManager {
   bool is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   void retry(Record& record) const;
+  // The names that were provided only by the record, from now on by the next provider.
+  std::vector<std::pair<ItemKind, std::string>> withdraw_names(const Record& record);
+  void provide_again(const std::vector<std::pair<ItemKind, std::string>>& names);
+  void refuse_unload(const Record& record, UnloadChoice choice);
+  static std::shared_ptr<Retired> retire(const Record& record, const LoadedPlugin& loaded,
+                                         uint64_t generation, const UnmapVerdict& verdict);
+  // Once it is withdrawn.
+  void let_drain(std::shared_ptr<Retired> retired);
+  // Takes retired code a step on where it is free to go. Calls plugins; without the lock.
+  void sweep();
+  void advance(Retired& retired);
+  // What a sweep frees is not read beside it.
+  void wait_for_sweep(Lock& lock);
+  void reload_active(Lock& lock, Record& record);
+  void limit_retired();
   std::vector<PluginFailure> adopt(const PluginPolicy& policy, bool keep);
   // Of the plugins in `locked` alone when it is given; libraries are looked for only where a plugin
   // has the locked bytes. Plugins whose libraries are missing are left out, with a failure.
@@ -223,6 +288,8 @@ class PluginManager {
   Index indexes_[kItemKinds];                                      // who declares a name
   std::unordered_map<std::string, Record*> provided_[kItemKinds];  // what is in the tables
   std::vector<Record*> active_;                                    // in the order of loading
+  std::vector<std::shared_ptr<Retired>> retired_;                  // whose code is still there
+  std::thread::id sweeper_;                     // who takes them on, without the lock
   std::map<std::thread::id, Record*> waiting_;  // who waits for whom, to see cycles
 };
 

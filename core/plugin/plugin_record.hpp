@@ -2,6 +2,7 @@
 // files of the plugin manager.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/plugin/plugin_manager.hpp"
+#include "core/plugin/unmap_verdict.hpp"
 
 namespace tenon::core {
 
@@ -23,7 +25,10 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
   bool opened = false;      // code of it may have run: not tried again at all
   bool named = false;       // asked for by load()
   bool configured = false;  // asked for by a policy
+  bool unloaded = false;    // by unload(): not loaded again unless it is asked for by name
   std::thread::id loader;
+  uint64_t generation = 0;  // of the code that was loaded last
+  UnmapVerdict verdict;     // of that code
   LoadedPlugin loaded;
 
   const std::string& id() const {
@@ -39,6 +44,30 @@ struct PluginManager::Record : std::enable_shared_from_this<Record> {
     reason = why.text();
     failure = std::move(why);
   }
+};
+
+// The code of a plugin that is unloaded or replaced, on its way out. Changed by who sweeps.
+struct PluginManager::Retired {
+  enum class Step {
+    Calls,      // calls that were running when it was withdrawn have not ended
+    Holders,    // nodes, modules, hooks... use it
+    LastCalls,  // calls that were running when the last of those went
+    Done
+  };
+  std::string id;
+  std::string path;
+  uint64_t generation = 0;
+  UnmapVerdict verdict;
+  LoadedPlugin loaded;
+  std::shared_ptr<const void> withdrawn;  // what its calls may use of the tables
+  uint64_t mark = 0;
+  bool shut_down = false;
+  std::atomic<Step> step{Step::Calls};
+  bool unmapped = false;
+
+  RetiredPlugin report() const;
+  // Whether waiting longer changes nothing by what the caller chose.
+  bool has_settled(UnloadChoice choice) const;
 };
 
 struct PluginManager::Policies {

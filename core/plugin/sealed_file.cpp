@@ -57,7 +57,6 @@ SealedFile::SealedFile(const std::string& path) {
   const FileSource source(path);
   stamp_ = source.stamp();
   file_ = open_memory(path);
-  Sha256 hash;
   std::vector<char> buffer(std::min<uint64_t>(size(), uint64_t{1} << 18));
   for (uint64_t at = 0; at < size();) {
     const size_t count = std::min<uint64_t>(size() - at, buffer.size());
@@ -66,14 +65,26 @@ SealedFile::SealedFile(const std::string& path) {
       refuse(path, format_text("no private copy of it can be made: {}", strerror(errno)),
              "free memory");
     }
-    hash.update(buffer.data(), count);
     at += count;
   }
   if (::fcntl(file_, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     refuse(path, format_text("its private copy cannot be sealed: {}", strerror(errno)),
            "use a kernel that seals memory files");
   }
-  sha256_ = hash.finish();
+}
+
+const std::string& SealedFile::sha256() const {
+  if (!sha256_.empty()) return sha256_;
+  Sha256 hash;
+  std::vector<char> buffer(std::min<uint64_t>(size(), uint64_t{1} << 18));
+  for (uint64_t at = 0; at < size();) {
+    const size_t count = std::min<uint64_t>(size() - at, buffer.size());
+    if (!read(at, buffer.data(), count))
+      refuse(path(), "its private copy cannot be read", "try again");
+    hash.update(buffer.data(), count);
+    at += count;
+  }
+  return sha256_ = hash.finish();
 }
 
 std::string SealedFile::path() const { return format_text("/proc/self/fd/{}", file_); }

@@ -15,14 +15,14 @@ class SealedFile : public DescriptorSource {
   // Copies the file, whatever it is now. Throws PluginError, stage find or read.
   explicit SealedFile(const std::string& path);
 
-  // 64 lower-case hexadecimal digits.
-  const std::string& sha256() const { return sha256_; }
+  // 64 lower-case hexadecimal digits; computed when it is first asked for. [one thread at a time]
+  const std::string& sha256() const;
   // Where the system's loader finds the copy while this exists. The loader knows libraries by this
   // name, so a copy that was opened has to exist as long as its library.
   std::string path() const;
 
  private:
-  std::string sha256_;
+  mutable std::string sha256_;
 };
 
 }  // namespace tenon::core

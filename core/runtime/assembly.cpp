@@ -62,7 +62,7 @@ ModuleTable& ModuleTable::process() {
 }
 
 Tables process_tables() {
-  return {Registry::process(), TypeTable::process(), ModuleTable::process()};
+  return {Registry::process(), TypeTable::process(), ModuleTable::process(), &PlanCache::process()};
 }
 
 PluginManager& plugin_manager() {

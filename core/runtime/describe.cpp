@@ -293,6 +293,46 @@ void put_module(JsonBuilder& document, const DeclaredModule& module) {
       .member("doc", module.facts->doc);
 }
 
+void put_holders(JsonBuilder& document, const std::array<int64_t, kHolders>& holders) {
+  document.key("holders").begin_object();
+  for (size_t i = 0; i < kHolders; ++i) {
+    if (holders[i] != 0) document.member(holder_text(static_cast<Holder>(i)), holders[i]);
+  }
+  document.end_object();
+}
+
+void put_retired(JsonBuilder& document, const RetiredPlugin& retired) {
+  document.begin_object()
+      .member("id", retired.id)
+      .member("path", retired.path)
+      .member("generation", retired.generation)
+      .member("state", retired_state_text(retired.state));
+  put_holders(document, retired.holders);
+  document.key("kept_by").begin_array();
+  for (const std::string& reason : retired.kept_by) document.value(reason);
+  document.end_array().end_object();
+}
+
+// Of its code, which lives; and whether its file could be unmapped, read from the file as it is.
+void put_life(JsonBuilder& document, const PluginListing& plugin) {
+  if (plugin.generation != 0) document.member("generation", plugin.generation);
+  if (plugin.state == PluginState::Active) put_holders(document, plugin.holders);
+  if (plugin.facts == nullptr) return;
+  try {
+    const UnmapVerdict verdict = judge_unmapping(FileSource(plugin.path), plugin.path);
+    document.key("unmap").begin_object().member("possible", verdict.can_unmap());
+    document.key("reasons").begin_array();
+    for (const std::string& reason : verdict.reasons) document.value(reason);
+    document.end_array().end_object();
+  } catch (const Error&) {  // it is gone: the listing is of what was read
+  }
+  document.key("retired").begin_array();
+  for (const RetiredPlugin& retired : plugin_manager().retired()) {
+    if (retired.id == plugin.id) put_retired(document, retired);
+  }
+  document.end_array();
+}
+
 void put_plugin(JsonBuilder& document, const PluginListing& plugin, bool in_full) {
   document.member("id", plugin.id)
       .member("version", plugin.version)
@@ -414,7 +454,9 @@ Json describe_plugin(std::string_view name) {
   const Inventory inventory;
   JsonBuilder document;
   document.begin_object();
-  put_plugin(document, inventory.plugins[find_plugin(inventory, name)], true);
+  const PluginListing& plugin = inventory.plugins[find_plugin(inventory, name)];
+  put_plugin(document, plugin, true);
+  put_life(document, plugin);
   return document.end_object().finish();
 }
 
@@ -590,6 +632,12 @@ Json describe(std::string_view what, std::string_view name) {
   }
   throw Error(TENON_ERROR_ARGUMENT, "there is no listing {}; there are {}", quote(what),
               word_list(kinds, "and"));
+}
+
+Json retired_document(const RetiredPlugin& retired) {
+  JsonBuilder document;
+  put_retired(document, retired);
+  return document.finish();
 }
 
 std::vector<std::string> overridable_ops(PluginManager& manager) {

@@ -6,6 +6,7 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/text.hpp"
+#include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/nn/create.hpp"
 #include "core/nn/module_call.hpp"
@@ -25,6 +26,7 @@ tenon_status module_create(const char* type, const tenon_value* attributes, int6
                            int64_t keyword_count, tenon_module** module, tenon_error** error) {
   return guarded(error, [&] {
     plugin_manager();
+    const OuterCall running;  // the type is not freed between being found and having a module
     *module = create_module(ModuleTable::process().require(type),
                             {attributes, static_cast<size_t>(count)},
                             {keywords, static_cast<size_t>(keyword_count)},
@@ -37,6 +39,7 @@ tenon_status module_create_json(const tenon_json* document, tenon_module** modul
   return guarded(error, [&] {
     require_not_null(document, "the module's description");
     plugin_manager();
+    const OuterCall running;
     *module = create_module(*document).give();
   });
 }

@@ -9,6 +9,7 @@
 #include "core/dispatch/chain.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/registry.hpp"
+#include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/trace.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/dispatch/value.hpp"
@@ -42,6 +43,7 @@ tenon_status op_bind_attributes(const tenon_op* op, const tenon_string* keywords
                                 int64_t* positional, tenon_value* names, tenon_value* values,
                                 tenon_error** error) {
   return guarded(error, [&] {
+    const OuterCall running;
     const Schema& schema = require_implementation(op).schema;
     Schema attributes;
     attributes.name = schema.name;
@@ -70,6 +72,7 @@ tenon_status op_bind(const tenon_op* op, const tenon_value* arguments, int64_t c
                      const tenon_string* keywords, const tenon_value* keyword_values,
                      int64_t keyword_count, tenon_error** error) {
   return guarded(error, [&] {
+    const OuterCall running;
     const Implementation& implementation = require_implementation(op);
     BoundArguments bound;
     const std::span<const tenon_value> values(arguments, static_cast<size_t>(count));
@@ -88,6 +91,7 @@ tenon_status op_explain(const tenon_op* op, const tenon_value* arguments, int64_
                         int64_t keyword_count, tenon_json** document, tenon_error** error) {
   return guarded(error, [&] {
     plugin_manager();
+    const OuterCall running;
     *document = explain_call(op, {arguments, static_cast<size_t>(count)},
                              {keywords, static_cast<size_t>(keyword_count)},
                              {keyword_values, static_cast<size_t>(keyword_count)})
@@ -102,10 +106,12 @@ tenon_status op_call_keywords(const tenon_op* op, const tenon_value* arguments, 
                           {keyword_values, static_cast<size_t>(keyword_count)}, results, error);
 }
 int64_t op_result_count(const tenon_op* op) {
+  const OuterCall running;
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   return implementation == nullptr ? 0 : implementation->result_count;
 }
 int32_t op_returns_tuple(const tenon_op* op) {
+  const OuterCall running;
   const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
   return implementation != nullptr && implementation->schema.returns_tuple ? 1 : 0;
 }
@@ -114,6 +120,7 @@ tenon_status op_parameter(const tenon_op* op, const char* name, int64_t length, 
                           tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(op, "the op");
+    const OuterCall running;
     const Implementation* implementation = op->implementation.load(std::memory_order_acquire);
     require_not_null(implementation, "the implementation of the op");
     *index = parameter_place(implementation->schema, {name, static_cast<size_t>(length)});
@@ -139,7 +146,14 @@ tenon_status override_call(const tenon_override* entry, const tenon_value* argum
                            int64_t keyword_count, tenon_value* results, tenon_error** error) {
   return guarded(error, [&] {
     require_not_null(entry, "the override");
-    call_override(override_of(entry), {arguments, static_cast<size_t>(count)},
+    const OuterCall running;
+    const Override& found = override_of(entry);
+    if (found.withdrawn)
+      throw Error(TENON_ERROR_PLUGIN,
+                  "stale handle: override {} is provided by plugin '{}', which was unloaded or "
+                  "reloaded; find the override again",
+                  found.key(), found.provider);
+    call_override(found, {arguments, static_cast<size_t>(count)},
                   {keywords, static_cast<size_t>(keyword_count)},
                   {keyword_values, static_cast<size_t>(keyword_count)}, results);
   });

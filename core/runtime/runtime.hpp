@@ -32,6 +32,8 @@ void apply_config_lazily(const tenon_json& config);
 
 // Listings from facts: sdk/share/tenon/documents.md has the shapes.
 Json describe(std::string_view what, std::string_view name);
+// What plugin_unload reports, and "plugin" of its generations that are still there.
+Json retired_document(const RetiredPlugin& retired);
 // Full names of the ops that a tensor type may override, of those that the manager's plugins declare.
 std::vector<std::string> overridable_ops(PluginManager& manager);
 // "(input, other, *, alpha=1, out=None)" of an op by full name, or by its last part when that is

@@ -4,6 +4,7 @@
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/elementwise.hpp"
+#include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/plugin/config.hpp"
@@ -64,16 +65,41 @@ tenon_status text_printable(const char* bytes, int64_t length, tenon_value* text
 
 tenon_status describe_slot(const char* what, const char* name, tenon_json** document,
                            tenon_error** error) {
-  return guarded(error, [&] { *document = describe(what, name == nullptr ? "" : name).give(); });
+  return guarded(error, [&] {
+    plugin_manager().retired();  // lets go what can go, which within a call nothing can
+    const OuterCall running;     // reads implementations
+    *document = describe(what, name == nullptr ? "" : name).give();
+  });
 }
 tenon_status op_signature(const char* name, tenon_value* text, tenon_error** error) {
-  return guarded(error, [&] { *text = make_string(describe_signature(name)); });
+  return guarded(error, [&] {
+    const OuterCall running;
+    *text = make_string(describe_signature(name));
+  });
 }
 tenon_status plugin_path_add(const char* folder, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().add_search_path(folder); });
 }
 tenon_status plugin_load(const char* id_or_path, tenon_error** error) {
   return guarded(error, [&] { plugin_manager().load(id_or_path); });
+}
+tenon_status plugin_unload(const char* id, uint32_t choice, int64_t timeout_ms, tenon_json** report,
+                           tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(id, "the id of the plugin");
+    if (choice > TENON_UNLOAD_FORCE)
+      throw Error(TENON_ERROR_ARGUMENT, "there is no way {} to unload a plugin", choice);
+    const RetiredPlugin retired =
+        plugin_manager().unload(id, static_cast<UnloadChoice>(choice), timeout_ms);
+    if (report != nullptr) *report = retired_document(retired).give();
+  });
+}
+tenon_status plugin_reload(const char* id_or_path, uint64_t* generation, tenon_error** error) {
+  return guarded(error, [&] {
+    require_not_null(id_or_path, "the id of the plugin");
+    const uint64_t loaded = plugin_manager().reload(id_or_path);
+    if (generation != nullptr) *generation = loaded;
+  });
 }
 tenon_status config_read(const char* path, tenon_json** config, tenon_error** error) {
   return guarded(error, [&] { *config = read_config(path).give(); });
@@ -117,6 +143,8 @@ void add_runtime_slots(tenon_host& host) {
   host.op_signature = op_signature;
   host.plugin_path_add = plugin_path_add;
   host.plugin_load = plugin_load;
+  host.plugin_unload = plugin_unload;
+  host.plugin_reload = plugin_reload;
   host.config_read = config_read;
   host.config_read_sections = config_read_sections;
   host.config_schema = config_schema_slot;

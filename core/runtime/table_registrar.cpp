@@ -35,13 +35,13 @@ void TableRegistrar::connect(PluginManager& manager) {
 void TableRegistrar::commit(const RegistrationRequest& items) {
   require_types(items);
   const std::lock_guard lock(mutex_);
-  auto modules = tables_.modules.prepare(items.provider, items.modules);
+  auto modules = tables_.modules.prepare(items.provider, items.modules, items.code);
   auto types = prepare_types(items);
-  tables_.ops.commit(items.provider, items.ops);
+  tables_.ops.commit(items.provider, items.ops, items.code);
   tables_.modules.commit(std::move(modules));
   const std::vector<std::string> notes = std::move(types.notes);
   const std::vector<std::string> warnings = std::move(types.warnings);
-  tables_.types.commit(std::move(types));
+  tables_.types.commit(std::move(types), items.replaced);
   // Rules meet the op that they are for, whichever of the two comes later.
   for (const std::string& op : tables_.types.ops_with_gradient_overrides())
     refresh_active_rules(tables_, op);
@@ -54,6 +54,28 @@ void TableRegistrar::commit(const RegistrationRequest& items) {
 
 void TableRegistrar::configure(const std::string& type, const TypeSettings& settings) {
   tables_.types.configure(type, settings);
+}
+
+std::shared_ptr<const void> TableRegistrar::withdraw(const PluginCode& code) {
+  const std::lock_guard lock(mutex_);
+  tables_.ops.withdraw(code);
+  tables_.modules.withdraw(code);
+  tables_.types.withdraw(code);
+  for (const std::string& op : tables_.types.ops_with_gradient_overrides())
+    refresh_active_rules(tables_, op);
+  return tables_.plans == nullptr ? nullptr : tables_.plans->withdraw();
+}
+
+void TableRegistrar::forget(const PluginCode& code) {
+  const std::lock_guard lock(mutex_);
+  // A plan that a call has made since is of an implementation whose address may be used again.
+  tables_.types.note_change();
+  tables_.ops.forget(code);
+  tables_.modules.forget(code);
+}
+
+std::vector<std::string> TableRegistrar::users_of(const PluginCode& code) {
+  return tables_.types.users_of(code);
 }
 
 // Types of other plugins that it builds on come first; what is not known is refused later.
@@ -94,7 +116,8 @@ TypeTable::Prepared TableRegistrar::prepare_types(const RegistrationRequest& ite
   };
   const auto declared = [this](const std::string& key) { return manager_->declares_override(key); };
   return tables_.types.prepare(items.provider, items.types, items.overrides, source_of,
-                               {manager_->strict(), manager_->is_glue(items.provider), declared});
+                               {manager_->strict(), manager_->is_glue(items.provider), declared},
+                               {items.code, items.replaced});
 }
 
 void refresh_active_rules(const Tables& tables, std::string_view op) {
@@ -103,7 +126,8 @@ void refresh_active_rules(const Tables& tables, std::string_view op) {
   const std::lock_guard lock(settling);
   const Override* rules = tables.types.gradient_override(op);
   tables.ops.replace_rules(op, rules == nullptr ? nullptr : rules->descriptor.rules,
-                           rules == nullptr ? "" : rules->provider);
+                           rules == nullptr ? "" : rules->provider,
+                           rules == nullptr ? nullptr : rules->code);
 }
 
 }  // namespace tenon::core

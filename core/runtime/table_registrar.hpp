@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/fork.hpp"
+#include "core/dispatch/plan_cache.hpp"
 #include "core/dispatch/registry.hpp"
 #include "core/dispatch/types.hpp"
 #include "core/nn/module_type.hpp"
@@ -18,6 +19,7 @@ struct Tables {
   Registry& ops;
   TypeTable& types;
   ModuleTable& modules;
+  PlanCache* plans = nullptr;  // made from these; null: none is kept
 };
 
 // Registers everything of a plugin in all tables, or nothing.
@@ -31,6 +33,9 @@ class TableRegistrar final : public Registrar {
 
   void commit(const RegistrationRequest& items) override;
   void configure(const std::string& type, const TypeSettings& settings) override;
+  std::shared_ptr<const void> withdraw(const PluginCode& code) override;
+  void forget(const PluginCode& code) override;
+  std::vector<std::string> users_of(const PluginCode& code) override;
 
  private:
   void require_types(const RegistrationRequest& items) const;

@@ -10,6 +10,7 @@
 
 #include "core/base/allocator.hpp"
 #include "core/base/error.hpp"
+#include "core/base/plugin_code.hpp"
 
 namespace tenon::core {
 
@@ -89,6 +90,7 @@ Storage* Storage::wrap(void* data, int64_t bytes, void* owner, void (*release_ow
   storage->owner = owner;
   storage->release_owner = release_owner;
   storage->foreign = true;
+  if (release_owner != nullptr) storage->code = lease_at(Holder::Memory, release_owner).keep();
   return storage;
 }
 
@@ -100,6 +102,7 @@ void Storage::destroy(Storage* storage) noexcept {
   }
   if (storage->foreign) {
     if (storage->release_owner != nullptr) storage->release_owner(storage->owner);
+    if (storage->code != nullptr) storage->code->release(Holder::Memory);
   } else {
     core::release(storage->data, bytes);
   }

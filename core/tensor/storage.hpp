@@ -14,6 +14,8 @@ namespace tenon::core {
 // they are written.
 extern constinit thread_local bool large_storage_is_lazy [[gnu::tls_model("initial-exec")]];
 
+class PluginCode;
+
 struct Storage {
   // From this size on the data has its own block, so that it starts on a page and sizes stay round.
   static constexpr int64_t kLargeBytes = int64_t{1} << 20;
@@ -25,6 +27,7 @@ struct Storage {
   void* owner = nullptr;  // foreign memory: handed to release_owner
   void (*release_owner)(void* owner) = nullptr;
   std::atomic<const tenon_op*> last_writer{nullptr};  // named by in-place errors
+  PluginCode* code = nullptr;  // of release_owner, which it holds; null: the program's
   bool foreign = false;
   std::atomic<bool> saved{false};  // a node has kept a tensor on it for backward; never unset
 

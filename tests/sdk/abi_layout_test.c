@@ -124,7 +124,7 @@ AT(tenon_node_info, provider, 48);
 AT(tenon_node_info, released, 56);
 AT(tenon_node_info, stashed, 60);
 
-SIZE(tenon_plugin, 112);
+SIZE(tenon_plugin, 136);
 AT(tenon_plugin, size, 0);
 AT(tenon_plugin, flags, 4);
 AT(tenon_plugin, abi_major, 8);
@@ -367,7 +367,9 @@ SLOT(tensors_metadata, 188);
 SLOT(tensors_map, 189);
 SLOT(shapes_only_set, 190);
 SLOT(tensor_alias_as, 191);
-SIZE(tenon_host, 16 + 8 * 192);
+SLOT(plugin_unload, 192);
+SLOT(plugin_reload, 193);
+SIZE(tenon_host, 16 + 8 * 194);
 
 /* ---- codes that are written into files and plugins ---- */
 

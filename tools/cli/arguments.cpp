@@ -145,6 +145,8 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
   run.app->add_flag("--resume", run.options->resume,
                     "Continue from the checkpoint that the config's output names");
   define_frozen(run.app, run.options->frozen);
+  run.app->add_flag("--watch", run.options->watch,
+                    "Reload plugins whose files are built again, and continue training");
   run.app->add_flag(
       "--detect-anomaly", run.options->detect_anomaly,
       "Stop at the op that makes the first nan, and name it; two to three times slower");

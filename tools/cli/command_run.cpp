@@ -14,6 +14,7 @@
 #include "json.hpp"
 #include "learning_curve.hpp"
 #include "lock_file.hpp"
+#include "plugin_watch.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
 #include "table.hpp"
@@ -464,6 +465,8 @@ int run_config(const RunOptions& options) {
         "--plot, --epochs, --resume and --detect-anomaly are about training; --evaluate does not "
         "train");
   }
+  if (options.watch && options.frozen)
+    throw UsageError("--watch runs plugins that change, --frozen those that do not: choose one");
   const Json config = training::read_config(options.config);
   require_keys(config, options.config, trains);
   Result result = start_result(config, options);
@@ -472,6 +475,7 @@ int run_config(const RunOptions& options) {
   RunLog log(logged);
   try {
     Setup setup = set_up(config, options, result);
+    const PluginWatch watch(options.watch);
     if (!trains) {
       log.add(format_text("evaluate {}, seed {}", options.config, result.seed));
       score_model(config, setup, result);

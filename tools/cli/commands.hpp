@@ -27,6 +27,7 @@ struct RunOptions {
   int threads = 0;  // 0: what the config says
   bool resume = false;
   bool frozen = false;  // refuse what differs from the lock file
+  bool watch = false;   // reload plugins that are built again
   bool detect_anomaly = false;
   bool quiet = false;
   bool json = false;

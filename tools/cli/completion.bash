@@ -34,7 +34,7 @@ _tenon() {
   elif [[ $word == -* ]]; then
     words='--help --plugin-path --no-autoload --threads'
     case $command in
-      run) words+=' --evaluate --plot --epochs --seed --resume --frozen --detect-anomaly --quiet --json' ;;
+      run) words+=' --evaluate --plot --epochs --seed --resume --frozen --watch --detect-anomaly --quiet --json' ;;
       predict) words+=' --output --weights --frozen' ;;
       plan) words+=' --no-shapes --frozen --json' ;;
       lock) words+=' --output --check' ;;

@@ -86,6 +86,18 @@ void print_plugin(const Json& plugin) {
     table.add(
         {"boundary", format_text("{}.{}", plugin["abi"][0].integer(), plugin["abi"][1].integer())});
   }
+  if (plugin["generation"].defined())
+    table.add({"generation", std::to_string(plugin["generation"].integer())});
+  const Json holders = plugin["holders"];
+  for (int64_t i = 0; i < holders.size(); ++i)
+    table.add(
+        {i == 0 ? "held by" : "", format_text("{} x {}", holders[i].integer(), holders.key(i))});
+  if (const Json unmap = plugin["unmap"]; unmap.defined()) {
+    table.add({"unload", unmap["possible"].as_bool() ? "its code can be unmapped"
+                                                     : "its code stays mapped:"});
+    for (int64_t i = 0; i < unmap["reasons"].size(); ++i)
+      table.add({"", unmap["reasons"][i].text()});
+  }
   for (const char* key : {"sdk", "compiler", "license"}) {
     if (const std::string text = plugin[key].text(); !text.empty()) table.add({key, text});
   }

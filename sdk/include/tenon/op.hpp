@@ -116,7 +116,8 @@ inline Result call_given(const tenon_op* op, const std::array<tenon_value, 8>& v
 
 }  // namespace detail
 
-// A registered op. Cheap to copy; valid for the life of the process; any thread.
+// A registered op. Cheap to copy; valid for the life of the process: calls throw PluginError once its
+// plugin is unloaded. Any thread.
 class Op {
  public:
   // Finds it by full name ("add", "nn.functional.linear"), loading its plugin when need be. A

@@ -14,7 +14,8 @@
 
 TENON_NAMESPACE_BEGIN
 
-// Cheap to copy; valid for the life of the process; any thread.
+// Cheap to copy; valid for the life of the process: calls throw PluginError once its plugin is
+// unloaded or reloaded. Any thread.
 class OverrideEntry {
  public:
   // "add[A, B]", types in any order; from this plugin, or the one that ranks first among several

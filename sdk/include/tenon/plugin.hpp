@@ -88,8 +88,12 @@ struct PluginDefinition {
   // Called once, before anything of the plugin is visible; `options` is the config's object for the
   // plugin, or null. A plugin without it takes no options.
   tenon_status (*init)(const tenon_json* options, tenon_error** error) = nullptr;
-  // Called before unloading.
+  // Called before unloading, once nothing else of the plugin is in use.
   void (*shutdown)() = nullptr;
+  // For reloads, see abi/plugin.h: what the code before hands to the code after, and a last test.
+  tenon_status (*save_state)(tenon_json** state, tenon_error** error) = nullptr;
+  tenon_status (*restore_state)(const tenon_json* state, tenon_error** error) = nullptr;
+  tenon_status (*self_test)(tenon_error** error) = nullptr;
 };
 
 template <class Plugin>
@@ -102,6 +106,9 @@ constexpr tenon_plugin make_table() {
   table.version = Plugin::definition.version;
   table.init = Plugin::definition.init;
   table.shutdown = Plugin::definition.shutdown;
+  table.save_state = Plugin::definition.save_state;
+  table.restore_state = Plugin::definition.restore_state;
+  table.self_test = Plugin::definition.self_test;
   return table;
 }
 

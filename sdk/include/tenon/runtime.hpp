@@ -1,6 +1,7 @@
 // The runtime for applications: plugins, configuration, listings, files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,34 @@ inline void add_plugin_path(const std::string& folder) {
 }
 inline void load_plugin(const std::string& id_or_path) {
   detail::check(host().plugin_load, id_or_path.c_str());
+}
+
+// What unload does while nodes of graphs, modules or hooks hold the plugin.
+enum class Unload : uint32_t {
+  refuse = TENON_UNLOAD_REFUSE,  // throws PluginError, which lists them
+  wait = TENON_UNLOAD_WAIT,      // withdraws the plugin, and waits for them
+  force = TENON_UNLOAD_FORCE     // withdraws it; its code goes when they do
+};
+// From the return on no call reaches the plugin: handles of its ops throw PluginError, or call the next
+// provider. Graphs that it recorded keep its code, which is unmapped after the last of them when the
+// file allows that (`tenon show`). The report: {"state": "draining", "drained" or "unmapped",
+// "holders", "kept_by"...}, see the slot plugin_unload. Loaded again by load_plugin alone.
+// `timeout_ms` is for Unload::wait; < 0: no limit. [any-thread, outside of calls]
+inline Json unload(const std::string& plugin, Unload choice = Unload::refuse,
+                   int64_t timeout_ms = -1) {
+  Json report;
+  detail::check(host().plugin_unload, plugin.c_str(), static_cast<uint32_t>(choice), timeout_ms,
+                report.slot());
+  return report;
+}
+// Puts the plugin's file, as it is now, in place of the code that is active: calls that begin after
+// the return run the new code, graphs of before run the old one. Throws PluginError, and keeps the
+// old code, when the new one is refused. Returns the new generation; loads a plugin that is not
+// loaded. [any-thread]
+inline uint64_t reload(const std::string& id_or_path) {
+  uint64_t generation = 0;
+  detail::check(host().plugin_reload, id_or_path.c_str(), &generation);
+  return generation;
 }
 
 // Reads and checks a config file; every fault is in the one error. Runs no plugin code.

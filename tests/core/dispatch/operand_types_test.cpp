@@ -32,7 +32,7 @@ TEST_SUITE("dispatch/operand_types") {
     std::vector<const tenon_type_descriptor*> pointers;
     for (const tenon_type_descriptor& type : types) pointers.push_back(&type);
     TypeTable& table = TypeTable::process();
-    table.commit(table.prepare("counting", pointers, {}, {}, {}));
+    table.commit(table.prepare("counting", pointers, {}, {}, {}, {}));
 
     Registry registry;
     const tenon_op_descriptor op =

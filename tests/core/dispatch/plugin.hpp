@@ -45,13 +45,13 @@ struct Plugin {
     for (const auto& made : types) type_list.push_back(&made);
     std::vector<const tenon_override_descriptor*> override_list;
     for (const auto& made : overrides) override_list.push_back(&made);
-    return table.prepare(
-        name, type_list, override_list,
-        [](std::string_view op) {
-          return op == "add" ? TypeTable::OpSource{kAddSchema, "math"}
-                             : TypeTable::OpSource{"", "", " (did you mean 'add'?)"};
-        },
-        policy);
+    return table.prepare(name, type_list, override_list,
+                         [](std::string_view op) {
+                           return op == "add"
+                                      ? TypeTable::OpSource{kAddSchema, "math"}
+                                      : TypeTable::OpSource{"", "", " (did you mean 'add'?)"};
+                         },
+                         policy, {});
   }
   void commit(TypeTable& table) const { table.commit(prepare(table)); }
   std::string refusal(const TypeTable& table,

@@ -47,7 +47,7 @@ class Brings {
         [](std::string_view op) {
           return TypeTable::OpSource{schema_of(std::string(op)), "ops"};
         },
-        policy);
+        policy, {});
     std::vector<std::string> warnings = prepared.warnings;
     TypeTable::process().commit(std::move(prepared));
     return warnings;

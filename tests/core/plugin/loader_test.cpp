@@ -10,8 +10,9 @@ namespace {
 
 LoadedPlugin load_file(const FakeHost& host, const std::string& path,
                        const tenon_json* options = nullptr) {
-  bool opened = false;
-  return load_plugin(*read_facts_file(path).facts, path, nullptr, host.table(), options, opened);
+  LoadedPlugin loaded;
+  load_plugin(*read_facts_file(path).facts, 1, path, nullptr, host.table(), options, loaded);
+  return loaded;
 }
 
 PluginFailure refusal(const std::string& name, const tenon_json* options = nullptr) {
@@ -201,12 +202,12 @@ TEST_SUITE("loader") {
   TEST_CASE("the loader reports whether code of the plugin may have run") {
     const FakeHost host;
     const auto opened = [&](const std::string& name) {
-      bool result = false;
+      LoadedPlugin loaded;
       const FactsFile file = read_facts_file(fixture(name));
       CHECK_THROWS_AS(
-          load_plugin(*file.facts, fixture(name), nullptr, host.table(), nullptr, result),
+          load_plugin(*file.facts, 1, fixture(name), nullptr, host.table(), nullptr, loaded),
           PluginError);
-      return result;
+      return loaded.library != nullptr;
     };
     CHECK(!opened("abi_major"));
     CHECK(!opened("missing_symbol"));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 #include <span>
@@ -213,7 +214,8 @@ class FakeRegistrar : public Registrar {
   void commit(const RegistrationRequest& items) override {
     if (before_commit) before_commit();
     const std::lock_guard lock(mutex_);
-    const auto& [provider, ops, modules, types, overrides] = items;
+    const auto& [provider, code, replaced, ops, modules, types, overrides] = items;
+    if (replaced != nullptr) erase(replaced->plugin());
     if (provider == refused) throw Error(TENON_ERROR_VALUE, "the table is full");
     for (const auto* op : ops) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(op->schema))).second);
@@ -221,12 +223,25 @@ class FakeRegistrar : public Registrar {
     for (const auto* module : modules) {
       REQUIRE(names.insert(provider + ":" + std::string(schema_name(module->schema))).second);
     }
+    current[provider] = code;
     ++commits;
   }
   void configure(const std::string& type, const TypeSettings&) override {
     configured.push_back(type);
   }
 
+  std::shared_ptr<const void> withdraw(const PluginCode& gone) override {
+    const std::lock_guard lock(mutex_);
+    if (current[gone.plugin()] == &gone) erase(gone.plugin());
+    withdrawn.push_back(gone.generation());
+    return nullptr;
+  }
+  void forget(const PluginCode& gone) override { forgotten.push_back(gone.generation()); }
+  std::vector<std::string> users_of(const PluginCode&) override { return users; }
+
+  std::vector<uint64_t> withdrawn, forgotten;  // generations
+  std::vector<std::string> users;
+  std::map<std::string, const PluginCode*> current;  // by plugin
   std::vector<std::string> configured;
   std::set<std::string> names;  // provider:name
   int commits = 0;
@@ -234,6 +249,9 @@ class FakeRegistrar : public Registrar {
   std::function<void()> before_commit;
 
  private:
+  void erase(const std::string& provider) {
+    std::erase_if(names, [&](const std::string& name) { return name.starts_with(provider + ":"); });
+  }
   std::mutex mutex_;
 };
 

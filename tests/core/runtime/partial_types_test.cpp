@@ -21,7 +21,7 @@ std::string warned(World& world, const std::function<void(tenon_type_descriptor&
   entry.schema = "plain.add_one(Tensor input) -> Tensor";
   entry.types = "Part";
   entry.run = answer;
-  const RegistrationRequest items{"part", {}, {}, {&type}, {&entry}};
+  const RegistrationRequest items{"part", nullptr, nullptr, {}, {}, {&type}, {&entry}};
   world.registrar.commit(items);
   std::string text;
   for (const std::string& line : partial_type_warnings(items, world.types, *world.manager))

@@ -34,7 +34,7 @@ struct Items {
     entry.run = answer;
   }
   RegistrationRequest registration(const std::string& provider) const {
-    return {provider, {&op}, {}, {&type}, {&entry}};
+    return {provider, nullptr, nullptr, {&op}, {}, {&type}, {&entry}};
   }
   tenon_op_descriptor op = sized<tenon_op_descriptor>();
   tenon_type_descriptor type = sized<tenon_type_descriptor>();
@@ -108,7 +108,7 @@ TEST_SUITE("runtime/table_registrar") {
     world.registrar.commit(items.registration("own"));
     tenon_op_descriptor op = items.op;
     op.schema = "second.op() -> int";
-    const RegistrationRequest second{"second", {&op}, {}, {}, {&items.entry}};
+    const RegistrationRequest second{"second", nullptr, nullptr, {&op}, {}, {}, {&items.entry}};
     CHECK(contains(message_of([&] { world.registrar.commit(second); }),
                    "override own.op[OwnType] has two providers: 'own' and 'second'"));
     CHECK(world.ops.find("second.op") == nullptr);
@@ -126,8 +126,8 @@ TEST_SUITE("runtime/table_registrar") {
     entry.schema = items.op.schema;
     entry.types = "Tensor";
     entry.rules = &rules;
-    const RegistrationRequest op{"own", {&items.op}, {}, {}, {}};
-    const RegistrationRequest given{"rules", {}, {}, {}, {&entry}};
+    const RegistrationRequest op{"own", nullptr, nullptr, {&items.op}, {}, {}, {}};
+    const RegistrationRequest given{"rules", nullptr, nullptr, {}, {}, {}, {&entry}};
     world.registrar.commit(op);
     world.registrar.commit(given);
     const Implementation* active = world.ops.find("own.op")->implementation.load();

@@ -35,6 +35,13 @@
 
 #define TENON_HOST_MAGIC 0x6f6e6574u /* "teno" */
 
+/* What plugin_unload does while something holds the plugin. */
+enum {
+  TENON_UNLOAD_REFUSE = 0, /* fails, and changes nothing */
+  TENON_UNLOAD_WAIT = 1,   /* withdraws it, and waits until nothing does */
+  TENON_UNLOAD_FORCE = 2   /* withdraws it, and returns: it goes when nothing holds it */
+};
+
 /* One table per process, the same for every plugin and application; it never changes. A slot past
  * `size` does not exist in this host: check before calling one that is newer than your minor. */
 typedef struct tenon_host {
@@ -245,7 +252,7 @@ typedef struct tenon_host {
   /* ---- ops ---- */
 
   /* The op of a full name; loads the plugin that declares it. Borrowed; valid for the life of the
-   * process. Any thread. */
+   * process: once its plugin is unloaded, calls raise PluginError. Any thread. */
   tenon_status(TENON_CALL* op_find)(const char* name, int64_t length, const tenon_op** op,
                                     tenon_error** error);
   /* Full name, "nn.functional.linear". Borrowed; valid for the life of the process. Any thread. */
@@ -352,7 +359,7 @@ typedef struct tenon_host {
   void(TENON_CALL* module_retain)(tenon_module* module);
   /* Drops a reference; the last one destroys the module. May be null. Any thread. */
   void(TENON_CALL* module_release)(tenon_module* module);
-  /* Full name of the type. Borrowed; valid for the life of the process. Any thread. */
+  /* Full name of the type. Borrowed; valid as long as the module. Any thread. */
   const char*(TENON_CALL* module_type)(const tenon_module* module);
   /* One value for each parameter of the type's schema. Borrowed; valid as long as the module.
    * Any thread. */
@@ -822,6 +829,23 @@ typedef struct tenon_host {
                                             const int64_t* shape, const int64_t* strides,
                                             int64_t offset, tenon_tensor** result,
                                             tenon_error** error);
+  /* Unloads a plugin: from the return on no call reaches it; handles of its ops raise PluginError, or
+   * call the next provider. What was recorded, created or registered with its code continues, and the
+   * code with it. `choice`, a TENON_UNLOAD_, says what to do while that is so; `timeout_ms` limits
+   * TENON_UNLOAD_WAIT, < 0: no limit. `report`, which may be null, becomes {"id", "path",
+   * "generation", "state": "draining", "drained" or "unmapped", "holders": {kind: count}, "kept_by":
+   * [text]}: why drained code is not unmapped. It is loaded again by plugin_load alone. PluginError
+   * when it is not loaded, is held (TENON_UNLOAD_REFUSE), when other plugins build on its tensor types,
+   * or within a call, but for TENON_UNLOAD_FORCE. New reference. Any thread. */
+  tenon_status(TENON_CALL* plugin_unload)(const char* id, uint32_t choice, int64_t timeout_ms,
+                                          tenon_json** report, tenon_error** error);
+  /* Loads the plugin's file as it is now and puts its code in place of the code that is active: calls
+   * that begin after the return run the new code; graphs that were recorded before run the old one,
+   * which goes when nothing holds it. On failure the old code stays as it was. A plugin that is not
+   * loaded is loaded. `generation`, which may be null: 1 for a first load, one more with each
+   * reload. Any thread. */
+  tenon_status(TENON_CALL* plugin_reload)(const char* id_or_path, uint64_t* generation,
+                                          tenon_error** error);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

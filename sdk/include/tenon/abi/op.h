@@ -10,8 +10,8 @@
 #include "tensor.h"
 #include "value.h"
 
-/* A handle of an op: look it up once by name and keep it. Valid for the life of the process. Any
- * thread. */
+/* A handle of an op: look it up once by name and keep it. Valid for the life of the process; calls
+ * raise PluginError once its plugin is unloaded, until the op is provided again. Any thread. */
 typedef struct tenon_op tenon_op;
 
 /* One call, in run, backward or jvp: the context_ slots read and write it. Owned by the host; valid

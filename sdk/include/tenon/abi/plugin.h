@@ -27,12 +27,24 @@ typedef struct tenon_plugin {
    * is the object of the config for this plugin; borrowed, valid during the call; may be null. May
    * be null. Loading thread only. */
   tenon_status(TENON_CALL* init)(const tenon_json* options, tenon_error** error);
-  /* Called once, when the process ends or loading fails after init. May be null. Any thread. */
+  /* Called once: when the process ends, when loading fails after init, or when the plugin is
+   * unloaded or replaced and no node, module or memory of it is left. It removes the hooks that the
+   * plugin has registered. May be null. Any thread. */
   void(TENON_CALL* shutdown)(void);
   const tenon_type_descriptor* const* types; /* in any order */
   int64_t type_count;
   const tenon_override_descriptor* const* overrides;
   int64_t override_count;
+
+  /* For reloads, each may be null. The host calls save_state of the code that is replaced, while it
+   * is still in use, then restore_state of the code that replaces it, after its init and before
+   * anything of it is visible: `state` is a new reference to a document of the plugin's making, or
+   * null; it is borrowed, valid during the call, by restore_state. Both need each other. A failure
+   * refuses the new code, and the old one continues. Loading thread only. */
+  tenon_status(TENON_CALL* save_state)(tenon_json** state, tenon_error** error);
+  tenon_status(TENON_CALL* restore_state)(const tenon_json* state, tenon_error** error);
+  /* A last look before new code takes the place of old code; a failure refuses it. */
+  tenon_status(TENON_CALL* self_test)(tenon_error** error);
 } tenon_plugin;
 
 /* Name of the entry. */

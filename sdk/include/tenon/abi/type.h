@@ -43,7 +43,8 @@ enum {
 typedef tenon_status(TENON_CALL* tenon_handler_function)(void* self, const tenon_call* call,
                                                          tenon_value* results, tenon_error** error);
 
-/* A registered override. Valid for the life of the process. Any thread. */
+/* A registered override. Valid for the life of the process; calls raise PluginError once its plugin
+ * is unloaded or reloaded. Any thread. */
 typedef struct tenon_override tenon_override;
 
 /* An entered mode and an entered trace, valid until they are left. Calling thread only. */

@@ -1,0 +1,22 @@
+// Whether the code of a plugin can be unmapped once nothing of Tenon uses it, read from the file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/plugin/byte_source.hpp"
+
+namespace tenon::core {
+
+// Errs on the side of staying mapped: a file that could start a thread is taken to have started one.
+struct UnmapVerdict {
+  // What keeps it: the system's loader does not unmap it, or code outside of it may still call into it.
+  // Empty: it can be unmapped.
+  std::vector<std::string> reasons;
+  bool can_unmap() const { return reasons.empty(); }
+};
+
+// Throws PluginError, stage read, for what is not a shared library of this machine.
+UnmapVerdict judge_unmapping(const ByteSource& source, const std::string& path);
+
+}  // namespace tenon::core

@@ -1,0 +1,79 @@
+// A plugin that is unloaded: what its handles say, what keeps its code, and that it goes.
+#include <fstream>
+
+#include "tests/reload/generation.hpp"
+
+using namespace generation;
+using tenon::Op, tenon::Tensor, tenon::tensor, tenon::Unload;
+
+namespace {
+
+// Lines of the process's map that are copies or files of the plugin.
+int mapped() {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);)
+    count += has(line, "generation.so") || has(line, "tenon-plugin");
+  return count;
+}
+
+}  // namespace
+
+TEST_SUITE("unload") {
+  TEST_CASE("handles are stale until the plugin is loaded again") {
+    start("1");
+    const Op number("generation.number");
+    CHECK(number.call<int64_t>() == 1);
+    CHECK(mapped() > 0);
+    const tenon::Json report = tenon::unload("generation");
+    CHECK(report["state"].text() == "unmapped");
+    CHECK(report["kept_by"].size() == 0);
+    CHECK(mapped() == 0);
+    const std::string error = error_of([&] { number.call<int64_t>(); });
+    CHECK(has(error,
+              "stale handle: op 'generation.number' is provided by plugin 'generation', "
+              "which was unloaded"));
+    CHECK(has(error_of([] { tenon::unload("generation"); }), "it is not loaded"));
+    CHECK(tenon::describe("plugin", "generation")["reason"].text() == "it was unloaded");
+    tenon::load_plugin("generation");
+    CHECK(number.call<int64_t>() == 1);
+  }
+
+  TEST_CASE("while a graph holds it, it is refused, waited for, or withdrawn by force") {
+    start("2");
+    const Op scale("generation.scale");
+    const Tensor x = tensor({1.0}).requires_grad_();
+    Tensor y = scale.call<Tensor>(x);
+    const std::string error = error_of([] { tenon::unload("generation"); });
+    CHECK(has(error, "it is held by 1 x node of a graph"));
+    CHECK(number() == 2);
+    tenon::Json report = tenon::unload("generation", Unload::wait, 10);
+    CHECK(report["state"].text() == "draining");
+    CHECK(report["holders"]["node of a graph"].integer() == 1);
+    y.backward();
+    CHECK(x.grad().text() == "tensor([2.])");
+    CHECK(retired() == 1);
+    y = Tensor();
+    CHECK(retired() == 0);
+    CHECK(mapped() == 0);
+    tenon::load_plugin("generation");
+    y = scale.call<Tensor>(x);
+    CHECK(tenon::unload("generation", Unload::force)["state"].text() == "draining");
+    y = Tensor();
+    CHECK(retired() == 0);
+  }
+
+  TEST_CASE("what cannot be unmapped says why") {
+    tenon::load_plugin("math");
+    const tenon::Json math = tenon::describe("plugin", "math");
+    CHECK(math["unmap"]["possible"].as_bool());
+    CHECK(math["unmap"]["reasons"].size() == 0);
+  }
+
+  TEST_CASE("misuse is refused") {
+    CHECK(has(error_of([] { tenon::unload("no_such_plugin"); }), "it is not loaded"));
+    tenon_error* error = nullptr;
+    CHECK(tenon::host().plugin_unload("generation", 9, 0, nullptr, &error) == TENON_ERROR_ARGUMENT);
+    tenon::host().error_release(error);
+  }
+}
