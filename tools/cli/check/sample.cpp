@@ -1,10 +1,9 @@
-// Arguments to try an op with.
-#include "check_sample.hpp"
+// Samples as JSON: written, and read from what an author gives.
+#include "sample.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/parallel.hpp>
 #include <tenon/text.hpp>
 
 #include "format.hpp"
@@ -15,8 +14,6 @@ namespace cli {
 using tenon::DType;
 using tenon::Json;
 using tenon::Scalar;
-using tenon::Tensor;
-using tenon::Value;
 using Kind = SampleValue::Kind;
 
 // ---- samples as JSON ----
@@ -87,166 +84,6 @@ std::string Sample::dump() const {
   for (const SampleValue& value : values)
     out += format_text("{}{}\":{}", out.empty() ? "\"" : ",\"", value.name, value_json(value));
   return format_text("{{{}}}", out);
-}
-
-// ---- calls ----
-
-namespace {
-
-uint64_t hashed(const std::string& text, uint64_t seed) {
-  uint64_t hash = 14695981039346656037u ^ seed;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
-// Numbers that keep their distance from each other and, where the range has both signs, from zero:
-// maxima and kinks stay where they are when one is moved a little.
-Tensor make_tensor(const TensorSpec& spec, uint64_t& state) {
-  const Tensor result = tenon::empty_tensor(
-      tenon::IntList(spec.shape.data(), static_cast<int64_t>(spec.shape.size())), spec.dtype);
-  const auto count = static_cast<size_t>(result.numel());
-  const auto draw = [&] {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<double>(state >> 11) * 0x1p-53;
-  };
-  std::vector<double> numbers = spec.values;
-  if (numbers.empty()) {
-    for (size_t i = 0; i < count; ++i)
-      numbers.push_back((static_cast<double>(i) + 0.3 + 0.4 * draw()) / static_cast<double>(count));
-    for (size_t i = count; i > 1; --i)
-      std::swap(numbers[i - 1], numbers[static_cast<size_t>(draw() * static_cast<double>(i))]);
-    for (double& number : numbers) {
-      number = spec.low + (spec.high - spec.low) * number;
-      if (spec.low < 0 && spec.high > 0 && std::abs(number) < 0.01 * spec.high)
-        number = 0.02 * spec.high;
-    }
-  }
-  tenon::visit(spec.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    T* to = result.data<T>();
-    for (size_t i = 0; i < count; ++i) {
-      const double number = numbers[i % numbers.size()];
-      if constexpr (std::is_same_v<T, bool>)
-        to[i] = number > 0;
-      else if constexpr (std::is_integral_v<T>)
-        to[i] = static_cast<T>(std::floor(number));
-      else
-        to[i] = static_cast<T>(number);
-    }
-  });
-  return result;
-}
-
-}  // namespace
-
-SampleCall::SampleCall(const std::string& op, const Sample& sample, uint64_t seed)
-    : op_(op), sample_(sample) {
-  make_tensors(op, seed);
-}
-
-SampleCall::SampleCall(const tenon::Module& module, const Sample& sample, uint64_t seed)
-    : module_(module), sample_(sample) {
-  for (SampleValue& value : sample_.values) {
-    for (TensorSpec& spec : value.tensors) {
-      if (spec.dtype == tenon::f64) spec.dtype = tenon::f32;
-    }
-  }
-  make_tensors(module.type(), seed);
-}
-
-void SampleCall::make_tensors(const std::string& name, uint64_t seed) {
-  uint64_t state = hashed(name, seed);
-  for (size_t v = 0; v < sample_.values.size(); ++v) {
-    for (const TensorSpec& spec : sample_.values[v].tensors) {
-      tensors.push_back(make_tensor(spec, state));
-      places.push_back({v, spec.requires_grad && tenon::is_floating(spec.dtype)});
-    }
-  }
-}
-
-std::vector<Value> SampleCall::operator()(const std::vector<Tensor>& given, uint64_t draw) const {
-  return call(given, draw, nullptr, nullptr);
-}
-std::vector<Value> SampleCall::with(const std::string& keyword, const Tensor& tensor) const {
-  return call(tensors, 1, &keyword, &tensor);
-}
-
-std::vector<Value> SampleCall::call(const std::vector<Tensor>& given, uint64_t draw,
-                                    const std::string* keyword, const Tensor* extra) const {
-  std::vector<tenon_string> names;
-  std::vector<tenon_value> values;
-  const auto add = [&](const std::string& name, const tenon::Argument& argument) {
-    names.push_back({name.data(), static_cast<int64_t>(name.size())});
-    values.push_back(argument.value());
-  };
-  size_t next = 0;
-  for (const SampleValue& value : sample_.values) {
-    switch (value.kind) {
-      case Kind::none:
-        add(value.name, tenon::none);
-        break;
-      case Kind::tensor:
-        add(value.name, given[next++]);
-        break;
-      case Kind::tensors:
-        add(value.name,
-            tenon::TensorList(given.data() + next, static_cast<int64_t>(value.tensors.size())));
-        next += value.tensors.size();
-        break;
-      case Kind::scalar:
-        add(value.name, value.scalar);
-        break;
-      case Kind::text:
-        add(value.name, value.text);
-        break;
-      case Kind::dtype:
-        add(value.name, value.dtype);
-        break;
-      case Kind::integers:
-        add(value.name, value.integers);
-        break;
-      case Kind::numbers:
-        add(value.name, value.numbers);
-        break;
-      case Kind::document:
-        add(value.name, value.document);
-        break;
-    }
-  }
-  if (keyword != nullptr) add(*keyword, *extra);
-  tenon::seed_generator(draw);
-  return run(names, values);
-}
-
-std::vector<Value> SampleCall::run(const std::vector<tenon_string>& names,
-                                   const std::vector<tenon_value>& values) const {
-  const tenon_value* const none = nullptr;
-  const auto given = static_cast<int64_t>(values.size());
-  std::vector<tenon_value> results(tenon::detail::max_results);
-  int64_t count = 0;
-  if (module_.defined()) {
-    tenon::detail::check(tenon::host().module_call, module_.handle(), none, int64_t{0},
-                         names.data(), values.data(), given, results.data(), int64_t{-1});
-    tenon::detail::check(tenon::host().module_forward, module_.handle(),
-                         static_cast<tenon_string*>(nullptr), &count);
-  } else {
-    count = tenon::host().op_result_count(op_->handle());
-    tenon::detail::check(tenon::host().op_call_keywords, op_->handle(), none, int64_t{0},
-                         names.data(), values.data(), given, results.data());
-  }
-  std::vector<Value> list;
-  for (int64_t r = 0; r < count; ++r) list.emplace_back(results[static_cast<size_t>(r)]);
-  return list;
-}
-
-std::vector<Tensor> tensors_of(const std::vector<Value>& results) {
-  std::vector<Tensor> list;
-  for (const Value& result : results) {
-    if (result.is_tensor()) list.push_back(result.tensor());
-    if (result.get().tag != TENON_VALUE_TENSOR_LIST) continue;
-    for (Tensor& tensor : result.tensors()) list.push_back(std::move(tensor));
-  }
-  return list;
 }
 
 // ---- samples that an author gives ----
@@ -364,7 +201,8 @@ void read_options(const std::string& place, const Json& document, Sample& sample
   constexpr Expectation expectations[] = {{"layouts", &Sample::layouts},
                                           {"precision", &Sample::precision},
                                           {"deterministic", &Sample::deterministic},
-                                          {"mutation", &Sample::mutation}};
+                                          {"mutation", &Sample::mutation},
+                                          {"leaks", &Sample::leaks}};
   if (!document.is_object()) refuse(place, "not an object of options");
   std::vector<std::string> names;
   for (const Number& number : numbers) names.emplace_back(number.name);
@@ -438,15 +276,6 @@ SampleValue read_value(const std::string& place, const Json& document, const Dec
 
 }  // namespace
 
-namespace {
-// Both directions, and gradients of the right dtype, unless they are switched off.
-tenon::GradcheckOptions checked_by_default() {
-  tenon::GradcheckOptions options;
-  options.check_forward_ad = options.check_grad_dtypes = true;
-  return options;
-}
-}  // namespace
-
 void apply_options(const std::string& json, Sample& sample) {
   if (!json.empty()) read_options("/check", Json::parse(json), sample);
 }
@@ -463,7 +292,6 @@ std::vector<Sample> parse_samples(const std::string& json,
     const Json object = list[i];
     if (!object.is_object()) refuse(place, "not an object of arguments by name");
     Sample sample;
-    sample.gradcheck = checked_by_default();
     for (int64_t k = 0; k < object.size(); ++k) {
       const std::string key = object.key(k);
       const std::string at = format_text("{}/{}", place, key);
@@ -480,251 +308,6 @@ std::vector<Sample> parse_samples(const std::string& json,
     samples.push_back(std::move(sample));
   }
   return samples;
-}
-
-// ---- samples that are generated ----
-
-namespace {
-
-using Shape = std::vector<int64_t>;
-
-SampleValue tensor_value(Shape shape, DType dtype = tenon::f64) {
-  SampleValue value;
-  value.kind = Kind::tensor;
-  TensorSpec spec;
-  spec.shape = std::move(shape);
-  spec.dtype = dtype;
-  if (!tenon::is_floating(dtype)) {
-    spec.low = dtype == tenon::boolean ? -1 : 0;
-    spec.high = dtype == tenon::boolean ? 1 : 2;
-  }
-  value.tensors.push_back(std::move(spec));
-  return value;
-}
-SampleValue scalar_value(const Scalar& scalar) {
-  SampleValue value;
-  value.kind = Kind::scalar;
-  value.scalar = scalar;
-  return value;
-}
-SampleValue integers_value(Shape list) {
-  SampleValue value;
-  value.kind = Kind::integers;
-  value.integers = std::move(list);
-  return value;
-}
-
-bool names_indices(const std::string& name) {
-  for (const char* word : {"index", "indices", "target", "label", "ids"}) {
-    if (name.find(word) != std::string::npos) return true;
-  }
-  return false;
-}
-
-std::vector<SampleValue> tensor_choices(const DeclaredType& type, const Shape& base) {
-  std::vector<SampleValue> list;
-  const Shape reversed(base.rbegin(), base.rend());
-  if (names_indices(type.name)) list.push_back(tensor_value(base, tenon::i64));
-  list.push_back(tensor_value(base));
-  if (!names_indices(type.name)) list.push_back(tensor_value(base, tenon::i64));
-  list.push_back(tensor_value(base, tenon::boolean));
-  if (base.empty()) return list;
-  if (reversed != base) list.push_back(tensor_value(reversed));
-  if (base.size() > 1) {
-    list.push_back(tensor_value({base.back()}));
-    list.push_back(tensor_value({base.front()}));
-    list.push_back(tensor_value({base.front()}, tenon::i64));
-  }
-  list.push_back(tensor_value({4, base.back()}));
-  if (base.size() > 2) {
-    Shape weight(base.size(), 2);
-    weight[0] = 3;
-    weight[1] = base[1];
-    list.push_back(tensor_value(weight));
-  }
-  list.push_back(tensor_value({}));
-  return list;
-}
-
-// What a parameter may be tried with, simplest first; empty: nothing is known to try.
-std::vector<SampleValue> choices(const DeclaredType& type, const Shape& base) {
-  std::vector<SampleValue> list;
-  if (type.optional && !type.has_default) list.emplace_back();
-  const auto repeated = [&](int64_t number) {
-    return Shape(static_cast<size_t>(type.length), number);
-  };
-  if (type.is_tensor() && type.list) {
-    for (const SampleValue& one : tensor_choices(type, base)) {
-      SampleValue both = one;
-      both.kind = Kind::tensors;
-      both.tensors.push_back(one.tensors[0]);
-      if (type.length > 0) both.tensors.resize(static_cast<size_t>(type.length), one.tensors[0]);
-      list.push_back(std::move(both));
-    }
-  } else if (type.is_tensor()) {
-    const std::vector<SampleValue> tensors = tensor_choices(type, base);
-    list.insert(list.end(), tensors.begin(), tensors.end());
-  } else if (type.base == "int" && type.list && type.length > 0) {
-    for (const int64_t number : {2, 1, 0, 3}) list.push_back(integers_value(repeated(number)));
-  } else if (type.base == "int" && type.list) {
-    Shape descending, first(base.size(), 1), counted_up;
-    int64_t count = 1;
-    for (size_t i = 0; i < base.size(); ++i) {
-      descending.push_back(static_cast<int64_t>(base.size() - 1 - i));
-      count *= base[i];
-    }
-    for (const Shape& shape :
-         {base, descending, Shape{count}, Shape{0}, Shape{1}, first, Shape{2},
-          base.empty() ? Shape{} : Shape{base.back()}, Shape{2, 3}, Shape{1, 2, 4, 4}}) {
-      list.push_back(integers_value(shape));
-    }
-  } else if (type.base == "int") {
-    for (const int64_t number : {1, 0, 2, 3, -1}) list.push_back(scalar_value(number));
-  } else if (type.base == "float" && type.list) {
-    SampleValue value;
-    value.kind = Kind::numbers;
-    value.numbers.assign(type.length > 0 ? static_cast<size_t>(type.length) : 2, 0.5);
-    list.push_back(value);
-  } else if (type.base == "float") {
-    for (const double number : {0.5, 2.0, 0.0}) list.push_back(scalar_value(number));
-  } else if (type.base == "Scalar") {
-    list.push_back(scalar_value(0.5));
-    list.push_back(scalar_value(int64_t{2}));
-    list.push_back(scalar_value(2.5));
-  } else if (type.base == "bool" && !type.list) {
-    list.push_back(scalar_value(false));
-    list.push_back(scalar_value(true));
-  } else if (type.base == "dtype") {
-    SampleValue value;
-    value.kind = Kind::dtype;
-    value.dtype = tenon::f64;
-    list.push_back(value);
-  }
-  for (SampleValue& value : list) value.name = type.name;
-  return list;
-}
-
-// Domains: everywhere, positive, above one.
-constexpr double kRanges[][2] = {{-1, 1}, {0.1, 0.9}, {1.1, 2}};
-
-Sample in_range(Sample sample, const double (&range)[2]) {
-  for (SampleValue& value : sample.values) {
-    for (TensorSpec& spec : value.tensors) {
-      if (!tenon::is_floating(spec.dtype)) continue;
-      spec.low = range[0];
-      spec.high = range[1];
-    }
-  }
-  return sample;
-}
-
-// Index vectors in the order of their sums: all first choices, then one second choice, ...
-class Odometer {
- public:
-  explicit Odometer(std::vector<size_t> sizes) : sizes_(std::move(sizes)), at_(sizes_.size()) {
-    for (const size_t size : sizes_) most_ += size - 1;
-  }
-  const std::vector<size_t>& at() const { return at_; }
-  // False when all have been seen.
-  bool next() {
-    for (;;) {
-      if (!step()) {
-        if (++sum_ > most_) return false;
-        std::fill(at_.begin(), at_.end(), 0);
-      }
-      size_t sum = 0;
-      for (const size_t i : at_) sum += i;
-      if (sum == sum_) return true;
-    }
-  }
-
- private:
-  bool step() {
-    for (size_t i = 0; i < at_.size(); ++i) {
-      if (++at_[i] < std::min(sizes_[i], sum_ + 1)) return true;
-      at_[i] = 0;
-    }
-    return false;
-  }
-  std::vector<size_t> sizes_, at_;
-  size_t sum_ = 0, most_ = 0;
-};
-
-constexpr int kMostTries = 1500;  // for each base shape
-
-}  // namespace
-
-Generated generate_samples(const std::vector<DeclaredType>& parameters,
-                           const std::function<bool(const Sample&)>& accepts,
-                           const std::string* last_refusal, const std::vector<Shape>& given_bases) {
-  static const std::vector<Shape> op_bases = {{2, 3}, {3}, {1, 2, 4, 4}, {3, 3}, {2, 2, 3}, {}};
-  Generated generated;
-  std::vector<const DeclaredType*> required, options;
-  bool has_tensors = false;
-  for (const DeclaredType& parameter : parameters) {
-    (parameter.has_default ? options : required).push_back(&parameter);
-    has_tensors = has_tensors || (!parameter.has_default && parameter.is_tensor());
-  }
-  const std::vector<Shape>& bases = given_bases.empty() ? op_bases : given_bases;
-  std::string refusal;
-  Shape first_base;
-  for (const Shape& base : bases) {
-    if (generated.samples.size() >= 3 || (!has_tensors && !generated.samples.empty())) break;
-    std::vector<std::vector<SampleValue>> all;
-    std::vector<size_t> sizes;
-    for (const DeclaredType* parameter : required) {
-      all.push_back(choices(*parameter, base));
-      if (all.back().empty()) {
-        generated.reason =
-            format_text("no arguments are known to try for '{} {}'; give the definition `samples`",
-                        parameter->base, parameter->name);
-        return generated;
-      }
-      sizes.push_back(all.back().size());
-    }
-    Odometer odometer(sizes);
-    bool found = false;
-    for (int tries = 0; tries < kMostTries && !found; ++tries) {
-      Sample sample;
-      sample.gradcheck = checked_by_default();
-      for (size_t i = 0; i < all.size(); ++i) sample.values.push_back(all[i][odometer.at()[i]]);
-      for (const auto& range : kRanges) {
-        const Sample candidate = in_range(sample, range);
-        if (!accepts(candidate)) continue;
-        if (generated.samples.empty()) first_base = base;
-        generated.samples.push_back(candidate);
-        found = true;
-        break;
-      }
-      if (refusal.empty()) refusal = *last_refusal;
-      if (!odometer.next()) break;
-    }
-  }
-  if (generated.samples.empty()) {
-    generated.reason = format_text(
-        "no arguments that it takes could be generated ({}); give the definition `samples`",
-        refusal);
-    return generated;
-  }
-  // Each option in turn, once away from its default.
-  const Sample first = generated.samples[0];
-  for (const DeclaredType* option : options) {
-    if (option->is_out() || option->base == "dtype") continue;
-    for (const SampleValue& value : choices(*option, first_base)) {
-      if (value.kind == Kind::scalar && value.scalar.is_bool() &&
-          value.scalar.to<bool>() == (option->default_text == "True"))
-        continue;
-      if (value.kind == Kind::scalar && !value.scalar.is_bool() &&
-          value.scalar.to<double>() == std::strtod(option->default_text.c_str(), nullptr))
-        continue;
-      Sample sample = first;
-      sample.values.push_back(value);
-      if (!accepts(sample)) continue;
-      generated.samples.push_back(std::move(sample));
-      break;
-    }
-  }
-  return generated;
 }
 
 }  // namespace cli
