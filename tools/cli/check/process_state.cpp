@@ -119,9 +119,7 @@ ProcessState ProcessState::now() {
   return state;
 }
 
-void ProcessState::restore(
-    const std::function<void(const std::string&, const std::string&)>& report) const {
-  const ProcessState now = ProcessState::now();
+void ProcessState::compare_descriptors(const ProcessState& now, const Report& report) const {
   for (const Descriptor& descriptor : now.descriptors_) {
     const auto same = [&](const Descriptor& other) {
       return other.number == descriptor.number && other.target == descriptor.target;
@@ -136,6 +134,11 @@ void ProcessState::restore(
       report("descriptor",
              format_text("descriptor {} is closed: {}", descriptor.number, descriptor.target));
   }
+}
+
+void ProcessState::restore(const Report& report) const {
+  const ProcessState now = ProcessState::now();
+  compare_descriptors(now, report);
   if (now.folder_ != folder_) {
     report("folder", format_text("the current folder is {}, and was {}", now.folder_, folder_));
     if (chdir(folder_.c_str()) != 0) return;

@@ -14,10 +14,13 @@ namespace cli {
 
 class ProcessState {
  public:
+  // Gets the kind and the message of a difference.
+  using Report = std::function<void(const std::string&, const std::string&)>;
+
   static ProcessState now();
-  // Reports each difference to the state now, as kind and message, and undoes it where that is
+  // Reports each difference to the state now, and undoes it where that is
   // possible: a later comparison begins from the old state.
-  void restore(const std::function<void(const std::string&, const std::string&)>& report) const;
+  void restore(const Report& report) const;
 
  private:
   struct Descriptor {
@@ -25,6 +28,8 @@ class ProcessState {
     std::string target;
   };
   static constexpr int kSignals = 65;
+
+  void compare_descriptors(const ProcessState& now, const Report& report) const;
 
   std::vector<Descriptor> descriptors_;
   std::string folder_, locale_;
