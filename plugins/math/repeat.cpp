@@ -39,14 +39,12 @@ Tensor repeated(const char* op, const Tensor& input, IntList repeats) {
   kernel::check_rank(op, repeats.size());
   Tensor result = with_rank(input, repeats.size());
   check_repeats(op, result.shape(), repeats);
-  bool copied = false;
   // First what makes it smaller.
   for (int64_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i] == 0) result = result.narrow(i, 0, 0);
   }
   for (int64_t i = repeats.size() - 1; i >= 0; --i) {
     if (repeats[i] < 2) continue;
-    copied = true;
     Shape split(result.shape()), joined(result.shape());
     if (__builtin_mul_overflow(joined[i], repeats[i], &joined[i])) {
       throw ValueError(std::string(op) + "(): dimension " + std::to_string(i) + " repeated " +
@@ -60,7 +58,9 @@ Tensor repeated(const char* op, const Tensor& input, IntList repeats) {
     split.insert(i, repeats[i]);
     result = result.unsqueeze(i).expand(IntList(split)).reshape(IntList(joined));
   }
-  return copied ? result : clone(result);
+  // Nothing was repeated, or a dimension whose elements are one already.
+  const bool shares = host().tensor_shares_storage(result.handle(), input.handle()) != 0;
+  return shares ? clone(result) : result;
 }
 
 struct Repeat {

@@ -19,7 +19,7 @@ struct BeginAllReduce {
       "the tensor, which is contiguous, is neither read nor written. Begun reductions run in their "
       "order, on a thread where each rank has a core for it; other collectives wait for them.";
   static constexpr auto samples = R"([{"input": {"shape": [2, 3], "requires_grad": false},
-                                       "check": {"deterministic": false, "mutation": false}}])";
+                                       "check": {"deterministic": false, "mutation": false, "leaks": false}}])";
   static constexpr bool any_dtype = true;
   static int64_t forward(const Tensor& input, std::string_view reduce) {
     constexpr auto op = "begin_all_reduce_";

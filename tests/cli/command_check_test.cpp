@@ -110,7 +110,7 @@ TEST_SUITE("check") {
         {"broken.copies", "missing-alias in call"},
         {"broken.gives_none", "result in call"},
         {"broken.remembers", "nondeterminism in call"},
-        {"broken.ignores_strides", "layout in layouts and dtypes"},
+        {"broken.ignores_strides", "layout in layouts and dtypes, dtype in layouts and dtypes"},
         {"broken.other_in_single", "precision in layouts and dtypes"},
         {"broken.ignores_out", "out in layouts and dtypes"},
         {"broken.refuses_zeros", "shape in shapes"},
@@ -293,7 +293,8 @@ TEST_SUITE("check") {
     CHECK(outcome.error.empty());
     CHECK(
         outcome.out.rfind("ok       broken.steps  3 samples: call, layouts and dtypes, shapes, odd "
-                          "inputs, gradient\nbroken_gradients 1.0.0: 1 item ok, no faults (",
+                          "inputs, sizes, ranks, operands, numbers, memory, gradient, threads, "
+                          "leaks\nbroken_gradients 1.0.0: 1 item ok, no faults (",
                           0) == 0);
     const Outcome fault = run_program("check " + kBroken + "broken_gradients.so --op throws");
     CHECK(contains(fault.out,
@@ -367,7 +368,8 @@ TEST_SUITE("check") {
                    "definition to TENON_OP"));
     CHECK(contains(outcome.out, "tenon_add_plugin(... LINK library)"));
     // Types and overrides are something.
-    CHECK(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").code == 0);
+    CHECK_FALSE(contains(run_program("check " TENON_FIXTURES "/bad_types/crowd_0000.so").out,
+                         "empty in open"));
   }
 
   TEST_CASE("definitions of static libraries that a plugin links are its own") {
@@ -382,13 +384,31 @@ TEST_SUITE("check") {
   }
 
   TEST_CASE("every shipped plugin passes") {
-    for (const char* plugin : {"math", "blas", "nn", "data"}) {
+    for (const char* plugin : {"math", "blas", "nn", "data", "optim", "metric"}) {
       CAPTURE(plugin);
       // Sanitizers make the gradients of some ops take half a minute.
       const Outcome outcome = run_program(std::string("check --timeout 600 ") + plugin);
       CHECK(outcome.code == 0);
       CHECK_MESSAGE(outcome.code == 0, outcome.out);
     }
+  }
+
+  TEST_CASE("the report is a page as well, which shows what a plugin prints as text") {
+    const Workspace folder;
+    const Outcome outcome =
+        run_program_in(folder.path(), "check " + kBroken + "broken_gradients.so --html page.html");
+    CHECK(outcome.code == 1);
+    const std::string page = folder.read("page.html");
+    CHECK(page.rfind("<!doctype html>", 0) == 0);
+    CHECK(contains(page, "<th>second order</th>"));
+    CHECK(contains(page, "<a href=\"#item-"));
+    CHECK(contains(page, "broken.loses_factor</a>"));
+    CHECK(
+        contains(page, "<dt>Expected</dt><dd><pre>backward agrees with central differences</pre>"));
+    CHECK(contains(page, "{&quot;input&quot;:{&quot;shape&quot;:[2,3]}}"));
+    CHECK_FALSE(contains(page, "<script"));
+    CHECK(run_program("check math --op abs --html /nowhere/page.html").code == 1);
+    CHECK_FALSE(std::filesystem::exists(folder.path("page.html.new")));
   }
 
   TEST_CASE("files of a check are out of the reach of other users") {

@@ -11,7 +11,7 @@
 #include <tenon/abi/version.h>
 #include <tenon/text.hpp>
 
-#include "check_worker.hpp"
+#include "check/worker.hpp"
 #include "commands.hpp"
 #include "format.hpp"
 #include "terminal.hpp"
@@ -256,6 +256,10 @@ std::shared_ptr<CheckOptions> define_check(CLI::App& program, Invocation& invoca
       ->add_option("--check", check.options->options,
                    "Options of the gradient checks, as a sample's \"check\" has them")
       ->type_name("JSON");
+  check.app
+      ->add_option("--html", check.options->page,
+                   "Also write the report as a page: what was checked and found, op by op")
+      ->type_name("FILE");
   check.app->add_flag("--in-process", check.options->in_process,
                       "Without a child process and limits, for debuggers");
   check.json();

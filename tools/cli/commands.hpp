@@ -118,6 +118,7 @@ struct CheckOptions {
   int64_t memory = 4096;  // MiB
   uint64_t seed = 0;
   std::string options;  // JSON as in a sample's "check"
+  std::string page;     // HTML file to write
   bool in_process = false;
   bool json = false;
 };

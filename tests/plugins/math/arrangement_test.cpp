@@ -87,6 +87,11 @@ TEST_SUITE("math arrangement") {
     check_values(repeat(tenon::tensor({1, 2}), {2, 1, 2}), {2, 1, 4}, {1, 2, 1, 2, 1, 2, 1, 2});
     check_values(tile(x, {}), {2, 3}, {1, 2, 3, 4, 5, 6});
     CHECK(repeat(tenon::zeros({0, 2}), {INT64_MAX, 0}).sizes() == Sizes{0, 0});
+    // Of a dimension whose elements are one in memory as well: a copy, never a view.
+    const Tensor row = tenon::ones({1, 3}).expand({2, 3});
+    repeat(row, {2, 1}).fill_(7);
+    tile(row, {2, 1}).fill_(7);
+    check_values(row, {2, 3}, {1, 1, 1, 1, 1, 1});
     CHECK(refusal_of("repeat", [&] { repeat(x, {2}); }) ==
           "[2] has 1 counts, but shape [2, 3] has 2 dimensions: give one for each, or use tile");
     CHECK(refusal_of("tile", [&] { tile(x, {-1}); }) == "-1 repetitions are negative in [1, -1]");

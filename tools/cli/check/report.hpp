@@ -13,6 +13,8 @@ namespace cli {
 
 // A kind of finding, named in reports and tests. Unknown kinds have an empty remedy.
 std::string_view remedy_of(std::string_view kind);
+// What a finding of this kind contradicts.
+std::string_view expectation_of(std::string_view kind);
 
 struct Finding {
   std::string kind;
@@ -36,6 +38,7 @@ struct CheckReport {
   std::string plugin, version, path;
   std::vector<CheckedItem> items;
   double seconds = 0;
+  bool isolated = false;  // the plugin ran in its own process namespace
 
   size_t count(bool (*which)(const CheckedItem&)) const;
   bool faulty() const;

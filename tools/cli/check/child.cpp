@@ -1,5 +1,5 @@
 // A child process of this program that answers in lines.
-#include "check_child.hpp"
+#include "child.hpp"
 
 #include <array>
 #include <cerrno>
@@ -13,9 +13,11 @@
 #include <system_error>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "format.hpp"
+#include "seal.hpp"
 
 extern char** environ;
 
@@ -23,7 +25,7 @@ namespace cli {
 
 namespace {
 
-constexpr int kChannel = 3;
+constexpr int kHighest = kStatus;  // descriptor of a child
 constexpr size_t kOutputKept = 2000;
 constexpr size_t kLongestLine = 1 << 22;
 
@@ -54,7 +56,7 @@ void make_pipe(Descriptor& reading, Descriptor& writing) {
   if (pipe2(ends, O_CLOEXEC) != 0) fail(errno, "cannot make a pipe");
   // Above the numbers that the child's ends are placed at.
   for (int& end : ends) {
-    const int higher = fcntl(end, F_DUPFD_CLOEXEC, kChannel + 1);
+    const int higher = fcntl(end, F_DUPFD_CLOEXEC, kHighest + 1);
     if (higher < 0) fail(errno, "cannot make a pipe");
     ::close(end);
     end = higher;
@@ -67,7 +69,12 @@ void make_pipe(Descriptor& reading, Descriptor& writing) {
 std::mutex child_lock;
 pid_t running_child = 0;
 
-pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) {
+// The child's side of each descriptor.
+struct ChildEnds {
+  int secret, output, errors, answers, status;
+};
+
+pid_t spawn(const std::vector<std::string>& arguments, const ChildEnds& ends) {
   std::vector<char*> list;
   std::string program = "tenon";
   list.push_back(program.data());
@@ -76,10 +83,11 @@ pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) 
   list.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output, 1);
-  posix_spawn_file_actions_adddup2(&actions, output, 2);
-  posix_spawn_file_actions_adddup2(&actions, channel, kChannel);
+  posix_spawn_file_actions_adddup2(&actions, ends.secret, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends.output, 1);
+  posix_spawn_file_actions_adddup2(&actions, ends.errors, 2);
+  posix_spawn_file_actions_adddup2(&actions, ends.answers, kAnswers);
+  posix_spawn_file_actions_adddup2(&actions, ends.status, kStatus);
   // A separate group: Ctrl-C reaches this program alone, which ends all that the child started.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -93,9 +101,9 @@ pid_t spawn(const std::vector<std::string>& arguments, int channel, int output) 
   return child;
 }
 
-pid_t start(const std::vector<std::string>& arguments, int channel, int output) {
+pid_t start(const std::vector<std::string>& arguments, const ChildEnds& ends) {
   const std::lock_guard lock(child_lock);
-  return running_child = spawn(arguments, channel, output);
+  return running_child = spawn(arguments, ends);
 }
 
 // True when it has ended, or can not be waited for.
@@ -107,39 +115,50 @@ bool reap(int options, int* status) {
   return true;
 }
 
-// One child from its start to its end: reads what it answers and prints until it ends, or is silent
-// for too long.
+// One child from its start to its end: reads what it answers and prints until its status is known,
+// or it is silent for too long. What it started may keep its descriptors open for longer.
 class ChildRun {
  public:
-  ChildRun(double seconds, const std::function<bool(const std::string&)>& line)
+  ChildRun(double seconds, const ChildListener& listener)
       : span_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
-        line_(line) {}
+        listener_(listener),
+        secret_(Secret::make()),
+        seal_(secret_) {}
 
   ChildEnd run(const std::vector<std::string>& arguments) {
-    Descriptor answers_end, output_end;
+    Descriptor answers_end, errors_end, status_end, secret, secret_end;
     make_pipe(answers_, answers_end);
-    make_pipe(output_, output_end);
-    const pid_t child = start(arguments, answers_end.number(), output_end.number());
-    answers_end.close();
-    output_end.close();
+    make_pipe(errors_, errors_end);
+    make_pipe(status_, status_end);
+    make_pipe(secret, secret_end);
+    output_.set(memfd_create("tenon-check", MFD_CLOEXEC));
+    if (output_.number() < 0) fail(errno, "cannot make a file in memory");
+    if (write(secret_end.number(), &secret_, sizeof secret_) != sizeof secret_)
+      fail(errno, "cannot write to a pipe");
+    const pid_t child = start(arguments, {secret.number(), output_.number(), errors_end.number(),
+                                          answers_end.number(), status_end.number()});
+    for (Descriptor* end : {&answers_end, &errors_end, &status_end, &secret, &secret_end})
+      end->close();
     deadline_ = Clock::now() + span_;
-    // The answers' pipe closes with the child; what it started itself may keep the other open.
-    while (answers_.number() >= 0 && read_once()) {
+    while (read_once()) {
     }
-    const int status = wait(child);
-    while (output_.number() >= 0) {
-      pollfd polled{output_.number(), POLLIN, 0};
-      if (poll(&polled, 1, 0) <= 0 || (polled.revents & POLLIN) == 0 || !read_output()) break;
+    while (poll_one(answers_) && read_answers()) {
     }
-    if (WIFSIGNALED(status)) end_.signal = WTERMSIG(status);
-    if (WIFEXITED(status)) end_.code = WEXITSTATUS(status);
+    while (poll_one(errors_) && read_errors()) {
+    }
+    finish(child);
     return std::move(end_);
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // False when the child is silent for too long, or cannot be read any more.
+  static bool poll_one(const Descriptor& from) {
+    pollfd polled{from.number(), POLLIN, 0};
+    return from.number() >= 0 && poll(&polled, 1, 0) > 0 && (polled.revents & POLLIN) != 0;
+  }
+
+  // False when its status is known, or it is silent for too long.
   bool read_once() {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
@@ -147,51 +166,77 @@ class ChildRun {
       end_.timed_out = true;
       return false;
     }
-    std::array<pollfd, 2> polled{pollfd{answers_.number(), POLLIN, 0},
-                                 pollfd{output_.number(), POLLIN, 0}};
+    std::array<pollfd, 3> polled{pollfd{answers_.number(), POLLIN, 0},
+                                 pollfd{errors_.number(), POLLIN, 0},
+                                 pollfd{status_.number(), POLLIN, 0}};
     if (poll(polled.data(), polled.size(), static_cast<int>(std::min<long>(left, 1000))) < 0)
       return errno == EINTR;
-    if (polled[1].revents != 0 && !read_output()) output_.close();
-    return polled[0].revents == 0 || read_answers();
+    if (polled[1].revents != 0 && !read_errors()) errors_.close();
+    if (polled[0].revents != 0 && !read_answers()) answers_.close();
+    return polled[2].revents == 0 || !read_status();
   }
 
-  bool read_output() {
-    const ssize_t count = read(output_.number(), block_.data(), block_.size());
-    if (count <= 0) return false;
-    end_.output.append(block_.data(), static_cast<size_t>(count));
+  void keep(size_t count) {
+    end_.output.append(block_.data(), count);
     if (end_.output.size() > kOutputKept) end_.output.erase(0, end_.output.size() - kOutputKept);
-    return true;
+  }
+  bool read_errors() {
+    const ssize_t count = read(errors_.number(), block_.data(), block_.size());
+    if (count > 0) keep(static_cast<size_t>(count));
+    return count > 0;
   }
 
   bool read_answers() {
     const ssize_t count = read(answers_.number(), block_.data(), block_.size());
-    if (count <= 0) {
-      answers_.close();
-      return false;
-    }
+    if (count <= 0) return false;
     pending_.append(block_.data(), static_cast<size_t>(count));
     for (size_t stop = pending_.find('\n'); stop != std::string::npos; stop = pending_.find('\n')) {
-      if (line_(pending_.substr(0, stop))) deadline_ = Clock::now() + span_;
+      if (stop > 0) take(pending_.substr(0, stop));
       pending_.erase(0, stop + 1);
     }
     if (pending_.size() > kLongestLine) pending_.clear();
     return true;
   }
-
-  // It may have closed its pipe and live on.
-  int wait(pid_t child) {
-    int status = 0;
-    for (;;) {
-      if (end_.timed_out) kill(-child, SIGKILL);
-      if (reap(end_.timed_out ? 0 : WNOHANG, &status)) return status;
-      if (Clock::now() >= deadline_) end_.timed_out = true;
-      usleep(500);
+  void take(const std::string& line) {
+    if (const auto text = seal_.opened(line)) {
+      if (listener_.line(*text)) deadline_ = Clock::now() + span_;
+    } else {
+      listener_.intruder();
     }
   }
 
+  // Written by the process that waits for the one with the plugin. Without it the watch was ended.
+  bool read_status() {
+    int status = 0;
+    if (read(status_.number(), &status, sizeof status) != sizeof status) {
+      end_.signal = SIGKILL;
+      return true;
+    }
+    if (WIFSIGNALED(status)) end_.signal = WTERMSIG(status);
+    if (WIFEXITED(status)) end_.code = WEXITSTATUS(status);
+    end_.complete = WIFEXITED(status) && end_.code == secret_.exit_code;
+    return true;
+  }
+
+  // The watch ends by its own account, all that it watches before it; or it is ended.
+  void finish(pid_t child) {
+    int status = 0;
+    bool ended = false;
+    for (int i = 0; i < 2000 && !end_.timed_out && !ended; ++i) {
+      ended = reap(WNOHANG, &status);
+      if (!ended) usleep(500);
+    }
+    if (!ended) kill(-child, SIGKILL);
+    while (!ended) ended = reap(0, &status);
+    const ssize_t count = pread(output_.number(), block_.data(), block_.size(), 0);
+    if (count > 0) keep(static_cast<size_t>(count));
+  }
+
   const Clock::duration span_;
-  const std::function<bool(const std::string&)>& line_;
-  Descriptor answers_, output_;
+  const ChildListener& listener_;
+  const Secret secret_;
+  Seal seal_;
+  Descriptor answers_, errors_, status_, output_;
   Clock::time_point deadline_;
   std::array<char, 1 << 14> block_;
   std::string pending_;
@@ -208,8 +253,8 @@ void end_children() {
 }
 
 ChildEnd run_child(const std::vector<std::string>& arguments, double seconds,
-                   const std::function<bool(const std::string&)>& line) {
-  return ChildRun(seconds, line).run(arguments);
+                   const ChildListener& listener) {
+  return ChildRun(seconds, listener).run(arguments);
 }
 
 std::string signal_text(int signal) {

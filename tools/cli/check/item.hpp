@@ -8,8 +8,8 @@
 
 #include <tenon/json.hpp>
 
-#include "check_report.hpp"
-#include "check_sample.hpp"
+#include "report.hpp"
+#include "sample.hpp"
 
 namespace cli {
 

@@ -7,8 +7,8 @@
 #include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 
-#include "check_item.hpp"
 #include "format.hpp"
+#include "item.hpp"
 
 namespace cli {
 

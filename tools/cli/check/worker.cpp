@@ -1,20 +1,24 @@
 // The side of `tenon check` that runs plugin code.
-#include "check_worker.hpp"
+#include "worker.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include <tenon/parallel.hpp>
 #include <tenon/runtime.hpp>
 #include <tenon/text.hpp>
 
-#include "check_item.hpp"
+#include "child.hpp"
 #include "commands.hpp"
 #include "format.hpp"
+#include "item.hpp"
+#include "process_state.hpp"
+#include "sandbox.hpp"
+#include "seal.hpp"
 
 namespace cli {
 
@@ -87,17 +91,49 @@ void limit(int resource, int64_t bytes) {
 
 }  // namespace
 
-void check_targets_here(const WorkerOptions& options,
-                        const std::function<void(const std::string&)>& say) {
-  Speaker speaker(say);
+namespace {
+
+// Starts the threads that kernels share before anything is compared with the state of now.
+void start_threads() {
+  constexpr int32_t most = 4;
+  const int32_t count = tenon::thread_count();
+  tenon::set_thread_count(most);
+  tenon::parallel_for(0, 1 << 16, 1, [](int64_t, int64_t) {});
+  tenon::set_thread_count(count);
+}
+
+bool open_plugin(const WorkerOptions& options, Speaker& speaker) {
   speaker.stage("open");
+  const ProcessState before = ProcessState::now();
   try {
     tenon::load_plugin(options.plugin);
   } catch (const tenon::Error& error) {
     speaker.finding({"open", "open", error.what(), ""});
+    return false;
+  }
+  before.restore([&](const std::string& kind, const std::string& message) {
+    speaker.finding({kind, "open", message, ""});
+  });
+  return true;
+}
+
+void find_output(const WorkerOptions& options, const char* stage, Speaker& speaker) {
+  const std::string output = options.own_output ? take_output() : "";
+  if (!output.empty())
+    speaker.finding({"output", stage, format_text("it writes to stdout: {}", output), ""});
+}
+
+}  // namespace
+
+void check_targets_here(const WorkerOptions& options,
+                        const std::function<void(const std::string&)>& say) {
+  Speaker speaker(say);
+  start_threads();
+  if (!open_plugin(options, speaker)) {
     say(R"({"at":"end"})");
     return;
   }
+  find_output(options, "open", speaker);
   const std::vector<CheckTarget> targets =
       check_targets(tenon::describe("declarations", options.plugin), options.item);
   for (size_t i = static_cast<size_t>(options.first); i < targets.size(); ++i) {
@@ -107,29 +143,39 @@ void check_targets_here(const WorkerOptions& options,
       check_op(checked_op(targets[i].declaration), {options.seed, options.options}, speaker);
     else
       check_module(checked_module(targets[i].declaration), options.seed, options.folder, speaker);
+    find_output(options, "call", speaker);
     speaker.item("done", index);
   }
   say(R"({"at":"end"})");
 }
 
-int run_check_worker(const WorkerOptions& options) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+int run_check_worker(const WorkerOptions& given) {
+  const bool isolated = enter_sandbox(kStatus);
+  Secret secret;
+  if (read(STDIN_FILENO, &secret, sizeof secret) != sizeof secret) return kFault;
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) return kFault;
+  close(nothing);
   limit(RLIMIT_CORE, 0);
+  WorkerOptions options = given;
+  options.own_output = true;
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // Sanitizers reserve address space by the terabyte.
   if (options.memory > 0) limit(RLIMIT_AS, options.memory << 20);
 #endif
-  const int channel = static_cast<int>(options.channel);
-  check_targets_here(options, [channel](const std::string& line) {
-    const std::string text = format_text("{}\n", line);
+  Seal seal(secret);
+  const auto say = [&seal](const std::string& line) {
+    const std::string text = seal.sealed(line);
     for (size_t sent = 0; sent < text.size();) {
-      const ssize_t count = write(channel, text.data() + sent, text.size() - sent);
+      const ssize_t count = write(kAnswers, text.data() + sent, text.size() - sent);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) _exit(kFault);  // the reader is gone
       sent += static_cast<size_t>(count);
     }
-  });
-  return kFine;
+  };
+  say(format_text(R"({{"at":"isolated","yes":{}}})", isolated));
+  check_targets_here(options, say);
+  return secret.exit_code;
 }
 
 }  // namespace cli

@@ -26,13 +26,13 @@ struct WorkerOptions {
   int64_t first = 0;   // target to begin with
   int64_t memory = 0;  // MiB of address space; 0: no limit
   uint64_t seed = 0;
-  std::string options;  // JSON, see CheckSettings
-  std::string folder;   // where checks of modules write; the starter removes it
-  int64_t channel = 3;  // file descriptor of the answers
+  std::string options;      // JSON, see CheckSettings
+  std::string folder;       // where checks of modules write; the starter removes it
+  bool own_output = false;  // stdout is a file that nothing else uses
 };
 
 // Opens the plugin and checks; `say` gets JSON objects:
-//   {"at":"open"} {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":{...}}
+//   {"at":"begin","item":i} {"at":"stage","name":...} {"at":"trying","sample":{...}}
 //   {"at":"finding",...} {"at":"note","text":...} {"at":"skip","reason":...}
 //   {"at":"samples","count":n}
 //   {"at":"done","item":i} {"at":"end"}

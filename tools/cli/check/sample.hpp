@@ -42,9 +42,12 @@ struct SampleValue {
 };
 
 struct Sample {
+  // Both directions, and gradients of the right dtype, unless they are switched off.
+  Sample() { gradcheck.check_forward_ad = gradcheck.check_grad_dtypes = true; }
   std::vector<SampleValue> values;
   tenon::GradcheckOptions gradcheck;
-  bool layouts = true, precision = true, deterministic = true, mutation = true;  // what to expect
+  // What to expect.
+  bool layouts = true, precision = true, deterministic = true, mutation = true, leaks = true;
   std::string dump() const;
 };
 

@@ -1,0 +1,183 @@
+// Kinds of findings: what was expected, and what to do.
+#include <algorithm>
+#include <array>
+
+#include "report.hpp"
+
+namespace cli {
+
+namespace {
+
+struct Kind {
+  std::string_view name, expected, remedy;
+};
+constexpr std::array kKinds{
+    // ---- the process ----
+    Kind{"open", "the plugin opens",
+         "fix the problem above; `tenon show` prints the plugin's state"},
+    Kind{"crash", "the process survives the call",
+         "run the sample under a debugger: `gdb --args tenon check ... --in-process`"},
+    Kind{"exit", "the process ends when the checker ends it",
+         "report the failure: throw, or return a status; never end the process"},
+    Kind{"timeout", "each item ends within the time limit",
+         "make it end, or give it more time with --timeout"},
+    Kind{"memory", "a call fits into the memory limit",
+         "allocate what the shapes need, or allow more with --memory"},
+    Kind{"protocol", "only the checker writes to its channel",
+         "write to no file descriptor that the plugin has not opened"},
+    Kind{"descriptor", "open descriptors stay as they are",
+         "close what is opened, and nothing else"},
+    Kind{"folder", "the current folder stays", "use absolute paths, or openat"},
+    Kind{"locale", "the locale stays",
+         "use std::from_chars, or newlocale and uselocale around the call"},
+    Kind{"environment", "the environment stays", "pass settings as arguments"},
+    Kind{"file-mask", "the mask of new files stays",
+         "give the mode to open, and leave umask alone"},
+    Kind{"signal-handler", "handlers and masks of signals stay",
+         "leave signals to the program, or restore what was there"},
+    Kind{"floating-point-mode", "rounding and flush-to-zero stay",
+         "restore the modes before returning, with fegetenv and fesetenv"},
+    Kind{"resource-limit", "limits of the process stay", "leave them to the program"},
+    Kind{"timer", "timers stay", "delete what is created; measure with clock_gettime"},
+    Kind{"thread", "a call ends the threads that it starts",
+         "use parallel_for, or join the thread"},
+    Kind{"child-process", "a call waits for the processes that it starts",
+         "end and wait for the process"},
+    Kind{"thread-count", "the number of threads stays", "leave set_thread_count to the program"},
+    Kind{"gradient-mode", "recording stays on or off", "use a NoGrad scope"},
+    Kind{"output", "stdout belongs to the program", "write to the host's log"},
+    Kind{"generator", "the random seed stays the program's",
+         "draw with reserve_draws; leave seed_generator to the program"},
+    Kind{"signals-others", "a plugin signals no other process",
+         "end or trace no process that the plugin has not started"},
+    // ---- the declaration ----
+    Kind{"empty", "a plugin provides something",
+         "give each definition to TENON_OP, TENON_MODULE, TENON_TYPE or TENON_OVERRIDE; those of a "
+         "static library need tenon_add_plugin(... LINK library), or a linker's --whole-archive"},
+    Kind{"samples", "the op takes the samples of its definition",
+         "fix the `samples` of the definition; tools/README.md has their form"},
+    // ---- calls ----
+    Kind{"result", "results are of the kinds that the schema declares",
+         "return what the schema declares, or declare what is returned"},
+    Kind{"undeclared-mutation", "arguments without '!' stay as they are, at every moment",
+         "declare it, Tensor(a!), and mark_dirty it in a Function; or change a clone"},
+    Kind{"missing-mutation", "an argument with '!' is changed",
+         "change the argument in place, or declare it without '!'"},
+    Kind{"undeclared-alias", "results without a letter are new tensors",
+         "declare it, Tensor(a) on both; or return a clone"},
+    Kind{"missing-alias", "a result with a letter shares the argument's memory",
+         "return a view, drop the letter from the schema, or declare may_copy"},
+    Kind{"nondeterminism", "equal calls have equal results",
+         "draw from the host's generator; initialize every element"},
+    Kind{"layout", "strides do not change the values of a result",
+         "walk the strides of each operand, or make it contiguous first"},
+    Kind{"precision", "f32 gives the result of f64 but for rounding",
+         "compute in the operand's dtype; read elements as what they are"},
+    Kind{"out", "the result is written into out, and returned",
+         "write the result into `out` and return it"},
+    Kind{"shape", "shapes alone give the shapes and dtypes of the call",
+         "give a shape_rule or fix it, or declare data_dependent_shape"},
+    Kind{"unexplained-error", "a refusal has a kind and a message",
+         "throw an error of the right kind that says what was wrong"},
+    Kind{"refuses-all", "an op takes some arguments, or says what it dislikes about them",
+         "take what the schema declares, or give the definition `samples`"},
+    Kind{"shared-result", "each call returns new memory",
+         "allocate the result in the call; keep no result of an earlier one"},
+    Kind{"overlapping-out", "out= that is an operand is refused, or the result is right",
+         "compute into new memory and copy it, or refuse an out that overlaps an operand"},
+    Kind{"size", "large inputs give what small ones give",
+         "look at vector loops, their tails, chunks of parallel_for and fixed buffers"},
+    Kind{"rank", "an op by element does the same under every shape",
+         "look at 0-d tensors, single elements and ranks above 4"},
+    Kind{"broadcast", "an operand that is broadcast counts as its expansion",
+         "walk operands with the strides of their broadcast shape"},
+    Kind{"negative-dim", "dim and dim - rank name the same dimension",
+         "wrap dimensions with kernel::wrap_dimension"},
+    Kind{"stale", "results depend on the arguments of this call alone",
+         "keep nothing by the address or the handle of a tensor"},
+    Kind{"errno", "errno before a call does not matter",
+         "set errno to 0 before a function that may set it"},
+    Kind{"number", "inf, nan and subnormal numbers give the same on every path",
+         "treat them the same in vector loops, tails and strided loops"},
+    Kind{"integer", "integers are computed as integers",
+         "compute in the operand's dtype: a double holds 53 bits"},
+    Kind{"dtype", "an op of floating tensors takes f32 and f64",
+         "take both, or declare `dtypes` or samples of the dtype that it takes"},
+    Kind{"out-of-bounds", "a call touches the elements of its operands alone",
+         "stop at the last element; load tails element by element or with a mask"},
+    Kind{"uninitialized", "every element of a result is written",
+         "write every element, or start from zeros"},
+    Kind{"threads", "calls on several threads do not disturb each other",
+         "keep no state in static memory; guard what has to be shared"},
+    Kind{"leak", "memory does not grow with the number of calls",
+         "free what a call allocates, on every path"},
+    // ---- gradients ----
+    Kind{"missing-gradient", "an op of floating tensors says how it is differentiated",
+         "give a backward; or declare composite, zero_gradient, or samples whose tensors say "
+         "\"requires_grad\": false"},
+    Kind{"cut-graph", "the result depends on the inputs in the graph, too",
+         "composite ops call ops only: compute by ops, or give a backward"},
+    Kind{"wrong-gradient", "backward agrees with central differences",
+         "fix the backward; the report says how the numbers differ"},
+    Kind{"unsaved-read", "a rule reads what was saved",
+         "name the tensor in `saves`, or keep it in forward: save_for_backward, for a jvp "
+         "save_for_forward"},
+    Kind{"failing-gradient", "backward returns gradients",
+         "fix the backward so that it returns for every input"},
+    Kind{"changed-gradient", "backward leaves the gradients that it gets as they are",
+         "compute a new tensor: gradients belong to the engine"},
+    Kind{"changed-input", "backward leaves saved tensors as they are",
+         "leave saved tensors as they are: others use them, too"},
+    Kind{"wrong-jvp", "jvp agrees with central differences",
+         "fix the jvp: its tangents are the derivative times the input's tangents"},
+    Kind{"failing-jvp", "jvp returns tangents", "fix the jvp so that it returns for every tangent"},
+    Kind{"wrong-second-order", "backward of backward agrees with central differences",
+         "save tensors with save_for_backward and compute the backward by ops; or declare "
+         "once_differentiable"},
+    Kind{"failing-second-order", "backward can be differentiated",
+         "compute the backward by differentiable ops; or declare once_differentiable"},
+    Kind{"gradient-layout", "strides do not change gradients",
+         "walk the strides of saved tensors and gradients, or make them contiguous"},
+    Kind{"gradient-precision", "gradients in f32 are those of f64 but for rounding",
+         "compute the backward in the operand's dtype"},
+    Kind{"gradient-subset", "a gradient does not depend on which others are asked for",
+         "test needs_input_grad for each input, and each gradient for being undefined"},
+    Kind{"gradient-graphs",
+         "a graph does not depend on other graphs, or on what becomes of its inputs",
+         "keep what backward needs with save_for_backward; keep nothing in static memory"},
+    Kind{"gradient-size", "gradients of large inputs are those of small ones",
+         "look at loops, tails and chunks of the backward"},
+    Kind{"gradient-rank", "gradients do not depend on the rank",
+         "look at 0-d tensors and ranks above 4 in the backward"},
+    Kind{"gradient-broadcast", "the gradient of a broadcast operand is summed to its shape",
+         "return gradient.sum_to_size(shape of the operand)"},
+    Kind{"gradient-mode", "recording does not change results",
+         "compute the result in one way, whatever needs_input_grad says"},
+    Kind{"tangents", "tangents are linear, and strides do not change them",
+         "add the tangents of all inputs; walk their strides"},
+    // ---- modules ----
+    Kind{"module", "the module can be made, called and saved", "fix what the message names"},
+    Kind{"state", "saved and loaded, a module computes the same",
+         "register every tensor that forward reads as a parameter or buffer"},
+    Kind{"unreached-parameter", "every parameter gets a gradient",
+         "use the parameter in forward by ops that carry gradients"},
+};
+
+const Kind* kind_of(std::string_view name) {
+  const auto* found = std::find_if(kKinds.begin(), kKinds.end(),
+                                   [&](const Kind& kind) { return kind.name == name; });
+  return found == kKinds.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::string_view remedy_of(std::string_view kind) {
+  const Kind* found = kind_of(kind);
+  return found == nullptr ? std::string_view() : found->remedy;
+}
+std::string_view expectation_of(std::string_view kind) {
+  const Kind* found = kind_of(kind);
+  return found == nullptr ? std::string_view() : found->expected;
+}
+
+}  // namespace cli

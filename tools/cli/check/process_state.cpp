@@ -1,0 +1,223 @@
+// What a process shares among all that runs in it.
+#include "process_state.hpp"
+
+#include <algorithm>
+#include <cfenv>
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <tenon/host.hpp>
+
+#include "format.hpp"
+#include "text.hpp"
+
+extern char** environ;
+
+namespace cli {
+
+namespace {
+
+// Flags of exceptions come and go with arithmetic: modes alone.
+unsigned vector_mode() {
+#if defined(__x86_64__)
+  return __builtin_ia32_stmxcsr() & ~0x3fU;
+#else
+  return 0;
+#endif
+}
+void set_vector_mode([[maybe_unused]] unsigned mode) {
+#if defined(__x86_64__)
+  __builtin_ia32_ldmxcsr(mode);
+#endif
+}
+
+std::vector<std::string> environment_now() {
+  std::vector<std::string> list;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    list.emplace_back(*entry);
+  std::sort(list.begin(), list.end());
+  return list;
+}
+std::vector<std::string> names_in(const char* folder) {
+  std::vector<std::string> list;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    list.push_back(entry.path().filename().string());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+// Of all threads; those that ended and were not waited for among them.
+std::vector<std::string> children_now() {
+  std::vector<std::string> list;
+  for (const std::string& thread : names_in("/proc/self/task")) {
+    std::ifstream file(format_text("/proc/self/task/{}/children", thread));
+    for (std::string child; file >> child;) list.push_back(child);
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
+long count_timers() {
+  std::ifstream file("/proc/self/timers");
+  long count = 0;
+  for (std::string line; std::getline(file, line);) count += line.rfind("ID:", 0) == 0 ? 1 : 0;
+  return count;
+}
+unsigned file_mask() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return mask;
+}
+bool same_action(const struct sigaction& a, const struct sigaction& b) {
+  constexpr int restorer = 0x04000000;  // glibc adds it to what was the default
+  return a.sa_handler == b.sa_handler && (a.sa_flags | restorer) == (b.sa_flags | restorer);
+}
+// Elements of the first list that the second has not.
+std::vector<std::string> without(const std::vector<std::string>& list,
+                                 const std::vector<std::string>& others) {
+  std::vector<std::string> left;
+  std::set_difference(list.begin(), list.end(), others.begin(), others.end(),
+                      std::back_inserter(left));
+  return left;
+}
+
+}  // namespace
+
+ProcessState ProcessState::now() {
+  ProcessState state;
+  for (const std::string& name : names_in("/proc/self/fd")) {
+    std::error_code gone;  // the one that the folder was read by
+    const auto target = std::filesystem::read_symlink(format_text("/proc/self/fd/{}", name), gone);
+    if (!gone) state.descriptors_.push_back({std::atoi(name.c_str()), target.string()});
+  }
+  std::error_code ignored;
+  state.folder_ = std::filesystem::current_path(ignored).string();
+  state.locale_ = std::setlocale(LC_ALL, nullptr);
+  state.environment_ = environment_now();
+  state.mask_ = file_mask();
+  for (int signal = 1; signal < kSignals; ++signal)
+    sigaction(signal, nullptr, &state.handlers_[static_cast<size_t>(signal)]);
+  pthread_sigmask(SIG_BLOCK, nullptr, &state.blocked_);
+  state.rounding_ = std::fegetround();
+  state.vector_mode_ = vector_mode();
+  for (size_t resource = 0; resource < state.limits_.size(); ++resource)
+    getrlimit(static_cast<__rlimit_resource>(resource), &state.limits_[resource]);
+  for (size_t which = 0; which < state.timers_.size(); ++which)
+    getitimer(static_cast<__itimer_which_t>(which), &state.timers_[which]);
+  state.created_timers_ = count_timers();
+  state.threads_ = names_in("/proc/self/task");
+  state.children_ = children_now();
+  state.thread_count_ = tenon::host().thread_count();
+  state.recording_ = tenon::host().grad_mode();
+  return state;
+}
+
+void ProcessState::compare_descriptors(const ProcessState& now, const Report& report) const {
+  for (const Descriptor& descriptor : now.descriptors_) {
+    const auto same = [&](const Descriptor& other) {
+      return other.number == descriptor.number && other.target == descriptor.target;
+    };
+    if (std::any_of(descriptors_.begin(), descriptors_.end(), same)) continue;
+    report("descriptor",
+           format_text("descriptor {} is left open: {}", descriptor.number, descriptor.target));
+  }
+  for (const Descriptor& descriptor : descriptors_) {
+    const auto same = [&](const Descriptor& other) { return other.number == descriptor.number; };
+    if (std::none_of(now.descriptors_.begin(), now.descriptors_.end(), same))
+      report("descriptor",
+             format_text("descriptor {} is closed: {}", descriptor.number, descriptor.target));
+  }
+}
+
+void ProcessState::restore(const Report& report) const {
+  const ProcessState now = ProcessState::now();
+  compare_descriptors(now, report);
+  if (now.folder_ != folder_) {
+    report("folder", format_text("the current folder is {}, and was {}", now.folder_, folder_));
+    if (chdir(folder_.c_str()) != 0) return;
+  }
+  if (now.locale_ != locale_) {
+    report("locale", format_text("the locale is {}, and was {}", now.locale_, locale_));
+    std::setlocale(LC_ALL, locale_.c_str());
+  }
+  if (now.environment_ != environment_)
+    report("environment", format_text("the environment has {} for {}",
+                                      join(without(now.environment_, environment_), ", "),
+                                      join(without(environment_, now.environment_), ", ")));
+  if (now.mask_ != mask_) {
+    report("file-mask",
+           format_text("the mask of new files is {:o}, and was {:o}", now.mask_, mask_));
+    umask(mask_);
+  }
+  for (int signal = 1; signal < kSignals; ++signal) {
+    const auto at = static_cast<size_t>(signal);
+    if (same_action(handlers_[at], now.handlers_[at])) continue;
+    report("signal-handler", format_text("the handler of signal {} is another one", signal));
+    sigaction(signal, &handlers_[at], nullptr);
+  }
+  for (int signal = 1; signal < kSignals; ++signal) {
+    if (sigismember(&blocked_, signal) == sigismember(&now.blocked_, signal)) continue;
+    report("signal-handler",
+           format_text("signal {} is {}", signal,
+                       sigismember(&now.blocked_, signal) != 0 ? "blocked" : "not blocked"));
+    pthread_sigmask(SIG_SETMASK, &blocked_, nullptr);
+  }
+  if (now.rounding_ != rounding_ || now.vector_mode_ != vector_mode_) {
+    report("floating-point-mode",
+           format_text("the modes of floating-point arithmetic are {:#x}, and were {:#x}",
+                       now.vector_mode_, vector_mode_));
+    std::fesetround(rounding_);
+    set_vector_mode(vector_mode_);
+  }
+  for (size_t resource = 0; resource < limits_.size(); ++resource) {
+    if (now.limits_[resource].rlim_cur == limits_[resource].rlim_cur) continue;
+    report("resource-limit",
+           format_text("the limit of resource {} is {}, and was {}", resource,
+                       now.limits_[resource].rlim_cur, limits_[resource].rlim_cur));
+    setrlimit(static_cast<__rlimit_resource>(resource), &limits_[resource]);
+  }
+  for (size_t which = 0; which < timers_.size(); ++which) {
+    if (timerisset(&now.timers_[which].it_value) == timerisset(&timers_[which].it_value)) continue;
+    report("timer", format_text("interval timer {} runs", which));
+    setitimer(static_cast<__itimer_which_t>(which), &timers_[which], nullptr);
+  }
+  if (now.created_timers_ != created_timers_)
+    report("timer",
+           format_text("there are {} timers, and were {}", now.created_timers_, created_timers_));
+  if (const auto left = without(now.threads_, threads_); !left.empty())
+    report("thread",
+           format_text("{} left running", counted(static_cast<int64_t>(left.size()), "thread")));
+  if (const auto left = without(now.children_, children_); !left.empty())
+    report("child-process", format_text("{} left, or not waited for",
+                                        counted(static_cast<int64_t>(left.size()), "process")));
+  if (now.thread_count_ != thread_count_) {
+    report("thread-count", format_text("the number of threads for kernels is {}, and was {}",
+                                       now.thread_count_, thread_count_));
+    tenon::host().thread_count_set(thread_count_);
+  }
+  if (now.recording_ != recording_) {
+    report("gradient-mode", "recording of gradients is switched");
+    tenon::host().grad_mode_set(recording_);
+  }
+}
+
+std::string take_output() {
+  std::fflush(stdout);
+  struct stat status {};
+  if (fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+    return "";
+  std::string text(static_cast<size_t>(std::min<off_t>(status.st_size, 2000)), '\0');
+  const ssize_t count = pread(STDOUT_FILENO, text.data(), text.size(), 0);
+  text.resize(count < 0 ? 0 : static_cast<size_t>(count));
+  if (ftruncate(STDOUT_FILENO, 0) != 0 || lseek(STDOUT_FILENO, 0, SEEK_SET) < 0) return text;
+  return text;
+}
+
+}  // namespace cli

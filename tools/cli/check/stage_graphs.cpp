@@ -1,0 +1,484 @@
+// Stage "graphs": the gradient of one call in other layouts, sizes and shapes, for some of the inputs
+// and results, beside other graphs, and after its inputs are gone or changed.
+#include <array>
+
+#include <tenon/gradcheck_numbers.hpp>
+#include <tenon/graph.hpp>
+
+#include "format.hpp"
+#include "op_check.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+
+namespace {
+
+// One call that is recorded, and what it is differentiated by.
+class Graph {
+ public:
+  // Leaves are those of `values` that require grad; `alone`: only this one, -1 for all. Their
+  // layout stays. With `between` the op gets copies of them, which nothing else holds.
+  Graph(const SampleCall& call, const std::vector<Tensor>& values, int64_t alone = -1,
+        bool between = false) {
+    std::vector<Tensor> given;
+    int64_t number = 0;
+    for (size_t t = 0; t < values.size(); ++t) {
+      Tensor value = values[t];
+      if (value.defined()) value = value.detach();
+      if (value.defined() && call.places[t].requires_grad) {
+        if (alone < 0 || alone == number) {
+          value.requires_grad_();
+          leaves_.push_back(value);
+          if (between) value = copies_.emplace_back(tenon::Op("clone").call<Tensor>(value));
+        }
+        ++number;
+      }
+      given.push_back(value);
+    }
+    const std::vector<Tensor> results = readable(tensors_of(call(given)));
+    for (size_t r = 0; r < results.size(); ++r) {
+      if (!results[r].defined() || !results[r].requires_grad()) continue;
+      roots_.push_back(results[r]);
+      places_.push_back(r);
+    }
+  }
+  const std::vector<Tensor>& roots() const { return roots_; }
+  std::vector<Tensor> results() const {
+    std::vector<Tensor> list;
+    for (const Tensor& root : roots_) list.push_back(root.detach());
+    return list;
+  }
+  std::vector<Tensor> seeds() const {
+    std::vector<Tensor> list;
+    for (size_t r = 0; r < roots_.size(); ++r)
+      list.push_back(tenon::detail::arbitrary_like(roots_[r], places_[r] + 1));
+    return list;
+  }
+  std::vector<Tensor> gradients() const { return gradients(seeds()); }
+  // Roots with an undefined seed are left out.
+  std::vector<Tensor> gradients(const std::vector<Tensor>& seeds) const {
+    std::vector<Tensor> roots;
+    tenon::GradientOptions options;
+    for (size_t r = 0; r < roots_.size(); ++r) {
+      if (!seeds[r].defined()) continue;
+      roots.push_back(roots_[r]);
+      options.seeds.push_back(seeds[r]);
+    }
+    if (roots.empty() || leaves_.empty()) return {};
+    options.allow_unused = true;
+    options.retain_graph = true;
+    return tenon::gradients(roots, leaves_, options);
+  }
+  // The tensors that the op was given, with `between`.
+  std::vector<Tensor>& copies() { return copies_; }
+
+ private:
+  std::vector<Tensor> leaves_, roots_, copies_;
+  std::vector<size_t> places_;  // of the roots among the results
+};
+
+constexpr Tolerance kGradientOfSingles{1e-4, 1e-3, true};
+
+class GraphCheck {
+ public:
+  GraphCheck(OpCheck& check, const Sample& sample)
+      : check_(check), sample_(sample), call_(check.call_of(sample)) {
+    const Graph graph(call_, copied(call_.tensors));
+    expected_ = graph.gradients();
+    for (const auto& place : call_.places) inputs_ += place.requires_grad ? 1 : 0;
+  }
+
+  void run() {
+    if (expected_.empty()) return;
+    attempt("gradient-layout", [&] { return of_layouts(); });
+    attempt("gradient-layout", [&] { return of_seed_layouts(); });
+    if (sample_.precision) attempt("gradient-precision", [&] { return of_singles(); });
+    attempt("gradient-subset", [&] { return of_inputs(); });
+    attempt("gradient-subset", [&] { return of_results(); });
+    attempt("gradient-graphs", [&] { return beside_another(); });
+    attempt("gradient-graphs", [&] { return without_inputs(); });
+    attempt("gradient-graphs", [&] { return after_change(); });
+    attempt("gradient-size", [&] { return of_copies(); });
+    attempt("gradient-rank", [&] { return of_shapes(); });
+    attempt("gradient-broadcast", [&] { return of_broadcast(); });
+    attempt("gradient-mode", [&] { return without_recording(); });
+    attempt("gradient-size", [&] { return of_nothing(); });
+  }
+
+ private:
+  template <class Look>
+  void attempt(const char* kind, const Look& look) {
+    try {
+      const std::string breach = look();
+      if (!breach.empty()) check_.find(kind, breach, &sample_);
+    } catch (const tenon::Error& error) {
+      check_.find_failing_rule("failing-gradient", error, sample_);
+    }
+  }
+  static std::string gradient_differs(const std::string& how, const std::string& found) {
+    return found.empty() ? "" : format_text("{}, the gradient of input{}", how, found);
+  }
+  // A graph; nullopt where the op refuses the values.
+  std::optional<Graph> made(const std::vector<Tensor>& values, int64_t alone = -1,
+                            bool between = false) const {
+    try {
+      return Graph(call_, values, alone, between);
+    } catch (const tenon::Error&) {
+      return std::nullopt;
+    }
+  }
+
+  std::string of_layouts() const {
+    if (!sample_.layouts || !check_.aliased.empty()) return "";  // views speak of the storage
+    for (const Layout& layout : kLayouts) {
+      std::vector<Tensor> values;
+      for (const Tensor& tensor : call_.tensors)
+        values.push_back(tensor.defined() ? layout.make(tensor) : tensor);
+      const auto plain = made(copied(values)), changed = made(values);
+      if (!plain || !changed) continue;
+      std::vector<Tensor> expected;
+      try {
+        expected = plain->gradients();
+      } catch (const tenon::Error&) {  // equal rows may have no gradient
+        continue;
+      }
+      const std::string found = difference(expected, changed->gradients(), kExact);
+      if (!found.empty())
+        return gradient_differs(format_text("once contiguous and once with {}", layout.name),
+                                found);
+    }
+    return "";
+  }
+
+  std::string of_seed_layouts() const {
+    const auto graph = made(copied(call_.tensors));
+    for (const bool expanded : {false, true}) {
+      std::vector<Tensor> plain, changed;
+      for (const Tensor& seed : graph->seeds()) {
+        if (expanded) {
+          const std::vector<int64_t> strides(static_cast<size_t>(seed.dim()), 0);
+          const Tensor one = tenon::empty_tensor({1}, seed.dtype());
+          tenon::fill_elements(one, 0.7);
+          changed.push_back(seed.numel() == 0 ? seed
+                                              : tenon::alias_tensor(
+                                                    one, seed.shape(),
+                                                    tenon::IntList(strides.data(), seed.dim()), 0));
+        } else {
+          changed.push_back(kLayouts[0].make(seed));
+        }
+        plain.push_back(copied(changed.back()));
+      }
+      const std::string found =
+          difference(graph->gradients(plain), graph->gradients(changed), kExact);
+      if (!found.empty())
+        return gradient_differs(expanded
+                                    ? "for a contiguous gradient and for one with strides of 0"
+                                    : "for a contiguous gradient and for one with other strides",
+                                found);
+    }
+    return "";
+  }
+
+  std::string of_singles() const {
+    const auto graph = made(in_single(copied(call_.tensors)));
+    if (!graph || graph->roots().empty()) return "";
+    // The same seeds, as f32.
+    const auto plain = made(copied(call_.tensors));
+    std::vector<Tensor> seeds = plain->seeds();
+    if (seeds.size() != graph->roots().size()) return "";
+    for (size_t r = 0; r < seeds.size(); ++r) {
+      if (graph->roots()[r].sizes() != seeds[r].sizes()) return "";
+      seeds[r] = converted(seeds[r], graph->roots()[r].dtype());
+    }
+    return gradient_differs("once in f64 and once in f32",
+                            difference(expected_, graph->gradients(seeds), kGradientOfSingles));
+  }
+
+  std::string of_inputs() const {
+    for (int64_t i = 0; inputs_ > 1 && i < inputs_; ++i) {
+      const auto graph = made(copied(call_.tensors), i);
+      if (!graph || graph->roots().empty()) continue;
+      const std::string found =
+          difference({expected_[static_cast<size_t>(i)]}, graph->gradients(), kExact);
+      if (!found.empty())
+        return gradient_differs(
+            format_text("once where all inputs require grad and once where only input {} does", i),
+            found);
+    }
+    return "";
+  }
+
+  std::string of_results() const {
+    const auto graph = made(copied(call_.tensors));
+    const std::vector<Tensor> seeds = graph->seeds();
+    for (size_t r = 0; seeds.size() > 1 && r < seeds.size(); ++r) {
+      std::vector<Tensor> zeros, absent;
+      for (size_t s = 0; s < seeds.size(); ++s) {
+        absent.push_back(s == r ? seeds[s] : Tensor());
+        zeros.push_back(copied(seeds[s]));
+        if (s != r) tenon::fill_elements(zeros.back(), 0);
+      }
+      const std::vector<Tensor> one = graph->gradients(zeros), other = graph->gradients(absent);
+      for (size_t i = 0; i < one.size(); ++i) {
+        if (!one[i].defined() || !other[i].defined()) continue;  // none counts as zeros
+        const std::string found = difference(one[i], other[i], kExact);
+        if (!found.empty())
+          return gradient_differs(
+              format_text("with zeros for the results that are not used, and without them where "
+                          "only result {} is",
+                          r),
+              format_text(" {}{}", i, found));
+      }
+    }
+    return "";
+  }
+
+  std::vector<Tensor> other_values() const {
+    std::vector<Tensor> values;
+    for (const Tensor& tensor : call_.tensors) {
+      if (!tensor.defined() || !tenon::is_differentiable(tensor.dtype()) || tensor.numel() == 0) {
+        values.push_back(copied(tensor));
+        continue;
+      }
+      std::vector<double> numbers = numbers_of(tensor);
+      for (double& number : numbers) number *= 0.75;
+      values.push_back(with_elements(tensor, numbers));
+    }
+    return values;
+  }
+
+  std::string beside_another() const {
+    const auto alone = made(other_values());
+    if (!alone || alone->roots().empty()) return "";
+    const std::vector<Tensor> of_other = alone->gradients();
+    const auto first = made(copied(call_.tensors)), second = made(other_values());
+    std::string found = difference(expected_, first->gradients(), kExact);
+    if (found.empty() && second) found = difference(of_other, second->gradients(), kExact);
+    return gradient_differs("once alone and once beside a second graph of this op", found);
+  }
+
+  // Fills memory of the same size that was just freed.
+  void overwrite_freed() const {
+    std::vector<Tensor> garbage;
+    for (const Tensor& tensor : call_.tensors) {
+      for (int i = 0; tensor.defined() && i < 8; ++i) {
+        garbage.push_back(tenon::empty_tensor(tensor.shape(), tensor.dtype()));
+        tenon::fill_elements(garbage.back(), 100);
+      }
+    }
+  }
+
+  std::string without_inputs() const {
+    auto graph = made(copied(call_.tensors), -1, true);
+    if (!graph || graph->roots().empty()) return "";
+    graph->copies().clear();
+    overwrite_freed();
+    return gradient_differs("once while its inputs are alive and once after they are gone",
+                            difference(expected_, graph->gradients(), kExact));
+  }
+
+  std::string after_change() const {
+    auto graph = made(copied(call_.tensors), -1, true);
+    if (!graph || graph->roots().empty()) return "";
+    {
+      const tenon::NoGrad scope;
+      for (const Tensor& copy : graph->copies()) tenon::Op("mul_").call<Tensor>(copy, 0.5);
+    }
+    std::vector<Tensor> gradients;
+    try {
+      gradients = graph->gradients();
+    } catch (const tenon::Error&) {  // a saved tensor was changed: as it has to be
+      return "";
+    }
+    return gradient_differs("once, and once after its inputs were changed in place",
+                            difference(expected_, gradients, kExact));
+  }
+
+  std::string of_copies() const {
+    const auto plain = made(copied(call_.tensors));
+    for (const Tensor& tensor : call_.tensors) {
+      if (!tensor.defined() || tensor.dim() == 0) return "";
+    }
+    const std::vector<Tensor> seeds = plain->seeds();
+    for (const int64_t count : {2, 3, 23, 400}) {
+      std::vector<Tensor> values, many_seeds, expected;
+      for (const Tensor& tensor : call_.tensors) values.push_back(tiled(tensor, 0, count));
+      const auto graph = made(values);
+      if (!graph || graph->roots().size() != seeds.size()) return "";
+      for (size_t r = 0; r < seeds.size(); ++r) {
+        if (seeds[r].dim() == 0) return "";
+        many_seeds.push_back(tiled(seeds[r], 0, count));
+        if (many_seeds[r].sizes() != graph->roots()[r].sizes()) return "";
+      }
+      for (const Tensor& gradient : expected_)
+        expected.push_back(gradient.defined() ? tiled(gradient, 0, count) : gradient);
+      const std::string found = difference(expected, graph->gradients(many_seeds), kExact);
+      if (found.empty()) continue;
+      if (count <= 3) return "";  // it does not grow so
+      return gradient_differs(format_text("once as {0} copies of a small call and once in one call "
+                                          "of {0} copies",
+                                          count),
+                              found);
+    }
+    return "";
+  }
+
+  std::string of_shapes() const {
+    const auto plain = made(copied(call_.tensors));
+    const std::vector<Tensor> seeds = plain->seeds();
+    const int64_t n = call_.tensors[0].numel();
+    const auto fits = [&](const Tensor& tensor) {
+      return tensor.defined() && tensor.sizes() == call_.tensors[0].sizes();
+    };
+    if (n < 2 || !std::all_of(call_.tensors.begin(), call_.tensors.end(), fits) ||
+        !std::all_of(seeds.begin(), seeds.end(), fits) ||
+        !std::all_of(expected_.begin(), expected_.end(), fits))
+      return "";
+    int known = 0;  // shapes that show whether it works by element
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{n},
+                                              {n, 1},
+                                              {1, n},
+                                              {n - 1},
+                                              {1, 1, n, 1, 1},
+                                              {1, 1, 1, 1, 1, n},
+                                              {},
+                                              {1}}) {
+      const auto under = [&](const Tensor& tensor) {
+        int64_t count = 1;
+        for (const int64_t size : shape) count *= size;
+        if (count == tensor.numel()) return reshaped(tensor, shape);
+        std::vector<double> numbers = numbers_of(tensor);
+        return with_elements(
+            tenon::empty_tensor(tenon::IntList(shape.data(), static_cast<int64_t>(shape.size())),
+                                tensor.dtype()),
+            numbers);
+      };
+      std::vector<Tensor> values, other_seeds, expected;
+      for (const Tensor& tensor : call_.tensors) values.push_back(under(tensor));
+      for (const Tensor& seed : seeds) other_seeds.push_back(under(seed));
+      for (const Tensor& gradient : expected_) expected.push_back(under(gradient));
+      const auto graph = made(values);
+      std::string found = "refused";
+      if (graph && graph->roots().size() == seeds.size() &&
+          graph->roots()[0].sizes() == other_seeds[0].sizes())
+        found = difference(expected, graph->gradients(other_seeds), kExact);
+      else if (known >= 4)
+        continue;
+      if (known++ < 4 && !found.empty()) return "";
+      if (!found.empty())
+        return gradient_differs(
+            format_text("once as a row and once under {} dimensions", shape.size()), found);
+    }
+    return "";
+  }
+
+  // The gradient of an operand that is broadcast is that of its expansion, summed.
+  std::string of_broadcast() const {
+    const std::vector<Tensor>& all = call_.tensors;
+    if (all.size() < 2 || !all[0].defined() || !all[1].defined() || all[0].dim() < 1 ||
+        all[0].sizes() != all[1].sizes() || !tenon::is_differentiable(all[0].dtype()) ||
+        all[0].dtype() != all[1].dtype())
+      return "";
+    for (const size_t t : {size_t{0}, size_t{1}}) {
+      if (!call_.places[t].requires_grad) continue;
+      for (const bool scalar : {true, false}) {
+        std::vector<int64_t> sizes;
+        if (!scalar) sizes = {all[t].shape()[all[t].dim() - 1]};
+        if (sizes == all[t].sizes()) continue;
+        const std::string found = of_narrow(t, sizes);
+        if (!found.empty()) return found;
+      }
+    }
+    return "";
+  }
+  std::string of_narrow(size_t t, const std::vector<int64_t>& sizes) const {
+    const std::vector<double> numbers = numbers_of(call_.tensors[t]);
+    const Tensor small = with_elements(
+        tenon::empty_tensor(tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size())),
+                            call_.tensors[t].dtype()),
+        numbers);
+    std::vector<Tensor> narrow = copied(call_.tensors), whole = copied(call_.tensors);
+    narrow[t] = small;
+    tenon::copy_elements(whole[t], small);
+    const auto direct = made(narrow), expanded = made(whole);
+    if (!direct || !expanded || direct->roots().empty() ||
+        !difference(direct->results(), expanded->results(), kExact).empty())
+      return "";
+    const std::vector<Tensor> seeds = expanded->seeds();
+    size_t number = 0;
+    for (size_t i = 0; i < t; ++i) number += call_.places[i].requires_grad ? 1 : 0;
+    const Tensor found = direct->gradients(seeds)[number],
+                 full = expanded->gradients(seeds)[number];
+    if (!found.defined() || !full.defined()) return "";
+    std::vector<double> sums(static_cast<size_t>(number_count(small)));
+    const std::vector<double> parts = numbers_of(full);
+    for (size_t i = 0; i < parts.size(); ++i) sums[i % sums.size()] += parts[i];
+    return gradient_differs(
+        "once for an operand that is broadcast and once for the sum over its "
+        "elements in full",
+        difference(with_elements(small, sums), found, kExact));
+  }
+
+  std::string without_recording() const {
+    const auto recorded = made(copied(call_.tensors));
+    std::vector<Tensor> plain;
+    {
+      const tenon::NoGrad scope;
+      for (const Tensor& result : readable(tensors_of(call_(copied(call_.tensors)))))
+        if (result.defined() && tenon::is_differentiable(result.dtype())) plain.push_back(result);
+    }
+    const std::vector<Tensor> results = recorded->results();
+    if (plain.size() != results.size()) return "";
+    const std::string found = difference(results, plain, kExact);
+    return found.empty() ? ""
+                         : format_text(
+                               "once where an input requires grad and once where none does, the "
+                               "result{}",
+                               found);
+  }
+
+  // Of empty inputs a backward may be refused, but must not fall over.
+  std::string of_nothing() const {
+    std::vector<Tensor> values;
+    for (const Tensor& tensor : call_.tensors) {
+      if (!tensor.defined() || tensor.dim() == 0) return "";
+      std::vector<int64_t> sizes = tensor.sizes();
+      sizes[0] = 0;
+      values.push_back(
+          tenon::empty_tensor(tenon::IntList(sizes.data(), tensor.dim()), tensor.dtype()));
+    }
+    const auto graph = made(values);
+    if (!graph) return "";
+    try {
+      graph->gradients();
+    } catch (const tenon::Error& error) {  // refused in words
+      if (error.kind() == TENON_ERROR_INTERNAL) throw;
+    }
+    return "";
+  }
+
+  OpCheck& check_;
+  const Sample& sample_;
+  const SampleCall call_;
+  std::vector<Tensor> expected_;
+  int64_t inputs_ = 0;
+};
+
+}  // namespace
+
+void check_graphs(OpCheck& check) {
+  if (check.random) return;
+  for (const Sample& sample : check.samples) {
+    if (!sample.deterministic || !sample.gradcheck.check_backward_ad || check.mutates(sample))
+      continue;
+    check.listener.trying(sample);
+    try {
+      GraphCheck(check, sample).run();
+    } catch (const tenon::Error& error) {
+      check.find_failing_rule("failing-gradient", error, sample);
+    }
+  }
+}
+
+}  // namespace cli

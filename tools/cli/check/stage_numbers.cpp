@@ -1,0 +1,184 @@
+// Stage "numbers": inf, nan, subnormal numbers and integers that no double holds.
+#include <cmath>
+#include <limits>
+
+#include "format.hpp"
+#include "op_check.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+
+namespace {
+
+std::vector<Tensor> with_numbers(std::vector<Tensor> tensors, const std::vector<double>& numbers) {
+  for (Tensor& tensor : tensors) {
+    if (tensor.defined() && tenon::is_floating(tensor.dtype()))
+      tensor = with_elements(tensor, numbers);
+  }
+  return tensors;
+}
+
+// ---- numbers that are rare ----
+
+// Small tensors are repeated, so that vector loops and their tails see each number.
+std::vector<Tensor> repeated(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> result;
+  for (const Tensor& tensor : tensors)
+    result.push_back(tensor.defined() && tensor.dim() > 0 ? tiled(tensor, 0, 23) : tensor);
+  return result;
+}
+
+void compare_layouts(OpCheck& check, const Sample& sample, const char* name,
+                     const std::vector<Tensor>& tensors, const Tolerance& tolerance) {
+  const SampleCall call = check.call_of(sample);
+  const auto expected = check.attempt(sample, call, copied(tensors));
+  if (!expected) return;
+  for (size_t l = 0; l < 3; ++l) {
+    std::vector<Tensor> changed;
+    for (const Tensor& tensor : tensors)
+      changed.push_back(tensor.defined() ? kLayouts[l].make(tensor) : tensor);
+    const auto found = check.attempt(sample, call, changed);
+    if (!found) continue;
+    const std::string what = difference(*expected, *found, tolerance);
+    if (what.empty()) continue;
+    check.find(
+        "number",
+        format_text("with {}, once contiguous and once with {}, {}", name, kLayouts[l].name, what),
+        &sample);
+    return;
+  }
+}
+
+// The elements of `copies` copies in a row are those of one.
+void compare_sizes(OpCheck& check, const Sample& sample, const char* name,
+                   const std::vector<Tensor>& tensors, const Tolerance& tolerance) {
+  const SampleCall call = check.call_of(sample);
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined() || tensor.dim() == 0) return;
+  }
+  const auto results = [&](const std::vector<Tensor>& given) -> std::vector<Tensor> {
+    const auto pieces = check.attempt(sample, call, copied(given));
+    return pieces ? readable(tensors_of(*pieces)) : std::vector<Tensor>{};
+  };
+  const auto of_copies = [&](int64_t count, const std::vector<Tensor>& of) {
+    std::vector<Tensor> list;
+    for (const Tensor& tensor : of)
+      list.push_back(tensor.defined() && tensor.dim() > 0 ? tiled(tensor, 0, count) : tensor);
+    return list;
+  };
+  // The law has to hold for ordinary numbers.
+  const std::vector<Tensor> plain =
+      sample.precision && tensors[0].dtype() == tenon::f32 ? in_single(call.tensors) : call.tensors;
+  const std::vector<Tensor> one = results(plain);
+  if (one.empty() ||
+      !difference(of_copies(23, one), results(of_copies(23, plain)), kSingle).empty())
+    return;
+  const std::vector<Tensor> rare = results(tensors), many = results(of_copies(23, tensors));
+  if (rare.empty() || many.empty()) return;
+  const std::string what = difference(of_copies(23, rare), many, tolerance);
+  if (!what.empty())
+    check.find("number",
+               format_text("with {}, once as 23 copies of a small call and once in one call of 23 "
+                           "copies, the result{}",
+                           name, what),
+               &sample);
+}
+
+void check_rare_numbers(OpCheck& check, const Sample& sample) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const SampleCall call = check.call_of(sample);
+  const std::vector<double> special = {inf, 0.5, nan, -0.25, -inf, 0.75, -0.0};
+  for (const bool single : {false, true}) {
+    if (single && !sample.precision) continue;
+    const std::vector<Tensor> tensors = single ? in_single(call.tensors) : call.tensors;
+    if (!has_floating(tensors)) return;
+    const double least = single ? 1e-41 : 1e-310;
+    const std::vector<double> subnormal = {least, 3 * least, -2 * least, 5 * least};
+    const std::vector<Tensor> infinite = with_numbers(tensors, special),
+                              tiny = with_numbers(tensors, subnormal);
+    const Tolerance usual = single ? kSingle : kExact;
+    compare_layouts(check, sample, "inf and nan", repeated(infinite), usual);
+    compare_layouts(check, sample, "subnormal numbers", repeated(tiny), kSubnormal);
+    compare_sizes(check, sample, "inf and nan", infinite, usual);
+    compare_sizes(check, sample, "subnormal numbers", tiny, kSubnormal);
+  }
+}
+
+// ---- integers ----
+
+Tensor moved(const Tensor& tensor, int64_t by) {
+  const Tensor result = copied(tensor);
+  int64_t* data = result.data<int64_t>();
+  for (int64_t i = 0; i < result.numel(); ++i)
+    data[i] = static_cast<int64_t>(static_cast<uint64_t>(data[i]) + static_cast<uint64_t>(by));
+  return result;
+}
+
+// Where results grow evenly with all inputs, as those of sums, copies and maxima do, they must for
+// integers that no double holds.
+void check_integers(OpCheck& check, const Sample& sample) {
+  Sample whole = sample;
+  for (SampleValue& value : whole.values) {
+    for (TensorSpec& spec : value.tensors) {
+      if (spec.dtype != tenon::f64 && spec.dtype != tenon::i64) return;
+      spec.dtype = tenon::i64;
+      spec.values.clear();
+      spec.low = 0;
+      spec.high = 9;
+    }
+  }
+  const SampleCall call = check.call_of(whole);
+  if (call.tensors.empty()) return;
+  const auto run = [&](int64_t by) -> std::vector<Tensor> {
+    std::vector<Tensor> given = copied(call.tensors);
+    given[0] = moved(given[0], by);
+    const auto pieces = check.attempt(whole, call, given);
+    if (!pieces) return {};
+    const std::vector<Tensor> tensors = tensors_of(*pieces);
+    if (tensors.size() != 1 || tensors.size() != pieces->size() || !tensors[0].defined() ||
+        tensors[0].dtype() != tenon::i64 || !has_data(tensors[0]))
+      return {};
+    return tensors;
+  };
+  const std::vector<Tensor> start = run(0), next = run(1);
+  if (start.empty() || next.empty() || start[0].sizes() != next[0].sizes()) return;
+  const auto x = start[0].to_vector<int64_t>(), y = next[0].to_vector<int64_t>();
+  constexpr int64_t two = 2;
+  for (const int64_t by : {two, int64_t{3}, int64_t{1} << 20, int64_t{1} << 30, int64_t{1} << 40,
+                           int64_t{1} << 53, int64_t{1} << 55, (int64_t{1} << 60) + 1}) {
+    const std::vector<Tensor> there = run(by);
+    if (there.empty() || there[0].sizes() != start[0].sizes()) return;
+    const auto z = there[0].to_vector<int64_t>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const uint64_t step = static_cast<uint64_t>(y[i]) - static_cast<uint64_t>(x[i]);
+      const auto expected =
+          static_cast<int64_t>(static_cast<uint64_t>(x[i]) + step * static_cast<uint64_t>(by));
+      if (z[i] == expected) continue;
+      if (by <= 1 << 20) return;  // it is not even
+      check.find("integer",
+                 format_text("with {} more in each element of the first tensor, the result has {} "
+                             "at element {}; smaller ones grow by {} for each, to {}",
+                             by, z[i], i, static_cast<int64_t>(step), expected),
+                 &whole);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void check_numbers(OpCheck& check) {
+  if (check.random) return;
+  size_t left = kMostSamples;
+  for (const Sample& sample : check.samples) {
+    if (!sample.deterministic || left == 0) continue;
+    --left;
+    check.listener.trying(sample);
+    if (sample.layouts && check.aliased.empty() && !check.mutates(sample))
+      check_rare_numbers(check, sample);
+    if (!check.mutates(sample)) check_integers(check, sample);
+  }
+}
+
+}  // namespace cli

@@ -1,0 +1,186 @@
+// Stage "operands": operands that are broadcast, dimensions counted from the end, a tensor that
+// was changed since an earlier call, what errno holds.
+#include <array>
+#include <cerrno>
+
+#include "format.hpp"
+#include "op_check.hpp"
+
+namespace cli {
+
+using tenon::Tensor;
+
+namespace {
+
+// ---- broadcasting ----
+
+struct Narrow {
+  const char* name;
+  // Sizes of an operand that broadcasts to `shape`.
+  std::vector<int64_t> (*sizes)(const std::vector<int64_t>& shape);
+};
+constexpr std::array kNarrow{
+    Narrow{"without dimensions",
+           [](const std::vector<int64_t>&) { return std::vector<int64_t>{}; }},
+    Narrow{"of one element", [](const std::vector<int64_t>&) { return std::vector<int64_t>{1}; }},
+    Narrow{"of one row",
+           [](const std::vector<int64_t>& shape) { return std::vector<int64_t>{shape.back()}; }},
+    Narrow{"of one column",
+           [](const std::vector<int64_t>& shape) {
+             std::vector<int64_t> sizes = shape;
+             sizes.back() = 1;
+             return sizes;
+           }},
+};
+
+// The first elements of `tensor` under `sizes`, and the same broadcast to its shape.
+std::pair<Tensor, Tensor> narrowed(const Tensor& tensor, const std::vector<int64_t>& sizes) {
+  std::vector<double> numbers = numbers_of(tensor);
+  const Tensor small = with_elements(
+      tenon::empty_tensor(tenon::IntList(sizes.data(), static_cast<int64_t>(sizes.size())),
+                          tensor.dtype()),
+      numbers);
+  const Tensor whole = tenon::empty_tensor(tensor.shape(), tensor.dtype());
+  tenon::copy_elements(whole, small);
+  return {small, whole};
+}
+
+void check_broadcasting(OpCheck& check, const Sample& sample, bool single) {
+  const SampleCall call = check.call_of(sample);
+  const std::vector<Tensor> tensors = single ? in_single(call.tensors) : call.tensors;
+  if (tensors.size() < 2 || tensors[0].dim() < 2 || tensors[0].sizes() != tensors[1].sizes())
+    return;
+  int agreed = 0;
+  std::string breach;
+  for (const size_t t : {size_t{0}, size_t{1}}) {
+    for (const Narrow& narrow : kNarrow) {
+      std::vector<Tensor> small = copied(tensors), whole = copied(tensors);
+      std::tie(small[t], whole[t]) = narrowed(tensors[t], narrow.sizes(tensors[t].sizes()));
+      const auto expected = check.attempt(sample, call, whole);
+      const auto found = check.attempt(sample, call, small);
+      if (!expected || !found) continue;
+      const std::string what = difference(*expected, *found, single ? kSingle : kExact);
+      if (what.empty())
+        ++agreed;
+      else if (breach.empty())
+        breach = format_text("once with '{}' {} and once with the same elements in full, {}",
+                             sample.values[call.places[t].value].name, narrow.name, what);
+    }
+  }
+  // Where most forms are broadcast, all are.
+  if (agreed >= 3 && !breach.empty()) check.find("broadcast", breach, &sample);
+}
+
+// ---- dimensions from the end ----
+
+bool names_dimension(const DeclaredType& type) {
+  return type.base == "int" && (type.name == "dim" || type.name == "axis" || type.name == "dims" ||
+                                type.name == "dim0" || type.name == "dim1");
+}
+
+void check_dimensions(OpCheck& check, const Sample& sample) {
+  const SampleCall call = check.call_of(sample);
+  if (call.tensors.empty()) return;
+  for (size_t v = 0; v < sample.values.size(); ++v) {
+    const SampleValue& value = sample.values[v];
+    if (!names_dimension(check.parameter_of(sample, v)) ||
+        value.kind != SampleValue::Kind::scalar || value.scalar.is_bool() ||
+        value.scalar.to<int64_t>() < 0)
+      continue;
+    const auto expected = check.attempt(sample, call, copied(call.tensors));
+    if (!expected) continue;
+    std::string breach;
+    // Some ops count the dimensions of their result, which has one more.
+    for (const int64_t rank : {call.tensors[0].dim(), call.tensors[0].dim() + 1}) {
+      Sample other = sample;
+      other.values[v].scalar = value.scalar.to<int64_t>() - rank;
+      const SampleCall again = check.call_of(other);
+      const auto found = check.attempt(other, again, again.tensors);
+      if (!found) continue;
+      const std::string what = difference(*expected, *found, kExact);
+      if (what.empty()) {
+        breach.clear();
+        break;
+      }
+      if (breach.empty())
+        breach = format_text("once with {}={} and once with {}={}, {}", value.name,
+                             value.scalar.to<int64_t>(), value.name,
+                             value.scalar.to<int64_t>() - rank, what);
+    }
+    if (!breach.empty()) check.find("negative-dim", breach, &sample);
+  }
+}
+
+// ---- calls before ----
+
+void check_earlier_calls(OpCheck& check, const Sample& sample) {
+  if (check.mutates(sample)) return;
+  const SampleCall call = check.call_of(sample);
+  std::vector<Tensor> changing = copied(call.tensors);
+  std::vector<Tensor> others;
+  for (const Tensor& tensor : changing) {
+    std::vector<double> numbers = tensor.defined() ? numbers_of(tensor) : std::vector<double>{};
+    if (!numbers.empty() && tenon::is_differentiable(tensor.dtype())) {
+      for (double& number : numbers) number = number * 0.75;
+    }
+    others.push_back(numbers.empty() ? tensor : with_elements(tensor, numbers));
+  }
+  const auto first = check.attempt(sample, call, changing);
+  if (!first) return;
+  const auto before = bytes_of(tensors_of(*first));
+  for (size_t t = 0; t < changing.size(); ++t) {
+    if (changing[t].defined()) tenon::copy_elements(changing[t], others[t]);
+  }
+  if (check.aliased.empty() && bytes_of(tensors_of(*first)) != before)
+    check.find("undeclared-alias", "the result changes with the argument after the call", &sample);
+  const auto after = bytes_of(tensors_of(*first));
+  const auto found = check.attempt(sample, call, changing);
+  const auto expected = check.attempt(sample, call, copied(others));
+  if (!found || !expected) return;
+  const std::string what = difference(*expected, *found, kExact);
+  if (!what.empty())
+    check.find("stale",
+               format_text("once with new tensors and once with those of an earlier call, changed "
+                           "since, {}",
+                           what),
+               &sample);
+  if (check.aliased.empty() && bytes_of(tensors_of(*first)) != after)
+    check.find("shared-result", "a later call with other arguments changes an earlier result",
+               &sample);
+}
+
+void check_errno(OpCheck& check, const Sample& sample) {
+  const SampleCall call = check.call_of(sample);
+  errno = 0;
+  const auto expected = check.attempt(sample, call, copied(call.tensors));
+  for (const int code : {ERANGE, EINTR}) {
+    const SampleCall again = check.call_of(sample);
+    errno = code;
+    const auto found = check.attempt(sample, again, again.tensors);
+    const std::string what =
+        !expected || !found ? (expected.has_value() == found.has_value() ? "" : "it is refused")
+                            : difference(*expected, *found, kExact);
+    if (!what.empty())
+      check.find(
+          "errno",
+          format_text("once with errno 0 and once with errno {} before the call, {}", code, what),
+          &sample);
+  }
+}
+
+}  // namespace
+
+void check_operands(OpCheck& check) {
+  if (check.random) return;
+  for (const Sample& sample : check.samples) {
+    if (!sample.deterministic) continue;
+    check.listener.trying(sample);
+    check_broadcasting(check, sample, false);
+    if (sample.precision) check_broadcasting(check, sample, true);
+    check_dimensions(check, sample);
+    check_earlier_calls(check, sample);
+  }
+  if (check.samples[0].deterministic) check_errno(check, check.samples[0]);
+}
+
+}  // namespace cli
