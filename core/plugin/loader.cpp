@@ -24,6 +24,7 @@
 #include "core/nn/module_type.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/linked_files.hpp"
+#include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
 
@@ -532,6 +533,7 @@ LoadedPlugin load_plugin(const PluginFacts& facts, const std::string& path,
   const Load load(facts, path, host);
   shared_library& library = load.open(std::move(sealed));
   opened = true;
+  LoadMarker::enter_init();
   const tenon_plugin* plugin = load.complete_table(*load.enter(library));
   load.check_table(*plugin);
   load.compare_items(*plugin);

@@ -92,6 +92,8 @@ void check_targets_here(const WorkerOptions& options,
   Speaker speaker(say);
   speaker.stage("open");
   try {
+    // What ends the process is a finding here, each time.
+    tenon::apply_config(tenon::Json::parse(R"({"quarantine": false})"));
     tenon::load_plugin(options.plugin);
   } catch (const tenon::Error& error) {
     speaker.finding({"open", "open", error.what(), ""});
