@@ -63,8 +63,14 @@ FileSource::FileSource(const std::string& path) {
     refuse(PluginStage::Read, path, format_text("it is {}", kind_text(status.st_mode)),
            "name a shared library");
   }
-  stamp_ = {status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size),
-            nanoseconds(status.st_mtim), nanoseconds(status.st_ctim)};
+  stamp_ = {status.st_dev,
+            status.st_ino,
+            static_cast<uint64_t>(status.st_size),
+            nanoseconds(status.st_mtim),
+            nanoseconds(status.st_ctim),
+            status.st_mode,
+            status.st_uid,
+            status.st_gid};
 }
 
 DescriptorSource::~DescriptorSource() {

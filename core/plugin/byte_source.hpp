@@ -34,6 +34,9 @@ struct FileStamp {
   uint64_t size = 0;
   int64_t modified = 0;  // nanoseconds
   int64_t changed = 0;
+  uint32_t mode = 0;  // with owner and group: who may write to it
+  uint32_t owner = 0;
+  uint32_t group = 0;
 
   bool operator==(const FileStamp&) const = default;
   bool same_file(const FileStamp& other) const {

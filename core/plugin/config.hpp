@@ -17,6 +17,9 @@
 //    "strict": false,
 //    "autoload": true,
 //    "frozen": "tenon.lock",
+//    "trust": ["/opt/shared/plugins"],
+//    "keys": [{"key": "RWQ...", "namespaces": ["math", "acme."]}],
+//    "quarantine": true, "retry": ["math"],
 //    "seed": 1,
 //    "threads": 4}
 //

@@ -1,11 +1,13 @@
 #include "core/plugin/config_policy.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "tenon/abi/type.h"
 
@@ -87,6 +89,19 @@ PluginPolicy::Type type_of(const tenon_json& entry) {
   return type;
 }
 
+PluginPolicy::Key key_of(const tenon_json& entry) {
+  if (!can_verify_signatures()) {
+    const std::string place = place_of(entry);
+    throw Error(TENON_ERROR_CONFIG,
+                "{}{}this Tenon cannot verify signatures; build it where libsodium-dev is "
+                "installed, or remove `keys`",
+                place, place.empty() ? "" : ": ");
+  }
+  const std::optional<MinisignKey> key = parse_minisign_key(text_in(entry, "key"));
+  if (!key) throw Error(TENON_ERROR_CONFIG, "`keys` holds a text that is not a minisign key");
+  return {*key, strings_in(entry, "namespaces"), Json(&entry)};
+}
+
 }  // namespace
 
 PluginPolicy policy_of(const tenon_json& config) {
@@ -95,7 +110,13 @@ PluginPolicy policy_of(const tenon_json& config) {
       config.source().empty() ? "the config" : format_text("config '{}'", config.source());
   policy.strict = bool_in(config, "strict", false);
   policy.autoload = bool_in(config, "autoload", true);
+  policy.quarantine = bool_in(config, "quarantine", true);
   policy.search_paths = strings_in(config, "search_paths");
+  policy.trust = strings_in(config, "trust");
+  policy.retry = strings_in(config, "retry");
+  if (const tenon_json* keys = config.find("keys")) {
+    for (const tenon_json& entry : keys->children()) policy.keys.push_back(key_of(entry));
+  }
   if (const tenon_json* plugins = config.find("plugins")) {
     for (const tenon_json& entry : plugins->children()) policy.plugins.push_back(plugin_of(entry));
   }

@@ -139,6 +139,33 @@ constexpr ConfigSchema kTypeEntry[] = {{.type = Type::Object, .object = &kType}}
 constexpr ConfigSchema kTypesForm[] = {
     {.type = Type::Map, .text = Text::Name, .elements = kTypeEntry}};
 
+// ---- who may provide what ----
+
+constexpr ConfigSchema kPluginIds[] = {{.type = Type::Array, .elements = kPluginId}};
+constexpr ConfigSchema kPublicKey[] = {{.type = Type::Text, .text = Text::PublicKey}};
+constexpr ConfigSchema kNamespace[] = {{.type = Type::Text, .text = Text::Namespace}};
+constexpr ConfigSchema kNamespaces[] = {{.type = Type::Array, .elements = kNamespace, .fewest = 1}};
+constexpr ConfigKey kKeyKeys[] = {
+    {.name = "key",
+     .meaning = "public key, as minisign writes it: 'RW' and 54 characters",
+     .schemas = kPublicKey,
+     .required = true},
+    {.name = "namespaces",
+     .meaning = "a plugin that declares something in one of them, or whose id is in it, must be "
+                "signed with this key, or with another that is bound to it: 'acme' is acme and "
+                "all names below it, '*' stands for any text",
+     .schemas = kNamespaces,
+     .required = true},
+};
+constexpr ConfigObject kKey = {
+    .name = "key",
+    .meaning = "a key that signs plugins, bound to namespaces",
+    .keys = kKeyKeys,
+    .examples = R"([{"key": "RWSZLSa+OfoLl3ptRuAod4HRG0HjTRJ7r+rGkBNGRpYpE7CONpusoHAs",
+                     "namespaces": ["math", "acme."]}])"};
+constexpr ConfigSchema kKeyEntry[] = {{.type = Type::Object, .object = &kKey}};
+constexpr ConfigSchema kKeys[] = {{.type = Type::Array, .elements = kKeyEntry}};
+
 // ---- the whole ----
 
 constexpr ConfigSchema kSchemaVersion[] = {{.type = Type::Int, .low = 1, .high = 1}};
@@ -171,6 +198,20 @@ constexpr ConfigKey kRootKeys[] = {
      .meaning = "lock file, as `tenon lock` writes it: only what it has may be loaded, and only as "
                 "it is locked",
      .schemas = kInputPath},
+    {.name = "trust",
+     .meaning = "plugin files, and folders of them, that are used although other users can change "
+                "them",
+     .schemas = kInputPaths},
+    {.name = "keys",
+     .meaning = "keys by which plugins must be signed, each with the namespaces it is for",
+     .schemas = kKeys},
+    {.name = "quarantine",
+     .meaning = "whether plugins that crash while they are loaded are kept out until they change; "
+                "true when left out",
+     .schemas = kBool},
+    {.name = "retry",
+     .meaning = "ids of plugins that are taken out of quarantine",
+     .schemas = kPluginIds},
     {.name = "seed",
      .meaning = "random seed; the same seed gives the same run, for any number of threads",
      .schemas = kSeed,
@@ -186,7 +227,10 @@ constexpr ConfigObject kRoot = {.name = "config",
     {"$schema": "config.schema.json", "schema_version": 1, "plugins": ["math", "./my_ops.so"],
      "search_paths": ["plugins"], "ops": {"prefer": {"add": "math"}},
      "types": {"ScalarTensor": {"fallback": "to_tensor"}}, "strict": true, "autoload": true,
-     "frozen": "tenon.lock", "seed": 7, "threads": 4}])"};
+     "frozen": "tenon.lock", "trust": ["/opt/shared/plugins"],
+     "keys": [{"key": "RWSZLSa+OfoLl3ptRuAod4HRG0HjTRJ7r+rGkBNGRpYpE7CONpusoHAs",
+               "namespaces": ["acme."]}],
+     "quarantine": true, "retry": ["hello"], "seed": 7, "threads": 4}])"};
 
 }  // namespace
 

@@ -37,7 +37,9 @@ enum class ConfigText : uint8_t {
   Name,     // an op or module: words with dots between
   Pattern,  // the same, where '*' stands for anything
   Version,
-  Sha256
+  Sha256,
+  PublicKey,  // of minisign
+  Namespace   // a name, or names that begin with it: "acme", "acme."; '*' stands for anything
 };
 
 // Integers that every JSON reader keeps exactly are between its negative and it.

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/minisign.hpp"
 #include "core/plugin/version_range.hpp"
 
 namespace tenon::core {
@@ -55,6 +56,14 @@ bool is_sha256(std::string_view text) {
          });
 }
 
+bool is_public_key(std::string_view text) { return parse_minisign_key(text).has_value(); }
+
+bool is_namespace(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_word(c) || c == '.' || c == '-' || c == '*';
+  });
+}
+
 bool is_version_range(std::string_view text) {
   try {
     static_cast<void>(VersionRange(text));
@@ -87,6 +96,9 @@ constexpr Grammar kGrammars[] = {
      "a name or pattern like 'nn.functional.*'"},
     {Text::Version, is_version_range, "", "a version range like '>=1.2, <2'"},
     {Text::Sha256, is_sha256, "^[0-9A-Fa-f]{64}$", "a SHA-256 hash of 64 hexadecimal digits"},
+    {Text::PublicKey, is_public_key, "^RW[A-Za-z0-9+/]{54}$",
+     "a public key of minisign: 'RW' and 54 characters"},
+    {Text::Namespace, is_namespace, "^[A-Za-z0-9_.*-]+$", "a namespace like 'acme.'"},
 };
 
 const Grammar* grammar_of(Text kind) {

@@ -2,7 +2,6 @@
 #include "core/plugin/discovery.hpp"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <filesystem>
 #include <system_error>
 #include <unordered_map>
@@ -11,6 +10,8 @@
 #include "core/base/environment.hpp"
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/own_file.hpp"
+#include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
 
@@ -22,15 +23,20 @@ std::optional<std::string> environment_variable(const char* name) {
   return value;
 }
 
-// Beside the library that holds this code, which is libtenon but for unit tests.
+// Beside libtenon.
 std::string install_folder_of_library() {
-  static const char anchor = 0;
-  Dl_info library{};
-  if (::dladdr(&anchor, &library) == 0 || library.dli_fname == nullptr) return {};
-  std::error_code fault;
-  const auto file = std::filesystem::canonical(library.dli_fname, fault);
-  if (fault) return {};
-  return (file.parent_path() / "tenon" / "plugins").string();
+  if (own_file().empty()) return {};
+  return (std::filesystem::path(own_file()).parent_path() / "tenon" / "plugins").string();
+}
+
+// Empty where TENON_QUARANTINE says no, and in programs with elevated rights, which read no variable.
+std::string state_folder_of_user() {
+  if (says_no(environment_variable("TENON_QUARANTINE").value_or(""))) return {};
+  const std::optional<std::string> state = environment_variable("XDG_STATE_HOME");
+  if (state && state->starts_with('/')) return format_text("{}/tenon", *state);
+  const std::optional<std::string> home = environment_variable("HOME");
+  if (!home || !home->starts_with('/')) return {};
+  return format_text("{}/.local/state/tenon", *home);
 }
 
 // Sorted by name: the order of a listing must not depend on the file system.
@@ -58,13 +64,30 @@ std::vector<std::string> plugin_files(SearchFolder& folder) {
 
 using KnownPlugins = std::unordered_map<std::string_view, const FoundPlugin*>;
 
-FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownPlugins& known) {
+PluginFailure distrusted(const std::string& path, Distrust found) {
+  PluginFailure failure;
+  failure.stage = PluginStage::Read;
+  failure.path = path;
+  failure.problem = std::move(found.problem);
+  failure.remedy = std::move(found.remedy);
+  return failure;
+}
+
+// Of a file in a folder that others can write to nothing is read: what it says of itself could
+// keep out a plugin that may be used.
+FoundPlugin read_plugin(std::string path, PluginOrigin origin, const KnownPlugins& known,
+                        const PathTrust& trust, const std::optional<Distrust>& folder = {}) {
   FoundPlugin plugin;
   plugin.path = std::move(path);
   plugin.origin = origin;
+  if (folder) {
+    plugin.failure = distrusted(plugin.path, *folder);
+    return plugin;
+  }
   try {
     const FileSource file(plugin.path);
     plugin.stamp = file.stamp();
+    require_trusted(trust, plugin.path, file.stamp());
     const auto old = known.find(plugin.path);
     if (old != known.end() && old->second->facts && old->second->stamp == plugin.stamp) {
       plugin.facts = old->second->facts;
@@ -106,6 +129,8 @@ SearchEnvironment SearchEnvironment::of_process() {
   const std::string autoload = environment_variable("TENON_PLUGIN_AUTOLOAD").value_or("");
   environment.autoload = !says_no(autoload);
   environment.install_folder = install_folder_of_library();
+  environment.state_folder = state_folder_of_user();
+  environment.trial_program = core::trial_program();
   return environment;
 }
 
@@ -165,17 +190,27 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
   return folders;
 }
 
+void require_trusted(const PathTrust& trust, const std::string& path, const FileStamp& stamp) {
+  if (auto found = trust.judge_file(path, stamp))
+    throw PluginError(distrusted(path, std::move(*found)));
+}
+
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
-                           std::span<const FoundPlugin* const> known) {
+                           const PathTrust& trust, std::span<const FoundPlugin* const> known) {
   KnownPlugins known_paths;
   for (const FoundPlugin* plugin : known) known_paths.emplace(plugin->path, plugin);
   Discovery discovery;
   for (const std::string& file : files) {
-    discovery.plugins.push_back(read_plugin(absolute_path(file), PluginOrigin::Path, known_paths));
+    discovery.plugins.push_back(
+        read_plugin(absolute_path(file), PluginOrigin::Path, known_paths, trust));
   }
   for (SearchFolder& folder : folders) {
-    for (std::string& file : plugin_files(folder)) {
-      discovery.plugins.push_back(read_plugin(std::move(file), folder.origin, known_paths));
+    std::vector<std::string> found = plugin_files(folder);
+    if (found.empty()) continue;
+    const std::optional<Distrust> fault = trust.judge_folder(folder.path);
+    for (std::string& file : found) {
+      discovery.plugins.push_back(
+          read_plugin(std::move(file), folder.origin, known_paths, trust, fault));
     }
   }
   discovery.folders = std::move(folders);

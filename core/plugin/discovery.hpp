@@ -9,6 +9,7 @@
 
 #include "core/plugin/facts_reader.hpp"
 #include "core/plugin/failure.hpp"
+#include "core/plugin/path_trust.hpp"
 
 namespace tenon::core {
 
@@ -26,6 +27,8 @@ struct SearchEnvironment {
   std::string install_folder;
   std::optional<std::string> prefer;  // TENON_PREFER: preferences that go before those of configs
   bool autoload = true;               // TENON_PLUGIN_AUTOLOAD: "0" says no
+  std::string state_folder;           // of quarantine; empty: none is kept
+  std::string trial_program;          // that loads plugins which are suspected
 
   // Of a program with elevated rights only the install folder: its user is not trusted.
   static SearchEnvironment of_process();
@@ -64,9 +67,14 @@ std::vector<SearchFolder> search_folders(std::span<const std::string> configured
 // Reads the facts of `files` (named one by one, before all folders) and of every *.so in the
 // folders, not in folders below. Runs no plugin code. The first file with an id wins; a file that
 // cannot be read is kept with its failure. Facts of files that are `known` and unchanged are not
-// read again.
+// read again. What others can change is refused: of a folder all that is in it.
 Discovery discover_plugins(std::span<const std::string> files, std::vector<SearchFolder> folders,
+                           const PathTrust& trust = PathTrust(),
                            std::span<const FoundPlugin* const> known = {});
+
+// Throws PluginError, stage read, when others can change the opened file with this stamp, or where
+// its path leads.
+void require_trusted(const PathTrust& trust, const std::string& path, const FileStamp& stamp);
 
 // An absolute path without dots, where there is a current folder to make it from.
 std::string absolute_path(const std::string& path);

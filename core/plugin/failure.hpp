@@ -24,6 +24,8 @@ struct PluginFailure {
   std::string asked_by;  // who needed the plugin: "config x.json", "op 'mm'"; empty when unknown
   std::string place;     // in the config: "x.json:3:14: /plugins/0"; empty when none names it
 
+  bool quarantined = false;  // it has ended processes: kept out until it changes
+
   // All of it in one line.
   std::string text() const;
 };

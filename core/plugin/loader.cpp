@@ -25,6 +25,7 @@
 #include "core/nn/module_type.hpp"
 #include "core/plugin/elf_notes.hpp"
 #include "core/plugin/linked_files.hpp"
+#include "core/plugin/quarantine.hpp"
 
 namespace tenon::core {
 
@@ -615,6 +616,7 @@ void load_plugin(const PluginFacts& facts, uint64_t generation, const std::strin
   loaded.code = new PluginCode(facts.id, generation);
   MappedLibrary mapped = mapped_library(loaded.library->library);
   if (find_segments(mapped)) loaded.code->set_range(mapped.begin, mapped.end);
+  LoadMarker::enter_init();
   const tenon_plugin* plugin = load.complete_table(*load.enter(loaded.library->library));
   load.check_table(*plugin);
   load.compare_items(*plugin);

@@ -7,6 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/base/text.hpp"
 #include "core/dispatch/schema.hpp"
+#include "core/plugin/approval.hpp"
 #include "core/plugin/plugin_record.hpp"
 #include "core/plugin/sha256.hpp"
 
@@ -52,6 +53,8 @@ class PluginManager::Load {
     for (const PluginPolicy& policy : manager_.policies_->list) {
       if (policy.lock != nullptr) locks_.push_back(policy.lock);
     }
+    approval_ = Approval(manager_.policies_->list);
+    trial_ = manager_.trial_config(record_);
     record_.state = PluginState::Loading;
     record_.loader = std::this_thread::get_id();
     try {
@@ -86,14 +89,16 @@ class PluginManager::Load {
     std::unique_ptr<const SealedFile> sealed;
     // A path that was opened before leads the system's loader to the code of then.
     const bool reopened = record_.generation != 0;
-    if (reopened || !pinned_.sha256.empty() || !locks_.empty()) {
+    if (reopened || !pinned_.sha256.empty() || !locks_.empty() || approval_.judges_bytes()) {
       sealed = std::make_unique<const SealedFile>(path_);
       if (auto failure = check_hash(request_.provider, *sealed, path_, pinned_.sha256))
         throw PluginError(std::move(*failure));
       for (const auto& lock : locks_) check_locked(*lock, *sealed);
-      if (!(sealed->stamp() == stamp)) use(read_facts(*sealed, path_), facts);
+      if (!(sealed->stamp() == stamp) || approval_.judges_bytes())
+        use(read_facts(*sealed, path_), facts);
       stamp = sealed->stamp();
       verdict_ = judge_unmapping(*sealed, path_);
+      approval_.require_signature(*facts, path_, *sealed);
     } else {
       const FileSource file(path_);
       if (!(file.stamp() == stamp)) use(read_facts(file, path_), facts);
@@ -101,6 +106,11 @@ class PluginManager::Load {
       verdict_ = judge_unmapping(file, path_);
     }
     if (again_) refuse_abi(*facts);
+    require_trusted(approval_.trust(), path_, stamp);
+    if (trial_ && manager_.quarantine_.is_suspect(path_, stamp))
+      manager_.quarantine_.settle(path_, stamp, *trial_);
+    const LoadMarker marker =
+        trial_ ? manager_.quarantine_.mark(facts->id, path_, stamp) : LoadMarker();
     load_plugin(*facts, record_.generation + 1, path_, std::move(sealed), manager_.host_,
                 pinned_.options.get(), loaded_);
     if (again_) take_over(*facts, path_, manager_.host_, before_, loaded_);
@@ -270,6 +280,8 @@ class PluginManager::Load {
   std::string path_;
   PluginPolicy::Plugin pinned_;  // what a policy says of it
   std::vector<std::shared_ptr<const PluginLock>> locks_;
+  Approval approval_;
+  Json trial_;  // config of a trial; null: no quarantine is kept
   RegistrationRequest request_;
 };
 
@@ -323,7 +335,7 @@ PluginManager::Record& PluginManager::same_plugin(Record& shadowed,
 }
 
 // Asked for by name, a load that failed before any code ran may succeed by now.
-void PluginManager::retry(Record& record) const {
+void PluginManager::retry(Record& record) {
   if (!record.tried || record.is_final()) return;
   record.tried = false;
   judge(record);

@@ -183,6 +183,10 @@ PluginLock read_lock(const std::string& file) {
   }
   std::string text(static_cast<size_t>(input.size()), '\0');
   input.read_at(text.data(), input.size(), 0);
+  return parse_lock(text, file);
+}
+
+PluginLock parse_lock(std::string_view text, const std::string& file) {
   JsonOptions options;
   options.source = file;
   options.kind = TENON_ERROR_CONFIG;

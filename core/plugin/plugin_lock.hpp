@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json.hpp"
@@ -50,6 +51,8 @@ void lock_libraries(LockedPlugin& plugin, KnownHashes& known);
 // ConfigError for what is not a lock file.
 Json lock_document(const PluginLock& lock);
 PluginLock read_lock(const std::string& file);
+// Of the text of a lock file; `file` is for messages.
+PluginLock parse_lock(std::string_view text, const std::string& file);
 
 // All that differs from the lock, plugins first. Plugins and names that the lock does not have do not
 // count: they are refused when they are used.

@@ -9,6 +9,7 @@
 #include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/plugin/approval.hpp"
 #include "core/plugin/plugin_record.hpp"
 
 namespace tenon::core {
@@ -65,6 +66,7 @@ PluginManager::PluginManager(const tenon_host& host, Registrar& registrar,
     : host_(host),
       registrar_(registrar),
       environment_(std::move(environment)),
+      quarantine_(environment_.state_folder, environment_.trial_program),
       policies_(std::make_unique<Policies>()) {
   std::vector<std::string> faults;
   policies_->environment.source = "TENON_PREFER";
@@ -93,7 +95,8 @@ void PluginManager::scan() {
   std::vector<const FoundPlugin*> known;
   for (const auto& record : records_) known.push_back(&record->found);
   Discovery discovery =
-      discover_plugins(files, search_folders(configured, environment_, policies_->folders), known);
+      discover_plugins(files, search_folders(configured, environment_, policies_->folders),
+                       Approval(policies_->list).trust(), known);
   folders_ = std::move(discovery.folders);
   renew_records(std::move(discovery.plugins));
   for (const auto& record : records_) judge(*record);
@@ -146,7 +149,7 @@ void PluginManager::renew_records(std::vector<FoundPlugin> discovered) {
   records_ = std::move(records);
 }
 
-void PluginManager::judge(Record& record) const {
+void PluginManager::judge(Record& record) {
   const Policies::Entry entry = policies_->entry(record);
   record.configured = entry.plugin != nullptr && entry.plugin->mode != LoadMode::Never;
   if (record.is_final() || record.tried) return;
@@ -184,6 +187,9 @@ void PluginManager::judge(Record& record) const {
     failure = check_version(facts, record.found.path, entry.plugin->version);
     if (failure) failure->asked_by = entry.policy->source;
   }
+  if (!failure) failure = Approval(policies_->list).missing_signature(record.found);
+  if (!failure && policies_->quarantine())
+    failure = quarantine_.find(record.found.path, record.found.stamp);
   if (failure) record.fail(std::move(*failure));
 }
 

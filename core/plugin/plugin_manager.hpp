@@ -21,6 +21,7 @@
 #include "core/plugin/discovery.hpp"
 #include "core/plugin/loader.hpp"
 #include "core/plugin/policy.hpp"
+#include "core/plugin/quarantine.hpp"
 #include "core/plugin/unmap_verdict.hpp"
 
 namespace tenon::core {
@@ -236,7 +237,7 @@ class PluginManager {
   // Whether a policy does not require the plugin, and it is missing.
   bool is_left_out(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
   Record& policy_record(const PluginPolicy::Plugin& plugin, const std::string& asked_by);
-  void retry(Record& record) const;
+  void retry(Record& record);
   // The names that were provided only by the record, from now on by the next provider.
   std::vector<std::pair<ItemKind, std::string>> withdraw_names(const Record& record);
   void provide_again(const std::vector<std::pair<ItemKind, std::string>>& names);
@@ -258,9 +259,11 @@ class PluginManager {
   PluginLock lock_now(const PluginLock* locked, std::vector<PluginFailure>& failures) const;
   void scan();
   void renew_records(std::vector<FoundPlugin> discovered);
-  void judge(Record& record) const;
+  void judge(Record& record);
   void build_index();
   const Index& index(ItemKind kind) const { return indexes_[static_cast<size_t>(kind)]; }
+  // What a trial of the plugin loads; null while quarantine is switched off.
+  Json trial_config(const Record& record) const;
   template <class Visit>
   static void each_item(const PluginFacts& facts, Visit&& visit);
   ProviderStanding standing(const Record& record, ItemKind kind, std::string_view name,
@@ -277,6 +280,7 @@ class PluginManager {
   const tenon_host& host_;
   Registrar& registrar_;
   const SearchEnvironment environment_;
+  Quarantine quarantine_;
 
   std::mutex mutex_;
   const HeldAcrossFork held_{mutex_, [this] { forget_loaders(); }};

@@ -292,6 +292,9 @@ std::vector<PluginFailure> PluginManager::adopt(const PluginPolicy& policy, bool
       preference.pattern = canonical_pattern(preference.pattern);
   }
   policies_->list.insert(policies_->list.begin(), adopted);
+  for (const std::string& id : adopted.retry) {
+    if (keep) quarantine_.release(id);
+  }
   scan();
   std::vector<PluginFailure> failures = PolicyCheck(*this, adopted).run();
   if (!failures.empty() || !keep) {

@@ -2,6 +2,7 @@
 // files of the plugin manager.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -76,6 +77,11 @@ struct PluginManager::Policies {
   std::vector<PluginPolicy> list;                   // the newest first
   std::vector<std::string> folders;                 // of add_search_path, the newest first
   std::vector<std::string> files;                   // of load(), the newest first
+
+  // No policy switches it off.
+  bool quarantine() const {
+    return std::ranges::all_of(list, [](const PluginPolicy& policy) { return policy.quarantine; });
+  }
 
   struct Entry {
     const PluginPolicy::Plugin* plugin = nullptr;

@@ -8,6 +8,7 @@
 
 #include "core/base/json.hpp"
 #include "core/dispatch/type_settings.hpp"
+#include "core/plugin/minisign.hpp"
 #include "core/plugin/plugin_lock.hpp"
 
 namespace tenon::core {
@@ -50,6 +51,13 @@ struct PluginPolicy {
     TypeSettings settings;
     Json written{};
   };
+  // A key and the namespaces in which plugins must carry a signature by it, or by another key that
+  // is bound to them.
+  struct Key {
+    MinisignKey key;
+    std::vector<std::string> namespaces;
+    Json written{};
+  };
   std::string source;                     // who asks, for messages: "config 'a.json'"
   std::vector<std::string> search_paths;  // folders, searched before all others
   std::vector<Plugin> plugins;
@@ -60,7 +68,11 @@ struct PluginPolicy {
   bool autoload = true;  // false: of folders only plugins that are named or loaded by name are used
   // Only what is locked may be loaded, and only as it is locked. Null: anything.
   std::shared_ptr<const PluginLock> lock;
-  bool strict = false;  // what would be a warning of what plugins register is an error
+  std::vector<std::string> trust;  // files and folders that others may be able to change
+  std::vector<Key> keys;
+  bool quarantine = true;          // false: plugins that crash are neither marked nor kept out
+  std::vector<std::string> retry;  // ids of plugins that are taken out of quarantine
+  bool strict = false;             // what would be a warning of what plugins register is an error
 };
 
 // What a preference is held against: an op, module or type; or an override of an op, whose key is

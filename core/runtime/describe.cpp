@@ -336,7 +336,9 @@ void put_life(JsonBuilder& document, const PluginListing& plugin) {
 void put_plugin(JsonBuilder& document, const PluginListing& plugin, bool in_full) {
   document.member("id", plugin.id)
       .member("version", plugin.version)
-      .member("state", plugin_state_text(plugin.state))
+      .member("state", plugin.failure && plugin.failure->quarantined
+                           ? "quarantined"
+                           : plugin_state_text(plugin.state))
       .member("path", plugin.path)
       .member("origin", plugin_origin_text(plugin.origin));
   if (plugin.facts != nullptr) {

@@ -86,4 +86,63 @@ TEST_SUITE("plugins") {
     std::filesystem::copy(std::string(TENON_FIXTURES) + "/plain.so", folder.path("here"));
     CHECK(contains(run_program_in(folder.path(), "--plugin-path here plugins").out, "plain.so"));
   }
+
+  TEST_CASE("a folder that others can write to is refused with its remedy, unless it is trusted") {
+    const Workspace folder;
+    const std::string path = folder.path("plugins").string();
+    std::filesystem::create_directory(path);
+    std::filesystem::copy(std::string(TENON_FIXTURES) + "/plain.so", path);
+    std::filesystem::permissions(path, std::filesystem::perms(0777));
+    const std::string place = "--plugin-path " + path + " ";
+    Outcome outcome = run_program(place + "plugins");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.out, "every user can write to the folder '" + path + "' (mode 0777)"));
+    CHECK(contains(outcome.out, "run `chmod o-w '" + path + "'`, or allow it by name: --trust"));
+    CHECK(run_program(place + "--trust " + path + " plugins").code == 0);
+    CHECK(run_program(place + "check plain").code == 1);
+    CHECK(run_program(place + "--trust " + path + " check plain").code == 0);
+    folder.write("c.json",
+                 R"({"schema_version": 1, "search_paths": ["plugins"], "trust": ["plugins"],
+                              "plugins": ["plain"]})");
+    CHECK(run_program_in(folder.path(), "why plain.add_one Tensor --config c.json").code == 0);
+    folder.write("c.json", R"({"schema_version": 1, "search_paths": ["plugins"],
+                              "plugins": ["plain"]})");
+    outcome = run_program_in(folder.path(), "why plain.add_one Tensor --config c.json");
+    CHECK(outcome.code == 1);
+    CHECK(contains(outcome.error, "every user can write to the folder"));
+  }
+
+  TEST_CASE("a plugin that crashes is kept out, listed, and tried again on demand") {
+    const Workspace folder;
+    const std::string path = folder.path("plugins").string();
+    std::filesystem::create_directory(path);
+    std::filesystem::copy(std::string(TENON_FIXTURES) + "/crashes.so", path);
+    const std::string state =
+        "TENON_QUARANTINE=1 XDG_STATE_HOME=" + folder.path("state").string() + " ";
+    folder.write("c.json", R"({"schema_version": 1, "search_paths": ["plugins"],
+                              "plugins": [{"name": "crashes", "load": "eager"}]})");
+    const auto load = [&](const std::string& environment) {
+      return run_program_in(folder.path(), "why crashes.op Tensor --config c.json",
+                            state + environment);
+    };
+    const auto list = [&](const std::string& options = "") {
+      return run_program("--plugin-path " + path + " plugins " + options, state);
+    };
+    CHECK(load("TENON_TEST_CRASH=init").code == 128 + 11);
+    CHECK(contains(load("TENON_TEST_CRASH=init").error, "SIGSEGV"));
+    CHECK(contains(load("").error, "it is in quarantine"));
+    CHECK(list().code == 1);
+    CHECK(contains(list().out, "quarantined"));
+    CHECK(list("--retry crashes").out == "plugin crashes may be loaded again\n");
+    CHECK(contains(list("--retry crashes").error, "no plugin 'crashes' is in quarantine"));
+    CHECK(load("").code == 0);
+    // `check` says what happens, each time, and accuses no plugin elsewhere.
+    for (int i = 0; i < 2; ++i) {
+      const Outcome outcome =
+          run_program("--plugin-path " + path + " check crashes", state + "TENON_TEST_CRASH=init");
+      CHECK(outcome.code == 1);
+      CHECK(!contains(outcome.out, "quarantine"));
+    }
+    CHECK(list().code == 0);
+  }
 }

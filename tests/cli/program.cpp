@@ -25,7 +25,8 @@ Outcome run_program_in(const std::filesystem::path& folder, const std::string& a
   const Workspace scratch;
   // No plugins and no settings but those of the build.
   const std::string command =
-      "cd '" + folder.string() + "' && env -u TENON_PLUGIN_PATH -u XDG_DATA_HOME HOME='" +
+      "cd '" + folder.string() +
+      "' && env -u TENON_PLUGIN_PATH -u XDG_DATA_HOME -u XDG_STATE_HOME HOME='" +
       scratch.path().string() + "' " + environment + " '" TENON_PROGRAM "' " + arguments + " 2>'" +
       scratch.path("error").string() + "'";
   FILE* pipe = popen(command.c_str(), "r");

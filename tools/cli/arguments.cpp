@@ -379,10 +379,6 @@ struct Listing {
 };
 
 constexpr Listing kListings[] = {
-    {"plugins", list_plugins, "List every plugin found: state, version, path, reason when refused",
-     "  tenon plugins\n"
-     "  tenon --plugin-path build plugins --json\n"
-     "Ends with 1 when a plugin is refused. Nothing is loaded to be listed."},
     {"ops", list_ops, "List every op: signature, provider, differentiability",
      "  tenon ops\n"
      "  tenon ops nn.functional\n"
@@ -432,6 +428,25 @@ void define_listings(CLI::App& program, Invocation& invocation) {
     }
     list.json();
   }
+}
+
+void define_plugins(CLI::App& program, Invocation& invocation) {
+  Definition<PluginsOptions> plugins(
+      program, invocation, list_plugins, "plugins",
+      "List every plugin found: state, version, path, reason when refused",
+      "  tenon plugins\n"
+      "  tenon --plugin-path build plugins --json\n"
+      "  tenon plugins --retry hello\n"
+      "Ends with 1 when a plugin is refused. Nothing is loaded to be listed.");
+  plugins.app
+      ->add_option("--retry", plugins.options->retry,
+                   "Take this plugin out of quarantine, so that it may be loaded again")
+      ->type_name("NAME");
+  plugins.json();
+
+  // What libtenon starts to find out whether a plugin ends the process that loads it.
+  Definition<OpenPluginOptions> open(program, invocation, open_plugin, "open-plugin", "", "");
+  open.app->group("");
 }
 
 void define_coverage(CLI::App& program, Invocation& invocation) {
@@ -497,7 +512,8 @@ void refuse_empty(CLI::App& program) {
 // The first argument that is neither an option nor an option's value.
 std::string command_word(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--plugin-path" || arguments[i] == "--threads") {
+    if (arguments[i] == "--plugin-path" || arguments[i] == "--threads" ||
+        arguments[i] == "--trust") {
       ++i;
     } else if (!arguments[i].starts_with("-")) {
       return arguments[i];
@@ -523,6 +539,13 @@ Invocation parse_arguments(int count, const char* const* arguments) {
       ->take_all()
       ->allow_extra_args(false)
       ->check(check_folder);
+  program
+      .add_option("--trust", invocation.trusted,
+                  "A plugin file, or a folder of them, that is used although other users can "
+                  "change it; may be repeated")
+      ->type_name("PATH")
+      ->take_all()
+      ->allow_extra_args(false);
   program.add_flag("--no-autoload", invocation.no_autoload,
                    "Of plugins in folders use only those that are named, by a config or a command");
   program.add_option("--threads", invocation.threads, "Threads to compute with")
@@ -534,6 +557,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   define_schema(program, invocation);
   define_docs(program, invocation);
   const std::shared_ptr<CheckOptions> check = define_check(program, invocation);
+  define_plugins(program, invocation);
   define_listings(program, invocation);
   define_coverage(program, invocation);
   define_why(program, invocation);
@@ -576,6 +600,7 @@ Invocation parse_arguments(int count, const char* const* arguments) {
   }
   run->threads = invocation.threads;
   check->plugin_paths = invocation.plugin_paths;
+  check->trusted = invocation.trusted;
   check->no_autoload = invocation.no_autoload;
   if (!invocation.command) throw UsageError(format_text("no command was given; see `{}`", help));
   return invocation;

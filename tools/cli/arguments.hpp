@@ -9,6 +9,7 @@ namespace cli {
 
 struct Invocation {
   std::vector<std::string> plugin_paths;
+  std::vector<std::string> trusted;  // paths that others may be able to change
   bool no_autoload = false;
   int threads = 0;  // 0: not asked for
   std::function<int()> command;

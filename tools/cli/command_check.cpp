@@ -28,6 +28,10 @@ std::vector<std::string> worker_arguments(const CheckOptions& options, int64_t f
                                           const std::string& folder) {
   std::vector<std::string> list;
   if (options.no_autoload) list.push_back("--no-autoload");
+  for (const std::string& path : options.trusted) {
+    list.push_back("--trust");
+    list.push_back(path);
+  }
   for (const std::string& path : options.plugin_paths) {
     list.push_back("--plugin-path");
     list.push_back(path);

@@ -96,7 +96,7 @@ PlannedPlugin& Plan::plugin_row(const Json& plugin) {
 void Plan::use_plugin(const std::string& id, const std::string& purpose) {
   for (int64_t i = 0; i < plugins_.size(); ++i) {
     const std::string state = plugins_[i]["state"].text();
-    if (plugins_[i]["id"].text() != id || state == "shadowed" || state == "failed") continue;
+    if (plugins_[i]["id"].text() != id || state == "shadowed" || is_refused(state)) continue;
     std::vector<std::string>& purposes = plugin_row(plugins_[i]).purposes;
     if (std::find(purposes.begin(), purposes.end(), purpose) == purposes.end()) {
       purposes.push_back(purpose);
@@ -119,7 +119,7 @@ void Plan::plan_config_plugins() {
       PlannedPlugin& row = plugin_row(plugins_[p]);
       row.load = entries[i]["load"].text("lazy");
       row.purposes.emplace_back("config");
-      if (state == "failed") fault(entries[i], plugins_[p]["reason"].text());
+      if (is_refused(state)) fault(entries[i], plugins_[p]["reason"].text());
       break;
     }
     // It is not required, or the config would have been refused.

@@ -9,7 +9,26 @@
 
 namespace cli {
 
-int list_plugins(const ListOptions& options) {
+namespace {
+
+int retry(const std::string& id) {
+  const tenon::Json plugins = tenon::describe("plugins");
+  for (int64_t i = 0; i < plugins.size(); ++i) {
+    if (plugins[i]["id"].text() != id || plugins[i]["state"].text() != "quarantined") continue;
+    const tenon::Json list = tenon::JsonArray().add(id).json();
+    tenon::apply_config(tenon::JsonObject().set("retry", list).json());
+    print(format_text("plugin {} may be loaded again\n", id));
+    return kFine;
+  }
+  throw UsageError(format_text("no plugin '{}' is in quarantine; see `tenon plugins`", id));
+}
+
+}  // namespace
+
+int list_plugins(const PluginsOptions& options) {
+  if (!options.retry.empty()) {
+    return retry(options.retry);
+  }
   const tenon::Json plugins = tenon::describe("plugins");
   bool refused = false;
   std::string reasons;
@@ -23,7 +42,7 @@ int list_plugins(const ListOptions& options) {
   for (int64_t i = 0; i < plugins.size(); ++i) {
     const tenon::Json plugin = plugins[i];
     const std::string state = plugin["state"].text();
-    refused = refused || state == "failed";
+    refused = refused || is_refused(state);
     const auto count = [&](const char* key) {
       return plugin[key].defined() ? std::to_string(plugin[key].integer()) : std::string("-");
     };

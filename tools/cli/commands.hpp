@@ -60,6 +60,13 @@ struct ListOptions {
   bool json = false;
 };
 
+struct PluginsOptions {
+  std::string retry;  // id of a plugin that is taken out of quarantine; empty: list them
+  bool json = false;
+};
+
+struct OpenPluginOptions {};
+
 struct CoverageOptions {
   std::string type;
   std::string config;    // what it says of the type narrows the list
@@ -113,6 +120,7 @@ struct CheckOptions {
   std::string plugin;  // id or path
   std::string item;    // only this op or module
   std::vector<std::string> plugin_paths;
+  std::vector<std::string> trusted;
   bool no_autoload = false;
   double timeout = 30;    // seconds for each item
   int64_t memory = 4096;  // MiB
@@ -130,7 +138,8 @@ int plan_config(const PlanOptions& options);
 int check_plugin(const CheckOptions& options);
 int lock_config(const LockOptions& options);
 int compare_plugins(const CompatOptions& options);
-int list_plugins(const ListOptions& options);
+int list_plugins(const PluginsOptions& options);
+int open_plugin(const OpenPluginOptions& options);
 int list_ops(const ListOptions& options);
 int list_modules(const ListOptions& options);
 int list_types(const ListOptions& options);

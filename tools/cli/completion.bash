@@ -14,7 +14,7 @@ _tenon() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command='' i
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
-      --plugin-path | --threads) ((++i)) ;;
+      --plugin-path | --threads | --trust) ((++i)) ;;
       -*) ;;
       *) command=${COMP_WORDS[i]}; break ;;
     esac
@@ -30,9 +30,9 @@ _tenon() {
   local words=''
   if [[ -z $command ]]; then
     words='run predict plan schema plugins ops modules overridable ignored signature show types coverage ambiguities why check compat lock new wrappers version'
-    words+=' --help --version --plugin-path --no-autoload --threads'
+    words+=' --help --version --plugin-path --trust --no-autoload --threads'
   elif [[ $word == -* ]]; then
-    words='--help --plugin-path --no-autoload --threads'
+    words='--help --plugin-path --trust --no-autoload --threads'
     case $command in
       run) words+=' --evaluate --plot --epochs --seed --resume --frozen --watch --detect-anomaly --quiet --json' ;;
       predict) words+=' --output --weights --frozen' ;;

@@ -23,8 +23,10 @@ void print_head(const std::string& name, const std::string& what, const std::str
 
 }  // namespace
 
+bool is_refused(const std::string& state) { return state == "failed" || state == "quarantined"; }
+
 Style state_style(const std::string& state) {
-  if (state == "failed" || state == "contested") return Style::red;
+  if (is_refused(state) || state == "contested") return Style::red;
   if (state == "active" || state == "chosen") return Style::green;
   if (state == "disabled" || state == "excluded" || state == "shadowed" || state == "outranked")
     return Style::yellow;

@@ -9,6 +9,8 @@
 
 namespace cli {
 
+// Of a plugin's state: it cannot be used.
+bool is_refused(const std::string& state);
 Style state_style(const std::string& state);
 // "yes", "yes, by the ops that it is made of", "no"; with what forward mode adds.
 std::string gradient_text(const tenon::Json& op);

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include "core/base/error.hpp"
 #include "core/plugin/plugin_manager.hpp"
@@ -82,6 +83,38 @@ TEST_SUITE("environment") {
     REQUIRE(chown(copy.c_str(), static_cast<uid_t>(-1), other_group()) == 0);
     REQUIRE(chmod(copy.c_str(), 02755) == 0);
     CHECK(run() == 7);
+    fs::remove_all(name);
+  }
+
+  TEST_CASE("nor does a set-uid program, or one with capabilities") {
+    if (geteuid() != 0 || std::system("command -v setpriv >/dev/null 2>&1") != 0) {
+      MESSAGE("skipped: only root can start programs as another user, with setpriv");
+      return;
+    }
+    char name[] = "/tmp/tenon-environment-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    REQUIRE(chmod(name, 0755) == 0);
+    const std::string copy = std::string(name) + "/program";
+    fs::copy_file("/proc/self/exe", copy);
+    REQUIRE(chmod(copy.c_str(), 0755) == 0);
+    const auto run = [&] {
+      const std::string command =
+          "TENON_TEST_WORD=word setpriv --reuid=65534 --regid=65534 --clear-groups '" + copy +
+          "' --no-skip -tc='elevated child' >/dev/null 2>&1";
+      const int status = std::system(command.c_str());
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    };
+    CHECK(run() == 8);
+    REQUIRE(chmod(copy.c_str(), 04755) == 0);
+    CHECK(run() == 7);
+    REQUIRE(chmod(copy.c_str(), 0755) == 0);
+    CHECK(run() == 8);
+    // CAP_NET_BIND_SERVICE, permitted and effective; version 2 of the attribute.
+    const uint32_t capabilities[5] = {0x02000001, 1U << 10U, 0, 0, 0};
+    if (setxattr(copy.c_str(), "security.capability", capabilities, sizeof capabilities, 0) == 0)
+      CHECK(run() == 7);
+    else
+      MESSAGE("skipped: this file system keeps no capabilities");
     fs::remove_all(name);
   }
 }

@@ -142,11 +142,11 @@ TEST_SUITE("discovery") {
     const auto folders = search_folders({}, environment);
     const Discovery before = discover_plugins({}, folders);
     const std::vector<const FoundPlugin*> known{&before.plugins[0]};
-    const Discovery same = discover_plugins({}, folders, known);
+    const Discovery same = discover_plugins({}, folders, PathTrust(), known);
     CHECK(same.plugins[0].facts == before.plugins[0].facts);
     std::filesystem::remove(folder / "plain.so");
     std::filesystem::copy_file(fixture("duplicate"), folder / "plain.so");
-    const Discovery changed = discover_plugins({}, folders, known);
+    const Discovery changed = discover_plugins({}, folders, PathTrust(), known);
     CHECK(changed.plugins[0].facts->id == "duplicate");
   }
 }

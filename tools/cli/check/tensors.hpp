@@ -36,10 +36,10 @@ std::vector<tenon::Tensor> in_single(std::vector<tenon::Tensor> tensors);
 tenon::Tensor tiled(const tenon::Tensor& tensor, int64_t dim, int64_t count);
 // A view of a contiguous tensor under another shape.
 tenon::Tensor reshaped(const tenon::Tensor& tensor, const std::vector<int64_t>& shape);
-// Another tensor with these elements, by position.
 // The real numbers that a tensor is made of: one for each element, two for each complex one.
 std::vector<double> numbers_of(const tenon::Tensor& tensor);
 int64_t number_count(const tenon::Tensor& tensor);
+// Another tensor with these numbers, by position.
 tenon::Tensor with_elements(const tenon::Tensor& like, const std::vector<double>& numbers);
 
 // ---- layouts ----

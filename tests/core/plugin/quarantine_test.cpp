@@ -1,0 +1,333 @@
+// Markers, trials and records of plugins that end the process that loads them.
+#include "core/plugin/quarantine.hpp"
+
+#include <csignal>
+#include <ctime>
+#include <fcntl.h>
+#include <random>
+#include <unistd.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "core/plugin/sha256.hpp"
+#include "tests/core/plugin/support.hpp"
+
+using namespace tenon::core;
+using namespace tenon::core::test;
+
+#ifndef TENON_PROGRAM
+#define TENON_PROGRAM ""
+#endif
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A plugin that crashes where the test says, and the folder in which that is remembered.
+struct World {
+  TemporaryFolder folder;
+  std::string state = folder / "home/state/tenon";
+  std::string file = folder.add("crashes");
+
+  World() { ::setenv("TENON_QUARANTINE", "1", 1); }
+  ~World() {
+    crash("");
+    ::setenv("TENON_QUARANTINE", "0", 1);
+  }
+
+  static void crash(const char* where) { ::setenv("TENON_TEST_CRASH", where, 1); }
+
+  std::unique_ptr<PluginManager> manager() {
+    SearchEnvironment environment;
+    environment.state_folder = state;
+    environment.trial_program = TENON_PROGRAM;
+    environment.plugin_path = folder.path();
+    return std::make_unique<PluginManager>(host.table(), registrar, environment);
+  }
+  // Loads it in a child; the state that the child ended in.
+  int load_in_child() {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int nothing = ::open("/dev/null", O_WRONLY);
+      ::dup2(nothing, STDERR_FILENO);
+      ::signal(SIGSEGV, SIG_DFL);
+      ::signal(SIGABRT, SIG_DFL);
+      try {
+        manager()->load("crashes");
+      } catch (const Error&) {
+        ::_exit(9);
+      }
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+  std::vector<std::string> files(const std::string& prefix = "") const {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(state, none)) {
+      if (entry.path().filename().string().starts_with(prefix))
+        names.push_back(entry.path().filename());
+    }
+    return names;
+  }
+  // "indexed", or "quarantined" for a failure that is one.
+  std::string listed() {
+    const PluginListing listing = manager()->list().at(0);
+    const bool kept_out = listing.failure && listing.failure->quarantined;
+    return kept_out ? "quarantined" : plugin_state_text(listing.state);
+  }
+
+  FakeHost host;
+  FakeRegistrar registrar;
+};
+
+bool without_program() {
+  if (!std::string(TENON_PROGRAM).empty()) return false;
+  MESSAGE("skipped: the command line is not built");
+  return true;
+}
+
+// Of this thread, in microseconds: the time on the clock is that of other programs as well.
+double processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+}
+
+QuarantineRecord example(const std::string& hash, const std::string& ended) {
+  QuarantineRecord record;
+  record.plugin = "crashes";
+  record.path = "/p/crashes.so";
+  record.sha256 = hash;
+  record.host = "0.1.0";
+  record.size = 7;
+  record.phase = "init";
+  record.ended = ended;
+  return record;
+}
+
+}  // namespace
+
+TEST_SUITE("quarantine") {
+  TEST_CASE("a load that goes well leaves nothing, in a folder for this user alone") {
+    World world;
+    CHECK(WEXITSTATUS(world.load_in_child()) == 0);
+    struct stat status {};
+    REQUIRE(::stat(world.state.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0700);
+    CHECK(world.files().empty());
+  }
+
+  TEST_CASE("what ends its process is tried, kept out with the reason, and released") {
+    if (without_program()) return;
+    struct Row {
+      const char* where;
+      const char* phase;
+      const char* ended;
+    };
+    for (const Row& row :
+         {Row{"init", "init", "SIGSEGV (Segmentation fault)"},
+          Row{"open", "open", "SIGABRT (Aborted)"}, Row{"exit", "init", "exit code 3"}}) {
+      World world;
+      World::crash(row.where);
+      CHECK(WEXITSTATUS(world.load_in_child()) != 9);
+      CHECK(world.files("loading-").size() == 1);
+      CHECK(world.listed() == "indexed");  // a suspicion only
+      // The next process that loads it makes the trial, and lives.
+      const auto next = world.manager();
+      const PluginFailure failure = failure_of([&] { next->load("crashes"); });
+      CHECK(contains(failure.problem, "it is in quarantine"));
+      CHECK(contains(failure.problem, row.ended));
+      CHECK(contains(failure.remedy, "tenon plugins --retry crashes"));
+      CHECK(failure.quarantined);
+      CHECK(failure.stage ==
+            (std::string(row.phase) == "init" ? PluginStage::Init : PluginStage::Open));
+      const std::vector<std::string> files = world.files();
+      REQUIRE(files.size() == 1);
+      const Json record = parse_json(read_file(world.state + "/" + files[0]));
+      CHECK(record->get("phase").as_string() == row.phase);
+      CHECK(record->get("ended").as_string() == row.ended);
+      CHECK(record->get("sha256").as_string() == sha256_file(world.file));
+      if (std::string(row.where) == "init") {
+        CHECK(record->get("backtrace").size() > 0);
+        CHECK(
+            contains(std::string(record->get("output").as_string()), "the last words of crashes"));
+      }
+      // Later processes refuse it at once, and list it.
+      CHECK(world.listed() == "quarantined");
+      const auto later = world.manager();
+      CHECK(failure_of([&] { later->load("crashes"); }).quarantined);
+      World::crash("");
+      PluginPolicy policy;
+      policy.source = "a test";
+      policy.retry = {"crashes"};
+      later->apply(policy);
+      CHECK(later->list().at(0).state == PluginState::Indexed);
+      CHECK(world.files().empty());
+    }
+  }
+
+  TEST_CASE("a process that was killed for another reason accuses no plugin") {
+    if (without_program()) return;
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    REQUIRE(world.files("loading-").size() == 1);
+    World::crash("");
+    CHECK(WEXITSTATUS(world.load_in_child()) == 0);
+    CHECK(world.files().empty());
+    CHECK(world.listed() == "indexed");
+  }
+
+  TEST_CASE("a plugin that is built again is tried again, and other copies of the bytes are not") {
+    if (without_program()) return;
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    const auto next = world.manager();
+    CHECK_THROWS(next->load("crashes"));
+    const std::string bytes = read_file(world.file);
+    fs::remove(world.file);
+    world.folder.add("crashes", "copy.so");
+    CHECK(world.listed() == "quarantined");
+    write_file(world.folder / "copy.so", bytes + "x");
+    CHECK(world.listed() == "indexed");
+  }
+
+  TEST_CASE("records of another host, and what is not a record, keep nothing out") {
+    World world;
+    fs::create_directories(world.state);
+    ::chmod(world.state.c_str(), 0700);
+    const std::string hash = sha256_file(world.file);
+    const auto size = static_cast<uint64_t>(fs::file_size(world.file));
+    QuarantineRecord record = example(hash, "SIGSEGV");
+    record.size = size;
+    record.host = "0.0.1";
+    Quarantine(world.state, "").add(record);
+    CHECK(world.listed() == "indexed");
+    CHECK(world.files().empty());
+    for (const char* text : {"", "{", "[]", "{}", "nonsense"}) {
+      write_file(world.state + "/quarantine-" + hash + ".json", text);
+      write_file(world.state + "/loading-1-1", text);
+      write_file(world.state + "/loading-999999999-1", text);
+      write_file(world.state + "/loading-x", text);
+      CHECK(world.listed() == "indexed");
+    }
+  }
+
+  TEST_CASE("processes that are alive do not suspect each other") {
+    World world;
+    World::crash("hang");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int nothing = ::open("/dev/null", O_WRONLY);
+      ::dup2(nothing, STDERR_FILENO);
+      world.manager()->load("crashes");
+      ::_exit(0);
+    }
+    while (world.files("loading-").empty()) ::usleep(1000);
+    ::usleep(20000);
+    Quarantine other(world.state, "");
+    const FileStamp stamp = FileSource(world.file).stamp();
+    CHECK_FALSE(other.is_suspect(world.file, stamp));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    CHECK(Quarantine(world.state, "").is_suspect(world.file, stamp));
+    CHECK_FALSE(Quarantine(world.state, "").is_suspect(world.folder / "other.so", stamp));
+  }
+
+  TEST_CASE("a marker of a number that another process has by now is of a dead one") {
+    World world;
+    World::crash("init");
+    world.load_in_child();
+    const std::string name = world.files("loading-").at(0);
+    const std::string text = read_file(world.state + "/" + name);
+    fs::remove(world.state + "/" + name);
+    // The parent lives, but began at another time than the process that wrote this.
+    write_file(world.state + "/loading-" + std::to_string(::getppid()) + "-1", text);
+    const FileStamp stamp = FileSource(world.file).stamp();
+    CHECK(Quarantine(world.state, "").is_suspect(world.file, stamp));
+  }
+
+  TEST_CASE("without a folder, or with one that others can write to, nothing is kept") {
+    World world;
+    fs::create_directories(world.state);
+    ::chmod(world.state.c_str(), 0777);
+    CHECK(WEXITSTATUS(world.load_in_child()) == 0);
+    World::crash("init");
+    world.load_in_child();
+    CHECK(world.files().empty());
+    Quarantine none("", "");
+    CHECK_FALSE(none.find("/x", {}).has_value());
+    CHECK(none.release("x") == 0);
+  }
+
+  TEST_CASE("a policy switches it off") {
+    World world;
+    const auto manager = world.manager();
+    PluginPolicy policy;
+    policy.source = "a test";
+    policy.quarantine = false;
+    manager->apply(policy);
+    manager->load("crashes");
+    CHECK_FALSE(fs::exists(world.state));
+  }
+
+  TEST_CASE("a writer that is killed leaves the old record or the new, and markers that are read") {
+    World world;
+    fs::create_directories(world.state);
+    ::chmod(world.state.c_str(), 0700);
+    const std::string hash(64, 'a');
+    const std::string name = world.state + "/quarantine-" + hash + ".json";
+    std::mt19937 draw(11);
+    for (int round = 0; round < 60; ++round) {
+      int ends[2];
+      REQUIRE(::pipe(ends) == 0);
+      const pid_t child = ::fork();
+      if (child == 0) {
+        Quarantine quarantine(world.state, "");
+        for (int i = 0;; ++i) {
+          if (i == 1 && ::write(ends[1], "x", 1) != 1) ::_exit(1);
+          QuarantineRecord record = example(hash, std::to_string(i));
+          record.output = std::string(static_cast<size_t>(i % 50) * 1000, 'x');
+          const LoadMarker marker = quarantine.mark("crashes", world.file, {});
+          quarantine.add(record);
+        }
+      }
+      char written = 0;
+      REQUIRE(::read(ends[0], &written, 1) == 1);
+      ::close(ends[0]);
+      ::close(ends[1]);
+      ::usleep(static_cast<useconds_t>(draw() % 5000));
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+      const Json record = parse_json(read_file(name));  // throws for a part of one
+      const int64_t number = std::stoll(std::string(record->get("ended").as_string()));
+      CHECK(record->get("output").as_string().size() == static_cast<size_t>(number % 50) * 1000);
+      Quarantine next(world.state, "");
+      FileStamp stamp;
+      stamp.size = 7;
+      CHECK_FALSE(next.find(world.file, stamp).has_value());
+    }
+  }
+
+  TEST_CASE("a marker costs little") {
+    World world;
+    Quarantine quarantine(world.state, "");
+    const FileStamp stamp = FileSource(world.file).stamp();
+    { const LoadMarker first = quarantine.mark("crashes", world.file, stamp); }
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const double start = processor_time();
+      for (int i = 0; i < 100; ++i) {
+        CHECK_FALSE(quarantine.is_suspect(world.file, stamp));
+        const LoadMarker marker = quarantine.mark("crashes", world.file, stamp);
+      }
+      best = std::min(best, (processor_time() - start) / 100);
+    }
+    CHECK(best < 300);  // some tens with optimization
+  }
+}
