@@ -43,9 +43,9 @@ struct Ops {
       return loops;
     }();
     static const tenon_elementwise common{sizeof(tenon_elementwise), TENON_PROMOTE_COMMON,
-                                          subtractions.data()};
+                                          subtractions.data(), nullptr};
     static const tenon_elementwise compare{sizeof(tenon_elementwise), TENON_PROMOTE_COMPARE,
-                                           comparisons.data()};
+                                           comparisons.data(), nullptr};
     tenon_op_descriptor ops[] = {
         descriptor("t.sub(Tensor|Scalar a, Tensor|Scalar b, *, Tensor(a!)? out=None) -> Tensor"),
         descriptor("t.sub_(Tensor(a!) a, Tensor|Scalar b) -> Tensor(a!)"),

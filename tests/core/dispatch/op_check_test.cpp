@@ -43,7 +43,7 @@ TEST_SUITE("op_check") {
     tenon_op_descriptor op = sound();
     op.run = nullptr;
     CHECK(fault_of(op) == "has neither run nor elementwise");
-    tenon_elementwise kernel{sizeof(tenon_elementwise), 0, nullptr};
+    tenon_elementwise kernel{sizeof(tenon_elementwise), 0, nullptr, nullptr};
     op.elementwise = &kernel;
     CHECK(fault_of(op) == "has an elementwise kernel without loops or with a wrong size");
     op.run = sound().run;
