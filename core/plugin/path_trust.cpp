@@ -25,7 +25,8 @@ constexpr int kMostLinks = 40;  // as the kernel
 struct OwnLibrary {
   bool known = false;
   uid_t owner = 0;
-  bool shared = false;  // its group may write to it
+  bool open = false;    // every user may write to it
+  bool shared = false;  // its group may
   gid_t group = 0;
 
   static const OwnLibrary& get() {
@@ -33,7 +34,8 @@ struct OwnLibrary {
       OwnLibrary found;
       struct stat status {};
       if (own_file().empty() || ::stat(own_file().c_str(), &status) != 0) return found;
-      found = {true, status.st_uid, (status.st_mode & S_IWGRP) != 0, status.st_gid};
+      found = {true, status.st_uid, (status.st_mode & S_IWOTH) != 0,
+               (status.st_mode & S_IWGRP) != 0, status.st_gid};
       return found;
     }();
     return library;
@@ -81,6 +83,7 @@ std::string mode_text(mode_t mode) {
 // Who else can write to what is at the path; nothing when only trusted users can.
 std::optional<Distrust> judge_writers(const std::string& what, const std::string& path, mode_t mode,
                                       gid_t group) {
+  if (OwnLibrary::get().open) return std::nullopt;
   if ((mode & S_IWOTH) != 0) {
     return Distrust{format_text("every user can write to {} (mode {})", what, mode_text(mode)),
                     format_text("run `chmod o-w {}`, {}", quote(path), allowing(path))};
@@ -113,7 +116,7 @@ class Walk {
       const std::string name = std::move(rest_.back());
       rest_.pop_back();
       if (name == "..") {  // of a link: what is above it was passed already
-        at_.erase(at_.rfind('/'));
+        if (!at_.empty()) at_.erase(at_.rfind('/'));
         if (::lstat(here().c_str(), &folder) != 0) return gone(here());
         continue;
       }
@@ -122,7 +125,10 @@ class Walk {
       if (::lstat(next.c_str(), &entry) != 0) return gone(next);
       if (auto found = judge_step(folder, entry)) return found;
       if (S_ISLNK(entry.st_mode)) {
-        if (++links_ > kMostLinks) return gone(next);
+        if (++links_ > kMostLinks) {
+          errno = ELOOP;
+          return gone(next);
+        }
         if (!follow(next)) return gone(next);
         if (::lstat(here().c_str(), &folder) != 0) return gone(here());
         continue;

@@ -85,10 +85,10 @@ class PluginManager::Load {
   void open() {
     FileStamp stamp = record_.found.stamp;
     std::shared_ptr<const PluginFacts> facts = record_.found.facts;
+    // A path that was opened before leads the system's loader to the code of then.
+    const bool reopened = manager_.opened_paths_.contains(path_);
     lock_.unlock();
     std::unique_ptr<const SealedFile> sealed;
-    // A path that was opened before leads the system's loader to the code of then.
-    const bool reopened = record_.generation != 0;
     if (reopened || !pinned_.sha256.empty() || !locks_.empty() || approval_.judges_bytes()) {
       sealed = std::make_unique<const SealedFile>(path_);
       if (auto failure = check_hash(request_.provider, *sealed, path_, pinned_.sha256))
@@ -109,12 +109,16 @@ class PluginManager::Load {
     require_trusted(approval_.trust(), path_, stamp);
     if (trial_ && manager_.quarantine_.is_suspect(path_, stamp))
       manager_.quarantine_.settle(path_, stamp, *trial_);
+    if (trial_) {
+      if (auto kept = manager_.quarantine_.find(path_, stamp)) throw PluginError(std::move(*kept));
+    }
     const LoadMarker marker =
         trial_ ? manager_.quarantine_.mark(facts->id, path_, stamp) : LoadMarker();
     load_plugin(*facts, record_.generation + 1, path_, std::move(sealed), manager_.host_,
                 pinned_.options.get(), loaded_);
     if (again_) take_over(*facts, path_, manager_.host_, before_, loaded_);
     lock_.lock();
+    manager_.opened_paths_.insert(path_);
     record_.loaded = loaded_;
     record_.opened = true;
     if (facts != record_.found.facts) {
@@ -227,11 +231,13 @@ class PluginManager::Load {
     lock_.lock();
   }
 
-  // New code that is refused: nothing of it was visible. It goes as code does that was.
+  // New code that is refused goes as code does that was active; whatever of it became visible is stale.
   void discard() {
     if (loaded_.library == nullptr) return;
     lock_.unlock();
-    manager_.let_drain(manager_.retire(record_, loaded_, record_.generation + 1, verdict_));
+    auto retired = manager_.retire(record_, loaded_, record_.generation + 1, verdict_);
+    if (loaded_.code != nullptr) retired->withdrawn = manager_.registrar_.withdraw(*loaded_.code);
+    manager_.let_drain(std::move(retired));
     lock_.lock();
   }
 
@@ -286,10 +292,26 @@ class PluginManager::Load {
 };
 
 void PluginManager::reload_active(Lock& lock, Record& record) {
+  // No other thread reloads or unloads it meanwhile.
+  record.state = PluginState::Loading;
+  record.loader = std::this_thread::get_id();
+  const auto give_up = [&] {
+    record.loader = {};
+    record.state = PluginState::Active;
+    changed_.notify_all();
+  };
   lock.unlock();
-  const std::vector<std::string> users = registrar_.users_of(*record.loaded.code);
+  std::vector<std::string> users;
+  try {
+    users = registrar_.users_of(*record.loaded.code);
+  } catch (...) {
+    lock.lock();
+    give_up();
+    throw;
+  }
   lock.lock();
   if (!users.empty()) {
+    give_up();
     throw PluginError(
         make_failure(PluginStage::Register, record.id(), record.found.path,
                      format_text("plugins build on its tensor types: {}", join(users, ", ")),

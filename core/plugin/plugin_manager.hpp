@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -293,6 +294,7 @@ class PluginManager {
   std::unordered_map<std::string, Record*> provided_[kItemKinds];  // what is in the tables
   std::vector<Record*> active_;                                    // in the order of loading
   std::vector<std::shared_ptr<Retired>> retired_;                  // whose code is still there
+  std::set<std::string> opened_paths_;                             // of all loads so far
   std::thread::id sweeper_;                     // who takes them on, without the lock
   std::map<std::thread::id, Record*> waiting_;  // who waits for whom, to see cycles
 };

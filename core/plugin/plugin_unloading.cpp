@@ -119,7 +119,14 @@ void PluginManager::sweep() {
   sweeper_ = std::this_thread::get_id();
   const std::vector<std::shared_ptr<Retired>> retired = retired_;
   lock.unlock();
-  for (const auto& one : retired) advance(*one);
+  try {
+    for (const auto& one : retired) advance(*one);
+  } catch (...) {
+    lock.lock();
+    sweeper_ = {};
+    changed_.notify_all();
+    throw;
+  }
   lock.lock();
   sweeper_ = {};
   std::erase_if(retired_, [](const auto& one) { return one->step == Retired::Step::Done; });
@@ -212,6 +219,8 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
   sweep();
   Lock lock(mutex_);
   Record* const record = is_plugin_path(id) ? find_path(absolute_path(id)) : find_id(id);
+  // A scan may drop it while this waits.
+  const std::shared_ptr<Record> keep = record == nullptr ? nullptr : record->shared_from_this();
   if (record != nullptr && record->state == PluginState::Loading) wait_for(lock, *record, "unload");
   if (record == nullptr || record->state != PluginState::Active) {
     throw PluginError(make_failure(PluginStage::Find, id,
@@ -219,7 +228,6 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
                                    "name a plugin that is active"));
   }
   // Held by its state while the tables are asked without the lock.
-  const std::shared_ptr<Record> keep = record->shared_from_this();
   record->state = PluginState::Loading;
   record->loader = std::this_thread::get_id();
   lock.unlock();
@@ -229,20 +237,24 @@ RetiredPlugin PluginManager::unload(const std::string& id, UnloadChoice choice,
     record->state = state;
     changed_.notify_all();
   };
+  std::shared_ptr<Retired> retired;
   try {
     refuse_unload(*record, choice);
+    retired = retire(*record, record->loaded, record->generation, record->verdict);
+    retired->withdrawn = registrar_.withdraw(*record->loaded.code);
   } catch (...) {
     end(PluginState::Active);
     throw;
   }
-  auto retired = retire(*record, record->loaded, record->generation, record->verdict);
-  retired->withdrawn = registrar_.withdraw(*record->loaded.code);
+  // A sweep may free the code as soon as it drains.
+  lock.lock();
+  record->loaded = {};
+  lock.unlock();
   let_drain(retired);
   end(PluginState::Excluded);
   record->reason = "it was unloaded";
   record->unloaded = true;
   record->opened = false;
-  record->loaded = {};
   std::erase(active_, record);
   const auto names = withdraw_names(*record);
   lock.unlock();

@@ -290,6 +290,13 @@ bool Quarantine::open_folder(bool make) {
   if (refused_ || folder_.empty()) return false;
   if (make) {
     const std::filesystem::path state = std::filesystem::path(folder_).parent_path();
+    // With another user's home, as sudo may leave it, nothing is made in it.
+    struct stat home {};
+    const std::filesystem::path above = state.parent_path().parent_path();
+    if (::stat(above.c_str(), &home) == 0 && home.st_uid != ::geteuid()) {
+      refused_ = true;
+      return false;
+    }
     ::mkdir(state.parent_path().c_str(), 0700);
     ::mkdir(state.c_str(), 0700);
     ::mkdir(folder_.c_str(), 0700);
@@ -435,7 +442,7 @@ void Quarantine::settle(const std::string& path, const FileStamp& stamp, const t
     log(LogLevel::info, markers.front().plugin,
         format_text("process {} ended while it loaded this plugin; a trial {}",
                     markers.front().process,
-                    end.finished ? "loaded it without a fault" : "did not end in time"));
+                    end.finished ? "loaded it without a fault" : "was stopped"));
     return;
   }
   // The innermost load is at fault: what loads it in its init is not.
@@ -449,7 +456,13 @@ void Quarantine::settle(const std::string& path, const FileStamp& stamp, const t
   record.ended = end.text;
   record.output = end.output;
   record.backtrace = end.backtrace;
-  record.sha256 = sha256_file(fault.path);
+  try {  // of the bytes that were tried, or of none
+    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return;
+    record.sha256 = sha256_file(fault.path);
+    if (!same_bytes(FileSource(fault.path).stamp(), fault.stamp)) return;
+  } catch (const Error&) {
+    return;
+  }
   add(record);
   if (fault.path == path) throw PluginError(failure_of(record, path));
 }

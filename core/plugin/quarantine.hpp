@@ -61,7 +61,7 @@ std::vector<LeftMarker> left_markers(const std::string& folder);
 
 // How a child process that loads a plugin has ended.
 struct TrialEnd {
-  bool finished = false;  // false: it was stopped after its time
+  bool finished = false;  // false: it was stopped, after its time or from outside
   std::string text;       // "SIGSEGV (Segmentation fault)"; empty when it is not known
   std::string output;     // the last of it
   std::vector<std::string> backtrace;

@@ -127,6 +127,13 @@ class Watch {
   }
 
   std::string& output() { return text_; }
+  // By a signal that memory, batch systems and people send, which proves nothing of a plugin.
+  bool was_ended() const {
+    if (!known_ || !WIFSIGNALED(status_)) return false;
+    const int signal = WTERMSIG(status_);
+    return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP ||
+           signal == SIGXCPU;
+  }
   std::string end_text() const {
     if (!known_) return {};
     if (WIFEXITED(status_)) return format_text("exit code {}", WEXITSTATUS(status_));
@@ -208,7 +215,7 @@ TrialEnd run_trial(const std::string& program, const std::string& folder, const 
     const pid_t child = spawn(program, folder, input.number(), writing.number());
     writing.close();
     Watch watch(child, reading.number(), seconds);
-    end.finished = watch.run();
+    end.finished = watch.run() && !watch.was_ended();
     end.text = watch.end_text();
     split_output(std::move(watch.output()), end);
     end.markers = left_markers(format_text("{}/tenon", folder));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/format.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/runtime/partial_types.hpp"
@@ -43,13 +44,26 @@ void TableRegistrar::commit(const RegistrationRequest& items) {
   const std::vector<std::string> warnings = std::move(types.warnings);
   tables_.types.commit(std::move(types), items.replaced);
   // Rules meet the op that they are for, whichever of the two comes later.
-  for (const std::string& op : tables_.types.ops_with_gradient_overrides())
-    refresh_active_rules(tables_, op);
+  refresh_rules(items.replaced != nullptr);
   for (const std::string& note : notes) log(LogLevel::info, items.provider, note);
   for (const std::string& warning : warnings) log(LogLevel::warning, items.provider, warning);
   if (!log_enabled(LogLevel::warning)) return;
   for (const std::string& warning : partial_type_warnings(items, tables_.types, *manager_))
     log(LogLevel::warning, items.provider, warning);
+}
+
+// Where code takes the place of other code, the tables serve it by now: `keep_going` leaves rules
+// that do not fit it out instead of throwing.
+void TableRegistrar::refresh_rules(bool keep_going) {
+  for (const std::string& op : tables_.types.ops_with_gradient_overrides()) {
+    try {
+      refresh_active_rules(tables_, op);
+    } catch (const Error& error) {
+      if (!keep_going) throw;
+      log(LogLevel::warning, "",
+          format_text("op '{}' keeps its own gradient: {}", op, error.message));
+    }
+  }
 }
 
 void TableRegistrar::configure(const std::string& type, const TypeSettings& settings) {
@@ -61,8 +75,7 @@ std::shared_ptr<const void> TableRegistrar::withdraw(const PluginCode& code) {
   tables_.ops.withdraw(code);
   tables_.modules.withdraw(code);
   tables_.types.withdraw(code);
-  for (const std::string& op : tables_.types.ops_with_gradient_overrides())
-    refresh_active_rules(tables_, op);
+  refresh_rules(true);
   return tables_.plans == nullptr ? nullptr : tables_.plans->withdraw();
 }
 

@@ -38,6 +38,7 @@ class TableRegistrar final : public Registrar {
   std::vector<std::string> users_of(const PluginCode& code) override;
 
  private:
+  void refresh_rules(bool keep_going);
   void require_types(const RegistrationRequest& items) const;
   TypeTable::Prepared prepare_types(const RegistrationRequest& items) const;
 
