@@ -104,7 +104,7 @@ function(tenon_add_wrappers plugin include folder methods)
   list(GET generator 0 program)
   add_custom_command(OUTPUT ${files} COMMAND ${command} DEPENDS ${plugin} ${program}
     COMMENT "Writing typed wrappers of ${plugin}" VERBATIM)
-  add_custom_target(${plugin}_wrappers DEPENDS ${files})
+  add_custom_target(${plugin}_wrappers ALL DEPENDS ${files})
   # All of them, for tools that read sources without building them.
   if(NOT TARGET tenon_wrappers)
     add_custom_target(tenon_wrappers)

@@ -74,6 +74,7 @@ TEST_SUITE("training config") {
       "optimizer": "sgd", "training": )";
     const std::vector<std::pair<std::string, std::string>> places = {
         {"plugin", R"("plugins": [@])"},
+        {"key", R"("keys": [@])"},
         {"disable", R"("ops": {"disable": [@]})"},
         {"ops", R"("ops": @)"},
         {"type", R"("types": {"A": @})"},

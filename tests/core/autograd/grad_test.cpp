@@ -16,7 +16,7 @@ TEST_SUITE("grad") {
   TEST_CASE("only floating tensors require grad, and only leaves change it") {
     const TensorRef integers = tensor_of<int64_t>({1}, {1});
     CHECK_THROWS_WITH_AS(set_requires_grad(*integers, true),
-                         doctest::Contains("floating point dtype"), Error);
+                         doctest::Contains("floating point and complex dtype"), Error);
     set_requires_grad(*integers, false);
     const TensorRef leaf = tensor_of<float>({2}, {1, 2});
     set_requires_grad(*leaf, true);

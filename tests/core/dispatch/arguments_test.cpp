@@ -198,7 +198,7 @@ TEST_SUITE("arguments") {
     CHECK(fault("f(dtype x) -> ()", {text("f23")}, {}, TENON_ERROR_VALUE) ==
           "f(): argument 'x' (position 1): unknown dtype 'f23' (did you mean 'f32'?); the dtypes "
           "are bool, u8, "
-          "i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32 and u64");
+          "i8, i16, i32, i64, f32, f64, f16, bf16, u16, u32, u64, c64 and c128");
   }
 
   TEST_CASE("other tensor types are called by their name") {

@@ -4,6 +4,7 @@
 #include <tenon/gradcheck.hpp>
 
 #include "../compare.hpp"
+#include "gradient_cases.hpp"
 
 using compare::refusal;
 using tenon::c128;
@@ -46,6 +47,11 @@ void check_gradients(F function, std::vector<Tensor> inputs) {
 }
 
 }  // namespace
+
+// Those that only complex numbers have.
+std::set<std::string> complex_gradient_ops() {
+  return {"conj", "conj_physical", "imag", "real", "sgn", "view_as_complex", "view_as_real"};
+}
 
 TEST_SUITE("plugins/math/complex") {
   TEST_CASE("tensors are made of std::complex, of numbers, and read again") {

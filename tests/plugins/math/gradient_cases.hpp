@@ -5,3 +5,4 @@
 #include <string>
 
 std::set<std::string> elementwise_gradient_ops();
+std::set<std::string> complex_gradient_ops();

@@ -191,9 +191,15 @@ void ProcessState::restore(const Report& report) const {
   if (now.created_timers_ != created_timers_)
     report("timer",
            format_text("there are {} timers, and were {}", now.created_timers_, created_timers_));
-  if (const auto left = without(now.threads_, threads_); !left.empty())
-    report("thread",
-           format_text("{} left running", counted(static_cast<int64_t>(left.size()), "thread")));
+  // The kernel lists a thread for a moment after it was joined.
+  auto left_threads = without(now.threads_, threads_);
+  for (int look = 0; look < 200 && !left_threads.empty(); ++look) {
+    usleep(1000);
+    left_threads = without(names_in("/proc/self/task"), threads_);
+  }
+  if (!left_threads.empty())
+    report("thread", format_text("{} left running",
+                                 counted(static_cast<int64_t>(left_threads.size()), "thread")));
   if (const auto left = without(now.children_, children_); !left.empty())
     report("child-process", format_text("{} left, or not waited for",
                                         counted(static_cast<int64_t>(left.size()), "process")));

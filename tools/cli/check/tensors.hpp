@@ -69,7 +69,8 @@ struct Tolerance {
 inline constexpr Tolerance kExact{};
 inline constexpr Tolerance kOtherDtype{1e-5, 1.2e-4, true};
 inline constexpr Tolerance kSingle{1e-5, 1e-5, false};
-inline constexpr Tolerance kSubnormal{0, 1e-2, false};
+// Some of the smallest numbers, which sums in another order differ by.
+inline constexpr Tolerance kSubnormal{1e-322, 1e-2, false}, kSubnormalSingle{3e-44, 1e-2, false};
 
 // "3 in one and 4 in the other at element 1": the first place where numbers differ by more; empty:
 // none.
