@@ -1,6 +1,7 @@
 // tenon check: a plugin tried out in a child process, op by op.
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <optional>
 
 #include <tenon/runtime.hpp>
@@ -88,11 +89,18 @@ int check_plugin(const CheckOptions& options) {
   if (std::any_of(targets.begin(), targets.end(),
                   [](const CheckTarget& target) { return target.kind == "module"; }))
     folder.emplace();
+  // Held for good by what ends the program: what fails since the folder goes is not reported.
+  std::mutex reporting;
   const SignalCleanup cleanup([&] {
+    reporting.lock();
     end_children();
     folder.reset();
   });
   const std::string folder_path = folder ? folder->path() : "";
+  const auto receive = [&](const std::string& line) {
+    const std::lock_guard lock(reporting);
+    return collector.receive(line);
+  };
   if (options.in_process) {
     WorkerOptions here;
     here.plugin = options.plugin;
@@ -100,16 +108,15 @@ int check_plugin(const CheckOptions& options) {
     here.seed = options.seed;
     here.options = options.options;
     here.folder = folder_path;
-    check_targets_here(here, [&](const std::string& line) { collector.receive(line); });
+    check_targets_here(here, receive);
   } else {
     for (bool more = true; more;) {
-      const ChildEnd end =
-          run_child(worker_arguments(options, collector.next(), folder_path), options.timeout,
-                    {[&](const std::string& line) { return collector.receive(line); },
-                     [&] { collector.intrude(); }});
+      const ChildEnd end = run_child(worker_arguments(options, collector.next(), folder_path),
+                                     options.timeout, {receive, [&] { collector.intrude(); }});
       more = collector.conclude(end);
     }
   }
+  const std::lock_guard lock(reporting);
   collector.finish();
   find_empty(declarations, report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -2,9 +2,11 @@
 #include "private_folder.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include <tenon/error.hpp>
 
@@ -26,8 +28,13 @@ PrivateFolder::PrivateFolder() {
 }
 
 PrivateFolder::~PrivateFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  // A process that was just ended may still write into it.
+  std::error_code fault;
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    std::filesystem::remove_all(path_, fault);
+    if (!fault && !std::filesystem::exists(path_, fault)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace cli
