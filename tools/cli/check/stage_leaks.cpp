@@ -76,7 +76,7 @@ int64_t growth(const SampleCall& call, const Usage& usage) {
   };
   round();
   int64_t least = INT64_MAX, before = used_bytes();
-  for (int i = 0; i < 2 && least > 0; ++i) {
+  for (int i = 0; i < 6 && least > 0; ++i) {
     round();
     const int64_t now = used_bytes();
     least = std::min(least, now - before);
