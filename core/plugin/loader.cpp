@@ -77,14 +77,14 @@ bool find_segments(MappedLibrary& library) {
   library.begin = library.end = nullptr;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* given) {
-        auto& wanted = *static_cast<MappedLibrary*>(given);
-        if (info->dlpi_addr != wanted.base || wanted.name != info->dlpi_name) return 0;
+        auto& sought = *static_cast<MappedLibrary*>(given);
+        if (info->dlpi_addr != sought.base || sought.name != info->dlpi_name) return 0;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr)& segment = info->dlpi_phdr[i];
           if (segment.p_type != PT_LOAD) continue;
           const auto* begin = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
-          if (wanted.begin == nullptr) wanted.begin = begin;
-          wanted.end = begin + segment.p_memsz;
+          if (sought.begin == nullptr) sought.begin = begin;
+          sought.end = begin + segment.p_memsz;
         }
         return 1;
       },

@@ -290,10 +290,12 @@ bool Quarantine::open_folder(bool make) {
   if (refused_ || folder_.empty()) return false;
   if (make) {
     const std::filesystem::path state = std::filesystem::path(folder_).parent_path();
-    // With another user's home, as sudo may leave it, nothing is made in it.
-    struct stat home {};
-    const std::filesystem::path above = state.parent_path().parent_path();
-    if (::stat(above.c_str(), &home) == 0 && home.st_uid != ::geteuid()) {
+    // In another user's home, as sudo may leave it, nothing is made.
+    struct stat nearest {};
+    std::filesystem::path existing = folder_;
+    while (::stat(existing.c_str(), &nearest) != 0 && existing.has_relative_path())
+      existing = existing.parent_path();
+    if (nearest.st_uid != ::geteuid()) {
       refused_ = true;
       return false;
     }

@@ -79,7 +79,9 @@ std::string trial_program();
 // Thread-safe. Uses a folder that this user alone can write to; without one it does nothing.
 class Quarantine {
  public:
-  // `folder` is made, mode 0700, by the first marker, and so are the two above it: ~/.local/state. Empty: none. `program` runs trials; without one nothing is proven.
+  // `folder` is made, mode 0700, by the first marker, and so are the two above it, ~/.local/state,
+  // but not within another user's folder. Empty: none. `program` runs trials; without one nothing is
+  // proven.
   Quarantine(std::string folder, std::string program);
   ~Quarantine();
 

@@ -121,6 +121,37 @@ TEST_SUITE("quarantine") {
     CHECK(world.files().empty());
   }
 
+  TEST_CASE(
+      "nothing is made in another user's home; a folder that belongs to root may hold one's") {
+    if (::geteuid() != 0) {
+      MESSAGE("skipped: only root can become another user");
+      return;
+    }
+    constexpr uid_t kOther = 65534;
+    const TemporaryFolder folder;
+    REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
+    fs::create_directory(folder / "own");
+    REQUIRE(::chown((folder / "own").c_str(), kOther, kOther) == 0);
+    fs::create_directory(folder / "roots");
+    REQUIRE(::chmod((folder / "roots").c_str(), 0777) == 0);
+    const std::string file = folder.add("crashes");
+    // As XDG_STATE_HOME=.../own, and as HOME=.../roots.
+    for (const char* state : {"own/tenon", "roots/.local/state/tenon"}) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        if (::setresuid(kOther, kOther, kOther) != 0) _exit(1);
+        Quarantine quarantine(folder / state, "");
+        const LoadMarker marker = quarantine.mark("crashes", file, FileStamp{});
+        _exit(0);
+      }
+      int status = 0;
+      REQUIRE(::waitpid(child, &status, 0) == child);
+      CHECK(WEXITSTATUS(status) == 0);
+    }
+    CHECK(fs::exists(folder / "own/tenon"));
+    CHECK_FALSE(fs::exists(folder / "roots/.local"));
+  }
+
   TEST_CASE("what ends its process is tried, kept out with the reason, and released") {
     if (without_program()) return;
     struct Row {
