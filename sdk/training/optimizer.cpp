@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/autograd.hpp>
+#include <tenon/interrupt.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/training/optimizer.hpp>
 #include <tenon/training/shard.hpp>
@@ -179,6 +180,7 @@ bool Optimizer::is_elementwise() const {
 
 void Optimizer::step(double factor) {
   const NoGrad no_grad;
+  const Uninterrupted whole;  // some parameters would be a step ahead of others
   ++steps_;
   const bool shards = ranks_.shards_optimizer();
   std::vector<std::pair<Tensor, Tensor>> changed;
