@@ -13,7 +13,7 @@ namespace {
 using namespace nn;
 
 // Queries of a block; of keys as many as fit half of a small second-level cache with their values.
-constexpr int64_t kQueries = 128;
+constexpr int64_t kQueries = 256;
 constexpr int64_t kKeyBytes = 131072;
 // Scores of small matrices that are worked on together.
 constexpr int64_t kScores = 16384;
@@ -88,13 +88,12 @@ struct MaskBlock {
   int64_t queries = 1;  // of each matrix
 };
 
-// y = scores * scale + mask of row `r` of the block, in place: -inf where a key does not count.
+// Adds the mask of row `r` of the block to its scores: -inf where a key does not count.
 template <class T>
-TENON_INLINE void prepare_row(T* y, int64_t r, int64_t n, T scale, const MaskBlock& mask) {
+TENON_INLINE void mask_row(T* y, int64_t r, int64_t n, const MaskBlock& mask) {
+  if (mask.data == nullptr && !mask.is_causal) return;
   constexpr T none = -std::numeric_limits<T>::infinity();
   const int64_t matrix = r / mask.queries, row = r % mask.queries;
-  TENON_INDEPENDENT
-  for (int64_t i = 0; i < n; ++i) y[i] *= scale;
   if (mask.is_causal) {
     const int64_t count = mask.first_query + row - mask.first_key + 1;
     for (int64_t i = std::max<int64_t>(0, count); i < n; ++i) y[i] = none;
@@ -117,44 +116,83 @@ TENON_INLINE void prepare_row(T* y, int64_t r, int64_t n, T scale, const MaskBlo
   }
 }
 
-// Scores become exp(score - largest so far). `maxima` and `sums` of the rows continue, and `factors`
-// are what earlier results are to be scaled by.
+// y = exp(y - shift) of a long row; gives the sum.
+template <class T>
+TENON_INLINE T exp_row(T* y, int64_t n, T shift) {
+  RowLanes<T> lanes{};
+  constexpr int64_t step = RowLanes<T>::count;
+  int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    TENON_INDEPENDENT
+    for (int64_t k = 0; k < step; ++k) {
+      const T power = kernel::exp(y[i + k] - shift);
+      y[i + k] = power;
+      lanes.at[k] += power;
+    }
+  }
+  const T sum = lanes.sum();
+  if (i == n) return sum;
+  for (int64_t k = i; k < n; ++k) y[k] -= shift;
+  map_in_place(y + i, n - i, [](T value) { return kernel::exp(value); });
+  return sum + kernel::sum(y + i, n - i);
+}
+
+// y = exp(y - shift of the row); the sums of the rows where `sums` is not null.
+template <class T>
+TENON_INLINE void exp_rows(T* y, int64_t rows, int64_t n, const T* shifts, T* sums) {
+  if (n >= kLongRow<T>) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const T sum = exp_row(y + r * n, n, shifts[r]);
+      if (sums != nullptr) sums[r] = sum;
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    TENON_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] -= shifts[r];
+  }
+  map_in_place(y, rows * n, [](T value) { return kernel::exp(value); });
+  for (int64_t r = 0; sums != nullptr && r < rows; ++r) sums[r] = kernel::sum(y + r * n, n);
+}
+
+// Of the rows of a block of queries, while blocks of keys pass by.
+template <class T>
+struct RowStates {
+  T *maxima, *sums;    // of the scores so far, and of exp(score - maximum)
+  T* factors;          // what results of earlier blocks are to be scaled by
+  T *shifts, *latest;  // of the block at hand: what is subtracted, and its sums
+};
+
+// Scores become exp(score - largest so far).
 template <class T>
 struct OnlineSoftmax {
-  TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, T scale, MaskBlock mask,
-                               T* maxima, T* sums, T* factors) {
+  TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, MaskBlock mask,
+                               RowStates<T> state) {
     constexpr T none = -std::numeric_limits<T>::infinity();
     for (int64_t r = 0; r < rows; ++r) {
       T* y = scores + r * n;
-      prepare_row(y, r, n, scale, mask);
-      const T before = maxima[r], here = kernel::largest_number(y, n);
+      mask_row(y, r, n, mask);
+      const T before = state.maxima[r], here = kernel::largest_number(y, n);
       const T largest = here > before ? here : before;
       // Without a key so far: exp(-inf) is 0, and -inf - -inf would be NaN.
       const T shift = largest == none ? T{0} : largest;
-      TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) y[i] -= shift;
-      maxima[r] = largest;
-      factors[r] = before == largest ? T{1} : std::exp(before - shift);
+      state.maxima[r] = largest;
+      state.shifts[r] = shift;
+      state.factors[r] = before == largest ? T{1} : std::exp(before - shift);
     }
-    map_in_place(scores, rows * n, [](T value) { return kernel::exp(value); });
+    exp_rows(scores, rows, n, static_cast<const T*>(state.shifts), state.latest);
     for (int64_t r = 0; r < rows; ++r)
-      sums[r] = sums[r] * factors[r] + kernel::sum(scores + r * n, n);
+      state.sums[r] = state.sums[r] * state.factors[r] + state.latest[r];
   }
 };
 
 // Scores become weights: exp(score - logarithm of the row's sum).
 template <class T>
 struct Weights {
-  TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, T scale, MaskBlock mask,
+  TENON_INLINE static void run(T* scores, int64_t rows, int64_t n, MaskBlock mask,
                                const T* log_sums) {
-    for (int64_t r = 0; r < rows; ++r) {
-      T* y = scores + r * n;
-      prepare_row(y, r, n, scale, mask);
-      const T shift = log_sums[r];
-      TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) y[i] -= shift;
-    }
-    map_in_place(scores, rows * n, [](T value) { return kernel::exp(value); });
+    for (int64_t r = 0; r < rows; ++r) mask_row(scores + r * n, r, n, mask);
+    exp_rows(scores, rows, n, log_sums, static_cast<T*>(nullptr));
   }
 };
 
@@ -169,11 +207,23 @@ struct ScaledSum {
     }
   }
 };
+// to += from * factor.
 template <class T>
 struct Sum {
-  TENON_INLINE static void run(T* to, const T* from, int64_t n) {
+  TENON_INLINE static void run(T* to, const T* from, int64_t n, T factor) {
     TENON_INDEPENDENT
-    for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+    for (int64_t i = 0; i < n; ++i) to[i] += from[i] * factor;
+  }
+};
+// to = rows of from * factor.
+template <class T>
+struct ScaledCopy {
+  TENON_INLINE static void run(T* to, const T* from, int64_t row_stride, int64_t rows, int64_t n,
+                               T factor) {
+    for (int64_t r = 0; r < rows; ++r, to += n, from += row_stride) {
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i] * factor;
+    }
   }
 };
 template <class T>
@@ -186,15 +236,14 @@ struct ScaledRows {
     }
   }
 };
-// Gradients of weights become those of scores before the scale: (g - dot of the row) * weight * scale.
+// Gradients of weights become those of scores: (g - dot of the row) * weight.
 template <class T>
 struct ScoreGradients {
-  TENON_INLINE static void run(T* g, const T* weights, int64_t rows, int64_t n, const T* dots,
-                               T scale) {
+  TENON_INLINE static void run(T* g, const T* weights, int64_t rows, int64_t n, const T* dots) {
     for (int64_t r = 0; r < rows; ++r, g += n, weights += n) {
       const T dot = dots[r];
       TENON_INDEPENDENT
-      for (int64_t i = 0; i < n; ++i) g[i] = (g[i] - dot) * weights[i] * scale;
+      for (int64_t i = 0; i < n; ++i) g[i] = (g[i] - dot) * weights[i];
     }
   }
 };
@@ -290,10 +339,23 @@ struct Attention {
                  offset * tenon::element_size(attn_mask.dtype());
     return block;
   }
-  Tensor scores(int64_t first, int64_t count, int64_t query, int64_t query_count, int64_t key,
+  // Times the scale, which the scores then have.
+  template <class T>
+  Tensor scaled_queries(int64_t first, int64_t count, int64_t query, int64_t rows) const {
+    const Tensor block = tenon::empty_tensor({count, rows, depth}, q.tensor.dtype());
+    const int64_t offset = q.offset(first, batch) + query * q.row_stride();
+    for (int64_t m = 0; m < count; ++m) {
+      kernel::run<ScaledCopy<T>>(
+          kernel::elements<T>(block) + m * rows * depth,
+          kernel::elements<const T>(q.tensor) + offset + m * q.batch_stride(), q.row_stride(), rows,
+          depth, static_cast<T>(scale));
+    }
+    return block;
+  }
+  Tensor scores(const Tensor& queries_of_block, int64_t first, int64_t key,
                 int64_t key_count) const {
-    return tenon::bmm(block(q, q.offset(first, batch), count, query, query_count, depth),
-                      block(k, k.offset(first, batch), count, key, key_count, depth, true));
+    return tenon::bmm(queries_of_block, block(k, k.offset(first, batch), queries_of_block.size(0),
+                                              key, key_count, depth, true));
   }
   Shape shape(int64_t rows, int64_t columns) const {
     Shape all = batch;
@@ -309,22 +371,23 @@ void attend(const Attention& a, int64_t index, int64_t query, Tensor& result, Te
   constexpr T infinity = std::numeric_limits<T>::infinity();
   const int64_t first = a.first_of(index), count = a.count_of(index);
   const int64_t lines = std::min(a.query_block, a.queries - query), rows = count * lines;
-  const Tensor state = tenon::empty_tensor({3, rows}, result.dtype());
-  T* const maxima = kernel::elements<T>(state);
-  T *const sums = maxima + rows, *const factors = sums + rows;
-  std::fill(maxima, maxima + rows, -infinity);
-  std::fill(sums, sums + rows, T{0});
+  const Tensor memory = tenon::empty_tensor({5, rows}, result.dtype());
+  T* const own = kernel::elements<T>(memory);
+  const RowStates<T> state{own, own + rows, own + 2 * rows, own + 3 * rows, own + 4 * rows};
+  std::fill_n(state.maxima, rows, -infinity);
+  std::fill_n(state.sums, rows, T{0});
+  const Tensor queries = a.scaled_queries<T>(first, count, query, lines);
   Tensor total;
   for (int64_t key = 0; key < a.keys && a.meet(query, lines, key); key += a.key_block) {
     const int64_t keys = std::min(a.key_block, a.keys - key);
-    const Tensor scores = a.scores(first, count, query, lines, key, keys);
-    kernel::run<OnlineSoftmax<T>>(kernel::elements<T>(scores), rows, keys, static_cast<T>(a.scale),
-                                  a.mask_of(first, query, lines, key), maxima, sums, factors);
+    const Tensor scores = a.scores(queries, first, key, keys);
+    kernel::run<OnlineSoftmax<T>>(kernel::elements<T>(scores), rows, keys,
+                                  a.mask_of(first, query, lines, key), state);
     const Tensor part =
         tenon::bmm(scores, block(a.v, a.v.offset(first, a.batch), count, key, keys, a.width));
     if (total.defined())
       kernel::run<ScaledSum<T>>(kernel::elements<T>(total), kernel::elements<const T>(part), rows,
-                                a.width, static_cast<const T*>(factors));
+                                a.width, static_cast<const T*>(state.factors));
     else
       total = part;
   }
@@ -332,12 +395,13 @@ void attend(const Attention& a, int64_t index, int64_t query, Tensor& result, Te
   T* const to = kernel::elements<T>(result) + (first * a.queries + query) * a.width;
   T* const logs = kernel::elements<T>(log_sums) + first * a.queries + query;
   for (int64_t r = 0; r < rows; ++r) {
-    logs[r] = sums[r] == 0 ? infinity : maxima[r] + std::log(sums[r]);
-    factors[r] = sums[r] == 0 ? T{0} : T{1} / sums[r];
+    const T sum = state.sums[r];
+    logs[r] = sum == 0 ? infinity : state.maxima[r] + std::log(sum);
+    state.factors[r] = sum == 0 ? T{0} : T{1} / sum;
   }
   if (total.defined())
     kernel::run<ScaledRows<T>>(to, kernel::elements<const T>(total), rows, a.width,
-                               static_cast<const T*>(factors));
+                               static_cast<const T*>(state.factors));
   else
     std::fill(to, to + rows * a.width, T{0});
 }
@@ -370,8 +434,8 @@ void attend_backward(const Attention& a, const Matrices& g, const Tensor& dots,
   const int64_t g_offset = g.offset(first, a.batch);
   const auto add = [](Tensor& total, const Tensor& part) {
     if (total.defined())
-      kernel::run<Sum<T>>(kernel::elements<T>(total), kernel::elements<const T>(part),
-                          part.numel());
+      kernel::run<Sum<T>>(kernel::elements<T>(total), kernel::elements<const T>(part), part.numel(),
+                          T{1});
     else
       total = part;
   };
@@ -392,21 +456,21 @@ void attend_backward(const Attention& a, const Matrices& g, const Tensor& dots,
       const int64_t lines = std::min(a.query_block, a.queries - query), rows = count * lines;
       if (!a.meet(query, lines, key)) continue;
       const int64_t row = first * a.queries + query;
-      const Tensor weights = a.scores(first, count, query, lines, key, keys);
-      kernel::run<Weights<T>>(kernel::elements<T>(weights), rows, keys, static_cast<T>(a.scale),
+      const Tensor queries = a.scaled_queries<T>(first, count, query, lines);
+      const Tensor weights = a.scores(queries, first, key, keys);
+      kernel::run<Weights<T>>(kernel::elements<T>(weights), rows, keys,
                               a.mask_of(first, query, lines, key),
                               kernel::elements<const T>(log_sums) + row);
       const Tensor gradient = block(g, g_offset, count, query, lines, a.width);
       add(of_values, tenon::bmm(transposed(weights), gradient));
       const Tensor scores = tenon::bmm(gradient, values);
-      kernel::run<ScoreGradients<T>>(
-          kernel::elements<T>(scores), kernel::elements<const T>(weights), rows, keys,
-          kernel::elements<const T>(dots) + row, static_cast<T>(a.scale));
-      add(of_keys, tenon::bmm(transposed(scores), block(a.q, a.q.offset(first, a.batch), count,
-                                                        query, lines, a.depth)));
+      kernel::run<ScoreGradients<T>>(kernel::elements<T>(scores),
+                                     kernel::elements<const T>(weights), rows, keys,
+                                     kernel::elements<const T>(dots) + row);
+      add(of_keys, tenon::bmm(transposed(scores), queries));
       const Tensor of_queries = tenon::bmm(scores, key_rows);
       kernel::run<Sum<T>>(for_query + row * a.depth, kernel::elements<const T>(of_queries),
-                          of_queries.numel());
+                          of_queries.numel(), static_cast<T>(a.scale));
     }
     put(of_keys, for_key, key, keys, a.depth);
     put(of_values, for_value, key, keys, a.width);
@@ -455,7 +519,8 @@ AttentionGradients attend_backward(const Attention& a, const Tensor& grad_output
                           }
                         });
     for (int64_t p = 1; p < parts; ++p)
-      kernel::run<Sum<T>>(for_query, kernel::elements<const T>(others) + (p - 1) * size, size);
+      kernel::run<Sum<T>>(for_query, kernel::elements<const T>(others) + (p - 1) * size, size,
+                          T{1});
   });
   return gradients;
 }
