@@ -16,6 +16,7 @@
 #include "core/autograd/tensor_meta.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/dispatch/call.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/tensor/copy.hpp"
@@ -206,8 +207,10 @@ class Run final : public EngineRun {
       while (!ready_.empty()) {
         const uint32_t next = ready_.top().visit;
         ready_.pop();
+        stop_if_interrupted();
         step(next);
       }
+      const UninterruptedGuard all_or_none;
       while (first_leaf_ != 0) {
         const Visit& leaf = visits_[first_leaf_ - 1];
         first_leaf_ = leaf.next_leaf;

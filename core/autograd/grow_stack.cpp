@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/base/stack.hpp"
 #include "core/dispatch/thread_state.hpp"
 
@@ -25,12 +26,14 @@ struct Continuation {
   void (*body)(void*);
   void* state;
   ThreadState thread;
+  bool whole;  // runs_to_end
   std::exception_ptr failure;
 };
 
 void* go_on(void* argument) {
   auto& continuation = *static_cast<Continuation*>(argument);
   set_thread_state(continuation.thread);
+  runs_to_end = continuation.whole;
   try {
     continuation.body(continuation.state);
   } catch (...) {
@@ -44,7 +47,7 @@ void* go_on(void* argument) {
 bool stack_is_low() { return stack_is_low(kReserve); }
 
 void grow_stack(void (*body)(void*), void* state) {
-  Continuation continuation{body, state, thread_state, nullptr};
+  Continuation continuation{body, state, thread_state, runs_to_end, nullptr};
   if (++continuation.thread.fresh_stacks > kMostStacks) {
     throw Error(TENON_ERROR_RUNTIME,
                 "endless recursion: calls inside each other have used up {} stacks; a rule, hook "

@@ -14,8 +14,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string_view>
+#include <utility>
 
 #include "core/base/environment.hpp"
+#include "core/base/interrupt.hpp"
 
 namespace tenon::core {
 
@@ -50,13 +52,34 @@ constinit std::atomic<int32_t> set_count{0};  // 0: not set yet
 constinit std::atomic<bool> pool_taken{false};
 constinit thread_local bool inside_loop = false;
 
+// Between pieces a loop looks whether it is interrupted: some 16 grains, which take milliseconds. An
+// element that is worth a thread may take any time, and is a piece.
+int64_t piece_of(int64_t grain) noexcept {
+  constexpr int64_t kGrains = 16;
+  if (grain == 1 || grain > INT64_MAX / kGrains / 2) return grain;
+  const int64_t piece = kGrains * grain;
+  return piece < 1024 ? piece : (piece + 63) / 64 * 64;  // as chunks
+}
+
+void run_pieces(RangeBody body, void* state, int64_t begin, int64_t end, int64_t piece) {
+  if (runs_to_end) return body(state, begin, end);
+  for (; end - begin > piece; begin += piece) {
+    stop_if_interrupted();
+    body(state, begin, begin + piece);
+  }
+  stop_if_interrupted();
+  body(state, begin, end);
+}
+
 struct Loop {
   int64_t begin;
   int64_t end;
   int64_t chunk;
   int64_t chunk_count;
+  int64_t piece;
   RangeBody body;
   void* state;
+  bool runs_to_end;
 
   std::atomic<int64_t> next_chunk{0};
   std::mutex mutex;
@@ -68,12 +91,13 @@ struct Loop {
 // thread that the system has not run yet.
 void work(Loop& loop) noexcept {
   inside_loop = true;
+  const bool own = std::exchange(runs_to_end, loop.runs_to_end);
   for (;;) {
     const int64_t chunk = loop.next_chunk.fetch_add(1, std::memory_order_relaxed);
     if (chunk >= loop.chunk_count) break;
     const int64_t from = loop.begin + chunk * loop.chunk;
     try {
-      loop.body(loop.state, from, std::min(from + loop.chunk, loop.end));
+      run_pieces(loop.body, loop.state, from, std::min(from + loop.chunk, loop.end), loop.piece);
     } catch (...) {
       const std::lock_guard lock(loop.mutex);
       if (loop.failure == nullptr || chunk < loop.failed_chunk) {
@@ -82,6 +106,7 @@ void work(Loop& loop) noexcept {
       }
     }
   }
+  runs_to_end = own;
   inside_loop = false;
 }
 
@@ -184,7 +209,7 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
   constexpr int64_t kWorthwhile = 2;
   const int64_t threads = std::min<int64_t>(thread_count(), range / grain / kWorthwhile);
   if (threads <= 1 || in_parallel_loop() || pool_taken.exchange(true, std::memory_order_acquire)) {
-    body(state, begin, end);
+    run_pieces(body, state, begin, end, piece_of(grain));
     return;
   }
   // Several chunks for each thread, so that one that starts late or is interrupted leaves its share
@@ -197,8 +222,10 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
             .end = end,
             .chunk = chunk,
             .chunk_count = (range - 1) / chunk + 1,
+            .piece = piece_of(grain),
             .body = body,
             .state = state,
+            .runs_to_end = runs_to_end,
             .mutex = {},
             .failure = nullptr};
   pool.run(loop, static_cast<int32_t>(threads) - 1);

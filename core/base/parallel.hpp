@@ -27,7 +27,8 @@ void run_parallel(int64_t begin, int64_t end, int64_t grain, RangeBody body, voi
 // Calls `body(begin, end)` for chunks of at least `grain` that cover the range once, and returns
 // when all are done. What the body throws is thrown here: that of the first failing chunk. Runs in
 // the caller alone when the range is within the grain, one thread is set, the caller is inside a
-// parallel loop, or another thread's loop has the pool. [any-thread]
+// parallel loop, or another thread's loop has the pool. Between pieces of the chunks it stops where
+// it is interrupted (interrupt.hpp). [any-thread]
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, Body&& body) {
   if (begin >= end) return;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #if defined(__SSE2__)
@@ -17,6 +18,7 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/base/parallel.hpp"
 #include "core/tensor/copy.hpp"
 #include "core/tensor/dtype.hpp"
@@ -555,6 +557,7 @@ void run_strided(const ElementwiseCall& call, tenon_loop loop, Operands& operand
   if (target != nullptr) {
     check_target(call, operands.shape);
     if (!needs_temporary(call, operands)) {
+      const UninterruptedGuard whole;
       run_strided(call, loop, operands, *target);
       target->retain();
       return target;
@@ -567,6 +570,7 @@ void run_strided(const ElementwiseCall& call, tenon_loop loop, Operands& operand
     return made.give();
   }
   const uint32_t version = target->version();
+  const UninterruptedGuard whole;
   copy(*target, *made);  // raises the version; so does the dispatcher, once for each call
   target->storage->version.store(version, std::memory_order_relaxed);
   target->retain();
@@ -683,6 +687,8 @@ inline void place_operands(const ElementwiseCall& call, tenon_dtype dtype, Dense
                  reinterpret_cast<uintptr_t>(dense.data[0]) % 64 == 0 &&
                  call.implementation.elementwise.promotion != TENON_PROMOTE_FLOAT;
   for (size_t k = 1; k < operands; ++k) streams &= dense.data[k] != dense.data[0];
+  std::optional<UninterruptedGuard> whole;
+  if (call.target != nullptr) whole.emplace();
   parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
     char* part[kMaxOperands] = {};
     for (size_t k = 0; k < operands; ++k) part[k] = dense.data[k] + begin * dense.strides[k];

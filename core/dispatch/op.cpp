@@ -7,6 +7,8 @@
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
 #include "core/base/growable.hpp"
+#include "core/base/interrupt.hpp"
+#include "core/dispatch/context.hpp"
 #include "core/dispatch/elementwise.hpp"
 #include "core/dispatch/half.hpp"
 #include "core/dispatch/op_check.hpp"
@@ -159,6 +161,18 @@ AfterRun after_run(const Implementation& implementation) {
                                                                               : AfterRun::other;
 }
 
+// An op that changes an operand runs to its end: a change that is half done would stay. Elementwise
+// ops see to it themselves, where they have more elements than one thread takes.
+tenon_status run_whole(void* self, tenon_context* context, const tenon_value* arguments,
+                       tenon_value* results, tenon_error** error) {
+  const Implementation& implementation = *context->implementation;
+  const tenon_run_function run = implementation.descriptor.run;
+  if (!implementation.mutates && arguments[implementation.out_parameter].tag != TENON_VALUE_TENSOR)
+    return run(self, context, arguments, results, error);
+  const UninterruptedGuard whole;
+  return run(self, context, arguments, results, error);
+}
+
 // What lets a call skip work that the op never needs.
 void find_short_paths(Implementation& implementation) {
   const Schema& schema = implementation.schema;
@@ -254,7 +268,10 @@ std::unique_ptr<Implementation> make_implementation(const tenon_op_descriptor& g
   for (const SavedItem& item : implementation.saves) {
     if (item.kind != SavedItem::Kind::Result) implementation.saved_parameters |= 1u << item.index;
   }
-  if (descriptor.elementwise != nullptr) prepare_elementwise(implementation);
+  if (descriptor.elementwise != nullptr)
+    prepare_elementwise(implementation);
+  else if (implementation.mutates || implementation.out_parameter >= 0)
+    implementation.run = run_whole;
   implementation.takes_half = takes_half(implementation);
   return made;
 }

@@ -4,6 +4,7 @@
 #include "core/autograd/grow_stack.hpp"
 #include "core/base/error.hpp"
 #include "core/base/format.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/dispatch/arguments.hpp"
 #include "core/dispatch/modes.hpp"
 #include "core/dispatch/op.hpp"
@@ -108,6 +109,7 @@ void compute(tenon_module& module, const Schema& schema, const tenon_value* argu
 void run_forward(tenon_module& module, const Schema& schema, const tenon_value* arguments,
                  tenon_value* results) {
   std::fill_n(results, kMaxResults, tenon_value{});
+  stop_if_interrupted();
   const auto forward = [&] {
     if (may_have_hooks(module.hooks)) [[unlikely]]
       compute_with_hooks(module, schema, arguments, results);

@@ -1,5 +1,6 @@
 // The host's slots on the runtime: threads, random numbers, log, words in messages, listings, configuration.
 #include "core/base/generator.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/base/log.hpp"
 #include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
@@ -30,6 +31,14 @@ tenon_status parallel_for_slot(int64_t begin, int64_t end, int64_t grain,
     });
   });
 }
+// Signal handlers and C code store to it; an atomic of an integer is that integer.
+static_assert(sizeof(interrupt_word) == sizeof(int32_t) &&
+              std::atomic<int32_t>::is_always_lock_free);
+int32_t* interrupt_word_slot() { return reinterpret_cast<int32_t*>(&interrupt_word); }
+tenon_status interrupt_check(tenon_error** error) {
+  return guarded(error, [] { stop_if_interrupted(); });
+}
+int32_t interrupts_set(int32_t enabled) { return std::exchange(runs_to_end, enabled == 0) ? 0 : 1; }
 int32_t thread_count_slot() { return thread_count(); }
 void thread_count_set(int32_t count) { set_thread_count(count); }
 void generator_reserve(int64_t count, uint64_t* seed, uint64_t* offset) {
@@ -153,6 +162,9 @@ void add_runtime_slots(tenon_host& host) {
   host.text_suggestion = text_suggestion;
   host.text_printable = text_printable;
   host.machine_isa = machine_isa;
+  host.interrupt_word = interrupt_word_slot;
+  host.interrupt_check = interrupt_check;
+  host.interrupts_set = interrupts_set;
 }
 
 }  // namespace tenon::core

@@ -7,9 +7,11 @@
 #include "core/autograd/history.hpp"
 #include "core/autograd/typed.hpp"
 #include "core/base/atomic_file.hpp"
+#include "core/base/interrupt.hpp"
 #include "core/base/json.hpp"
 #include "core/dispatch/components.hpp"
 #include "core/dispatch/conversion.hpp"
+#include "core/dispatch/running_calls.hpp"
 #include "core/dispatch/thread_state.hpp"
 #include "core/dispatch/value.hpp"
 #include "core/runtime/runtime.hpp"
@@ -75,11 +77,24 @@ void undo_version_bump(tenon_tensor& tensor) {
     tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
   }
 }
+// Within an op that changes nothing they fill what the op has made; elsewhere they change a tensor
+// that others see, which must not stay half changed.
+class WholeChange {
+ public:
+  WholeChange() noexcept : previous_(std::exchange(runs_to_end, runs_to_end || !is_in_call())) {}
+  ~WholeChange() { runs_to_end = previous_; }
+  WholeChange(const WholeChange&) = delete;
+  WholeChange& operator=(const WholeChange&) = delete;
+
+ private:
+  bool previous_;
+};
 tenon_status tensor_copy(tenon_tensor* destination, const tenon_tensor* source,
                          tenon_error** error) {
   return guarded(error, [&] {
     require_data(destination, "the destination of a copy");
     require_data(source, "the source of a copy");
+    const WholeChange whole;
     copy(*destination, *source);
     undo_version_bump(*destination);
   });
@@ -88,6 +103,7 @@ tenon_status tensor_fill(tenon_tensor* destination, const tenon_value* number,
                          tenon_error** error) {
   return guarded(error, [&] {
     require_data(destination, "the tensor to fill");
+    const WholeChange whole;
     fill(*destination, *number);
     undo_version_bump(*destination);
   });

@@ -28,6 +28,9 @@ constexpr double kThreadedProduct = 1024.0 * 1024;
 // Rows or columns of a piece, about. Each piece packs the other operand again: at 512 rows that
 // takes 1 to 2 % of the time, at 128 rows 8 %.
 constexpr int64_t kPiece = 512;
+// Beyond so many multiplications (some 40 milliseconds) a piece is cut along the other operand as
+// well, so that an interrupt is seen soon.
+constexpr double kLongPiece = 2147483648.0;
 // Pieces begin at multiples of this, as the widths of OpenBLAS's kernels divide it.
 constexpr int64_t kAligned = 48;
 // Rows of a product with a vector that are computed together at least.
@@ -156,13 +159,20 @@ void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int6
   const auto worthwhile = static_cast<int64_t>(each / (2 * kThreadedProduct));
   const int64_t even = 2 * ((size + kPiece) / (2 * kPiece));
   const Pieces pieces(size, std::max<int64_t>(1, std::min(even, worthwhile)));
-  const int64_t count = pieces.count();
+  const int64_t across = by_rows ? n : m;
+  const double whole = multiplications(pieces.width, across, k);
+  const Pieces cuts(across, whole <= kLongPiece
+                                ? 1
+                                : std::clamp<int64_t>(static_cast<int64_t>(2 * whole / kLongPiece),
+                                                      1, std::max<int64_t>(1, across / kPiece)));
+  const int64_t count = pieces.count() * cuts.count();
   for_pieces(batch * count, each / static_cast<double>(count), [&](int64_t index) {
-    const int64_t i = index / count, piece = index % count;
+    const int64_t i = index / count, piece = index % count / cuts.count(),
+                  cut = index % cuts.count();
     if (by_rows) {
-      run(i, pieces.begin(piece), pieces.end(piece), 0, n);
+      run(i, pieces.begin(piece), pieces.end(piece), cuts.begin(cut), cuts.end(cut));
     } else {
-      run(i, 0, m, pieces.begin(piece), pieces.end(piece));
+      run(i, cuts.begin(cut), cuts.end(cut), pieces.begin(piece), pieces.end(piece));
     }
   });
 }

@@ -1,8 +1,7 @@
 // scaled_dot_product_attention: means of values, weighted by how well keys fit queries.
 #include <cmath>
-#include <limits>
 
-#include "common.hpp"
+#include "attention_weights.hpp"
 
 namespace {
 
@@ -23,7 +22,8 @@ struct ScaledDotProductAttention {
       "values [..., S, V], with the dimensions in front broadcast: [..., L, V]. scale is "
       "1 / sqrt(E) unless given. attn_mask is added, or, of dtype bool, says which keys count; "
       "is_causal is the mask of keys up to the query's position. A query without keys has zeros. "
-      "dropout_p zeroes weights at random (arXiv:1706.03762).";
+      "dropout_p zeroes weights at random (arXiv:1706.03762). Memory is linear in L and S, but for "
+      "dropout_p above 0, tangents, second derivatives and a mask that requires grad.";
   static constexpr bool composite = true;
 
   static Tensor forward(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -32,30 +32,18 @@ struct ScaledDotProductAttention {
     check(query, key, value, attn_mask, is_causal);
     const auto features = static_cast<double>(query.size(-1));
     const double factor = scale ? *scale : features == 0 ? 1 : 1 / std::sqrt(features);
-    Tensor scores = (query * factor).matmul(key.transpose(-2, -1));
-    Tensor counts;  // of dtype bool: which keys count
-    if (is_causal) counts = tenon::ones({query.size(-2), key.size(-2)}, tenon::boolean).tril();
-    if (attn_mask.defined() && attn_mask.dtype() == tenon::boolean) counts = attn_mask;
-    if (counts.defined()) {
-      scores = tenon::where(counts, scores, -infinity);
-    } else if (attn_mask.defined()) {
-      scores = scores + attn_mask;
+    if (dropout_p != 0 || spreads_queries(query, key, attn_mask)) {
+      const Tensor weights = attention_weights(query, key, attn_mask, is_causal, factor);
+      return (dropout_p == 0 ? weights : functional::dropout(weights, dropout_p)).matmul(value);
     }
-    Tensor weights;
-    if (attn_mask.defined() && key.size(-2) != 0) {
-      // Rows without a key would be 0 / 0.
-      const Tensor none = scores.detach().amax({-1}, true).eq(-infinity);
-      weights = functional::softmax(scores.masked_fill(none, 0), -1).masked_fill(none, 0);
-    } else {
-      weights = functional::softmax(scores, -1);
-    }
-    if (dropout_p != 0) weights = functional::dropout(weights, dropout_p);
-    return weights.matmul(value);
+    Shape batch = batch_shape(query);
+    for (const Tensor* other : {&key, &value, &attn_mask})
+      if (other->defined()) batch = broadcast_batches(batch, *other, query);
+    return functional::flash_attention(expanded(query, batch), expanded(key, batch),
+                                       expanded(value, batch), attn_mask, is_causal, factor);
   }
 
  private:
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-
   static void check(const Tensor& query, const Tensor& key, const Tensor& value,
                     const Tensor& attn_mask, bool is_causal) {
     constexpr auto op = "scaled_dot_product_attention";
@@ -76,6 +64,43 @@ struct ScaledDotProductAttention {
     }
     if (attn_mask.dtype() != tenon::boolean)
       check_same_dtype(op, "query", query, "attn_mask", attn_mask);
+  }
+  // A mask that has more queries or keys than there are scores repeats these.
+  static bool spreads_queries(const Tensor& query, const Tensor& key, const Tensor& attn_mask) {
+    if (!attn_mask.defined()) return false;
+    const auto fits = [&](int64_t from_last, int64_t size) {
+      if (attn_mask.dim() < from_last) return true;
+      const int64_t own = attn_mask.size(-from_last);
+      return own == 1 || own == size;
+    };
+    return !fits(2, query.size(-2)) || !fits(1, key.size(-2));
+  }
+
+  static Shape batch_shape(const Tensor& tensor) {
+    return tensor.dim() <= 2 ? Shape() : Shape({tensor.shape().data(), tensor.dim() - 2});
+  }
+  static Shape broadcast_batches(const Shape& a, const Tensor& other, const Tensor& query) {
+    const Shape b = batch_shape(other);
+    Shape shape;
+    const int64_t rank = std::max(a.rank, b.rank);
+    for (int64_t i = 0; i < rank; ++i) {
+      const int64_t from_a = i - (rank - a.rank), from_b = i - (rank - b.rank);
+      const int64_t a_size = from_a < 0 ? 1 : a[from_a], b_size = from_b < 0 ? 1 : b[from_b];
+      if (a_size != b_size && a_size != 1 && b_size != 1) {
+        throw tenon::ValueError(
+            "scaled_dot_product_attention(): the dimensions in front of shapes " +
+            shape_text(query) + " and " + shape_text(other) + " cannot be broadcast together");
+      }
+      shape.push(a_size == 1 ? b_size : a_size);
+    }
+    return shape;
+  }
+  static Tensor expanded(const Tensor& tensor, const Shape& batch) {
+    if (kernel::same_shape(batch_shape(tensor), batch)) return tensor;
+    Shape shape = batch;
+    shape.push(tensor.size(-2));
+    shape.push(tensor.size(-1));
+    return tensor.expand(IntList(shape));
   }
 };
 

@@ -31,8 +31,6 @@ struct Adam {
 };
 
 struct AdamArguments {
-  const char* op;
-  const Tensor &parameter, &gradient, &first_moment, &second_moment;
   int64_t step;
   double learning_rate;
   tenon::FloatList betas;
@@ -40,27 +38,46 @@ struct AdamArguments {
 };
 
 // `decoupled`: the decay shrinks the parameter instead of adding to the gradient.
-Tensor step_adam(const AdamArguments& a, bool decoupled) {
-  kernel::check_floating(a.op, "parameter", a.parameter);
-  check_step(a.op, a.parameter, "gradient", a.gradient);
-  check_step(a.op, a.parameter, "first_moment", a.first_moment);
-  check_step(a.op, a.parameter, "second_moment", a.second_moment);
-  check_rate(a.op, a.learning_rate, a.weight_decay);
+AdamSettings adam_settings(const char* op, const AdamArguments& a, bool decoupled) {
+  check_rate(op, a.learning_rate, a.weight_decay);
   if (a.betas.size() != 2)
-    throw tenon::ValueError(std::string(a.op) + "(): betas must be 2 numbers, got " +
+    throw tenon::ValueError(std::string(op) + "(): betas must be 2 numbers, got " +
                             std::to_string(a.betas.size()));
   for (const double beta : a.betas)
-    check_setting(a.op, "each of betas", beta, beta >= 0 && beta < 1, "at least 0 and below 1");
-  check_setting(a.op, "epsilon", a.epsilon, a.epsilon >= 0, "zero or more");
-  check_number(a.op, a.step);
+    check_setting(op, "each of betas", beta, beta >= 0 && beta < 1, "at least 0 and below 1");
+  check_setting(op, "epsilon", a.epsilon, a.epsilon >= 0, "zero or more");
+  check_number(op, a.step);
   const auto t = static_cast<double>(a.step);
   const double beta1 = a.betas[0], beta2 = a.betas[1];
-  run_step<Adam, 2>(
-      a.parameter, a.gradient, {&a.first_moment, &a.second_moment},
-      AdamSettings{a.learning_rate / (1 - std::pow(beta1, t)), beta1, beta2, a.epsilon,
-                   decoupled ? 0 : a.weight_decay, 1 / std::sqrt(1 - std::pow(beta2, t)),
-                   decoupled ? 1 - a.learning_rate * a.weight_decay : 1});
-  return a.parameter;
+  return {a.learning_rate / (1 - std::pow(beta1, t)),
+          beta1,
+          beta2,
+          a.epsilon,
+          decoupled ? 0 : a.weight_decay,
+          1 / std::sqrt(1 - std::pow(beta2, t)),
+          decoupled ? 1 - a.learning_rate * a.weight_decay : 1};
+}
+
+Tensor step_adam(const char* op, const Tensor& parameter, const Tensor& gradient,
+                 const Tensor& first_moment, const Tensor& second_moment,
+                 const AdamArguments& arguments, bool decoupled) {
+  kernel::check_floating(op, "parameter", parameter);
+  check_step(op, parameter, "gradient", gradient);
+  check_step(op, parameter, "first_moment", first_moment);
+  check_step(op, parameter, "second_moment", second_moment);
+  run_step<Adam, 2>(parameter, gradient, {&first_moment, &second_moment},
+                    adam_settings(op, arguments, decoupled));
+  return parameter;
+}
+void steps_adam(const char* op, TensorList parameters, TensorList gradients,
+                TensorList first_moments, TensorList second_moments, const AdamArguments& arguments,
+                bool decoupled) {
+  check_parameters(op, parameters);
+  check_steps(op, parameters, "gradients", gradients);
+  check_steps(op, parameters, "first_moments", first_moments);
+  check_steps(op, parameters, "second_moments", second_moments);
+  run_steps<Adam, 2>(parameters, gradients, {first_moments, second_moments},
+                     adam_settings(op, arguments, decoupled));
 }
 
 // The update, element by element, at step t = 1, 2, ...:
@@ -86,9 +103,30 @@ struct AdamStep {
   static Tensor forward(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
                         const Tensor& second_moment, int64_t step, double learning_rate,
                         tenon::FloatList betas, double epsilon, double weight_decay) {
-    return step_adam({"adam_step_", parameter, gradient, first_moment, second_moment, step,
-                      learning_rate, betas, epsilon, weight_decay},
-                     false);
+    return step_adam("adam_step_", parameter, gradient, first_moment, second_moment,
+                     {step, learning_rate, betas, epsilon, weight_decay}, false);
+  }
+};
+
+struct AdamSteps {
+  static constexpr auto schema =
+      "optim.adam_steps_(Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] first_moments, "
+      "Tensor(c!)[] second_moments, *, int step, float learning_rate, float[] betas=[0.9, 0.999], "
+      "float epsilon=1e-8, float weight_decay=0) -> ()";
+  static constexpr auto samples =
+      R"([{"parameters": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "gradients": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "first_moments": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "second_moments": [{"shape": [2, 3], "low": 0.1, "high": 0.9, "requires_grad": false},
+                              {"shape": [2], "low": 0.1, "high": 0.9, "requires_grad": false}],
+           "step": 2, "learning_rate": 0.1, "betas": [0.9, 0.99]}])";
+  static constexpr auto doc = "adam_step_ of each parameter of a list, in one pass.";
+
+  static void forward(TensorList parameters, TensorList gradients, TensorList first_moments,
+                      TensorList second_moments, int64_t step, double learning_rate,
+                      tenon::FloatList betas, double epsilon, double weight_decay) {
+    steps_adam("adam_steps_", parameters, gradients, first_moments, second_moments,
+               {step, learning_rate, betas, epsilon, weight_decay}, false);
   }
 };
 
@@ -107,12 +145,29 @@ struct AdamWStep {
   static Tensor forward(const Tensor& parameter, const Tensor& gradient, const Tensor& first_moment,
                         const Tensor& second_moment, int64_t step, double learning_rate,
                         tenon::FloatList betas, double epsilon, double weight_decay) {
-    return step_adam({"adamw_step_", parameter, gradient, first_moment, second_moment, step,
-                      learning_rate, betas, epsilon, weight_decay},
-                     true);
+    return step_adam("adamw_step_", parameter, gradient, first_moment, second_moment,
+                     {step, learning_rate, betas, epsilon, weight_decay}, true);
+  }
+};
+
+struct AdamWSteps {
+  static constexpr auto schema =
+      "optim.adamw_steps_(Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] first_moments, "
+      "Tensor(c!)[] second_moments, *, int step, float learning_rate, float[] betas=[0.9, 0.999], "
+      "float epsilon=1e-8, float weight_decay=0.01) -> ()";
+  static constexpr auto samples = AdamSteps::samples;
+  static constexpr auto doc = "adamw_step_ of each parameter of a list, in one pass.";
+
+  static void forward(TensorList parameters, TensorList gradients, TensorList first_moments,
+                      TensorList second_moments, int64_t step, double learning_rate,
+                      tenon::FloatList betas, double epsilon, double weight_decay) {
+    steps_adam("adamw_steps_", parameters, gradients, first_moments, second_moments,
+               {step, learning_rate, betas, epsilon, weight_decay}, true);
   }
 };
 
 }  // namespace
 TENON_OP(AdamStep)
+TENON_OP(AdamSteps)
 TENON_OP(AdamWStep)
+TENON_OP(AdamWSteps)

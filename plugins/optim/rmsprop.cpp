@@ -32,6 +32,20 @@ struct Rmsprop {
   }
 };
 
+RmspropSettings rmsprop_settings(const char* op, double learning_rate, double alpha, double epsilon,
+                                 double weight_decay, double momentum) {
+  check_rate(op, learning_rate, weight_decay);
+  check_setting(op, "alpha", alpha, alpha >= 0, "zero or more");
+  check_setting(op, "epsilon", epsilon, epsilon >= 0, "zero or more");
+  check_setting(op, "momentum", momentum, momentum >= 0, "zero or more");
+  return {learning_rate, alpha, epsilon, weight_decay, momentum};
+}
+
+[[noreturn]] void refuse_missing(const char* op, const char* name) {
+  throw tenon::ValueError(std::string(op) + "(): '" + name +
+                          "' is needed, zeros at the first step");
+}
+
 // The update, element by element:
 //   g = gradient + weight_decay * parameter
 //   square = alpha * square + (1 - alpha) * g * g
@@ -68,26 +82,62 @@ struct RmspropStep {
     kernel::check_floating(op, "parameter", parameter);
     check_step(op, parameter, "gradient", gradient);
     check_step(op, parameter, "square_average", square_average);
-    check_rate(op, learning_rate, weight_decay);
-    check_setting(op, "alpha", alpha, alpha >= 0, "zero or more");
-    check_setting(op, "epsilon", epsilon, epsilon >= 0, "zero or more");
-    check_setting(op, "momentum", momentum, momentum >= 0, "zero or more");
+    const RmspropSettings settings =
+        rmsprop_settings(op, learning_rate, alpha, epsilon, weight_decay, momentum);
     const Tensor none;
     const auto needed = [&](bool used, const char* name, const Tensor& state) {
       if (!used) return &none;
-      if (!state.defined())
-        throw tenon::ValueError(std::string(op) + "(): '" + name +
-                                "' is needed, zeros at the first step");
+      if (!state.defined()) refuse_missing(op, name);
       check_step(op, parameter, name, state);
       return &state;
     };
     run_step<Rmsprop, 3>(parameter, gradient,
                          {&square_average, needed(centered, "centered_average", centered_average),
                           needed(momentum != 0, "momentum_buffer", momentum_buffer)},
-                         RmspropSettings{learning_rate, alpha, epsilon, weight_decay, momentum});
+                         settings);
     return parameter;
+  }
+};
+
+struct RmspropSteps {
+  static constexpr auto schema =
+      "optim.rmsprop_steps_(Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] "
+      "square_averages, Tensor(c!)[]? centered_averages=None, Tensor(d!)[]? momentum_buffers=None, "
+      "*, float learning_rate, float alpha=0.99, float epsilon=1e-8, float weight_decay=0, float "
+      "momentum=0, bool centered=False) -> ()";
+  static constexpr auto samples =
+      R"([{"parameters": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "gradients": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "square_averages": [{"shape": [2, 3], "low": 0.1, "high": 0.9, "requires_grad": false},
+                               {"shape": [2], "low": 0.1, "high": 0.9, "requires_grad": false}],
+           "learning_rate": 0.1}])";
+  static constexpr auto doc = "rmsprop_step_ of each parameter of a list, in one pass.";
+
+  static void forward(TensorList parameters, TensorList gradients, TensorList square_averages,
+                      const std::optional<TensorList>& centered_averages,
+                      const std::optional<TensorList>& momentum_buffers, double learning_rate,
+                      double alpha, double epsilon, double weight_decay, double momentum,
+                      bool centered) {
+    constexpr auto op = "rmsprop_steps_";
+    check_parameters(op, parameters);
+    check_steps(op, parameters, "gradients", gradients);
+    check_steps(op, parameters, "square_averages", square_averages);
+    const auto needed = [&](bool used, const char* name, const std::optional<TensorList>& states) {
+      if (!used) return TensorList();
+      if (!states) refuse_missing(op, name);
+      check_steps(op, parameters, name, *states);
+      return *states;
+    };
+    const RmspropSettings settings =
+        rmsprop_settings(op, learning_rate, alpha, epsilon, weight_decay, momentum);
+    run_steps<Rmsprop, 3>(
+        parameters, gradients,
+        {square_averages, needed(centered, "centered_averages", centered_averages),
+         needed(momentum != 0, "momentum_buffers", momentum_buffers)},
+        settings);
   }
 };
 
 }  // namespace
 TENON_OP(RmspropStep)
+TENON_OP(RmspropSteps)

@@ -40,6 +40,21 @@ struct MomentumSgd {
   }
 };
 
+SgdSettings sgd_settings(const char* op, double learning_rate, double momentum, double dampening,
+                         double weight_decay, bool nesterov) {
+  check_rate(op, learning_rate, weight_decay);
+  check_setting(op, "momentum", momentum, momentum >= 0, "zero or more");
+  if (nesterov && (momentum == 0 || dampening != 0)) {
+    throw tenon::ValueError(std::string(op) + "(): nesterov needs a momentum and no dampening");
+  }
+  return {learning_rate, momentum, dampening, weight_decay, nesterov};
+}
+
+[[noreturn]] void refuse_missing(const char* op, const char* name) {
+  throw tenon::ValueError(std::string(op) + "(): momentum needs '" + name +
+                          "', zeros at the first step");
+}
+
 // The update, element by element, with what PyTorch calls maximize=False:
 //   g = gradient + weight_decay * parameter
 //   with momentum:  buffer = momentum * buffer + (1 - dampening) * g
@@ -70,19 +85,12 @@ struct SgdStep {
     constexpr auto op = "sgd_step_";
     kernel::check_floating(op, "parameter", parameter);
     check_step(op, parameter, "gradient", gradient);
-    check_rate(op, learning_rate, weight_decay);
-    check_setting(op, "momentum", momentum, momentum >= 0, "zero or more");
-    if (nesterov && (momentum == 0 || dampening != 0)) {
-      throw tenon::ValueError("sgd_step_(): nesterov needs a momentum and no dampening");
-    }
+    const SgdSettings settings =
+        sgd_settings(op, learning_rate, momentum, dampening, weight_decay, nesterov);
     if (momentum != 0) {
-      if (!momentum_buffer.defined()) {
-        throw tenon::ValueError(
-            "sgd_step_(): momentum needs 'momentum_buffer', zeros at the first step");
-      }
+      if (!momentum_buffer.defined()) refuse_missing(op, "momentum_buffer");
       check_step(op, parameter, "momentum_buffer", momentum_buffer);
     }
-    const SgdSettings settings{learning_rate, momentum, dampening, weight_decay, nesterov};
     const Tensor none;
     if (momentum == 0)
       run_step<PlainSgd, 1>(parameter, gradient, {&none}, settings);
@@ -92,5 +100,33 @@ struct SgdStep {
   }
 };
 
+struct SgdSteps {
+  static constexpr auto schema =
+      "optim.sgd_steps_(Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[]? "
+      "momentum_buffers=None, *, float learning_rate, float momentum=0, float dampening=0, float "
+      "weight_decay=0, bool nesterov=False) -> ()";
+  static constexpr auto samples =
+      R"([{"parameters": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "gradients": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "momentum_buffers": [{"shape": [2, 3], "requires_grad": false}, {"shape": [2], "requires_grad": false}],
+           "learning_rate": 0.1, "momentum": 0.9}])";
+  static constexpr auto doc = "sgd_step_ of each parameter of a list, in one pass.";
+
+  static void forward(TensorList parameters, TensorList gradients,
+                      const std::optional<TensorList>& momentum_buffers, double learning_rate,
+                      double momentum, double dampening, double weight_decay, bool nesterov) {
+    constexpr auto op = "sgd_steps_";
+    check_parameters(op, parameters);
+    check_steps(op, parameters, "gradients", gradients);
+    const SgdSettings settings =
+        sgd_settings(op, learning_rate, momentum, dampening, weight_decay, nesterov);
+    if (momentum == 0) return run_steps<PlainSgd, 1>(parameters, gradients, {}, settings);
+    if (!momentum_buffers) refuse_missing(op, "momentum_buffers");
+    check_steps(op, parameters, "momentum_buffers", *momentum_buffers);
+    run_steps<MomentumSgd, 1>(parameters, gradients, {*momentum_buffers}, settings);
+  }
+};
+
 }  // namespace
 TENON_OP(SgdStep)
+TENON_OP(SgdSteps)

@@ -1,9 +1,11 @@
 // What steps of optimizers share: checks, layouts, and the loop over parameter, gradient and states.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <tenon/kernel/check.hpp>
 #include <tenon/kernel/rows.hpp>
@@ -13,6 +15,7 @@
 namespace optim {
 
 using tenon::Tensor;
+using tenon::TensorList;
 namespace kernel = tenon::kernel;
 
 // The gradient with decay; without one a parameter that is not finite must not spoil it.
@@ -30,9 +33,30 @@ inline void write_back(const Tensor& tensor, const Tensor& changed) {
 }
 
 inline void check_step(const char* op, const Tensor& parameter, const char* name,
-                       const Tensor& other) {
-  kernel::check_same_shape(op, name, other, "parameter", parameter);
-  kernel::check_same_dtype(op, "parameter", parameter, name, other);
+                       const Tensor& other, const char* parameter_name = "parameter") {
+  kernel::check_same_shape(op, name, other, parameter_name, parameter);
+  kernel::check_same_dtype(op, parameter_name, parameter, name, other);
+}
+// The same for each of a list, which has as many tensors.
+inline void check_steps(const char* op, TensorList parameters, const char* name,
+                        TensorList others) {
+  if (others.size() != parameters.size()) {
+    throw tenon::ValueError(std::string(op) + "(): '" + name + "' has " +
+                            std::to_string(others.size()) + " tensors, but 'parameters' has " +
+                            std::to_string(parameters.size()));
+  }
+  for (int64_t i = 0; i < parameters.size(); ++i) {
+    const Tensor &parameter = parameters[i], &other = others[i];
+    if (__builtin_expect(kernel::same_shape(parameter.shape(), other.shape()) &&
+                             parameter.dtype() == other.dtype(),
+                         1))
+      continue;
+    const std::string place = "[" + std::to_string(i) + "]";
+    check_step(op, parameter, (name + place).c_str(), other, ("parameters" + place).c_str());
+  }
+}
+inline void check_parameters(const char* op, TensorList parameters) {
+  for (const Tensor& parameter : parameters) kernel::check_floating(op, "parameters", parameter);
 }
 inline void check_setting(const char* op, const char* name, double value, bool fine,
                           const char* expected) {
@@ -52,28 +76,77 @@ inline void check_number(const char* op, int64_t step) {
                             std::to_string(step));
 }
 
-// Runs Kernel<T>::run(parameter, gradient, states, count, settings) over ranges of the elements, in
-// parallel. States that are undefined are null there.
+// A parameter with its gradient and states, dense.
+template <size_t States>
+struct StepTensors {
+  Tensor parameter, gradient;
+  std::array<Tensor, States> states;
+  int64_t begin = 0;  // of its elements among those of all
+
+  // Runs Kernel<T>::run(parameter, gradient, states, count, settings) over a range of the elements.
+  // States that are undefined are null there.
+  template <template <class> class Kernel, class Settings>
+  void run(int64_t from, int64_t to, const Settings& settings) const {
+    kernel::visit<tenon::floating_dtypes>(parameter.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::array<T*, States> at{};
+      for (size_t i = 0; i < States; ++i)
+        at[i] = states[i].defined() ? states[i].template data<T>() + from : nullptr;
+      kernel::run<Kernel<T>>(parameter.template data<T>() + from,
+                             gradient.template data<const T>() + from, at, to - from, settings);
+    });
+  }
+};
+
+inline constexpr int64_t kStepGrain = 32768;
+
+// The step of one parameter, in parallel.
 template <template <class> class Kernel, size_t States, class Settings>
 void run_step(const Tensor& parameter, const Tensor& gradient,
               const std::array<const Tensor*, States>& states, const Settings& settings) {
   const int64_t count = parameter.numel();
   if (count == 0) return;
-  const Tensor p = dense(parameter), g = dense(gradient);
-  std::array<Tensor, States> own;
-  for (size_t i = 0; i < States; ++i) own[i] = dense(*states[i]);
-  kernel::visit<tenon::floating_dtypes>(parameter.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    tenon::parallel_for(0, count, 32768, [&](int64_t begin, int64_t end) {
-      std::array<T*, States> at{};
-      for (size_t i = 0; i < States; ++i)
-        at[i] = own[i].defined() ? own[i].template data<T>() + begin : nullptr;
-      kernel::run<Kernel<T>>(p.template data<T>() + begin, g.template data<const T>() + begin, at,
-                             end - begin, settings);
-    });
+  StepTensors<States> tensors{dense(parameter), dense(gradient), {}};
+  for (size_t i = 0; i < States; ++i) tensors.states[i] = dense(*states[i]);
+  tenon::parallel_for(0, count, kStepGrain, [&](int64_t begin, int64_t end) {
+    tensors.template run<Kernel>(begin, end, settings);
   });
-  write_back(parameter, p);
-  for (size_t i = 0; i < States; ++i) write_back(*states[i], own[i]);
+  write_back(parameter, tensors.parameter);
+  for (size_t i = 0; i < States; ++i) write_back(*states[i], tensors.states[i]);
+}
+
+// The steps of a list of parameters, with the same bits: threads share the elements of all of them.
+// A list of states that is empty stands for states that are undefined.
+template <template <class> class Kernel, size_t States, class Settings>
+void run_steps(TensorList parameters, TensorList gradients,
+               const std::array<TensorList, States>& states, const Settings& settings) {
+  std::vector<StepTensors<States>> all;
+  all.reserve(static_cast<size_t>(parameters.size()));
+  int64_t count = 0;
+  for (int64_t k = 0; k < parameters.size(); ++k) {
+    StepTensors<States>& one = all.emplace_back();
+    one = {dense(parameters[k]), dense(gradients[k]), {}, count};
+    for (size_t i = 0; i < States; ++i)
+      if (states[i].size() != 0) one.states[i] = dense(states[i][k]);
+    count += parameters[k].numel();
+  }
+  tenon::parallel_for(0, count, kStepGrain, [&](int64_t begin, int64_t end) {
+    // The last one that begins no later.
+    auto one = std::upper_bound(all.begin(), all.end(), begin,
+                                [](int64_t at, const auto& other) { return at < other.begin; }) -
+               1;
+    for (; begin < end; ++one) {
+      const int64_t to = std::min(end - one->begin, one->parameter.numel());
+      one->template run<Kernel>(begin - one->begin, to, settings);
+      begin = one->begin + to;
+    }
+  });
+  for (int64_t k = 0; k < parameters.size(); ++k) {
+    const StepTensors<States>& one = all[static_cast<size_t>(k)];
+    write_back(parameters[k], one.parameter);
+    for (size_t i = 0; i < States; ++i)
+      if (states[i].size() != 0) write_back(states[i][k], one.states[i]);
+  }
 }
 
 }  // namespace optim

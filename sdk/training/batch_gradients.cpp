@@ -54,12 +54,11 @@ BatchGradients::BatchGradients(const Ranks& ranks, std::function<Tensor(const Sa
       parameters_(parameters),
       buckets_(ranks.parts() > 0 ? Ranks() : ranks, std::move(parameters), shards) {}
 
-BatchGradients::Result BatchGradients::operator()(const Samples& batch, int64_t step,
-                                                  const std::function<bool()>& stopped) {
-  if (ranks_.parts() > 0) return parts(batch, step, stopped);
-  if (!ranks_.alone()) return share(batch, step, stopped);
+BatchGradients::Result BatchGradients::operator()(const Samples& batch, int64_t step) {
+  if (ranks_.parts() > 0) return parts(batch, step);
+  if (!ranks_.alone()) return share(batch, step);
   const double loss = backward(batch, 1);
-  return {loss, stopped && stopped()};
+  return {loss, interrupt_requested()};
 }
 
 // The loss of some samples, of which the batch's is the weighted sum.
@@ -74,8 +73,7 @@ double BatchGradients::backward(const Samples& part, double weight) {
   return loss * weight;
 }
 
-BatchGradients::Result BatchGradients::share(const Samples& batch, int64_t step,
-                                             const std::function<bool()>& stopped) {
+BatchGradients::Result BatchGradients::share(const Samples& batch, int64_t step) {
   const Samples own = part_of(batch, ranks_.rank(), ranks_.size());
   const auto whole = static_cast<double>(batch.count());
   const auto rank = static_cast<size_t>(ranks_.rank()), size = static_cast<size_t>(ranks_.size());
@@ -90,7 +88,7 @@ BatchGradients::Result BatchGradients::share(const Samples& batch, int64_t step,
     else
       numbers[rank] = backward(own, sums_ ? 1 : static_cast<double>(own.count()) / whole);
   }
-  numbers[size] = stopped && stopped() ? 1 : 0;
+  numbers[size] = interrupt_requested() ? 1 : 0;
   numbers = buckets_.finish(std::move(numbers));
   double total = 0;
   for (size_t k = 0; k < size; ++k) {
@@ -102,8 +100,7 @@ BatchGradients::Result BatchGradients::share(const Samples& batch, int64_t step,
 
 // The gradients of all parts, each computed alone and added up in their order: the same bits for
 // every number of ranks.
-BatchGradients::Result BatchGradients::parts(const Samples& batch, int64_t step,
-                                             const std::function<bool()>& stopped) {
+BatchGradients::Result BatchGradients::parts(const Samples& batch, int64_t step) {
   const int64_t mine = ranks_.parts() / ranks_.size(), first = ranks_.rank() * mine;
   const auto whole = static_cast<double>(batch.count());
   // One row for each part and dtype: all gradients, each with a flag that it is there.
@@ -138,7 +135,7 @@ BatchGradients::Result BatchGradients::parts(const Samples& batch, int64_t step,
       column += parameter.numel() + 1;
     }
   }
-  if (stopped && stopped()) numbers.data<double>()[mine] = 1;
+  if (interrupt_requested()) numbers.data<double>()[mine] = 1;
   const NoGrad no_grad;
   const auto in_order = [](const Tensor& all) {
     Tensor total = all.select(0, 0).clone();

@@ -96,7 +96,9 @@ const Offer kOffers[] = {
      [](const FoundOp& op) { return begins_with(op, "input") && op.has("seed"); }},
     {"clip", clip_role,
      [](const FoundOp& op) {
-       return !op.parameters.empty() && op.parameters[0].mutates && op.parameters[0].list;
+       const std::vector<DeclaredType>& all = op.parameters;
+       return !all.empty() && all[0].mutates && all[0].list &&
+              (all.size() == 1 || all[1].keyword_only);
      }},
 };
 

@@ -10,6 +10,23 @@ TENON_NAMESPACE_BEGIN
 
 namespace training {
 
+namespace {
+
+// A model in eval mode, for a scope.
+class EvalScope {
+ public:
+  explicit EvalScope(Module& model) : model_(model), training_(model.training()) { model.eval(); }
+  ~EvalScope() { model_.train(training_); }
+  EvalScope(const EvalScope&) = delete;
+  EvalScope& operator=(const EvalScope&) = delete;
+
+ private:
+  Module& model_;
+  bool training_;
+};
+
+}  // namespace
+
 std::optional<double> Score::find(const std::string& name) const {
   if (name == "loss") return loss;
   for (const MetricResult& result : metrics) {
@@ -21,8 +38,7 @@ std::optional<double> Score::find(const std::string& name) const {
 Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metrics,
                const Samples& samples, int64_t batch_size, const Ranks& ranks) {
   const NoGrad no_grad;
-  const bool training = model.training();
-  model.eval();
+  const EvalScope eval(model);
   Score score;
   score.count = samples.count();
   score.labels = samples.labels.numel();
@@ -53,19 +69,16 @@ Score evaluate(Module& model, const Loss* loss, const std::vector<Metric>& metri
     const Tensor all = shared ? ranks.gather(own) : own;
     for (const Metric& metric : metrics) score.metrics.push_back(metric(all, samples.labels));
   }
-  model.train(training);
   return score;
 }
 
 Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size) {
   const NoGrad no_grad;
-  const bool training = model.training();
-  model.eval();
+  const EvalScope eval(model);
   std::vector<Tensor> outputs;
   const int64_t count = inputs.size(0);
   for (int64_t start = 0; start < count; start += batch_size)
     outputs.push_back(model(narrow(inputs, 0, start, std::min(batch_size, count - start))));
-  model.train(training);
   return outputs.size() == 1 ? outputs.front() : cat(outputs);
 }
 

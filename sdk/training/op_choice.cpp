@@ -72,16 +72,6 @@ std::vector<std::string> candidates(const OpRole& role, const std::string& name)
   return list;
 }
 
-// Undefined: no op has this full name.
-Json listing_of(const std::string& name) {
-  try {
-    Json listing = describe("op", name);
-    return listing["name"].text() == name ? listing : Json();
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 [[noreturn]] void throw_unknown(const OpRole& role, const std::string& name, const Json& node) {
   const Json ops = describe("ops");
   std::vector<std::string> names, full;
@@ -105,15 +95,20 @@ bool FoundOp::has(const std::string& parameter) const {
                      [&](const DeclaredType& one) { return one.name == parameter; });
 }
 
-FoundOp find_op(const OpRole& role, const std::string& name, const Json& node) {
-  for (const std::string& candidate : candidates(role, name)) {
-    FoundOp found;
-    found.listing = listing_of(candidate);
-    if (!found.listing.defined()) continue;
-    found.name = candidate;
+std::optional<FoundOp> find_op(const std::string& name) {
+  try {
+    FoundOp found{name, describe("op", name), {}};
+    if (found.listing["name"].text() != name) return std::nullopt;
     found.parameters = declared_types(found.listing["parameters"]);
     return found;
+  } catch (const Error&) {
+    return std::nullopt;
   }
+}
+
+FoundOp find_op(const OpRole& role, const std::string& name, const Json& node) {
+  for (const std::string& candidate : candidates(role, name))
+    if (std::optional<FoundOp> found = find_op(candidate)) return *std::move(found);
   throw_unknown(role, name, node);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/autograd.hpp>
+#include <tenon/interrupt.hpp>
 #include <tenon/ops.hpp>
 #include <tenon/training/optimizer.hpp>
 #include <tenon/training/shard.hpp>
@@ -25,6 +26,29 @@ std::string keyword_of(const FoundOp& op, const std::string& state) {
     if (begins && name.size() > longest.size()) longest = name;
   }
   return longest;
+}
+
+// Whether an op takes lists where another takes a parameter, its gradient and its states, and has
+// the same keywords.
+bool is_list_form(const FoundOp& lists, const FoundOp& op) {
+  return lists.listing["provider"].text() == op.listing["provider"].text() &&
+         std::equal(lists.parameters.begin(), lists.parameters.end(), op.parameters.begin(),
+                    op.parameters.end(), [](const DeclaredType& list, const DeclaredType& one) {
+                      if (list.keyword_only != one.keyword_only) return false;
+                      if (one.keyword_only) return list.name == one.name && list.text == one.text;
+                      return list.base == "Tensor" && list.list && list.mutates == one.mutates &&
+                             list.optional == one.optional;
+                    });
+}
+
+// "optim.adam_steps_" of "optim.adam_step_", where there is one.
+std::optional<FoundOp> list_form_of(const FoundOp& op) {
+  const std::string ending = "_step_";
+  if (op.name.size() < ending.size() ||
+      op.name.compare(op.name.size() - ending.size(), ending.size(), ending) != 0)
+    return std::nullopt;
+  std::optional<FoundOp> lists = find_op(op.name.substr(0, op.name.size() - 1) + "s_");
+  return lists && is_list_form(*lists, op) ? lists : std::nullopt;
 }
 
 }  // namespace
@@ -66,6 +90,8 @@ Optimizer::Optimizer(const Json& section,
     throw ConfigError(format_text("{}: {}", section["type"].place(), schema.faults.front()));
   for (const OptimizerSchema::State& state : schema.states) state_names_.push_back(state.name);
   bind_keywords();
+  if (const std::optional<FoundOp> lists = list_form_of(choice_.found()))
+    list_form_.emplace(lists->name);
   if (ranks_.shards_optimizer() && !is_elementwise()) {
     throw ConfigError(format_text(
         "{}: {} changes an element of a parameter by others, so that its states cannot be sharded; "
@@ -99,7 +125,6 @@ void Optimizer::bind_keywords() {
                   static_cast<const tenon_value*>(values.data()),
                   static_cast<int64_t>(names.size()), &positional_, bound_names.slot(), bound);
   });
-  result_count_ = host().op_result_count(choice_.op().handle());
   keywords_ = bound_names.strings();
   for (size_t i = 0; i < keywords_.size(); ++i) {
     bound_.emplace_back(bound[i]);
@@ -130,25 +155,44 @@ Optimizer::Slot Optimizer::slot_of(const std::string& name, const Tensor& parame
     }
     slot.states.push_back(zeros);
   }
-  slot.values.resize(2);  // the parameter and the gradient of each step
-  for (const Tensor& state : slot.states) slot.values.push_back(Argument(state).value());
-  for (const Value& value : bound_) slot.values.push_back(value.get());
   return slot;
 }
 
-void Optimizer::apply(Slot& slot, const Tensor& parameter, const Tensor& gradient, double rate,
-                      int64_t number) const {
-  slot.values[0] = Argument(parameter).value();
-  slot.values[1] = Argument(gradient).value();
-  if (rate_at_ >= 0) slot.values[static_cast<size_t>(rate_at_)] = Argument(rate).value();
-  if (step_at_ >= 0) slot.values[static_cast<size_t>(step_at_)] = Argument(number).value();
+void Optimizer::apply(const std::vector<Target>& targets, double rate, int64_t number) const {
+  if (targets.empty()) return;
+  const auto count = static_cast<size_t>(positional_);  // the parameter, the gradient, the states
+  std::vector<tenon_value> values(count);
+  for (const Value& value : bound_) values.push_back(value.get());
+  if (rate_at_ >= 0) values[static_cast<size_t>(rate_at_)] = Argument(rate).value();
+  if (step_at_ >= 0) values[static_cast<size_t>(step_at_)] = Argument(number).value();
+  const auto operand = [](const Target& target, size_t i) -> const Tensor& {
+    return i == 0 ? target.parameter : i == 1 ? target.gradient : target.slot->states[i - 2];
+  };
+  if (!list_form_) {
+    for (const Target& target : targets) {
+      for (size_t i = 0; i < count; ++i) values[i] = Argument(operand(target, i)).value();
+      call(choice_.op(), values);
+    }
+    return;
+  }
+  std::vector<std::vector<Tensor>> lists(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (const Target& target : targets) {
+      if (operand(target, i).defined()) lists[i].push_back(operand(target, i));
+    }
+    if (!lists[i].empty()) values[i] = Argument(lists[i]).value();
+  }
+  call(*list_form_, values);
+}
+
+void Optimizer::call(const Op& op, std::vector<tenon_value>& values) const {
   tenon_value results[detail::max_results]{};
   tenon_error* error = nullptr;
-  const tenon_status status =
-      host().op_call(choice_.op().handle(), slot.values.data(),
-                     static_cast<int64_t>(slot.values.size()), results, &error);
+  const tenon_status status = host().op_call(op.handle(), values.data(),
+                                             static_cast<int64_t>(values.size()), results, &error);
   if (status != TENON_OK) at_place(choice_.section(), [&] { detail::throw_error(status, error); });
-  for (int64_t i = 0; i < result_count_; ++i) host().value_release(&results[i]);
+  const int64_t count = host().op_result_count(op.handle());
+  for (int64_t i = 0; i < count; ++i) host().value_release(&results[i]);
 }
 
 // Whether two halves of a parameter that are changed alone become what the whole does.
@@ -159,13 +203,14 @@ bool Optimizer::is_elementwise() const {
                gradient = tensor({1.0, -2.0, 0.5, 3.0}, f32);
   const auto half = [](const Tensor& tensor, int64_t k) { return narrow(tensor, 0, 2 * k, 2); };
   try {
-    Slot of_whole = slot_of("", whole, whole, schema);
-    Slot of_half[] = {slot_of("", {}, half(halves, 0), schema),
-                      slot_of("", {}, half(halves, 1), schema)};
+    const Slot of_whole = slot_of("", whole, whole, schema);
+    const Slot of_half[] = {slot_of("", {}, half(halves, 0), schema),
+                            slot_of("", {}, half(halves, 1), schema)};
     for (int64_t step = 1; step <= 2; ++step) {
-      apply(of_whole, whole, gradient, 0.01, step);
-      for (const int64_t k : {0, 1})
-        apply(of_half[k], half(halves, k), half(gradient, k), 0.01, step);
+      apply({{&of_whole, whole, gradient}}, 0.01, step);
+      apply({{&of_half[0], half(halves, 0), half(gradient, 0)},
+             {&of_half[1], half(halves, 1), half(gradient, 1)}},
+            0.01, step);
     }
   } catch (const Error&) {
     return false;  // it does not take shards, which have one dimension
@@ -179,22 +224,24 @@ bool Optimizer::is_elementwise() const {
 
 void Optimizer::step(double factor) {
   const NoGrad no_grad;
+  const Uninterrupted whole;  // some parameters would be a step ahead of others
   ++steps_;
   const bool shards = ranks_.shards_optimizer();
+  std::vector<Target> targets;
   std::vector<std::pair<Tensor, Tensor>> changed;
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;
-    const double rate = learning_rate_ * factor;
     if (!shards) {
-      apply(slot, slot.parameter, gradient, rate, steps_);
+      targets.push_back({&slot, slot.parameter, gradient});
     } else {
       const Tensor own = shard_of(ranks_, slot.parameter);
-      if (own.numel() > 0) apply(slot, own, shard_of(ranks_, gradient), rate, steps_);
+      if (own.numel() > 0) targets.push_back({&slot, own, shard_of(ranks_, gradient)});
       changed.emplace_back(own, slot.parameter);
     }
     slot.parameter.set_grad({});
   }
+  apply(targets, learning_rate_ * factor, steps_);
   if (shards) gather_shards(ranks_, changed);
 }
 

@@ -12,6 +12,7 @@
 
 #include "format.hpp"
 #include "nan_watch.hpp"
+#include "step_rollback.hpp"
 
 TENON_NAMESPACE_BEGIN
 
@@ -142,6 +143,9 @@ void Trainer::agree() {
 }
 
 bool Trainer::run() {
+  // Several ranks stop together, after a step.
+  std::optional<Uninterrupted> whole;
+  if (!ranks_.alone()) whole.emplace();
   tensor_parallel_.divide();
   agree();
   const bool finished = train();
@@ -149,19 +153,40 @@ bool Trainer::run() {
   return finished;
 }
 
+// False where it is interrupted, and then nothing has changed but for a step that is done.
+template <class Step>
+bool Trainer::is_finished(StepRollback& rollback, const Step& step) {
+  rollback.begin();
+  try {
+    return step();
+  } catch (const Error& error) {
+    if (error.kind() != TENON_ERROR_INTERRUPTED) throw;
+    rollback.restore();
+    return false;
+  }
+}
+
 bool Trainer::train() {
   last_checkpoint_ = std::chrono::steady_clock::now();
   model_.train();
-  while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
+  StepRollback rollback(model_, optimizer_.parameters());
+  const auto next_batch = [this] {
     if (batch_ == 0) batches_.shuffle();
+    const BatchGradients::Result result = train_batch();
+    ++batch_;
+    if (batch_done) batch_done(result.loss);
+    return !result.stopped;
+  };
+  const auto end_of_epoch = [this] {
+    finish_epoch();
+    return true;
+  };
+  while (epoch_ < epochs_ && !(monitor_.active() && monitor_.exhausted(epoch_))) {
     while (batch_ < batches_.per_epoch()) {
-      const BatchGradients::Result result = train_batch();
-      ++batch_;
-      if (batch_done) batch_done(result.loss);
-      if (result.stopped) return false;
+      if (!is_finished(rollback, next_batch)) return false;
       if (batch_ < batches_.per_epoch()) write_due_checkpoint(false);
     }
-    finish_epoch();
+    if (!is_finished(rollback, end_of_epoch)) return false;
     write_due_checkpoint(true);
   }
   if (!best_.empty()) {
@@ -191,8 +216,7 @@ BatchGradients::Result Trainer::train_batch() {
   Samples batch = batches_.batch(batch_);
   batch.inputs = transformed(batch.inputs);
   const auto count = static_cast<double>(batch.count());
-  BatchGradients::Result result =
-      gradients_(batch, epoch_ * batches_.per_epoch() + batch_, stopped);
+  BatchGradients::Result result = gradients_(batch, epoch_ * batches_.per_epoch() + batch_);
   if (tensor_parallel_.active()) {
     const std::vector<double> stops = ranks_.gather(result.stopped ? 1 : 0);
     result.stopped = std::count(stops.begin(), stops.end(), 0.0) < ranks_.size();
@@ -310,6 +334,7 @@ Json Trainer::progress() const {
 }
 
 void Trainer::save_checkpoint(const std::string& path) const {
+  const Uninterrupted whole;
   Checkpoint checkpoint;
   checkpoint.tensors = module_state(model_, "model.");
   for (const auto& [name, state] : optimizer_.states())

@@ -555,7 +555,7 @@ TEST_SUITE("run") {
     CHECK(contains(outcome.error, "lower /optimizer/learning_rate"));
   }
 
-  TEST_CASE("Ctrl-C ends after the batch and saves nothing") {
+  TEST_CASE("Ctrl-C ends the training and saves nothing") {
     const Workspace folder(true);
     folder.write("interrupted.sh", "'" TENON_PROGRAM
                                    "' run blobs.json --epochs 100000000 >/dev/null & program=$!\n"

@@ -369,7 +369,10 @@ SLOT(shapes_only_set, 190);
 SLOT(tensor_alias_as, 191);
 SLOT(plugin_unload, 192);
 SLOT(plugin_reload, 193);
-SIZE(tenon_host, 16 + 8 * 194);
+SLOT(interrupt_word, 194);
+SLOT(interrupt_check, 195);
+SLOT(interrupts_set, 196);
+SIZE(tenon_host, 16 + 8 * 197);
 
 /* ---- codes that are written into files and plugins ---- */
 

@@ -60,6 +60,31 @@ TEST_SUITE("optimizer") {
     CHECK(q.to_vector<float>() == r.to_vector<float>());
   }
 
+  TEST_CASE("the list form of an optimizer steps all parameters in one call") {
+    use_trainers();
+    const Tensor p = tenon::tensor({1.0, 2.0}).requires_grad_(),
+                 q = tenon::tensor({3.0}).requires_grad_(),
+                 left = tenon::tensor({4.0}).requires_grad_();
+    const auto step = [&](const std::string& section) {
+      Optimizer optimizer(Json::parse(section), {{"p", p}, {"left", left}, {"q", q}});
+      set_gradient(p, tenon::tensor({1.0, 0.0}));
+      set_gradient(q, tenon::tensor({1.0}));
+      optimizer.step();
+      CHECK_FALSE(p.grad().defined());
+    };
+    // The list form moves twice as far.
+    step(R"({"type": "trainers.drift", "learning_rate": 0.25})");
+    CHECK(p.to_vector<double>() == std::vector<double>{0.5, 1.5});
+    CHECK(q.to_vector<double>() == std::vector<double>{2.5});
+    CHECK(left.to_vector<double>() == std::vector<double>{4});  // has no gradient
+    step(R"({"type": "trainers.drift", "learning_rate": 0.25, "trace": true})");
+    CHECK(q.to_vector<double>() == std::vector<double>{2});
+    // One with other keywords is not a list form.
+    step(R"({"type": "trainers.direction", "learning_rate": 0.5})");
+    CHECK(q.to_vector<double>() == std::vector<double>{1.5});
+    CHECK(left.to_vector<double>() == std::vector<double>{4});
+  }
+
   TEST_CASE("what is not an optimizer is refused with the reason") {
     const Tensor p = tenon::zeros({3}).requires_grad_();
     CHECK(contains(refusal([&] { optimizer_of(R"({"type": "add"})", p); }),

@@ -1,4 +1,8 @@
 // The training loop, from configs and from code.
+#include <tuple>
+
+#include <tenon/module_hooks.hpp>
+
 #include "support.hpp"
 
 namespace {
@@ -75,6 +79,54 @@ TEST_SUITE("trainer") {
                                           schedule + "}"));
         CHECK(run.history.back().train_loss < 0.05);
       }
+    }
+  }
+
+  // Buffers, dropout, shuffling and the optimizer's states: all of them change in a step.
+  TEST_CASE("interrupted at any module of any batch, a training resumes to the same bits") {
+    use_trainers();
+    const Folder folder;
+    const Json config = training::read_config(folder.write("c.json", R"({"schema_version": 1,
+"data": {"type": "trainers.line", "count": 40}, "model": {"type": "Sequential", "layers": [
+{"type": "Linear", "in_features": 1, "out_features": 4}, {"type": "BatchNorm1d", "num_features": 4},
+{"type": "Dropout", "p": 0.3}, {"type": "Linear", "in_features": 4, "out_features": 1}]},
+"loss": "mse_loss", "optimizer": {"type": "adam", "learning_rate": 0.01},
+"training": {"epochs": 3, "batch_size": 16}})"));
+    tenon::apply_config(config);
+    // Trains until module call `moment`, where it is interrupted; < 0: is not.
+    const auto run = [&](int64_t moment, const std::string& resume_from) {
+      tenon::seed_generator(5);
+      training::Dataset dataset = training::load_dataset(config["data"], config["split"]);
+      tenon::Module model = tenon::create_module(config["model"]);
+      training::fit_labels(config, model, dataset);
+      training::Trainer trainer(config, model, dataset);
+      if (!resume_from.empty()) trainer.resume(resume_from);
+      int64_t calls = 0;
+      std::vector<tenon::Hook> hooks;
+      for (const tenon::Module& module : model.modules()) {
+        hooks.push_back(module.register_forward_pre_hook([&](const tenon::Module&, const Tensor&) {
+          if (calls++ == moment) tenon::request_interrupt();
+        }));
+      }
+      const bool finished = trainer.run();
+      tenon::clear_interrupt();
+      if (!finished) trainer.save_checkpoint(folder.file("stopped"));
+      return std::tuple(finished, bits(model), calls);
+    };
+    const auto [finished, expected, calls] = run(-1, "");
+    CHECK(finished);
+    CHECK(calls > 40);
+    for (int64_t moment = 0; moment < calls; ++moment) {
+      CAPTURE(moment);
+      const auto [done, stopped, seen] = run(moment, "");
+      if (done) {
+        CHECK(moment + 1 == calls);  // nothing looked after the last call
+        continue;
+      }
+      const auto [completed, resumed, rest] = run(-1, folder.file("stopped"));
+      CHECK(completed);
+      CHECK((resumed == expected));
+      CHECK(seen <= moment + 1);
     }
   }
 

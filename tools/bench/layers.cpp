@@ -69,6 +69,15 @@ void attention(State& state) {
 }
 BENCHMARK(attention)->UseRealTime();
 
+void attention_forward(State& state) {
+  const tenon::NoGrad no_grad;
+  const Module model =
+      Module::create("MultiheadAttention", arg("embed_dim") = 256, arg("num_heads") = 8);
+  const Tensor input = numbers({128, 8, 256});
+  for (auto _ : state) keep(model(input));
+}
+BENCHMARK(attention_forward)->UseRealTime();
+
 // 64 steps, batch 16, 128 -> 256.
 void lstm_forward(State& state) {
   const tenon::NoGrad no_grad;

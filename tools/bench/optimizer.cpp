@@ -1,4 +1,6 @@
 // A step of an optimizer on 10 M parameters, beside the time that its memory traffic takes.
+#include <vector>
+
 #include "bench.hpp"
 
 namespace {
@@ -20,6 +22,43 @@ void adam(State& state) {
   }
 }
 BENCHMARK(adam)->UseRealTime();
+
+// The same number in 100 tensors: all in one call, and one after another.
+struct Many {
+  std::vector<Tensor> parameters, gradients, means, squares;
+  Many() {
+    for (int64_t i = 0; i < 100; ++i) {
+      parameters.push_back(numbers({count / 100}));
+      gradients.push_back(numbers({count / 100}));
+      means.push_back(tenon::zeros({count / 100}));
+      squares.push_back(tenon::zeros({count / 100}));
+    }
+  }
+};
+void adam_list(State& state) {
+  const tenon::NoGrad no_grad;
+  const Many many;
+  int64_t step = 0;
+  for (auto _ : state) {
+    tenon::optim::adam_steps_(many.parameters, many.gradients, many.means, many.squares, ++step,
+                              0.001);
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(adam_list)->UseRealTime();
+void adam_each(State& state) {
+  const tenon::NoGrad no_grad;
+  const Many many;
+  int64_t step = 0;
+  for (auto _ : state) {
+    ++step;
+    for (size_t i = 0; i < many.parameters.size(); ++i)
+      tenon::optim::adam_step_(many.parameters[i], many.gradients[i], many.means[i],
+                               many.squares[i], step, 0.001);
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(adam_each)->UseRealTime();
 
 // The same arrays, read and written once.
 void limit_adam(State& state) {

@@ -119,8 +119,10 @@ std::shared_ptr<RunOptions> define_run(CLI::App& program, Invocation& invocation
       "  tenon run digits.json --epochs 5 --seed 7 --plot curve.svg\n"
       "  tenon run digits.json --evaluate digits.safetensors --json\n"
       "  tenon run digits.json --resume\n"
-      "The same seed gives the same numbers for any --threads. Ctrl-C ends after the batch and "
-      "writes the checkpoint that the config's output names, or nothing.");
+      "The same seed gives the same numbers for any --threads. Ctrl-C stops within "
+      "the batch and writes the checkpoint that the config's output names, as it was after the "
+      "last "
+      "whole step, or nothing.");
   run.app->add_option("config", run.options->config, "The config file")
       ->required()
       ->type_name("CONFIG");

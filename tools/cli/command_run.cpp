@@ -30,23 +30,22 @@ namespace training = tenon::training;
 using tenon::Json;
 using Clock = std::chrono::steady_clock;
 
-volatile std::sig_atomic_t interrupt_seen = 0;
-void note_interrupt(int) { interrupt_seen = 1; }
-
-// While it lives, the first Ctrl-C is noted; the second ends the program at once.
+// While it lives, the first Ctrl-C interrupts what runs; the second ends the program at once.
 class InterruptScope {
  public:
   InterruptScope() {
-    interrupt_seen = 0;
+    tenon::clear_interrupt();
     struct sigaction action {};
-    action.sa_handler = note_interrupt;
+    action.sa_handler = [](int) { tenon::request_interrupt(); };
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &action, &previous_);
   }
-  ~InterruptScope() { sigaction(SIGINT, &previous_, nullptr); }
+  ~InterruptScope() {
+    sigaction(SIGINT, &previous_, nullptr);
+    tenon::clear_interrupt();
+  }
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
-  static bool seen() { return interrupt_seen != 0; }
 
  private:
   struct sigaction previous_ {};
@@ -365,6 +364,7 @@ bool resume(training::Trainer& trainer, const std::string& path) {
 void save_interrupted(const training::Trainer& trainer, const std::string& checkpoint) {
   const std::string start = format_text("tenon: interrupted after {} of {} epochs",
                                         trainer.history().size(), trainer.epochs());
+  tenon::clear_interrupt();  // the checkpoint is written whole; a second Ctrl-C ends the program
   if (!checkpoint.empty()) trainer.save_checkpoint(checkpoint);
   if (!trainer.ranks().first()) return;
   if (checkpoint.empty())
@@ -376,6 +376,31 @@ void save_interrupted(const training::Trainer& trainer, const std::string& check
 
 int64_t evaluation_batch(const Json& config) {
   return std::max<int64_t>(config["training"]["batch_size"].integer(64), 256);
+}
+
+// The scores of a training that is done; the test part has waited for it.
+void score_trained(const Json& config, const training::Trainer& trainer, Setup& setup,
+                   Result& result) {
+  const training::Dataset& dataset = setup.dataset;
+  if (config["training"]["monitor"].defined()) result.best_epoch = trainer.best_epoch();
+  const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
+  result.train_loss = last.train_loss;
+  if (!result.first_rank) return;
+  (dataset.validation.count() > 0 ? result.validation : result.score) = last.score;
+  if (result.validation && dataset.test.count() > 0)
+    result.score = training::evaluate(setup.model, &trainer.loss(), trainer.metrics(), dataset.test,
+                                      evaluation_batch(config));
+}
+
+void save_results(const Json& config, const training::Trainer& trainer, const Setup& setup,
+                  const Result& result) {
+  const tenon::Uninterrupted whole;
+  if (!result.weights.empty())
+    training::save_weights(
+        setup.model, result.weights,
+        weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
+  if (!result.plot.empty())
+    training::write_plot(result.plot, learning_curve(file_name(result.config), result.epochs));
 }
 
 // False: interrupted.
@@ -408,11 +433,16 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
     steps_left = batches;
     computing.resume();
   };
-  trainer.stopped = InterruptScope::seen;
   computing.resume();
-  const bool finished = trainer.run();
+  bool finished = trainer.run();
   progress.finish();
   result.epochs = trainer.history();
+  try {
+    if (finished) score_trained(config, trainer, setup, result);
+  } catch (const tenon::Error& error) {
+    if (error.kind() != TENON_ERROR_INTERRUPTED) throw;
+    finished = false;
+  }
   if (!finished) {
     log.add("interrupted");
     save_interrupted(trainer, checkpoint);
@@ -420,22 +450,7 @@ bool train_and_save(const Json& config, const RunOptions& options, Setup& setup,
   }
   result.computing_seconds = computing.seconds();
   result.computed = (static_cast<int64_t>(result.epochs.size()) - done) * result.train_count;
-  const bool best = config["training"]["monitor"].defined();
-  if (best) result.best_epoch = trainer.best_epoch();
-  const Epoch& last = result.epochs[static_cast<size_t>(trainer.best_epoch() - 1)];
-  result.train_loss = last.train_loss;
-  if (!result.first_rank) return true;
-  const training::Dataset& dataset = setup.dataset;
-  (dataset.validation.count() > 0 ? result.validation : result.score) = last.score;
-  if (result.validation && dataset.test.count() > 0)
-    result.score = training::evaluate(setup.model, &trainer.loss(), trainer.metrics(), dataset.test,
-                                      evaluation_batch(config));
-  if (!result.weights.empty())
-    training::save_weights(
-        setup.model, result.weights,
-        weights_metadata(config, result, trainer.best_epoch(), setup.dataset.fitted));
-  if (!result.plot.empty())
-    training::write_plot(result.plot, learning_curve(file_name(result.config), result.epochs));
+  if (result.first_rank) save_results(config, trainer, setup, result);
   return true;
 }
 

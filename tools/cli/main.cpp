@@ -59,6 +59,7 @@ int main(int count, char** arguments) {
       message += cli::format_text("\n  in op {}", op);
     print_error(error.kind_name(), message);
     if (error.kind() == TENON_ERROR_DISTRIBUTED) code = cli::kOutOfStep;
+    if (error.kind() == TENON_ERROR_INTERRUPTED) code = cli::kInterrupted;
   } catch (const std::exception& error) {
     print_error("", error.what());
   }

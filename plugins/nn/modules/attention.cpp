@@ -49,9 +49,10 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
     const Tensor& value = value_or_none.defined() ? value_or_none : key;
     const bool batched = query.dim() == 3;
     check_inputs(query, key, value);
-    const Tensor heads =
-        attend(parts(query, 0, batched), parts(key, 1, batched), parts(value, 2, batched),
-               mask_of(key_padding_mask, attn_mask, query.dtype(), batched), is_causal);
+    const std::array<Tensor, 3> projected = project(query, key, value);
+    const Tensor heads = attend(
+        parts(projected[0], batched), parts(projected[1], batched), parts(projected[2], batched),
+        mask_of(key_padding_mask, attn_mask, query.dtype(), batched), is_causal);
     return out_proj(joined(heads, batched));
   }
 
@@ -71,19 +72,29 @@ struct MultiheadAttention : ModuleOf<MultiheadAttention> {
       }
     }
   }
-  // The projection of an input, as [batch, heads, time, embed_dim / heads].
-  Tensor parts(const Tensor& input, int64_t which, bool batched) const {
-    const int64_t width = embed_dim();
-    const Tensor weight = tenon::narrow(in_proj_weight, 0, which * width, width);
-    const Tensor bias =
-        in_proj_bias.defined() ? tenon::narrow(in_proj_bias, 0, which * width, width) : Tensor();
-    Tensor projected = tenon::nn::functional::linear(input, weight, bias);
+  // Of one input to itself all three come from one product.
+  std::array<Tensor, 3> project(const Tensor& query, const Tensor& key, const Tensor& value) const {
+    namespace functional = tenon::nn::functional;
+    if (key.is_same(query) && value.is_same(query)) {
+      const std::vector<Tensor> parts =
+          tenon::chunk(functional::linear(query, in_proj_weight, in_proj_bias), 3, -1);
+      return {parts[0], parts[1], parts[2]};
+    }
+    const std::vector<Tensor> weights = tenon::chunk(in_proj_weight, 3);
+    const std::vector<Tensor> biases =
+        in_proj_bias.defined() ? tenon::chunk(in_proj_bias, 3) : std::vector<Tensor>(3);
+    return {functional::linear(query, weights[0], biases[0]),
+            functional::linear(key, weights[1], biases[1]),
+            functional::linear(value, weights[2], biases[2])};
+  }
+  // A projection as [batch, heads, time, embed_dim / heads].
+  Tensor parts(Tensor projected, bool batched) const {
     if (!batched)
       projected = projected.unsqueeze(0);
     else if (!batch_first())
       projected = projected.transpose(0, 1);
     return projected
-        .reshape({projected.size(0), projected.size(1), num_heads(), width / num_heads()})
+        .reshape({projected.size(0), projected.size(1), num_heads(), embed_dim() / num_heads()})
         .transpose(1, 2);
   }
   Tensor joined(const Tensor& heads, bool batched) const {

@@ -84,6 +84,7 @@ TENON_EXCEPTION(IOError, TENON_ERROR_IO)
 TENON_EXCEPTION(MemoryError, TENON_ERROR_MEMORY)
 TENON_EXCEPTION(RuntimeError, TENON_ERROR_RUNTIME)
 TENON_EXCEPTION(DistributedError, TENON_ERROR_DISTRIBUTED)
+TENON_EXCEPTION(InterruptedError, TENON_ERROR_INTERRUPTED)
 #undef TENON_EXCEPTION
 
 namespace detail {
@@ -119,6 +120,8 @@ namespace detail {
       throw RuntimeError(error);
     case TENON_ERROR_DISTRIBUTED:
       throw DistributedError(error);
+    case TENON_ERROR_INTERRUPTED:
+      throw InterruptedError(error);
     default:
       throw Error(status, error);
   }

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 
-#include "tenon/error.hpp"
+#include "tenon/interrupt.hpp"
 
 TENON_NAMESPACE_BEGIN
 
 // Runs body(begin, end) over [begin, end) in chunks of at least `grain`; nested calls run serially.
-// What a chunk throws is thrown here.
+// What a chunk throws is thrown here. InterruptedError, between chunks, where the process is
+// interrupted (interrupt.hpp): a grain of more than 1 is to take less than some 5 milliseconds.
 template <class Body>
 void parallel_for(int64_t begin, int64_t end, int64_t grain, const Body& body) {
   if (end - begin <= grain) {

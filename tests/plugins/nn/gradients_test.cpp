@@ -117,6 +117,18 @@ std::vector<Case> layers() {
          return functional::scaled_dot_product_attention(in[0], in[1], in[2], {}, 0, true);
        },
        {leaf({3, 2}), leaf({3, 2}, 2), leaf({3, 2}, 3)}},
+      {"flash_attention",
+       [](List in) {
+         return functional::flash_attention(in[0], in[1], in[2], {}, true,
+                                            0.7);
+       },
+       {leaf({2, 3, 2}), leaf({2, 4, 2}, 2), leaf({2, 4, 3}, 3)}},
+      {"flash_attention",
+       [](List in) {
+         return functional::flash_attention(in[0], in[1], in[2], in[3], false,
+                                            0.7);
+       },
+       {leaf({2, 3, 2}), leaf({2, 4, 2}, 2), leaf({2, 4, 3}, 3), leaf({3, 1}, 4)}},
       {"conv2d_input",
        [](List in) {
          return functional::conv2d_input({1, 2, 4, 4}, in[0], in[1], 2, 1);

@@ -1,4 +1,6 @@
 // Optimizer steps: the documented updates, layouts, refusals.
+#include <random>
+
 #include "../compare.hpp"
 
 using namespace compare;
@@ -124,6 +126,126 @@ TEST_SUITE("optim") {
     tenon::set_thread_count(0);
     CHECK((results[0] == results[1]));
     CHECK((results[0] == results[2]));
+  }
+
+  // Lists of every kind of tensor, empty ones and views among them.
+  TEST_CASE("steps of lists give the bits of steps of each, for any number of threads") {
+    namespace optim = tenon::optim;
+    using Tensors = std::vector<Tensor>;
+    struct Operands {
+      Tensors parameters, gradients, states[3];
+    };
+    std::mt19937_64 random(3);
+    for (int round = 0; round < 30; ++round) {
+      const uint64_t seed = random();
+      const auto make = [&] {
+        std::mt19937_64 own(seed);
+        Operands all;
+        const size_t count = own() % 12;
+        for (size_t k = 0; k < count; ++k) {
+          const DType dtype = own() % 3 == 0   ? tenon::f64
+                              : own() % 5 == 0 ? tenon::bf16
+                                               : tenon::f32;
+          const auto rows = static_cast<int64_t>(own() % 40),
+                     columns = static_cast<int64_t>(own() % (k % 4 == 0 ? 4000 : 40));
+          const bool turned = own() % 4 == 0;
+          const auto one = [&](double low) {
+            const Tensor numbers = compare::numbers({rows, columns}, tenon::f32, own() % 1000);
+            const Tensor shifted = (numbers * 0.4 + low).to(dtype);
+            return turned ? shifted.t() : shifted;
+          };
+          all.parameters.push_back(one(0));
+          all.gradients.push_back(one(0));
+          all.states[0].push_back(one(0));
+          all.states[1].push_back(one(0.5));
+          all.states[2].push_back(one(0.9));
+        }
+        return all;
+      };
+      const auto compare_steps = [&](const auto& single, const auto& list) {
+        const Operands expected = make();
+        for (size_t k = 0; k < expected.parameters.size(); ++k) single(expected, k);
+        for (const int32_t threads : {1, 2, 3}) {
+          tenon::set_thread_count(threads);
+          const Operands found = make();
+          list(found);
+          for (size_t k = 0; k < expected.parameters.size(); ++k) {
+            CHECK(found.parameters[k].to_vector<double>() ==
+                  expected.parameters[k].to_vector<double>());
+            for (size_t s = 0; s < 3; ++s)
+              CHECK(found.states[s][k].to_vector<double>() ==
+                    expected.states[s][k].to_vector<double>());
+          }
+        }
+        tenon::set_thread_count(0);
+      };
+      using O = Operands;
+      compare_steps(
+          [](const O& o, size_t k) {
+            sgd_step_(o.parameters[k], o.gradients[k], {}, 0.1, 0, 0, 0.01);
+          },
+          [](const O& o) {
+            optim::sgd_steps_(o.parameters, o.gradients, tenon::none, 0.1, 0, 0, 0.01);
+          });
+      for (const bool nesterov : {false, true}) {
+        compare_steps(
+            [&](const O& o, size_t k) {
+              sgd_step_(o.parameters[k], o.gradients[k], o.states[0][k], 0.1, 0.9, 0, 0.01,
+                        nesterov);
+            },
+            [&](const O& o) {
+              optim::sgd_steps_(o.parameters, o.gradients, o.states[0], 0.1, 0.9, 0, 0.01,
+                                nesterov);
+            });
+      }
+      compare_steps(
+          [](const O& o, size_t k) {
+            adam_step_(o.parameters[k], o.gradients[k], o.states[0][k], o.states[1][k], 3, 0.1);
+          },
+          [](const O& o) {
+            optim::adam_steps_(o.parameters, o.gradients, o.states[0], o.states[1], 3, 0.1);
+          });
+      compare_steps(
+          [](const O& o, size_t k) {
+            optim::adamw_step_(o.parameters[k], o.gradients[k], o.states[0][k], o.states[1][k], 3,
+                               0.1);
+          },
+          [](const O& o) {
+            optim::adamw_steps_(o.parameters, o.gradients, o.states[0], o.states[1], 3, 0.1);
+          });
+      compare_steps(
+          [](const O& o, size_t k) {
+            optim::rmsprop_step_(o.parameters[k], o.gradients[k], o.states[2][k], o.states[0][k],
+                                 o.states[1][k], 0.1, 0.9, 1e-3, 0.01, 0.5, true);
+          },
+          [](const O& o) {
+            optim::rmsprop_steps_(o.parameters, o.gradients, o.states[2], o.states[0], o.states[1],
+                                  0.1, 0.9, 1e-3, 0.01, 0.5, true);
+          });
+      compare_steps(
+          [](const O& o, size_t k) {
+            optim::adagrad_step_(o.parameters[k], o.gradients[k], o.states[1][k], 2, 0.1, 0.1);
+          },
+          [](const O& o) {
+            optim::adagrad_steps_(o.parameters, o.gradients, o.states[1], 2, 0.1, 0.1);
+          });
+    }
+  }
+
+  TEST_CASE("steps of lists refuse lists that do not fit, and name the entry") {
+    using Tensors = std::vector<Tensor>;
+    const Tensors p{tenon::zeros({2}), tenon::zeros({3})}, g{tenon::zeros({2}), tenon::zeros({3})};
+    CHECK(refusal([&] { tenon::optim::sgd_steps_(p, Tensors{g[0]}, tenon::none, 0.1); }) ==
+          "sgd_steps_(): 'gradients' has 1 tensors, but 'parameters' has 2");
+    CHECK(refusal([&] {
+            tenon::optim::sgd_steps_(p, Tensors{g[0], g[0]}, tenon::none, 0.1);
+          }) ==
+          "sgd_steps_(): 'gradients[1]' of shape [2] does not fit 'parameters[1]' of shape [3]");
+    CHECK(refusal([&] { tenon::optim::sgd_steps_(p, g, tenon::none, 0.1, 0.9); }) ==
+          "sgd_steps_(): momentum needs 'momentum_buffers', zeros at the first step");
+    CHECK_THROWS_AS(tenon::optim::adam_steps_(p, g, g, Tensors{g[0], g[1].to(tenon::f64)}, 1, 0.1),
+                    tenon::TypeError);
+    tenon::optim::adam_steps_(Tensors{}, Tensors{}, Tensors{}, Tensors{}, 1, 0.1);
   }
 
   TEST_CASE("steps change parameters in place, of any layout, and versions show it") {

@@ -76,11 +76,16 @@ void train(int count, char** arguments) {
     trainer.write_checkpoints(arguments[4]);
     if (trainer.ranks().first()) fill_disk();
   }
-  int64_t left = mode == "stop" ? std::stoll(arguments[4]) : -1;
-  trainer.stopped = [&] { return --left == 0; };
+  // All ranks stop after the batch in which one is interrupted: the one before is its last moment.
+  int64_t left = mode == "stop" ? std::stoll(arguments[4]) - 1 : -1;
+  if (left == 0) tenon::request_interrupt();
+  trainer.batch_done = [&](double) {
+    if (--left == 0) tenon::request_interrupt();
+  };
   if (mode == "bytes") count_bytes(trainer);
   if (mode == "fault") add_fault(trainer, arguments[4]);
   const bool finished = trainer.run();
+  tenon::clear_interrupt();
   if (!finished) trainer.save_checkpoint(arguments[5]);
   if (!trainer.ranks().first()) return;
   model.save(arguments[2]);

@@ -21,7 +21,8 @@
   X(MEMORY, 12, "MemoryError", "free memory or ask for less")                           \
   X(RUNTIME, 13, "RuntimeError", "see the message")                                     \
   X(INTERNAL, 14, "InternalError", "report it as a bug of the runtime")                 \
-  X(DISTRIBUTED, 15, "DistributedError", "correct the rank that is named, and resume")
+  X(DISTRIBUTED, 15, "DistributedError", "correct the rank that is named, and resume")  \
+  X(INTERRUPTED, 16, "InterruptedError", "call it again: what it changes is unchanged")
 
 #define TENON_ERROR_CONSTANT(name, code, text, remedy) TENON_ERROR_##name = code,
 enum { TENON_OK = 0, TENON_ERROR_KINDS(TENON_ERROR_CONSTANT) TENON_ERROR_KIND_END };

@@ -275,7 +275,8 @@ typedef struct tenon_host {
 
   /* Calls `body` for chunks of at least `grain` that cover [begin, end) once, on the threads of the
    * pool, with the modes of the caller; returns when all have ended. The first chunk that fails
-   * gives its status and error. Within a chunk it runs serially. Any thread. */
+   * gives its status and error. Within a chunk it runs serially. Between chunks, and pieces of long
+   * ones, it looks at interrupt_word. Any thread. */
   tenon_status(TENON_CALL* parallel_for)(int64_t begin, int64_t end, int64_t grain,
                                          tenon_status (*body)(void* state, int64_t begin,
                                                               int64_t end, tenon_error** error),
@@ -846,6 +847,17 @@ typedef struct tenon_host {
    * reload. Any thread. */
   tenon_status(TENON_CALL* plugin_reload)(const char* id_or_path, uint64_t* generation,
                                           tenon_error** error);
+
+  /* A word of the process. While it is other than 0, loops of parallel_for stop with an
+   * InterruptedError, on all threads. Any thread may set and clear it, by atomic stores, and so may a
+   * signal handler. Borrowed; valid for the life of the process. Any thread. */
+  int32_t*(TENON_CALL* interrupt_word)(void);
+  /* InterruptedError where the word is set and loops of this thread would stop: for kernels that
+   * loop long on their own, after a look at the word. Calling thread only. */
+  tenon_status(TENON_CALL* interrupt_check)(tenon_error** error);
+  /* 0: loops that this thread starts run to their end, whatever the word says. Returns the previous
+   * setting. Ops that change an operand run so. Calling thread only. */
+  int32_t(TENON_CALL* interrupts_set)(int32_t enabled);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

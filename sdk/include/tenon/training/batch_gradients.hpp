@@ -25,15 +25,15 @@ class BatchGradients {
     bool stopped;  // on one rank at least
   };
   // Adds the gradients to those of the parameters, which have none. `step` counts the batches of a
-  // training: what the model draws depends on it and on the part of the batch. `stopped`, which may
-  // be empty, is asked once, after the rank's own backward. ValueError that names the rank when the
-  // loss of one of several is not finite.
-  Result operator()(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
+  // training: what the model draws depends on it and on the part of the batch. `stopped` is whether a
+  // rank was interrupted before its backward ended. ValueError that names the rank when the loss
+  // of one of several is not finite.
+  Result operator()(const Samples& batch, int64_t step);
 
  private:
   double backward(const Samples& part, double weight);
-  Result share(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
-  Result parts(const Samples& batch, int64_t step, const std::function<bool()>& stopped);
+  Result share(const Samples& batch, int64_t step);
+  Result parts(const Samples& batch, int64_t step);
 
   Ranks ranks_;
   std::function<Tensor(const Samples&)> loss_of_;

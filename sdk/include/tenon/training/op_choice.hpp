@@ -6,6 +6,7 @@
 // checked against its schema.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ struct FoundOp {
 std::string short_name(const std::string& form, const std::string& op);
 
 FoundOp find_op(const OpRole& role, const std::string& name, const Json& node);
+// The op of this full name; none: no plugin provides it.
+std::optional<FoundOp> find_op(const std::string& name);
 
 // What is wrong with a section: operands that the op does not take, and keys that are not its
 // arguments. Each fault begins with its place.

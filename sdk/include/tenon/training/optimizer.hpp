@@ -11,11 +11,18 @@
 //   number of the step from 1, where the schema has these keywords.
 // - All other keywords come from the config.
 //
+// Where the plugin of NAME_step_ also has NAME_steps_, of lists of them with the same keywords,
+//
+//   NAME_steps_(Tensor(a!)[] parameters, Tensor[] gradients, Tensor(b!)[] states, ..., *, keywords)
+//
+// that is called instead, once in a step with the parameters that have a gradient.
+//
 //   "optimizer": {"type": "adam", "learning_rate": 0.004}
 //   "optimizer": {"type": "my.lion_step_", "learning_rate": 0.0001, "beta": 0.9}
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,19 +82,24 @@ class Optimizer {
   struct Slot {
     std::string name;
     Tensor parameter;
-    std::vector<Tensor> states;       // undefined: not needed
-    std::vector<tenon_value> values;  // of a whole call, in schema order
+    std::vector<Tensor> states;  // undefined: not needed
+  };
+  // What a step changes: a parameter or a shard of it.
+  struct Target {
+    const Slot* slot;
+    Tensor parameter, gradient;
   };
   void bind_keywords();
   // The states are those of `elements`: the parameter, or this rank's shard of it.
   Slot slot_of(const std::string& name, const Tensor& parameter, const Tensor& elements,
                const OptimizerSchema& schema) const;
-  void apply(Slot& slot, const Tensor& parameter, const Tensor& gradient, double rate,
-             int64_t number) const;
+  void apply(const std::vector<Target>& targets, double rate, int64_t number) const;
+  void call(const Op& op, std::vector<tenon_value>& values) const;
 
   Ranks ranks_;
   OpChoice choice_;
-  int64_t positional_ = 0, result_count_ = 0;
+  std::optional<Op> list_form_;  // of lists of parameters
+  int64_t positional_ = 0;
   std::vector<std::string> keywords_;
   std::vector<Value> bound_;             // of the keywords, in schema order
   int64_t rate_at_ = -1, step_at_ = -1;  // among the values of a call; -1: no such keyword

@@ -62,6 +62,8 @@ Tensor predict(Module& model, const Tensor& inputs, int64_t batch_size);
 // classes.
 std::vector<Metric> load_metrics(const Json& config, const Dataset& dataset);
 
+class StepRollback;
+
 class Trainer {
  public:
   // From the sections "loss", "optimizer", "training" and "metrics" of a config. The labels of the
@@ -70,15 +72,17 @@ class Trainer {
   Trainer(const Json& config, const Module& model, Dataset dataset,
           std::optional<int64_t> epochs = {});
 
-  // Called by run, when set; `stopped` is asked once in each batch, which is still completed. On
-  // several ranks all stop when one does.
+  // Called by run, when set.
   std::function<void(double loss)> batch_done;
   std::function<void(const Epoch&)> epoch_done;
-  std::function<bool()> stopped;
 
-  // Trains until the last epoch, or until the monitor's patience is at its end; false when `stopped`
-  // has ended it before. The model then has the weights of the best epoch, where a monitor keeps
-  // them. ValueError when the loss is not finite.
+  // Trains until the last epoch, or until the monitor's patience is at its end. The model then has
+  // the weights of the best epoch, where a monitor keeps them. ValueError when the loss is not finite.
+  //
+  // False when it is interrupted (interrupt.hpp), within a batch too: parameters, buffers, states of
+  // the optimizer and the generator are then those after a whole number of steps, the steps that are
+  // done. A step of the optimizer that has begun is completed. State that a module keeps outside of
+  // its buffers is not put back. On several ranks all stop when one is, after the batch.
   bool run();
 
   // Writes checkpoints to this file while it runs, as often as "checkpoint" of "training" says.
@@ -112,6 +116,8 @@ class Trainer {
   Json progress() const;
   void restore_progress(const Json& progress);
   void agree();
+  template <class Step>
+  bool is_finished(StepRollback& rollback, const Step& step);
   bool train();
   void clip_gradients();
   // Those that divide samples among each other.
