@@ -66,14 +66,16 @@ struct Vecdot {
   static constexpr auto schema = "linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor";
   static constexpr auto samples =
       R"([{"x": {"shape": [2, 3]}, "y": {"shape": [2, 3]}},
-          {"x": {"shape": [3, 2]}, "y": {"shape": [3, 1]}, "dim": 0}])";
+          {"x": {"shape": [3, 2]}, "y": {"shape": [3, 1]}, "dim": 0},
+          {"x": {"shape": [2, 3], "dtype": "c128"}, "y": {"shape": [2, 3], "dtype": "c128"}}])";
   static constexpr auto doc =
-      "The sums of the products of x and y, broadcast together, along dim; of their dtype.";
+      "The sums of the products of x, conjugated where it is complex, and y, broadcast together, "
+      "along dim; of their dtype.";
   static constexpr bool composite = true;
 
   static Tensor forward(const Tensor& x, const Tensor& y, int64_t dim) {
     if (x.dtype() == tenon::boolean || y.dtype() == tenon::boolean) blas::throw_bool("vecdot");
-    const Tensor product = x * y;
+    const Tensor product = tenon::conjugate(x) * y;
     const Tensor sum = product.sum(tenon::kernel::wrap_dimension("vecdot", dim, product.dim()));
     return sum.dtype() == product.dtype() ? sum : sum.to(product.dtype());
   }

@@ -17,7 +17,7 @@ int lapack_size(int64_t size) {
 }
 
 void check_matrices(const char* op, const char* name, const Tensor& tensor) {
-  tenon::kernel::check_floating(op, name, tensor);
+  tenon::kernel::check_dtype(op, name, tensor.dtype(), lapack_dtypes);
   if (tensor.dim() >= 2) return;
   throw tenon::ValueError(
       std::string(op) + "(): '" + name +
@@ -26,7 +26,7 @@ void check_matrices(const char* op, const char* name, const Tensor& tensor) {
 }
 
 void check_square(const char* op, const char* name, const Tensor& tensor) {
-  tenon::kernel::check_floating(op, name, tensor);
+  tenon::kernel::check_dtype(op, name, tensor.dtype(), lapack_dtypes);
   const int64_t rank = tensor.dim();
   if (rank >= 2 && tensor.shape()[rank - 1] == tensor.shape()[rank - 2]) return;
   throw tenon::ValueError(std::string(op) + "(): '" + name +
@@ -55,22 +55,38 @@ Tensor from_column_major(const Tensor& copy) {
 }
 
 void check_finite(const char* op, const char* name, const Tensor& copy) {
-  tenon::kernel::visit<tenon::floating_dtypes>(copy.dtype(), [&](auto zero) {
+  const int64_t parts = tenon::is_complex(copy.dtype()) ? 2 : 1;  // of an element
+  tenon::kernel::visit<tenon::floating_dtypes>(tenon::real_dtype(copy.dtype()), [&](auto zero) {
     using T = decltype(zero);
     const T* at = tenon::kernel::elements<const T>(copy);
     T sum = 0;  // NaN as soon as one of them is NaN or infinite
-    for (int64_t i = 0; i < copy.numel(); ++i) sum += at[i] * 0;
+    for (int64_t i = 0; i < copy.numel() * parts; ++i) sum += at[i] * 0;
     if (sum == 0) return;
     int64_t i = 0;
     while (std::isfinite(at[i])) ++i;
+    const std::string text = tenon::Scalar(static_cast<double>(at[i])).text();
+    i /= parts;
     const int64_t rows = copy.size(-2), columns = copy.size(-1), size = rows * columns;
-    throw tenon::ValueError(std::string(op) + "(): '" + name + "' has the element " +
-                            tenon::Scalar(static_cast<double>(at[i])).text() + " at row " +
-                            std::to_string(i % size / columns) + ", column " +
-                            std::to_string(i % columns) +
-                            place_in_batch(i / size, matrix_count(copy)) +
-                            ": replace what is not finite, for example with nan_to_num()");
+    throw tenon::ValueError(
+        std::string(op) + "(): '" + name +
+        (parts == 1 ? "' has the element " : "' has an element with the part ") + text +
+        " at row " + std::to_string(i % size / columns) + ", column " +
+        std::to_string(i % columns) + place_in_batch(i / size, matrix_count(copy)) +
+        ": replace what is not finite, for example with " +
+        (parts == 1 ? "nan_to_num()" : "where()"));
   });
+}
+
+void check_phases(const char* op, const Tensor& changes, const Tensor& gradient) {
+  if (changes.numel() == 0) return;
+  const Tensor most = changes.detach().abs().amax();
+  const Tensor limit = gradient.detach().abs().amax() * std::sqrt(epsilon_of(changes));
+  if (!most.gt(limit).item<bool>()) return;
+  throw tenon::ValueError(
+      std::string(op) +
+      "(): complex vectors are determined up to their phases, and the gradient "
+      "depends on them; use what does not, for example magnitudes or the product "
+      "of the factors");
 }
 
 Factors::Factors(const Tensor& matrices) : lu(column_major_copy(matrices)) {
@@ -82,7 +98,7 @@ Factors::Factors(const Tensor& matrices) : lu(column_major_copy(matrices)) {
   auto* at = pivots.data<int32_t>();
   each_matrix(lu, count, n, [&](auto zero, int64_t i) {
     using T = decltype(zero);
-    lapack::routine<T>(lapack::sgetrf_, lapack::dgetrf_)(
+    lapack::routine<T>(lapack::sgetrf_, lapack::dgetrf_, lapack::cgetrf_, lapack::zgetrf_)(
         &size, &size, tenon::kernel::elements<T>(lu) + i * n * n, &size, at + i * n,
         &zero_pivot[static_cast<size_t>(i)]);
   });
@@ -109,9 +125,26 @@ void Factors::solve(const Tensor& right) const {
     using T = decltype(zero);
     const int64_t k = i * stride;
     int info = 0;
-    lapack::routine<T>(lapack::sgetrs_, lapack::dgetrs_)(
+    lapack::routine<T>(lapack::sgetrs_, lapack::dgetrs_, lapack::cgetrs_, lapack::zgetrs_)(
         "N", &size, &right_sides, tenon::kernel::elements<const T>(lu) + k * n * n, &size,
         at + k * n, tenon::kernel::elements<T>(right) + i * n * columns, &size, &info, 1);
+  });
+}
+
+void Factors::invert() const {
+  const int64_t n = lu.shape()[lu.dim() - 1], count = matrix_count(lu);
+  if (lu.numel() == 0) return;
+  const int size = lapack_size(n);
+  const auto* at = pivots.data<const int32_t>();
+  each_matrix(lu, count, n, [&](auto zero, int64_t i) {
+    using T = decltype(zero);
+    int info = 0;
+    lapack::with_workspace<T>([&](T* work, const int* work_size) {
+      lapack::routine<T>(lapack::sgetri_, lapack::dgetri_, lapack::cgetri_, lapack::zgetri_)(
+          &size, tenon::kernel::elements<T>(lu) + i * n * n, &size, at + i * n, work, work_size,
+          &info);
+      return info;
+    });
   });
 }
 
@@ -123,7 +156,8 @@ void factor_symmetric(const char* op, const Tensor& copy) {
     using T = decltype(zero);
     T* a = tenon::kernel::elements<T>(copy) + i * n * n;
     int place = 0;
-    lapack::routine<T>(lapack::spotrf_, lapack::dpotrf_)("L", &size, a, &size, &place, 1);
+    lapack::routine<T>(lapack::spotrf_, lapack::dpotrf_, lapack::cpotrf_, lapack::zpotrf_)(
+        "L", &size, a, &size, &place, 1);
     if (place != 0) {
       throw tenon::ValueError(std::string(op) + "(): the matrix is not positive definite: pivot " +
                               std::to_string(place) + " of " + std::to_string(n) +

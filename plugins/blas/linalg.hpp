@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/kernel/view.hpp>
 
 #include "one_thread.hpp"
@@ -19,6 +21,7 @@ using TensorPair = std::tuple<Tensor, Tensor>;
 using TensorTriple = std::tuple<Tensor, Tensor, Tensor>;
 TENON_OP_FUNCTION(Tensor, det, "linalg.det")
 TENON_OP_FUNCTION(TensorPair, eigh, "linalg.eigh")
+TENON_OP_FUNCTION(Tensor, eigvalsh, "linalg.eigvalsh")
 TENON_OP_FUNCTION(Tensor, inv, "linalg.inv")
 TENON_OP_FUNCTION(Tensor, matrix_norm, "linalg.matrix_norm")
 TENON_OP_FUNCTION(Tensor, pinv, "linalg.pinv")
@@ -27,6 +30,7 @@ TENON_OP_FUNCTION(Tensor, solve, "linalg.solve")
 TENON_OP_FUNCTION(TensorTriple, svd, "linalg.svd")
 TENON_OP_FUNCTION(Tensor, svdvals, "linalg.svdvals")
 }  // namespace linalg
+TENON_OP_FUNCTION(Tensor, complex_of, "complex")
 TENON_OP_FUNCTION(Tensor, multiply_matrices, "matmul")
 TENON_NAMESPACE_END
 
@@ -34,7 +38,10 @@ namespace blas {
 
 using tenon::kernel::Shape;
 
-// TypeError unless floating, ValueError unless [..., rows, columns].
+// The dtypes that LAPACK computes in.
+inline constexpr uint32_t lapack_dtypes = tenon::floating_dtypes | tenon::complex_dtypes;
+
+// TypeError unless floating or complex, ValueError unless [..., rows, columns].
 void check_matrices(const char* op, const char* name, const Tensor& tensor);
 // The same, ValueError unless [..., n, n].
 void check_square(const char* op, const char* name, const Tensor& tensor);
@@ -54,6 +61,16 @@ inline Shape batch_shape(const Tensor& matrices, std::initializer_list<int64_t> 
 inline Tensor empty_batch(const Tensor& matrices, std::initializer_list<int64_t> last) {
   return tenon::empty_tensor(batch_shape(matrices, last), matrices.dtype());
 }
+// The same of real numbers: singular values, eigenvalues and the like.
+inline Tensor empty_real_batch(const Tensor& matrices, std::initializer_list<int64_t> last) {
+  return tenon::empty_tensor(batch_shape(matrices, last), tenon::real_dtype(matrices.dtype()));
+}
+// The distance of 1 from the next number of the elements' precision.
+inline double epsilon_of(const Tensor& tensor) {
+  return tenon::real_dtype(tensor.dtype()) == tenon::f32
+             ? static_cast<double>(std::numeric_limits<float>::epsilon())
+             : std::numeric_limits<double>::epsilon();
+}
 // A new tensor like A, which has to be square.
 inline Tensor empty_square(const char* op, const Tensor& a) {
   check_square(op, "A", a);
@@ -63,9 +80,31 @@ inline Tensor empty_square(const char* op, const Tensor& a) {
 // ---- parts of rules ----
 // The last two dimensions swapped.
 inline Tensor transposed(const Tensor& tensor) { return tensor.transpose(-2, -1); }
+// The same, conjugated: a^H.
+inline Tensor adjoint(const Tensor& tensor) { return tenon::conjugate(transposed(tensor)); }
 inline Tensor product(const Tensor& a, const Tensor& b) { return tenon::multiply_matrices(a, b); }
-// (a + a^T) / 2
-inline Tensor symmetric_half(const Tensor& a) { return a * 0.5 + transposed(a) * 0.5; }
+// (a + a^H) / 2
+inline Tensor symmetric_half(const Tensor& a) { return a * 0.5 + adjoint(a) * 0.5; }
+// The lower triangle, with half of the diagonal.
+inline Tensor lower_half(const Tensor& a) { return a.tril() * 0.5 + a.tril(-1) * 0.5; }
+// a - a^H. Its diagonal, which is imaginary, is left to `check_phases`.
+inline Tensor skew(const Tensor& a) {
+  const Tensor whole = a - adjoint(a);
+  return tenon::is_complex(a.dtype()) ? whole.tril(-1) + whole.triu(1) : whole;
+}
+// The real parts; real numbers are their own.
+inline Tensor real_part(const Tensor& x) {
+  return tenon::is_complex(x.dtype()) ? tenon::real(x) : x;
+}
+// conj(a) * b summed over the rows, of which the real parts count: [..., columns].
+inline Tensor column_dots(const Tensor& a, const Tensor& b) {
+  return real_part((tenon::conjugate(a) * b).sum(-2));
+}
+// i x of real numbers.
+inline Tensor times_i(const Tensor& x) { return tenon::complex_of(tenon::zeros_like(x), x); }
+// ValueError unless the changes of the phases of complex vectors, [..., vectors], are 0 but for
+// rounding; `gradient` is the size that they are compared with.
+void check_phases(const char* op, const Tensor& changes, const Tensor& gradient);
 // Vectors [..., n] as a factor of each row, or of each column, of matrices.
 inline Tensor along_rows(const Tensor& vectors) { return vectors.unsqueeze(-1); }
 inline Tensor along_columns(const Tensor& vectors) { return vectors.unsqueeze(-2); }
@@ -79,11 +118,19 @@ inline Tensor differences(const Tensor& values) {
   return along_columns(values) - along_rows(values);
 }
 
+// body(T{}), where T is the element of a dtype that LAPACK computes in.
+template <class Body>
+void visit_elements(tenon::DType dtype, const Body& body) {
+  if (tenon::is_complex(dtype))
+    tenon::kernel::visit_complex(dtype, body);
+  else
+    tenon::kernel::visit<tenon::floating_dtypes>(dtype, body);
+}
 // body(T{}, index) for each of `count` matrices of about n^3 operations, on several threads.
 template <class Body>
 void each_matrix(const Tensor& tensor, int64_t count, int64_t n, const Body& body) {
   const int64_t grain = 1 + 65536 / std::max<int64_t>(1, n * n * n);
-  tenon::kernel::visit<tenon::floating_dtypes>(tensor.dtype(), [&](auto zero) {
+  visit_elements(tensor.dtype(), [&](auto zero) {
     tenon::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
       const OneThread serial;
       for (int64_t i = begin; i < end; ++i) body(zero, i);
@@ -142,9 +189,11 @@ struct Factors {
   void check_invertible(const char* op) const;
   // Solves in place; `right` is a column-major copy of right sides, for one matrix or as many.
   void solve(const Tensor& right) const;
+  // The inverses take the place of the factors, column-major as they are.
+  void invert() const;
 };
 
-// The lower factors of symmetric matrices, in place of a column-major copy, with zeros above the
+// The lower factors of symmetric, or Hermitian, matrices, in place of a column-major copy, with zeros above the
 // diagonal. ValueError for a matrix that is not positive definite.
 void factor_symmetric(const char* op, const Tensor& copy);
 

@@ -4,7 +4,7 @@
 
 namespace {
 
-using blas::along_columns, blas::product, blas::transposed;
+using blas::adjoint, blas::along_columns, blas::product;
 using tenon::Context;
 using tenon::ContextOf;
 using tenon::IntList;
@@ -17,6 +17,42 @@ struct Solved {
   Tensor solution, rank, singular_values;
 };
 
+struct Sizes {
+  int rows, columns, right_sides, leading;
+};
+// info of LAPACK for one matrix at `a`, which is overwritten; `b` has the right sides and then the
+// solutions.
+template <class T>
+int solve_one(const Sizes& sizes, T* a, T* b, lapack::Real<T>* s, double rcond, int* rank) {
+  using Real = lapack::Real<T>;
+  const auto limit = static_cast<Real>(rcond);
+  int info = 0, best_integers = 0;
+  Real best_reals = 0;
+  int* integers = &best_integers;
+  Real* reals = &best_reals;
+  std::unique_ptr<int[]> held_integers;
+  std::unique_ptr<Real[]> held_reals;
+  return lapack::with_workspace<T>([&](T* work, const int* size) {
+    const auto& [rows, columns, right_sides, leading] = sizes;
+    const auto gelsd =
+        lapack::routine<T>(lapack::sgelsd_, lapack::dgelsd_, lapack::cgelsd_, lapack::zgelsd_);
+    if constexpr (lapack::is_complex<T>) {
+      gelsd(&rows, &columns, &right_sides, a, &rows, b, &leading, s, &limit, rank, work, size,
+            reals, integers, &info);
+    } else {
+      gelsd(&rows, &columns, &right_sides, a, &rows, b, &leading, s, &limit, rank, work, size,
+            integers, &info);
+    }
+    if (held_integers == nullptr) {
+      held_integers.reset(new int[static_cast<size_t>(std::max(1, best_integers))]);
+      integers = held_integers.get();
+      held_reals.reset(new Real[static_cast<size_t>(lapack::workspace_size(best_reals))]);
+      reals = held_reals.get();
+    }
+    return info;
+  });
+}
+
 // `right` and the result have the batch dimensions of `a`.
 Solved solve_by_singular_values(const Tensor& a, const Tensor& right, double rcond) {
   const int64_t rows = a.size(-2), columns = a.size(-1), sides = right.size(-1),
@@ -24,7 +60,7 @@ Solved solve_by_singular_values(const Tensor& a, const Tensor& right, double rco
                 count = blas::matrix_count(a);
   Solved result{blas::empty_batch(a, {columns, sides}),
                 tenon::empty_tensor(blas::batch_shape(a, {}), tenon::i64),
-                blas::empty_batch(a, {few})};
+                blas::empty_real_batch(a, {few})};
   if (count == 0 || few == 0) {
     tenon::fill_elements(result.solution, 0);
     tenon::fill_elements(result.rank, 0);
@@ -48,22 +84,11 @@ Solved solve_by_singular_values(const Tensor& a, const Tensor& right, double rco
   blas::each_matrix(matrix, count, held, [&](auto zero, int64_t i) {
     using T = decltype(zero);
     using tenon::kernel::elements;
-    const T limit = static_cast<T>(rcond);
-    int info = 0, rank = 0, best_integers = 0;
-    int* integers = &best_integers;
-    std::unique_ptr<int[]> space;
-    lapack::with_workspace<T>([&](T* work, const int* size) {
-      lapack::routine<T>(lapack::sgelsd_, lapack::dgelsd_)(
-          &m, &n, &k, elements<T>(matrix) + i * rows * columns, &m,
-          elements<T>(sides_copy) + i * held * solved, &leading,
-          elements<T>(result.singular_values) + i * few, &limit, &rank, work, size, integers,
-          &info);
-      if (space == nullptr) {
-        space.reset(new int[static_cast<size_t>(std::max(1, best_integers))]);
-        integers = space.get();
-      }
-      return info;
-    });
+    int rank = 0;
+    const int info =
+        solve_one<T>({m, n, k, leading}, elements<T>(matrix) + i * rows * columns,
+                     elements<T>(sides_copy) + i * held * solved,
+                     elements<lapack::Real<T>>(result.singular_values) + i * few, rcond, &rank);
     blas::check_converged("lstsq", info, i, count);
     ranks[i] = rank;
   });
@@ -78,14 +103,16 @@ struct Lstsq {
   static constexpr auto samples =
       R"([{"A": {"shape": [3, 2]}, "B": {"shape": [3, 2]}}, {"A": {"shape": [2, 3]}, "B": {"shape": [2]}},
           {"A": {"shape": [2, 2, 3]}, "B": {"shape": [2, 1]}},
-          {"A": {"shape": [3, 2, 1]}, "B": {"shape": [3, 2]}}])";
+          {"A": {"shape": [3, 2, 1]}, "B": {"shape": [3, 2]}},
+          {"A": {"shape": [3, 2], "dtype": "c128"}, "B": {"shape": [3, 1], "dtype": "c128"}}])";
   // The residuals are there for matrices of full rank alone.
   static constexpr bool data_dependent_shape = true;
   static constexpr auto doc =
       "The X of least norm among those with the least |A X - B|, for matrices A [..., m, n] and "
       "matrices B [..., m, k], whose batch dimensions are broadcast: [..., n, k]. B of shape [m], "
       "or of the shape of A without its last dimension, is vectors. residuals is the square of "
-      "|A X - B| for each column, empty unless m > n and every A has rank n; rank is i64 [...], "
+      "|A X - B| for each column, a real number, empty unless m > n and every A has rank n; rank "
+      "is i64 [...], "
       "singular_values [..., min(m, n)] in descending order. Singular values up to rcond times the "
       "largest one count as 0, by default max(m, n) times the dtype's epsilon. Gradients are "
       "those of matrices of constant rank. Elements of A that are not finite are an error.";
@@ -93,9 +120,8 @@ struct Lstsq {
   static constexpr bool twice_differentiable = true;
 
   static double limit_of(const Tensor& a, std::optional<double> rcond) {
-    const double epsilon = a.dtype() == tenon::f32 ? std::numeric_limits<float>::epsilon()
-                                                   : std::numeric_limits<double>::epsilon();
-    return rcond.value_or(epsilon * static_cast<double>(std::max(a.size(-2), a.size(-1))));
+    return rcond.value_or(blas::epsilon_of(a) *
+                          static_cast<double>(std::max(a.size(-2), a.size(-1))));
   }
 
   static std::tuple<Tensor, Tensor, Tensor, Tensor> forward(Context& c, const Tensor& a,
@@ -116,9 +142,10 @@ struct Lstsq {
     shape[shape.rank - 1] = n;
     const Tensor matrices = a.expand(IntList(shape)), sides = right.expand(IntList(right_shape));
     Solved found = solve_by_singular_values(matrices, sides, limit_of(a, rcond));
-    Tensor residuals = tenon::empty_tensor({0}, a.dtype());
+    Tensor residuals = tenon::empty_tensor({0}, tenon::real_dtype(a.dtype()));
     if (m > n && found.rank.eq(n).all().item<bool>()) {
-      residuals = (product(matrices, found.solution) - sides).square().sum(-2);
+      const Tensor rest = product(matrices, found.solution) - sides;
+      residuals = blas::column_dots(rest, rest);
       if (vectors) residuals = residuals.squeeze(-1);
     }
     if (vectors) found.solution = found.solution.squeeze(-1);
@@ -147,14 +174,14 @@ struct Lstsq {
     const Tensor g = of.columns(solution);
     Tensor a, b;
     if (g.defined()) {
-      b = product(transposed(of.p), g);
+      b = product(adjoint(of.p), g);
       if (c.needs_input_grad("A"_arg))
-        a = blas::pinv_gradient("lstsq", of.a, of.p, product(g, transposed(of.b)));
+        a = blas::pinv_gradient("lstsq", of.a, of.p, product(g, adjoint(of.b)));
     }
     if (residuals.defined() && residuals.numel() != 0) {
       const Tensor part = of.rest() * along_columns(of.columns(residuals)) * 2;
       b = b.defined() ? b + part : part;
-      const Tensor other = product(part, transposed(of.x));
+      const Tensor other = product(part, adjoint(of.x));
       a = a.defined() ? a - other : -other;
     }
     if (singular_values.defined()) {
@@ -180,11 +207,11 @@ struct Lstsq {
     }
     const Tensor residuals = c.result(1);
     Tensor rest = residuals;
-    if (residuals.numel() != 0) rest = of.rows((of.rest() * change).sum(-2) * 2);
+    if (residuals.numel() != 0) rest = of.rows(blas::column_dots(of.rest(), change) * 2);
     Tensor singular_values;
     if (t[0].defined()) {
       const auto [u, s, vh] = tenon::linalg::svd(of.a, false);
-      singular_values = (u * product(t[0], transposed(vh))).sum(-2);
+      singular_values = blas::column_dots(u, product(t[0], adjoint(vh)));
       singular_values = singular_values.expand(c.result(3).shape());
     }
     return {of.rows(solution), rest, Tensor(), singular_values};

@@ -54,7 +54,8 @@ struct MatrixNorm {
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 3]}}, {"A": {"shape": [3, 2, 2]}, "ord": "nuc"},
           {"A": {"shape": [2, 3]}, "ord": 1}, {"A": {"shape": [2, 3]}, "ord": -2},
-          {"A": {"shape": [3, 2, 2]}, "ord": 2, "dim": [0, 2], "keepdim": true}])";
+          {"A": {"shape": [3, 2, 2]}, "ord": 2, "dim": [0, 2], "keepdim": true},
+          {"A": {"shape": [2, 3], "dtype": "c128"}, "ord": "nuc"}])";
   static constexpr auto doc =
       "The norm of the matrices in two dimensions. ord is 'fro': the root of the sum of squares; "
       "'nuc': the sum of the singular values; 1 and inf: the largest sum of magnitudes of a column "

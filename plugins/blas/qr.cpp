@@ -4,7 +4,7 @@
 
 namespace {
 
-using blas::product, blas::transposed;
+using blas::adjoint, blas::product;
 using tenon::ContextOf;
 using tenon::Tensor;
 using tenon::TensorList;
@@ -51,8 +51,8 @@ struct Reflectors {
       const std::unique_ptr<T[]> tau(new T[static_cast<size_t>(std::max(1, k))]);
       int info = 0;
       lapack::with_workspace<T>([&](T* work, const int* size) {
-        lapack::routine<T>(lapack::sgeqrf_, lapack::dgeqrf_)(&m, &n, at, &leading, tau.get(), work,
-                                                             size, &info);
+        lapack::routine<T>(lapack::sgeqrf_, lapack::dgeqrf_, lapack::cgeqrf_, lapack::zgeqrf_)(
+            &m, &n, at, &leading, tau.get(), work, size, &info);
         return info;
       });
       T* to = tenon::kernel::elements<T>(r) + i * r_size;
@@ -62,8 +62,8 @@ struct Reflectors {
       }
       if (q == 0) return;
       lapack::with_workspace<T>([&](T* work, const int* size) {
-        lapack::routine<T>(lapack::sorgqr_, lapack::dorgqr_)(&m, &q, &k, at, &leading, tau.get(),
-                                                             work, size, &info);
+        lapack::routine<T>(lapack::sorgqr_, lapack::dorgqr_, lapack::cungqr_, lapack::zungqr_)(
+            &m, &q, &k, at, &leading, tau.get(), work, size, &info);
         return info;
       });
     });
@@ -76,13 +76,15 @@ struct Qr {
       R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}},
           {"A": {"shape": [2, 2]}, "mode": "complete"},
           {"A": {"shape": [3, 2], "requires_grad": false}, "mode": "complete"},
-          {"A": {"shape": [3, 2], "requires_grad": false}, "mode": "r"}])";
+          {"A": {"shape": [3, 2], "requires_grad": false}, "mode": "r"},
+          {"A": {"shape": [3, 2], "dtype": "c128"}}])";
   static constexpr auto doc =
       "Q with orthonormal columns and the upper triangular R with Q R = A, for matrices A [..., m, "
       "n]. mode 'reduced': Q [..., m, k] and R [..., k, n] with k = min(m, n); 'complete': Q [..., "
       "m, m] and R [..., m, n]; 'r': R of 'reduced', and an empty Q. By Householder reflections, "
       "so "
-      "that the diagonal of R may be negative, as NumPy has it. Gradients need independent first k "
+      "that the diagonal of R is real and may be negative, as NumPy has it. Gradients need "
+      "independent first k "
       "columns, and Q of as many columns as R has rows that are not 0: mode 'r', and 'complete' of "
       "more rows than columns, have none.";
   static constexpr auto saves = "shape(A), result0, result1";
@@ -117,8 +119,8 @@ struct Qr {
                             "' has no derivative for matrices of shape " +
                             tenon::kernel::shape_text(a.shape()) + "; use mode='reduced'");
   }
-  // arXiv:2009.10071: (g + Q sym(R r^T - g^T Q)) R^-T for the first k columns, where sym repeats
-  // the lower triangle above the diagonal. Further columns are Q^T A: their gradients reach them and
+  // arXiv:2009.10071: (g + Q sym(R r^H - g^H Q)) R^-H for the first k columns, where sym repeats
+  // the lower triangle above the diagonal. Further columns are Q^H A: their gradients reach them and
   // Q.
   static Tensor backward(ContextOf<Qr>& c, const Tensor& q_gradient, const Tensor& r_gradient) {
     check_differentiable(c);
@@ -127,28 +129,28 @@ struct Qr {
     Tensor g = q_gradient, rest;
     if (n > k) {
       const Tensor r_rest = r_gradient.narrow(-1, k, n - k);
-      g = g + product(product(q, r.narrow(-1, k, n - k)), transposed(r_rest));
+      g = g + product(product(q, r.narrow(-1, k, n - k)), adjoint(r_rest));
       rest = product(q, r_rest);
     }
     const Tensor square = r.narrow(-1, 0, k), r_square = r_gradient.narrow(-1, 0, k);
-    const Tensor inner = product(square, transposed(r_square)) - product(transposed(g), q);
-    const Tensor mirrored = inner.tril() + transposed(inner.tril(-1));
+    const Tensor inner = product(square, adjoint(r_square)) - product(adjoint(g), q);
+    const Tensor half = blas::lower_half(inner), mirrored = half + adjoint(half);
     const Tensor first =
-        tenon::linalg::solve(transposed(square), g + product(q, mirrored), /*left=*/false);
+        tenon::linalg::solve(adjoint(square), g + product(q, mirrored), /*left=*/false);
     return n > k ? tenon::cat({first, rest}, -1) : first;
   }
-  // With B = Q^T t R^-1 of the first columns and W = tril(B) - tril(B)^T, which is Q^T dQ:
-  // dQ = Q W + (t R^-1 - Q B), dR = Q^T t - W R.
+  // With B = Q^H t R^-1 of the first columns and W = L - L^H for the lower half L of B, which is
+  // Q^H dQ: dQ = Q W + (t R^-1 - Q B), dR = Q^H t - W R.
   static std::tuple<Tensor, Tensor> jvp(ContextOf<Qr>& c, TensorList t) {
     check_differentiable(c);
     const Tensor q = c["Q"_result], r = c["R"_result];
     const int64_t k = r.size(-2);
     const Tensor square = r.narrow(-1, 0, k);
     const Tensor ratio = tenon::linalg::solve(square, t[0].narrow(-1, 0, k), /*left=*/false);
-    const Tensor inner = product(transposed(q), ratio), below = inner.tril(-1);
-    const Tensor turn = below - transposed(below);
+    const Tensor inner = product(adjoint(q), ratio);
+    const Tensor half = blas::lower_half(inner), turn = half - adjoint(half);
     return {product(q, turn) + (ratio - product(q, inner)),
-            product(transposed(q), t[0]) - product(turn, r)};
+            product(adjoint(q), t[0]) - product(turn, r)};
   }
 };
 

@@ -15,7 +15,9 @@ struct Solve {
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [2, 3]}},
           {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}, "B": {"shape": [2]}},
-          {"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [3, 2, 2]}, "left": false}])";
+          {"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}, "B": {"shape": [3, 2, 2]}, "left": false},
+          {"A": {"shape": [2, 2], "dtype": "c128", "values": [2, 0.3, 0.5, -0.2, -0.3, 0.4, 1.5, -0.6]},
+           "B": {"shape": [2, 1], "dtype": "c128"}}])";
   static constexpr auto doc =
       "X with A X = B, or X A = B without left, for square matrices A [..., n, n] and matrices B "
       "[..., n, k], whose batch dimensions are broadcast. B of shape [n], or of the shape of A "
@@ -73,12 +75,12 @@ struct Solve {
     const Tensor& a = c["A"_arg];
     const bool left = c["left"_arg], vectors = blas::is_vectors(a, c["B"_arg]);
     const auto columns = [&](const Tensor& x) { return vectors ? x.unsqueeze(-1) : x; };
-    const Tensor right = tenon::linalg::solve(blas::transposed(a), columns(g), left);
+    const Tensor right = tenon::linalg::solve(blas::adjoint(a), columns(g), left);
     Tensor matrix, result;
     if (c.needs_input_grad("A"_arg)) {
       const Tensor x = columns(c.result());
-      const Tensor product = left ? blas::product(right, blas::transposed(x))
-                                  : blas::product(blas::transposed(x), right);
+      const Tensor product =
+          left ? blas::product(right, blas::adjoint(x)) : blas::product(blas::adjoint(x), right);
       matrix = -product.sum_to_size(a.shape());
     }
     if (c.needs_input_grad("B"_arg))
@@ -105,7 +107,8 @@ struct Inv {
   static constexpr auto schema = "linalg.inv(Tensor A) -> Tensor";
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2], "values": [2, 0.5, -0.3, 1.5]}},
-          {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}}])";
+          {"A": {"shape": [2, 2, 2], "values": [2, 0.5, -0.3, 1.5, 1, 0.2, 0.4, -2]}},
+          {"A": {"shape": [2, 2], "dtype": "c128", "values": [2, 0.3, 0.5, -0.2, -0.3, 0.4, 1.5, -0.6]}}])";
   static constexpr auto doc =
       "The inverses of square matrices, [..., n, n]; a singular one is an error. solve() is faster "
       "and more exact where they would be multiplied.";
@@ -113,23 +116,14 @@ struct Inv {
 
   static Tensor shape_rule(const Tensor& a) { return blas::empty_square("inv", a); }
   static Tensor forward(const Tensor& a) {
-    const Tensor result = shape_rule(a);
+    blas::check_square("inv", "A", a);
     const blas::Factors factors(a);
     factors.check_invertible("inv");
-    tenon::fill_elements(result, 0);
-    const int64_t n = a.size(-1), count = blas::matrix_count(a);
-    tenon::kernel::visit<tenon::floating_dtypes>(a.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      T* to = result.numel() == 0 ? nullptr : result.data<T>();
-      for (int64_t i = 0; i < count; ++i) {
-        for (int64_t k = 0; k < n; ++k) to[(i * n + k) * n + k] = 1;
-      }
-    });
-    factors.solve(result);
-    return blas::from_column_major(result);
+    factors.invert();
+    return blas::from_column_major(factors.lu);
   }
   static Tensor backward(ContextOf<Inv>& c, const Tensor& g) {
-    const Tensor turned = blas::transposed(c.result());
+    const Tensor turned = blas::adjoint(c.result());
     return -blas::product(turned, blas::product(g, turned));
   }
   static Tensor jvp(ContextOf<Inv>& c, TensorList t) {

@@ -4,10 +4,38 @@
 
 namespace blas {
 
+namespace {
+// info of LAPACK for a column-major m x n matrix at `a`, which is overwritten.
+template <class T>
+int decompose(const char* job, int m, int n, T* a, lapack::Real<T>* s, T* u, T* vt,
+              int vt_leading) {
+  const int few = std::min(m, n);
+  const std::unique_ptr<int[]> integers(new int[static_cast<size_t>(few) * 8]);
+  // What zgesdd's documentation asks for.
+  const size_t k = static_cast<size_t>(few), most = static_cast<size_t>(std::max(m, n));
+  using Reals = std::unique_ptr<lapack::Real<T>[]>;
+  const Reals reals(lapack::is_complex<T>
+                        ? new lapack::Real<T>[k * std::max(5 * k + 7, 2 * most + 2 * k + 1)]
+                        : nullptr);
+  int info = 0;
+  return lapack::with_workspace<T>([&](T* work, const int* size) {
+    const auto gesdd =
+        lapack::routine<T>(lapack::sgesdd_, lapack::dgesdd_, lapack::cgesdd_, lapack::zgesdd_);
+    if constexpr (lapack::is_complex<T>) {
+      gesdd(job, &m, &n, a, &m, s, u, &m, vt, &vt_leading, work, size, reals.get(), integers.get(),
+            &info, 1);
+    } else {
+      gesdd(job, &m, &n, a, &m, s, u, &m, vt, &vt_leading, work, size, integers.get(), &info, 1);
+    }
+    return info;
+  });
+}
+}  // namespace
+
 SingularValues::SingularValues(const Tensor& matrices, Vectors vectors) {
   const int64_t rows = matrices.size(-2), columns = matrices.size(-1);
   const int64_t few = std::min(rows, columns);
-  s = empty_batch(matrices, {few});
+  s = empty_real_batch(matrices, {few});
   if (vectors == none) return;
   u = empty_batch(matrices, {rows, vectors == full ? rows : few});
   vh = empty_batch(matrices, {vectors == full ? columns : few, columns});
@@ -27,7 +55,7 @@ SingularValues::SingularValues(const char* op, const char* name, const Tensor& m
     tenon::copy_elements(vh, tenon::eye(right, columns, matrices.dtype()));
     return;
   }
-  const int m = lapack_size(columns), n = lapack_size(rows), k = std::min(m, n),
+  const int m = lapack_size(columns), n = lapack_size(rows),
             vt_leading = lapack_size(std::max<int64_t>(1, left));
   const Tensor a = tenon::empty_tensor(matrices.shape(), matrices.dtype());
   tenon::copy_elements(a, matrices);
@@ -39,36 +67,30 @@ SingularValues::SingularValues(const char* op, const char* name, const Tensor& m
     T* at = elements<T>(a) + i * rows * columns;
     T* to_u = vectors == none ? nullptr : elements<T>(u) + i * rows * left;
     T* to_vh = vectors == none ? nullptr : elements<T>(vh) + i * right * columns;
-    const std::unique_ptr<int[]> integers(new int[static_cast<size_t>(k) * 8]);
-    int info = 0;
-    lapack::with_workspace<T>([&](T* work, const int* size) {
-      lapack::routine<T>(lapack::sgesdd_, lapack::dgesdd_)(
-          job, &m, &n, at, &m, elements<T>(s) + i * few, to_vh, &m, to_u, &vt_leading, work, size,
-          integers.get(), &info, 1);
-      return info;
-    });
+    const int info =
+        decompose(job, m, n, at, elements<lapack::Real<T>>(s) + i * few, to_vh, to_u, vt_leading);
     check_converged(op, info, i, count);
   });
 }
 
 Tensor smallest_singular_value(const Tensor& matrices, const Tensor& s, std::optional<double> atol,
                                std::optional<double> rtol) {
-  const double epsilon = s.dtype() == tenon::f32 ? std::numeric_limits<float>::epsilon()
-                                                 : std::numeric_limits<double>::epsilon();
   const auto larger = static_cast<double>(std::max(matrices.size(-2), matrices.size(-1)));
-  const double least = atol.value_or(0), part = rtol.value_or(least > 0 ? 0 : larger * epsilon);
+  const double least = atol.value_or(0),
+               part = rtol.value_or(least > 0 ? 0 : larger * epsilon_of(s));
   if (s.size(-1) == 0) return s.sum(-1);
-  return (s.select(-1, 0) * part).clamp(least);
+  return (s.amax(-1) * part).clamp(least);
 }
 
 }  // namespace blas
 
 namespace {
 
-using blas::along_columns, blas::along_rows, blas::ratio_or_zero, blas::product, blas::transposed;
+using blas::adjoint, blas::along_columns, blas::along_rows, blas::product, blas::ratio_or_zero;
 using blas::SingularValues;
 using tenon::Context;
 using tenon::ContextOf;
+using tenon::is_complex;
 using tenon::Tensor;
 using tenon::TensorList;
 using namespace tenon::literals;
@@ -79,13 +101,16 @@ struct Svd {
   static constexpr auto samples =
       R"([{"A": {"shape": [2, 2]}}, {"A": {"shape": [3, 2]}, "full_matrices": false},
           {"A": {"shape": [2, 2, 3]}, "full_matrices": false},
-          {"A": {"shape": [3, 2], "requires_grad": false}}])";
+          {"A": {"shape": [3, 2], "requires_grad": false}},
+          {"A": {"shape": [3, 2], "dtype": "c128", "requires_grad": false}}])";
   static constexpr auto doc =
       "The singular value decomposition A = U diag(S) Vh of matrices A [..., m, n]: orthonormal "
       "columns U [..., m, m], S [..., k] with k = min(m, n) in descending order, orthonormal rows "
-      "Vh [..., n, n]; without full_matrices [..., m, k] and [..., k, n]. A column of U and the "
-      "row "
-      "of Vh may both change their sign. The gradient of the columns and rows beyond the first k "
+      "Vh [..., n, n]; without full_matrices [..., m, k] and [..., k, n]. S is real. A column of U "
+      "and the row of Vh may both change their sign; complex ones are determined up to a phase, "
+      "and "
+      "the gradient of a loss that depends on it is an error. The gradient of the columns and rows "
+      "beyond the first k "
       "is an error; where singular values are equal, or 0, a gradient of U or Vh may not "
       "be finite. Elements that are not finite are an error. svdvals() is faster.";
   static constexpr auto saves = "shape(A), result0, result1, result2";
@@ -130,40 +155,55 @@ struct Svd {
     if (further.detach().ne(0).any().item<bool>()) refuse_full(c["U"_result], c["Vh"_result]);
     return g.narrow(dim, 0, k);
   }
-  // arXiv:1909.02659: U (skew(U^T u) F S + S skew(V^T v) F + diag(s)) V^T, where F has
-  // 1 / (s_j^2 - s_i^2), and what u and v have beyond the spaces of U and V, divided by S.
+  // arXiv:1909.02659: U (skew(U^H u) F S + S skew(V^H v) F + diag(s)) V^H, where F has
+  // 1 / (s_j^2 - s_i^2), and what u and v have beyond the spaces of U and V, divided by S. The
+  // phases of complex vectors have i Im(diag(U^H u)) / S, where the loss does not depend on them.
   static Tensor backward(ContextOf<Svd>& c, const Tensor& u_full, const Tensor& s_gradient,
                          const Tensor& vh_full) {
     const Reduced of(c);
     const int64_t k = of.s.size(-1);
     const Tensor u = reduced(c, u_full, -1, k), vh = reduced(c, vh_full, -2, k);
-    Tensor left;  // what Vh is multiplied by
+    Tensor left;   // what Vh is multiplied by
+    Tensor turns;  // of the phases, which u and v have to agree about
     const auto add = [](Tensor& sum, const Tensor& part) {
       sum = sum.defined() ? sum + part : part;
     };
     if (s_gradient.defined()) add(left, of.u * along_columns(s_gradient));
     if (u.defined()) {
-      const Tensor inner = product(transposed(of.u), u);
-      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
-      add(left, product(of.u, skew * along_columns(of.s)));
+      const Tensor inner = product(adjoint(of.u), u);
+      const Tensor turned = ratio_or_zero(blas::skew(inner), of.gaps());
+      add(left, product(of.u, turned * along_columns(of.s)));
       if (of.u.size(-2) > k)
         add(left, ratio_or_zero(u - product(of.u, inner), along_columns(of.s)));
+      if (is_complex(u.dtype())) {
+        turns = tenon::imag(inner.diagonal(0, -2, -1));
+        add(left, of.u * along_columns(blas::times_i(ratio_or_zero(turns, of.s))));
+      }
     }
     Tensor beyond;
     if (vh.defined()) {
-      const Tensor inner = product(of.vh, transposed(vh));
-      const Tensor skew = ratio_or_zero(inner - transposed(inner), of.gaps());
-      add(left, product(of.u, skew * along_rows(of.s)));
+      const Tensor inner = product(of.vh, adjoint(vh));
+      const Tensor turned = ratio_or_zero(blas::skew(inner), of.gaps());
+      add(left, product(of.u, turned * along_rows(of.s)));
       if (of.vh.size(-1) > k)
         beyond =
-            product(of.u, ratio_or_zero(vh - product(transposed(inner), of.vh), along_rows(of.s)));
+            product(of.u, ratio_or_zero(vh - product(adjoint(inner), of.vh), along_rows(of.s)));
+      if (is_complex(vh.dtype())) add(turns, tenon::imag(inner.diagonal(0, -2, -1)));
     }
     if (!left.defined()) return {};
+    if (turns.defined()) check_turns(turns, u, vh);
     const Tensor result = product(left, of.vh);
     return beyond.defined() ? result + beyond : result;
   }
-  // With P = U^T t V: ds = diag(P), dU = U ((P S + S P^T) F) and dV = V ((S P + P^T S) F), and what
-  // t has beyond the spaces of U and V, divided by S.
+  static void check_turns(const Tensor& turns, const Tensor& u, const Tensor& vh) {
+    if (turns.numel() == 0) return;
+    Tensor gradients = u.defined() ? u.detach().abs().amax() : vh.detach().abs().amax();
+    if (u.defined() && vh.defined()) gradients = gradients.maximum(vh.detach().abs().amax());
+    blas::check_phases("svd", turns, gradients);
+  }
+  // With P = U^H t V: ds = diag(P), dU = U ((P S + S P^H) F) and dV = V ((S P + P^H S) F), and what
+  // t has beyond the spaces of U and V, divided by S. Where P has imaginary numbers on its diagonal,
+  // U and V turn by half of them each.
   static std::tuple<Tensor, Tensor, Tensor> jvp(ContextOf<Svd>& c, TensorList t) {
     const Reduced of(c);
     const Tensor full_u = c["U"_result], full_vh = c["Vh"_result];
@@ -171,25 +211,30 @@ struct Svd {
     const bool further = full_u.size(-1) > k || full_vh.size(-2) > k;
     if (further && full_u.numel() + full_vh.numel() > 0) refuse_full(full_u, full_vh);
     if (further) return {full_u, of.s, full_vh};  // without elements
-    const Tensor v = transposed(of.vh), tv = product(t[0], v), p = product(transposed(of.u), tv);
+    const Tensor v = adjoint(of.vh), tv = product(t[0], v), p = product(adjoint(of.u), tv);
     const Tensor values = p.diagonal(0, -2, -1), gaps = of.gaps();
     const Tensor rows = along_rows(of.s), columns = along_columns(of.s);
     const Tensor apart = p - tenon::eye(k, tenon::none, p.dtype()) * along_rows(values);
     const auto turn = [&](const Tensor& a, const Tensor& b) { return ratio_or_zero(a + b, gaps); };
-    Tensor u = product(of.u, turn(apart * columns, rows * transposed(apart)));
-    Tensor dv = product(v, turn(rows * apart, transposed(apart) * columns));
+    Tensor u = product(of.u, turn(apart * columns, rows * adjoint(apart)));
+    Tensor dv = product(v, turn(rows * apart, adjoint(apart) * columns));
     if (m > k) u = u + ratio_or_zero(tv - product(of.u, p), columns);
     if (n > k) {
-      const Tensor tu = product(transposed(t[0]), of.u);
-      dv = dv + ratio_or_zero(tu - product(v, transposed(p)), columns);
+      const Tensor tu = product(adjoint(t[0]), of.u);
+      dv = dv + ratio_or_zero(tu - product(v, adjoint(p)), columns);
     }
-    return {u, values, transposed(dv)};
+    if (!is_complex(p.dtype())) return {u, values, adjoint(dv)};
+    const Tensor phases = blas::times_i(ratio_or_zero(tenon::imag(values) * 0.5, of.s));
+    u = u + of.u * along_columns(phases);
+    dv = dv - v * along_columns(phases);
+    return {u, tenon::real(values), adjoint(dv)};
   }
 };
 
 struct Svdvals {
   static constexpr auto schema = "linalg.svdvals(Tensor A) -> Tensor";
-  static constexpr auto samples = R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}}])";
+  static constexpr auto samples = R"([{"A": {"shape": [3, 2]}}, {"A": {"shape": [2, 2, 3]}},
+          {"A": {"shape": [2, 3], "dtype": "c128"}}])";
   static constexpr auto doc =
       "The singular values of matrices [..., m, n] in descending order, [..., min(m, n)]. Elements "
       "that are not finite are an error. The rules compute the vectors: svd().";
@@ -209,7 +254,7 @@ struct Svdvals {
   }
   static Tensor jvp(ContextOf<Svdvals>& c, TensorList t) {
     const auto [u, s, vh] = tenon::linalg::svd(c["A"_arg], false);
-    return (u * product(t[0], transposed(vh))).sum(-2);
+    return blas::column_dots(u, product(t[0], adjoint(vh)));
   }
 };
 

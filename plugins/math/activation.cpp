@@ -1,6 +1,7 @@
 // relu, sigmoid, tanh and its relatives sinh and cosh.
 #include <cmath>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
@@ -38,18 +39,28 @@ struct ReluBackward {
   static constexpr auto jvp = pointwise;
 };
 
+// The exponential never overflows.
+template <class T>
+T logistic(T x) {
+  const T decay = kernel::exp(-std::fabs(x));
+  return (x < 0 ? decay : 1) / (1 + decay);
+}
+template <class T>
+std::complex<T> logistic(std::complex<T> x) {
+  const std::complex<T> decay = kernel::exp(x.real() < 0 ? x : -x);
+  return (x.real() < 0 ? decay : std::complex<T>(1)) / (T{1} + decay);
+}
+
 struct Sigmoid {
   static constexpr auto schema = "sigmoid(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "1 / (1 + exp(-input)).";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) {
-    const auto decay = kernel::exp(-std::fabs(x));  // never overflows
-    return (x < 0 ? decay : 1) / (1 + decay);
-  };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return logistic(x); };
   static constexpr auto saves = "result";
   static Tensor backward(Context& c, const Tensor& g) {
     const Tensor y = c.result();
-    return g * y * (1 - y);
+    return g * conjugate(y) * conjugate(1 - y);
   }
   static constexpr auto jvp = pointwise;
 };
@@ -58,9 +69,12 @@ struct Tanh {
   static constexpr auto schema = "tanh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic tangent.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::tanh(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * (1 - square(c.result())); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return g * conjugate(1 - square(c.result()));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -68,9 +82,12 @@ struct Sinh {
   static constexpr auto schema = "sinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic sine.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::sinh(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Sinh>& c, const Tensor& g) { return g * cosh(c["input"_arg]); }
+  static Tensor backward(ContextOf<Sinh>& c, const Tensor& g) {
+    return g * conjugate(cosh(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -78,9 +95,12 @@ struct Cosh {
   static constexpr auto schema = "cosh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The hyperbolic cosine.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::cosh(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Cosh>& c, const Tensor& g) { return g * sinh(c["input"_arg]); }
+  static Tensor backward(ContextOf<Cosh>& c, const Tensor& g) {
+    return g * conjugate(sinh(c["input"_arg]));
+  }
   static constexpr auto jvp = pointwise;
 };
 

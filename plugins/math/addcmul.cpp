@@ -1,4 +1,5 @@
 // addcmul and addcdiv: a product or quotient added in one pass.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 #include "wrapping.hpp"
@@ -12,7 +13,7 @@ struct Addcmul {
       "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!)? "
       "out=None) -> Tensor";
   static constexpr auto doc = "input + value * tensor1 * tensor2. Integers wrap around.";
-  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes;
+  static constexpr uint32_t dtypes = floating_dtypes | integer_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto a, auto b, auto value) {
     return wrapping(input) + wrapping(value) * wrapping(a) * wrapping(b);
   };
@@ -20,8 +21,8 @@ struct Addcmul {
   static std::array<Tensor, 3> backward(ContextOf<Addcmul>& c, const Tensor& g) {
     const Scalar value = c["value"_arg];
     return {c.needs_input_grad("input"_arg) ? g : Tensor(),
-            c.needs_input_grad("tensor1"_arg) ? g * c["tensor2"_arg] * value : Tensor(),
-            c.needs_input_grad("tensor2"_arg) ? g * c["tensor1"_arg] * value : Tensor()};
+            c.needs_input_grad("tensor1"_arg) ? g * conjugate(c["tensor2"_arg]) * value : Tensor(),
+            c.needs_input_grad("tensor2"_arg) ? g * conjugate(c["tensor1"_arg]) * value : Tensor()};
   }
   static constexpr auto jvp = pointwise;
 };
@@ -33,6 +34,7 @@ struct Addcdiv {
   static constexpr auto doc =
       "input + value * tensor1 / tensor2, a true division: integers give f32.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto input, auto a, auto b, auto value) {
     return input + value * (a / b);
   };
@@ -41,10 +43,10 @@ struct Addcdiv {
     const Scalar value = c["value"_arg];
     std::array<Tensor, 3> gradients;
     if (c.needs_input_grad("input"_arg)) gradients[0] = g;
-    if (c.needs_input_grad("tensor1"_arg)) gradients[1] = g * value / c["tensor2"_arg];
+    if (c.needs_input_grad("tensor1"_arg)) gradients[1] = g * value / conjugate(c["tensor2"_arg]);
     if (c.needs_input_grad("tensor2"_arg)) {
       const Tensor& divisor = c["tensor2"_arg];
-      gradients[2] = -g * value / divisor * div(c["tensor1"_arg], divisor);
+      gradients[2] = -g * value / conjugate(divisor) * conjugate(div(c["tensor1"_arg], divisor));
     }
     return gradients;
   }

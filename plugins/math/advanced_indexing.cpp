@@ -14,11 +14,30 @@ namespace {
 // Elements that are worth a thread when they are only looked at.
 constexpr int64_t kPiece = 1 << 16;
 
-// Writes the places, in row-major order, of the elements that are not 0.
-std::vector<int64_t> true_places(const Tensor& input) {
-  const Tensor source = contiguous_as(input, input.dtype());
+// Writes the places of the elements in a range that are not 0. Every place is written, and the next
+// one over it unless it counts: a branch for each element would be mispredicted.
+template <class T>
+void write_places(const T* from, int64_t begin, int64_t end, int64_t* to) {
+  constexpr int64_t kBlock = 256;
+  int64_t block[kBlock];
+  for (int64_t first = begin; first < end; first += kBlock) {
+    const int64_t last = std::min(end, first + kBlock);
+    int64_t found = 0;
+    for (int64_t i = first; i < last; ++i) {
+      block[found] = i;
+      found += from[i] != 0 ? 1 : 0;
+    }
+    to = std::copy(block, block + found, to);
+  }
+}
+
+// The places, in row-major order, of the elements that are not 0: i64, a vector.
+Tensor true_places(const Tensor& input) {
+  const Tensor source =
+      is_complex(input.dtype()) ? ne(input, 0) : contiguous_as(input, input.dtype());
   const int64_t count = source.numel(), pieces = (count + kPiece - 1) / kPiece;
-  std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1), places;
+  std::vector<int64_t> starts(static_cast<size_t>(pieces) + 1);
+  Tensor places;
   kernel::visit<computed_dtypes>(source.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* from = kernel::elements<const T>(source);
@@ -34,12 +53,10 @@ std::vector<int64_t> true_places(const Tensor& input) {
       starts[static_cast<size_t>(piece) + 1] = found;
     });
     for (size_t p = 1; p < starts.size(); ++p) starts[p] += starts[p - 1];
-    places.resize(static_cast<size_t>(starts.back()));
+    places = empty_tensor({starts.back()}, i64);
     each_piece([&](int64_t piece, int64_t begin, int64_t end) {
-      int64_t* to = places.data() + starts[static_cast<size_t>(piece)];
-      for (int64_t i = begin; i < end; ++i) {
-        if (from[i] != 0) *to++ = i;
-      }
+      write_places(from, begin, end,
+                   kernel::elements<int64_t>(places) + starts[static_cast<size_t>(piece)]);
     });
   });
   return places;
@@ -53,15 +70,19 @@ struct Nonzero {
       "column for each dimension. NaN is not 0.";
   static constexpr bool zero_gradient = true;
   static Tensor forward(const Tensor& input) {
-    const std::vector<int64_t> places = true_places(input);
-    const int64_t rank = input.dim();
-    const Tensor result = empty_tensor({static_cast<int64_t>(places.size()), rank}, i64);
-    int64_t* to = result.numel() == 0 ? nullptr : result.data<int64_t>();
+    const Tensor places = true_places(input);
+    const int64_t rank = input.dim(), count = places.numel();
+    if (rank == 1) {
+      const int64_t shape[] = {count, 1}, strides[] = {1, 1};
+      return alias_tensor(places, {shape, 2}, {strides, 2}, 0);
+    }
+    const Tensor result = empty_tensor({count, rank}, i64);
+    const auto* from = kernel::elements<const int64_t>(places);
+    auto* to = kernel::elements<int64_t>(result);
     const IntList shape = input.shape();
-    const auto rows = static_cast<int64_t>(rank == 0 ? 0 : places.size());
-    parallel_for(0, rows, kPiece / 4, [&](int64_t begin, int64_t end) {
+    parallel_for(0, rank == 0 ? 0 : count, kPiece / 4, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        int64_t rest = places[static_cast<size_t>(row)];
+        int64_t rest = from[row];
         for (int64_t d = rank - 1; d > 0; --d) {
           to[row * rank + d] = rest % shape[d];
           rest /= shape[d];

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include <tenon/kernel/complex.hpp>
 #include <tenon/kernel/isa.hpp>
 
 #include "lines.hpp"
@@ -51,6 +52,10 @@ struct Cumsum {
   static constexpr auto jvp = JvpKind::linear;
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t along = wrap_dimension("cumsum", dim, input.dim());
+    if (is_complex(input.dtype())) {
+      if (input.dim() == 0) return clone(input);
+      return view_as_complex(cumsum(view_as_real(input), along));
+    }
     const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : i64);
     const Tensor result = empty_tensor(input.shape(), source.dtype());
     if (input.numel() == 0) return result;
@@ -123,7 +128,8 @@ struct Cumprod {
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input, int64_t dim) {
     const int64_t along = wrap_dimension("cumprod", dim, input.dim());
-    const Tensor source = contiguous_as(input, is_floating(input.dtype()) ? input.dtype() : i64);
+    const Tensor source =
+        contiguous_as(input, is_differentiable(input.dtype()) ? input.dtype() : i64);
     const Tensor result = empty_tensor(input.shape(), source.dtype());
     const kernel::Lines lines(input.shape(), along);
     const auto run = [&](auto zero, auto one) {
@@ -144,6 +150,10 @@ struct Cumprod {
       run(float{}, 1.0);
     else if (source.dtype() == f64)
       run(double{}, 1.0);
+    else if (source.dtype() == c64)
+      run(std::complex<float>{}, std::complex<double>(1));
+    else if (source.dtype() == c128)
+      run(std::complex<double>{}, std::complex<double>(1));
     else
       run(int64_t{}, uint64_t{1});
     return result;
@@ -151,7 +161,7 @@ struct Cumprod {
   // The product of all before an element, times the sum, over it and all after it, of the gradient
   // times the product of what is between.
   static Tensor backward(ContextOf<Cumprod>& c, const Tensor& g) {
-    const Tensor& x = c["input"_arg];
+    const Tensor x = conjugate(c["input"_arg]);
     if (x.numel() == 0 || x.dim() == 0) return g;
     const int64_t dim = wrap_dimension("cumprod", c["dim"_arg], x.dim());
     return previous(x.cumprod(dim), dim, 1) * solve_backward(next(x, dim, 0), g, dim);

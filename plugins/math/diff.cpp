@@ -59,7 +59,7 @@ struct Trapezoid {
     if (y.dim() == 0)
       throw ValueError("trapezoid(): a 0-dim tensor has no neighbours: give it a dimension");
     const int64_t along = wrap_dimension("trapezoid", dim, y.dim());
-    const Tensor real = is_floating(y.dtype()) ? y : to(y, f32);
+    const Tensor real = is_differentiable(y.dtype()) ? y : to(y, f32);
     const int64_t size = y.shape()[along];
     const auto later = [&](const Tensor& t, int64_t d) { return t.narrow(d, 1, size - 1); };
     const auto earlier = [&](const Tensor& t, int64_t d) { return t.narrow(d, 0, size - 1); };
@@ -68,7 +68,7 @@ struct Trapezoid {
     const Tensor heights = later(real, along) + earlier(real, along);
     if (!x.defined()) return heights.sum({along}) * (dx.to<double>() * 0.5);
     const int64_t x_dim = x.dim() == 1 ? 0 : along;
-    const Tensor places = is_floating(x.dtype()) ? x : to(x, real.dtype());
+    const Tensor places = is_differentiable(x.dtype()) ? x : to(x, real_dtype(real.dtype()));
     Tensor widths = later(places, x_dim) - earlier(places, x_dim);
     for (int64_t i = along + 1; x.dim() == 1 && i < y.dim(); ++i) widths = widths.unsqueeze(-1);
     return (heights * widths).sum({along}) * 0.5;

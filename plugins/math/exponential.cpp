@@ -23,9 +23,10 @@ struct Exp2 {
   static constexpr auto schema = "exp2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "2 to the power of input.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::exp2(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * c.result() * ln2; }
+  static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result()) * ln2; }
   static constexpr auto jvp = pointwise;
 };
 
@@ -33,9 +34,10 @@ struct Expm1 {
   static constexpr auto schema = "expm1(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "exp(input) - 1, accurate near 0.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::expm1(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * (c.result() + 1); }
+  static Tensor backward(Context& c, const Tensor& g) { return g * conjugate(c.result() + 1); }
   static constexpr auto jvp = pointwise;
 };
 
@@ -59,9 +61,12 @@ struct Log2 {
   static constexpr auto schema = "log2(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 2.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log2(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Log2>& c, const Tensor& g) { return g / (c["input"_arg] * ln2); }
+  static Tensor backward(ContextOf<Log2>& c, const Tensor& g) {
+    return g / conjugate(c["input"_arg] * ln2);
+  }
   static constexpr auto jvp = pointwise;
 };
 
@@ -69,10 +74,11 @@ struct Log10 {
   static constexpr auto schema = "log10(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The logarithm to base 10.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log10(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Log10>& c, const Tensor& g) {
-    return g / (c["input"_arg] * ln10);
+    return g / conjugate(c["input"_arg] * ln10);
   }
   static constexpr auto jvp = pointwise;
 };
@@ -81,9 +87,12 @@ struct Log1p {
   static constexpr auto schema = "log1p(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "log(1 + input), accurate near 0.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::log1p(x); };
   static constexpr auto saves = "input";
-  static Tensor backward(ContextOf<Log1p>& c, const Tensor& g) { return g / (c["input"_arg] + 1); }
+  static Tensor backward(ContextOf<Log1p>& c, const Tensor& g) {
+    return g / conjugate(c["input"_arg] + 1);
+  }
   static constexpr auto jvp = pointwise;
 };
 

@@ -1,19 +1,30 @@
 // The inverse hyperbolic functions. f32 is computed in f64, so that it is off by less than one unit
 // in the last place.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
 
 using namespace tenon;
 
+template <class T>
+double wide(T x) {
+  return static_cast<double>(x);
+}
+template <class T>
+std::complex<double> wide(std::complex<T> x) {
+  return static_cast<std::complex<double>>(x);
+}
+
 struct Asinh {
   static constexpr auto schema = "asinh(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The number whose hyperbolic sine is input.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return kernel::asinh(static_cast<double>(x)); };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return kernel::asinh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asinh>& c, const Tensor& g) {
-    return g * rsqrt(square(c["input"_arg]) + 1);
+    return g * conjugate(rsqrt(square(c["input"_arg]) + 1));
   }
   static constexpr auto jvp = pointwise;
 };
@@ -23,10 +34,13 @@ struct Acosh {
   static constexpr auto doc =
       "The number of [0, inf] whose hyperbolic cosine is input; NaN below 1.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return kernel::acosh(static_cast<double>(x)); };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return kernel::acosh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acosh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
+    // The root of the product is not the product of complex roots.
+    if (is_complex(x.dtype())) return g * conjugate(rsqrt(x - 1) * rsqrt(x + 1));
     return g * rsqrt((x - 1) * (x + 1));  // near 1 the square of x would lose digits
   }
   static constexpr auto jvp = pointwise;
@@ -37,11 +51,12 @@ struct Atanh {
   static constexpr auto doc =
       "The number whose hyperbolic tangent is input; infinite for -1 and 1, NaN beyond them.";
   static constexpr auto promotion = promote_float;
-  static constexpr auto element = [](auto x) { return kernel::atanh(static_cast<double>(x)); };
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
+  static constexpr auto element = [](auto x) { return kernel::atanh(wide(x)); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atanh>& c, const Tensor& g) {
     const Tensor& x = c["input"_arg];
-    return g / ((1 - x) * (1 + x));
+    return g / conjugate((1 - x) * (1 + x));
   }
   static constexpr auto jvp = pointwise;
 };

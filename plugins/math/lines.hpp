@@ -50,6 +50,33 @@ UnsignedOf<sizeof(T)> reversed_key(T element) {
   return static_cast<UnsignedOf<sizeof(T)>>(~ordered_key(element));
 }
 
+// Whether several elements have this key of ordered_key: zeros and NaN.
+template <class T>
+bool shares_key(UnsignedOf<sizeof(T)> key) {
+  using Key = UnsignedOf<sizeof(T)>;
+  if constexpr (std::is_floating_point_v<T>)
+    return key == static_cast<Key>(Key{1} << (sizeof(T) * 8 - 1)) ||
+           key == static_cast<Key>(~Key{0});
+  else
+    return false;
+}
+// The element that has a key alone.
+template <class T>
+T element_of(UnsignedOf<sizeof(T)> key) {
+  using Key = UnsignedOf<sizeof(T)>;
+  constexpr auto sign = static_cast<Key>(Key{1} << (sizeof(T) * 8 - 1));
+  if constexpr (std::is_floating_point_v<T>) {
+    const Key bits = (key & sign) != 0 ? key ^ sign : ~key;
+    T element;
+    std::memcpy(&element, &bits, sizeof(element));
+    return element;
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<T>(key ^ sign);
+  } else {
+    return key;
+  }
+}
+
 // The elements in row-major order; bools as u8, of which kernels know the values: 0 and 1.
 inline Tensor elements_in_order(const Tensor& input) {
   return contiguous_as(input, input.dtype() == boolean ? u8 : input.dtype());

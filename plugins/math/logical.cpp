@@ -1,12 +1,19 @@
 // Logic of truth values (anything that is not 0 is true) and of the bits of integers.
+#include <tenon/kernel/complex.hpp>
 #include <tenon/plugin.hpp>
 
 namespace {
 
 using namespace tenon;
 
+template <class T>
+bool is_true(T x) {
+  return x != T{};
+}
+
 struct Logical {
   static constexpr auto promotion = promote_compare;
+  static constexpr uint32_t dtypes = computed_dtypes | complex_dtypes;
   static constexpr bool zero_gradient = true;
 };
 
@@ -15,7 +22,7 @@ struct LogicalAnd : Logical {
       "logical_and(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether both input and other are true.";
   static constexpr auto element = [](auto input, auto other) {
-    return (input != 0) & (other != 0);
+    return is_true(input) & is_true(other);
   };
 };
 
@@ -24,7 +31,7 @@ struct LogicalOr : Logical {
       "logical_or(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether input or other is true, or both.";
   static constexpr auto element = [](auto input, auto other) {
-    return (input != 0) | (other != 0);
+    return is_true(input) | is_true(other);
   };
 };
 
@@ -33,14 +40,14 @@ struct LogicalXor : Logical {
       "logical_xor(Tensor|Scalar input, Tensor|Scalar other, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether exactly one of input and other is true.";
   static constexpr auto element = [](auto input, auto other) {
-    return (input != 0) != (other != 0);
+    return is_true(input) != is_true(other);
   };
 };
 
 struct LogicalNot : Logical {
   static constexpr auto schema = "logical_not(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "Whether an element is 0.";
-  static constexpr auto element = [](auto x) { return x == 0; };
+  static constexpr auto element = [](auto x) { return !is_true(x); };
 };
 
 struct Bitwise {

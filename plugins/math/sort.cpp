@@ -1,6 +1,8 @@
 // sort, argsort, topk and median. NaN comes after all numbers, or before them where the order is
 // descending; equal elements keep their order.
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "lines.hpp"
@@ -24,40 +26,51 @@ bool comes_before(const Keyed<Key, Index>& a, const Keyed<Key, Index>& b) {
 // Lines that are shorter are sorted by comparison.
 constexpr int64_t kShortLine = 256;
 
-// Sorts by one digit of the key after the other, the lowest first: stable, in linear time. Digits
-// that all keys share are passed over. `spare` has room for as many.
-template <class Key, class Index>
-void sort_by_digits(Keyed<Key, Index>* items, Keyed<Key, Index>* spare, int64_t count) {
-  constexpr int kBits = sizeof(Key) <= 2 ? 8 : 11, kWidth = 1 << kBits;
-  constexpr int kDigits = (static_cast<int>(sizeof(Key)) * 8 + kBits - 1) / kBits;
+// Sorts the items item(0) to item(count - 1) by one digit of the key after the other, the lowest
+// first: stable, in linear time. Digits that all keys share are passed over. Each pass goes from one
+// of the two buffers, of `count` items, to the other; the first one goes to `spare`, so that item()
+// may read `items`. Returns the one that has the result.
+template <class Item, class ItemAt>
+Item* sort_by_digits(const ItemAt& item, int64_t count, Item* items, Item* spare) {
+  using Key = decltype(Item::key);
+  constexpr int kBits = 8, kWidth = 1 << kBits, kDigits = static_cast<int>(sizeof(Key));
   std::vector<int64_t> counts(static_cast<size_t>(kDigits * kWidth));
   const auto digit = [](Key key, int d) {
     return static_cast<int64_t>(key >> (d * kBits)) & (kWidth - 1);
   };
   for (int64_t i = 0; i < count; ++i) {
-    for (int d = 0; d < kDigits; ++d)
-      ++counts[static_cast<size_t>(d * kWidth + digit(items[i].key, d))];
+    const Key key = item(i).key;
+    for (int d = 0; d < kDigits; ++d) ++counts[static_cast<size_t>(d * kWidth + digit(key, d))];
   }
-  Keyed<Key, Index>*from = items, *to = spare;
+  Item *from = nullptr, *to = spare;
+  const auto pass = [&](const auto& at, int d, int64_t* starts) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Item one = at(i);
+      to[starts[digit(one.key, d)]++] = one;
+    }
+  };
   for (int d = 0; d < kDigits; ++d) {
     int64_t* starts = counts.data() + d * kWidth;
-    if (starts[digit(items[0].key, d)] == count) continue;
+    if (std::find(starts, starts + kWidth, count) != starts + kWidth) continue;
     for (int64_t sum = 0, k = 0; k < kWidth; ++k) sum += std::exchange(starts[k], sum);
-    for (int64_t i = 0; i < count; ++i) to[starts[digit(from[i].key, d)]++] = from[i];
-    std::swap(from, to);
+    if (from == nullptr)
+      pass(item, d, starts);
+    else
+      pass([from](int64_t i) { return from[i]; }, d, starts);
+    from = std::exchange(to, to == spare ? items : spare);
   }
-  if (from != items) std::copy(from, from + count, items);
+  if (from != nullptr) return from;
+  for (int64_t i = 0; i < count; ++i) items[i] = item(i);  // all keys are equal
+  return items;
 }
 
-template <class Key, class Index>
-void sort_items(std::vector<Keyed<Key, Index>>& items, std::vector<Keyed<Key, Index>>& spare) {
-  const auto count = static_cast<int64_t>(items.size());
-  if (count < kShortLine) {
-    std::sort(items.begin(), items.end(), comes_before<Key, Index>);
-  } else {
-    spare.resize(items.size());
-    sort_by_digits(items.data(), spare.data(), count);
-  }
+// Sorts `count` items, with as many to spare. Returns where they are.
+template <class Item>
+Item* sort_items(Item* items, int64_t count, Item* spare) {
+  if (count >= kShortLine)
+    return sort_by_digits([items](int64_t i) { return items[i]; }, count, items, spare);
+  std::sort(items, items + count, comes_before<decltype(Item::key), decltype(Item::index)>);
+  return items;
 }
 
 // Calls body(T{}, Index{}) with the elements' type and the type of indices along a line.
@@ -73,15 +86,47 @@ void visit_sorted(DType dtype, int64_t size, const Body& body) {
 
 // Writes the `count` items that come first to a line of the results, whose elements are `step`
 // apart. `values` may be null.
-template <class T, class Items>
-void write_items(const Items& items, int64_t count, const T* line, T* values, int64_t* indices,
-                 int64_t step) {
+template <class T, class Item>
+void write_items(const Item* items, int64_t count, const T* line, bool reversed, T* values,
+                 int64_t* indices, int64_t step) {
   for (int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<int64_t>(items[static_cast<size_t>(i)].index);
-    if (values != nullptr) values[i * step] = line[index * step];
+    const auto index = static_cast<int64_t>(items[i].index);
+    if (values != nullptr) {
+      const auto key = reversed ? static_cast<decltype(Item::key)>(~items[i].key) : items[i].key;
+      values[i * step] = shares_key<T>(key) ? line[index * step] : element_of<T>(key);
+    }
     indices[i * step] = index;
   }
 }
+
+// Sorts lines of one size, whose elements are `step` apart.
+template <class T, class Index>
+class LineSorter {
+ public:
+  explicit LineSorter(int64_t size) : size_(size) {
+    items_.reset(new Item[static_cast<size_t>(size)]);  // not zeroed: they may be many
+    if (size >= kShortLine) spare_.reset(new Item[static_cast<size_t>(size)]);
+  }
+  void sort(const T* line, int64_t step, bool descending, T* values, int64_t* indices) const {
+    const auto item = [=](int64_t i) {
+      const T element = line[i * step];
+      return Item{descending ? reversed_key(element) : ordered_key(element), static_cast<Index>(i)};
+    };
+    Item* sorted = items_.get();
+    if (size_ >= kShortLine) {
+      sorted = sort_by_digits(item, size_, sorted, spare_.get());
+    } else {
+      for (int64_t i = 0; i < size_; ++i) sorted[i] = item(i);
+      sorted = sort_items(sorted, size_, spare_.get());
+    }
+    write_items(sorted, size_, line, descending, values, indices, step);
+  }
+
+ private:
+  using Item = Keyed<UnsignedOf<sizeof(T)>, Index>;
+  int64_t size_;
+  std::unique_ptr<Item[]> items_, spare_;
+};
 
 struct Sorted {
   Tensor values, indices;
@@ -102,19 +147,11 @@ Sorted sort_along(const char* op, const Tensor& input, int64_t dim, bool descend
       T* value_to = with_values ? values.data<T>() : nullptr;
       int64_t* index_to = indices.data<int64_t>();
       kernel::for_rows(lines.outer * lines.inner, lines.size, [&](int64_t begin, int64_t end) {
-        std::vector<Keyed<UnsignedOf<sizeof(T)>, Index>> items(static_cast<size_t>(lines.size)),
-            spare;
+        const LineSorter<T, Index> sorter(lines.size);
         for (int64_t line = begin; line < end; ++line) {
           const int64_t first = line / lines.inner * lines.size * lines.inner + line % lines.inner;
-          for (int64_t i = 0; i < lines.size; ++i) {
-            const T element = from[first + i * lines.inner];
-            items[static_cast<size_t>(i)] = {
-                descending ? reversed_key(element) : ordered_key(element), static_cast<Index>(i)};
-          }
-          sort_items(items, spare);
-          write_items(items, lines.size, from + first,
-                      value_to == nullptr ? nullptr : value_to + first, index_to + first,
-                      lines.inner);
+          sorter.sort(from + first, lines.inner, descending,
+                      value_to == nullptr ? nullptr : value_to + first, index_to + first);
         }
       });
     });
@@ -154,8 +191,12 @@ struct Argsort {
 
 // The first `count` items of a line in order. Few are found in one pass that keeps candidates.
 template <class T, class Item>
-void first_items(const T* line, int64_t size, int64_t step, int64_t count, bool largest,
-                 std::vector<Item>& items, std::vector<Item>& spare) {
+Item* first_items(const T* line, int64_t size, int64_t step, int64_t count, bool largest,
+                  std::vector<Item>& items, std::vector<Item>& spare) {
+  const auto sorted = [&] {
+    spare.resize(items.size());
+    return sort_items(items.data(), static_cast<int64_t>(items.size()), spare.data());
+  };
   const auto key = [&](int64_t i) {
     const T element = line[i * step];
     return largest ? reversed_key(element) : ordered_key(element);
@@ -167,8 +208,7 @@ void first_items(const T* line, int64_t size, int64_t step, int64_t count, bool 
   const int64_t room = std::max<int64_t>(4 * count, 1024);
   if (room >= size) {
     for (int64_t i = 0; i < size; ++i) items.push_back(item(key(i), i));
-    sort_items(items, spare);
-    return;
+    return sorted();
   }
   const auto middle = [&] { return items.begin() + count; };
   const auto cut = [&] {
@@ -189,7 +229,7 @@ void first_items(const T* line, int64_t size, int64_t step, int64_t count, bool 
     last = items.back().key;
   }
   cut();
-  sort_items(items, spare);
+  return sorted();
 }
 
 struct Topk {
@@ -229,8 +269,9 @@ struct Topk {
             const int64_t outer = line / lines.inner, inner = line % lines.inner;
             const T* first = from + outer * lines.size * lines.inner + inner;
             const int64_t to = outer * k * lines.inner + inner;
-            first_items(first, lines.size, lines.inner, k, largest, items, spare);
-            write_items(items, k, first, value_to + to, index_to + to, lines.inner);
+            const auto* found =
+                first_items(first, lines.size, lines.inner, k, largest, items, spare);
+            write_items(found, k, first, largest, value_to + to, index_to + to, lines.inner);
           }
         });
       });

@@ -40,33 +40,42 @@ struct Tan {
   static constexpr auto schema = "tan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The tangent.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::tan(x); };
   static constexpr auto saves = "result";
-  static Tensor backward(Context& c, const Tensor& g) { return g * (square(c.result()) + 1); }
+  static Tensor backward(Context& c, const Tensor& g) {
+    return g * conjugate(square(c.result()) + 1);
+  }
   static constexpr auto jvp = pointwise;
 };
 
 struct Asin {
   static constexpr auto schema = "asin(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc =
-      "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1].";
+      "The angle in [-pi/2, pi/2] whose sine is input; NaN outside of [-1, 1], where complex "
+      "numbers "
+      "have one.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::asin(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Asin>& c, const Tensor& g) {
-    return g * rsqrt(1 - square(c["input"_arg]));
+    return g * conjugate(rsqrt(1 - square(c["input"_arg])));
   }
   static constexpr auto jvp = pointwise;
 };
 
 struct Acos {
   static constexpr auto schema = "acos(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
-  static constexpr auto doc = "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1].";
+  static constexpr auto doc =
+      "The angle in [0, pi] whose cosine is input; NaN outside of [-1, 1], where complex numbers "
+      "have one.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::acos(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Acos>& c, const Tensor& g) {
-    return -g * rsqrt(1 - square(c["input"_arg]));
+    return -g * conjugate(rsqrt(1 - square(c["input"_arg])));
   }
   static constexpr auto jvp = pointwise;
 };
@@ -75,10 +84,11 @@ struct Atan {
   static constexpr auto schema = "atan(Tensor input, *, Tensor(a!)? out=None) -> Tensor";
   static constexpr auto doc = "The angle in [-pi/2, pi/2] whose tangent is input.";
   static constexpr auto promotion = promote_float;
+  static constexpr uint32_t dtypes = floating_dtypes | complex_dtypes;
   static constexpr auto element = [](auto x) { return kernel::atan(x); };
   static constexpr auto saves = "input";
   static Tensor backward(ContextOf<Atan>& c, const Tensor& g) {
-    return g / (square(c["input"_arg]) + 1);
+    return g / conjugate(square(c["input"_arg]) + 1);
   }
   static constexpr auto jvp = pointwise;
 };

@@ -73,8 +73,12 @@ struct CountPolicy {
   static void merge(Total& total, const Total& other) { total += other; }
 };
 
+// Complex numbers as whether they are not 0.
+Tensor truth_of(const Tensor& input) { return is_complex(input.dtype()) ? ne(input, 0) : input; }
+
 template <bool Nonzero>
-Tensor find(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim) {
+Tensor find(const char* op, const Tensor& given, std::optional<IntList> dim, bool keepdim) {
+  const Tensor input = truth_of(given);
   const Reduction plan = plan_reduction(op, input, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, boolean);
   bool* to = result.data<bool>();
@@ -106,11 +110,14 @@ struct Any {
 };
 
 struct CountNonzero {
-  static constexpr auto schema = "count_nonzero(Tensor input, int[]? dim=None) -> Tensor";
-  static constexpr auto doc = "The number of elements that are not 0.";
+  static constexpr auto schema =
+      "count_nonzero(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor";
+  static constexpr auto doc =
+      "The number of elements that are not 0, over the given dimensions or over all: i64.";
   static constexpr bool zero_gradient = true;
-  static Tensor forward(const Tensor& input, std::optional<IntList> dim) {
-    const Reduction plan = plan_reduction("count_nonzero", input, dim, false);
+  static Tensor forward(const Tensor& given, std::optional<IntList> dim, bool keepdim) {
+    const Tensor input = truth_of(given);
+    const Reduction plan = plan_reduction("count_nonzero", input, dim, keepdim);
     const Tensor result = empty_tensor(plan.shape, i64);
     int64_t* to = result.data<int64_t>();
     kernel::visit<computed_dtypes>(input.dtype(), [&](auto zero) {

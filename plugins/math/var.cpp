@@ -111,6 +111,11 @@ struct MomentKernel {
 
 Tensor spread(const char* op, const Tensor& input, std::optional<IntList> dim, bool keepdim,
               int64_t correction, bool root) {
+  if (is_complex(input.dtype())) {  // the mean square of the distance to the mean
+    const Tensor variance = spread(op, real(input), dim, keepdim, correction, false) +
+                            spread(op, imag(input), dim, keepdim, correction, false);
+    return root ? pow(variance, 0.5) : variance;
+  }
   const Tensor source = is_floating(input.dtype()) ? input : contiguous_as(input, f32);
   const Reduction plan = plan_reduction(op, source, dim, keepdim);
   const Tensor result = empty_tensor(plan.shape, source.dtype());
@@ -138,6 +143,12 @@ Tensor variance_slope(const char* op, ContextOf<Op>& c) {
   const auto divisor = static_cast<double>(std::max<int64_t>(0, plan.extent - c["correction"_arg]));
   return (input - input.mean(dim, true)) * (2.0 / divisor);
 }
+// How the variance changes with the elements.
+template <class Op>
+Tensor variance_tangent(const char* op, ContextOf<Op>& c, const Tensor& tangent) {
+  const Tensor change = conjugate(variance_slope(op, c)) * tangent;
+  return (is_complex(change.dtype()) ? real(change) : change).sum(c["dim"_arg], c["keepdim"_arg]);
+}
 template <class Op>
 Tensor kept(const char* op, ContextOf<Op>& c, const Tensor& g) {
   return keep_dimensions(op, g, c["input"_arg], c["dim"_arg], c["keepdim"_arg]);
@@ -149,7 +160,8 @@ struct Var {
   static constexpr auto doc =
       "The variance over the given dimensions, or over all: squared deviations over (count - "
       "correction), "
-      "infinite or NaN, like the gradient, where that is not positive. Integers give f32.";
+      "infinite or NaN, like the gradient, where that is not positive. Integers give f32; complex "
+      "numbers real results, of squared magnitudes.";
   static constexpr auto saves = "input";
   static Tensor forward(const Tensor& input, std::optional<IntList> dim, bool keepdim,
                         int64_t correction) {
@@ -159,7 +171,7 @@ struct Var {
     return kept("var", c, g) * variance_slope("var", c);
   }
   static Tensor jvp(ContextOf<Var>& c, TensorList tangents) {
-    return (tangents[0] * variance_slope("var", c)).sum(c["dim"_arg], c["keepdim"_arg]);
+    return variance_tangent("var", c, tangents[0]);
   }
 };
 
@@ -179,8 +191,7 @@ struct Std {
     return kept("std", c, through_root(c, g)) * variance_slope("std", c);
   }
   static Tensor jvp(ContextOf<Std>& c, TensorList tangents) {
-    return through_root(
-        c, (tangents[0] * variance_slope("std", c)).sum(c["dim"_arg], c["keepdim"_arg]));
+    return through_root(c, variance_tangent("std", c, tangents[0]));
   }
   static Tensor through_root(Context& c, const Tensor& g) {
     const Tensor result = c.result();

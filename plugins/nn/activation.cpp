@@ -15,9 +15,30 @@ constexpr double kInverseRootTwo = 0.70710678118654752440;    // 1 / sqrt(2)
 constexpr double kInverseRootTwoPi = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
 struct Gelu {
-  static constexpr auto schema = "nn.functional.gelu(Tensor input) -> Tensor";
+  static constexpr auto schema =
+      "nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor";
+  static constexpr auto samples =
+      R"([{"input": {"shape": [2, 3]}}, {"input": {"shape": [2, 3]}, "approximate": "tanh"}])";
   static constexpr auto doc =
-      "input times the normal distribution function of input, in its exact form.";
+      "input times the normal distribution function of input; approximate 'tanh' computes that by "
+      "a "
+      "tanh (arXiv:1606.08415).";
+  static constexpr bool composite = true;
+  static Tensor forward(const Tensor& input, std::string_view approximate) {
+    if (approximate == "none") return tenon::nn::functional::gelu_erf(input);
+    if (approximate != "tanh") {
+      throw tenon::ValueError("gelu(): approximate is '" + std::string(approximate) +
+                              "', expected 'none' or 'tanh'");
+    }
+    const double scale = 0.7978845608028654;  // sqrt(2 / pi)
+    const Tensor inside = (input + input * input * input * 0.044715) * scale;
+    return input * 0.5 * (inside.tanh() + 1);
+  }
+};
+
+struct GeluErf {
+  static constexpr auto schema = "nn.functional.gelu_erf(Tensor input) -> Tensor";
+  static constexpr auto doc = "gelu in its exact form, by the error function.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "input";
@@ -25,7 +46,7 @@ struct Gelu {
     using T = decltype(x);
     return x * T{0.5} * (T{1} + kernel::erf(x * constant<T>(kInverseRootTwo)));
   };
-  static Tensor backward(ContextOf<Gelu>& c, const Tensor& g) {
+  static Tensor backward(ContextOf<GeluErf>& c, const Tensor& g) {
     return tenon::nn::grad::gelu(g, c["input"_arg]);
   }
   static constexpr auto jvp = tenon::pointwise;
@@ -33,7 +54,7 @@ struct Gelu {
 
 struct GeluGrad {
   static constexpr auto schema = "nn.grad.gelu(Tensor grad_output, Tensor input) -> Tensor";
-  static constexpr auto doc = "The gradient of gelu.";
+  static constexpr auto doc = "The gradient of gelu_erf.";
   static constexpr auto dtypes = tenon::floating_dtypes;
   static constexpr bool costly = true;
   static constexpr auto saves = "grad_output for input, input";
@@ -239,6 +260,7 @@ struct Softsign {
 
 }  // namespace
 TENON_OP(Gelu)
+TENON_OP(GeluErf)
 TENON_OP(GeluGrad)
 TENON_OP(Silu)
 TENON_OP(SiluGrad)

@@ -51,19 +51,41 @@ Tensor reflected(const Tensor& position, int64_t size, bool align_corners) {
   return tenon::where(odd, span - rest, rest) + low;
 }
 
-Tensor found_positions(const Tensor& given, int64_t size, Beyond beyond, bool align_corners) {
-  // Where there is no number, the first corner.
-  const Tensor position = in_elements(given.masked_fill(given.isnan(), -1), size, align_corners);
-  if (beyond == Beyond::zeros) return position;
-  if (beyond == Beyond::border) return position.clamp(0, size - 1);
-  const Tensor inside = reflected(position, size, align_corners);
-  return inside.masked_fill(inside.isnan(), 0).clamp(0, size - 1);
-}
+// A dimension of the image.
+struct Axis {
+  int64_t size;
+  Beyond beyond;
+  bool align_corners;
 
-std::vector<Neighbour> neighbours(const Tensor& position, int64_t size, bool nearest) {
-  if (nearest) return {neighbour_at(position.round(), size, {})};
-  const Tensor low = position.floor(), part = position - low;
-  return {neighbour_at(low, size, 1 - part), neighbour_at(low + 1, size, part)};
+  // Positions in elements, as the padding mode has those beyond the image.
+  Tensor padded(const Tensor& position) const {
+    if (beyond == Beyond::zeros) return position;
+    if (beyond == Beyond::border) return position.clamp(0, size - 1);
+    const Tensor inside = reflected(position, size, align_corners);
+    return inside.masked_fill(inside.isnan(), 0).clamp(0, size - 1);
+  }
+};
+
+std::vector<Neighbour> nearest_neighbours(const Tensor& position, const Axis& axis) {
+  return {neighbour_at(axis.padded(position).round(), axis.size, {})};
+}
+std::vector<Neighbour> linear_neighbours(const Tensor& position, const Axis& axis) {
+  const Tensor inside = axis.padded(position), low = inside.floor(), part = inside - low;
+  return {neighbour_at(low, axis.size, 1 - part), neighbour_at(low + 1, axis.size, part)};
+}
+// Cubic convolution (Keys 1981) with a = -0.75: the padding mode finds each of the four elements.
+std::vector<Neighbour> cubic_neighbours(const Tensor& position, const Axis& axis) {
+  constexpr double a = -0.75;
+  const auto near = [](const Tensor& x) { return ((x * (a + 2)) - (a + 3)) * x * x + 1; };
+  const auto far = [](const Tensor& x) { return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a; };
+  // What is that far beyond the image has no neighbour in it; infinities would have no part.
+  const Tensor known = position.clamp(-1e9, 1e9);
+  const Tensor low = known.floor(), part = known - low;
+  const Tensor shares[] = {far(part + 1), near(part), near(1 - part), far(2 - part)};
+  std::vector<Neighbour> found;
+  for (int k = 0; k < 4; ++k)
+    found.push_back(neighbour_at(axis.padded(low + (k - 1)), axis.size, shares[k]));
+  return found;
 }
 
 void check_arguments(const Tensor& input, const Tensor& grid) {
@@ -88,11 +110,15 @@ void check_arguments(const Tensor& input, const Tensor& grid) {
 Tensor sampled(const Tensor& input, const std::vector<std::vector<Neighbour>>& axes) {
   const auto spatial = axes.size();
   const Tensor planes = input.flatten(2);
+  size_t corners = 1;
+  for (const auto& axis : axes) corners *= axis.size();
   Tensor result;
-  for (size_t corner = 0; corner < size_t{1} << (axes[0].size() == 1 ? 0 : spatial); ++corner) {
+  for (size_t corner = 0; corner < corners; ++corner) {
     Tensor index, share, inside;
+    size_t rest = corner;
     for (size_t i = 0; i < spatial; ++i) {
-      const Neighbour& one = axes[i][corner >> i & 1];
+      const Neighbour& one = axes[i][rest % axes[i].size()];
+      rest /= axes[i].size();
       const int64_t size = input.shape()[2 + static_cast<int64_t>(i)];
       index = index.defined() ? index * size + one.index : one.index;
       inside = inside.defined() ? inside.logical_and(one.inside) : one.inside;
@@ -117,22 +143,26 @@ struct GridSample {
           {"input": {"shape": [1, 1, 2, 2, 3]}, "grid": {"shape": [1, 1, 2, 2, 3], "low": -2, "high": 2},
            "padding_mode": "border"},
           {"input": {"shape": [1, 1, 3, 3]}, "grid": {"shape": [1, 2, 2, 2], "low": -2, "high": 2},
-           "mode": "nearest"}])";
+           "mode": "nearest"},
+          {"input": {"shape": [1, 1, 3, 4]}, "grid": {"shape": [1, 2, 2, 2]}, "mode": "bicubic"}])";
   static constexpr auto doc =
       "Elements of images [N, C, H, W] at positions grid [N, out height, out width, 2], x before "
       "y: "
       "[N, C, out height, out width]; volumes [N, C, D, H, W] with positions of three numbers. -1 "
       "and 1 are the image's edges, or with align_corners the centers of its outer elements. mode "
       "'bilinear' weighs the elements around a position, of volumes eight, 'nearest' takes one, "
-      "half-way the even one. Beyond the image padding_mode 'zeros' finds 0, 'border' the nearest "
+      "half-way the even one, and 'bicubic', for images alone, weighs sixteen. Beyond the image "
+      "padding_mode 'zeros' finds 0, 'border' the nearest "
       "element, and 'reflection' turns back at the edges. NaN is the position -1.";
   static constexpr bool composite = true;
 
   static Tensor forward(const Tensor& input, const Tensor& grid, std::string_view mode,
                         std::string_view padding_mode, std::optional<bool> align_corners) {
     check_arguments(input, grid);
-    if (mode != "bilinear" && mode != "nearest")
-      refuse("'" + std::string(mode) + "' is not a mode; choose bilinear or nearest");
+    if (mode != "bilinear" && mode != "nearest" && mode != "bicubic")
+      refuse("'" + std::string(mode) + "' is not a mode; choose bilinear, nearest or bicubic");
+    if (mode == "bicubic" && input.dim() != 4)
+      refuse("mode 'bicubic' is for images [N, C, H, W], got " + shape_text(input));
     const Beyond beyond = parse_padding(padding_mode);
     const bool aligned = align_corners.value_or(false);
     // Halves have too few digits for positions.
@@ -141,10 +171,13 @@ struct GridSample {
     const Tensor positions = grid.to(compute).flatten(1, -2);
     std::vector<std::vector<Neighbour>> axes;
     for (int64_t i = 0; i < spatial; ++i) {
-      const int64_t size = input.shape()[2 + i];
-      const Tensor found =
-          found_positions(positions.select(-1, spatial - 1 - i), size, beyond, aligned);
-      axes.push_back(neighbours(found, size, mode == "nearest"));
+      const Axis axis{input.shape()[2 + i], beyond, aligned};
+      const Tensor given = positions.select(-1, spatial - 1 - i);
+      // Where there is no number, the first corner.
+      const Tensor at = in_elements(given.masked_fill(given.isnan(), -1), axis.size, aligned);
+      axes.push_back(mode == "nearest"   ? nearest_neighbours(at, axis)
+                     : mode == "bicubic" ? cubic_neighbours(at, axis)
+                                         : linear_neighbours(at, axis));
     }
     std::vector<int64_t> shape{input.shape()[0], input.shape()[1]};
     shape.insert(shape.end(), grid.shape().begin() + 1, grid.shape().end() - 1);

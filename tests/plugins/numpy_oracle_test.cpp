@@ -284,7 +284,7 @@ class Drawer {
       result = filled(result, low, high);
     }
     if (how["positive"].as_bool() && result.dim() >= 2)  // definite
-      result = tenon::matmul(result, result.transpose(-1, -2)) +
+      result = tenon::matmul(result, tenon::conjugate(result.transpose(-1, -2))) +
                tenon::eye(result.size(-2), std::nullopt, dtype) * 4;
     if (how["sorted"].as_bool() && result.dim() > 0 && result.numel() > 0)
       result = std::get<0>(tenon::sort(result));

@@ -51,8 +51,9 @@ struct GELU : ModuleOf<GELU> {
   static constexpr auto forward_schema = "forward(Tensor input) -> Tensor";
   static constexpr auto samples = R"([{}, {"approximate": "tanh"}])";
   static constexpr auto doc =
-      "Each element times the normal distribution function of it; approximate 'tanh' computes that "
-      "by a tanh (Hendrycks and Gimpel, 2016).";
+      "nn.functional.gelu: each element times the normal distribution function of it; approximate "
+      "is "
+      "'none' or 'tanh'.";
 
   explicit GELU(std::string_view approximate) {
     if (approximate != "none" && approximate != "tanh") {
@@ -61,10 +62,8 @@ struct GELU : ModuleOf<GELU> {
     }
   }
   Tensor forward(const Tensor& input) const {
-    if ((*this)["approximate"_arg] == "none") return tenon::nn::functional::gelu(input);
-    const double scale = 0.7978845608028654;  // sqrt(2 / pi)
-    const Tensor inside = (input + input * input * input * 0.044715) * scale;
-    return input * 0.5 * (inside.tanh() + 1);
+    static const tenon::Op gelu("nn.functional.gelu");
+    return gelu.call<Tensor>(input, tenon::arg("approximate") = (*this)["approximate"_arg]);
   }
 };
 

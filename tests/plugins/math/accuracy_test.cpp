@@ -211,6 +211,23 @@ TEST_SUITE("math accuracy") {
                   {1 + 0x1p-52, -0x1p-1074});
     CHECK(tenon::nextafter(tenon::tensor({1.0}, f32), 2).item<float>() == 1 + 0x1p-23f);
     CHECK_THROWS_AS(tenon::nextafter(tenon::tensor({1}), tenon::tensor({2})), tenon::TypeError);
+    // Halves step in their own numbers.
+    const auto half = [](DType dtype, const std::vector<double>& from,
+                         const std::vector<double>& to) {
+      return tenon::nextafter(row<double>(from).to(dtype), row<double>(to).to(dtype))
+          .to(f64)
+          .to_vector<double>();
+    };
+    const std::vector<double> f16 =
+        half(tenon::f16, {1, 1, 0, 65504, -inf, 0x1p-24, 2}, {2, 0, -1, inf, 0, -1, 2});
+    CHECK(f16 == std::vector<double>{1 + 0x1p-10, 1 - 0x1p-11, -0x1p-24, inf, -65504, 0, 2});
+    const std::vector<double> bf16 = half(tenon::bf16, {1, -1, 0x1p-133}, {2, 0, 1});
+    CHECK(bf16 == std::vector<double>{1 + 0x1p-7, -1 + 0x1p-8, 0x1p-132});
+    for (const double number : half(tenon::f16, {nan_number, 1}, {1, nan_number}))
+      CHECK(std::isnan(number));
+    const Tensor into = tenon::zeros({2}, tenon::bf16);
+    tenon::nextafter(tenon::ones({2}, tenon::bf16), 2, into);
+    CHECK(into.to(f64).to_vector<double>() == std::vector<double>{1 + 0x1p-7, 1 + 0x1p-7});
     check_numbers(
         tenon::lerp(row<double>({1, 1, 0.1}), row<double>({3, 3, 0.7}), row<double>({0, 0.25, 1})),
         {1, 1.5, 0.7});

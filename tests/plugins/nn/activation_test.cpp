@@ -25,12 +25,21 @@ void check_pointwise(const std::function<Tensor(const Tensor&)>& op,
   CHECK_THROWS_AS(op(tenon::zeros({2}, tenon::i64)), tenon::TypeError);
 }
 
+Tensor gelu_as(const Tensor& x, const char* approximate) {
+  return tenon::Op("nn.functional.gelu").call<Tensor>(x, tenon::arg("approximate") = approximate);
+}
+
 }  // namespace
 
 TEST_SUITE("nn") {
   TEST_CASE("activations agree with their definition") {
     check_pointwise([](const Tensor& x) { return functional::gelu(x); },
                     [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
+    check_pointwise([](const Tensor& x) { return gelu_as(x, "tanh"); },
+                    [](double x) {
+                      return 0.5 * x *
+                             (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+                    });
     check_pointwise([](const Tensor& x) { return functional::silu(x); },
                     [](double x) { return x / (1 + std::exp(-x)); });
     check_pointwise([](const Tensor& x) { return functional::softplus(x, 2, 5); },
@@ -149,6 +158,8 @@ TEST_SUITE("nn") {
     const Tensor x = tenon::ones({2});
     CHECK(refusal_of("celu", [&] { functional::celu(x, 0); }) ==
           "alpha must not be 0; relu() is the limit");
+    CHECK(refusal_of("gelu", [&] { gelu_as(x, "erf"); }) ==
+          "approximate is 'erf', expected 'none' or 'tanh'");
     CHECK(refusal_of("softshrink", [&] { functional::softshrink(x, -1); }) ==
           "lambd must be 0 or more, got -1");
   }

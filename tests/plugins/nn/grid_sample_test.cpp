@@ -14,10 +14,13 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-double in_elements(double position, int64_t size, const std::string& padding, bool aligned) {
+double in_elements(double position, int64_t size, bool aligned) {
   const auto count = static_cast<double>(size);
   if (std::isnan(position)) position = -1;
-  double at = aligned ? (position + 1) / 2 * (count - 1) : ((position + 1) * count - 1) / 2;
+  return aligned ? (position + 1) / 2 * (count - 1) : ((position + 1) * count - 1) / 2;
+}
+double padded(double at, int64_t size, const std::string& padding, bool aligned) {
+  const auto count = static_cast<double>(size);
   if (padding == "zeros") return at;
   if (padding == "reflection") {
     const double low = aligned ? 0 : -0.5, high = aligned ? count - 1 : count - 0.5;
@@ -28,8 +31,24 @@ double in_elements(double position, int64_t size, const std::string& padding, bo
 }
 
 // The elements around a position along one dimension, and their shares.
-std::vector<std::pair<int64_t, double>> around(double at, bool nearest) {
-  if (nearest) return {{static_cast<int64_t>(std::nearbyint(at)), 1}};
+std::vector<std::pair<int64_t, double>> around(double position, int64_t size,
+                                               const std::string& mode, const std::string& padding,
+                                               bool aligned) {
+  double at = in_elements(position, size, aligned);
+  if (mode == "bicubic") {
+    // Keys' kernel, as it is written: of the distance to each of four elements.
+    std::vector<std::pair<int64_t, double>> found;
+    for (int k = -1; k <= 2; ++k) {
+      const double place = std::floor(at) + k, x = std::fabs(at - place), a = -0.75;
+      const double share = x <= 1 ? (a + 2) * x * x * x - (a + 3) * x * x + 1
+                                  : a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a;
+      found.emplace_back(
+          static_cast<int64_t>(std::nearbyint(padded(place, size, padding, aligned))), share);
+    }
+    return found;
+  }
+  at = padded(at, size, padding, aligned);
+  if (mode == "nearest") return {{static_cast<int64_t>(std::nearbyint(at)), 1}};
   const auto low = static_cast<int64_t>(std::floor(at));
   const double part = at - static_cast<double>(low);
   return {{low, 1 - part}, {low + 1, part}};
@@ -64,7 +83,9 @@ TEST_SUITE("nn") {
         image.push_back(between(1, 4));
         out.push_back(between(0, 3));
       }
-      const std::string mode = round % 2 == 0 ? "bilinear" : "nearest";
+      const std::string mode = round % 4 == 1 && spatial == 2 ? "bicubic"
+                               : round % 2 == 0               ? "bilinear"
+                                                              : "nearest";
       const std::string padding =
           std::vector<std::string>{"zeros", "border", "reflection"}[round / 6 % 3];
       const bool aligned = between(0, 1) == 1;
@@ -91,8 +112,7 @@ TEST_SUITE("nn") {
             std::vector<std::vector<std::pair<int64_t, double>>> axes;
             for (size_t d = 0; d < spatial; ++d) {
               const auto at = static_cast<size_t>(n * positions + p) * spatial + spatial - 1 - d;
-              axes.push_back(
-                  around(in_elements(places[at], image[d], padding, aligned), mode == "nearest"));
+              axes.push_back(around(places[at], image[d], mode, padding, aligned));
             }
             expected.push_back(sample(one, image, axes, 0, 0, 1));
           }
@@ -120,13 +140,16 @@ TEST_SUITE("nn") {
     const Tensor x = leaf({1, 2, 3, 4}),
                  grid = (numbers({1, 2, 2, 2}, tenon::f64, 5) * 1.4).requires_grad_();
     for (const char* padding : {"zeros", "border", "reflection"}) {
-      const auto call = [&](const std::vector<Tensor>& in) {
-        return functional::grid_sample(in[0], in[1], "bilinear", padding, false);
-      };
-      tenon::GradcheckOptions options;
-      options.check_forward_ad = true;
-      CHECK(tenon::gradcheck(call, {x, grid}, options));
-      CHECK(tenon::gradgradcheck(call, {x, grid}));
+      for (const char* mode : {"bilinear", "bicubic"}) {
+        CAPTURE(mode);
+        const auto call = [&](const std::vector<Tensor>& in) {
+          return functional::grid_sample(in[0], in[1], mode, padding, false);
+        };
+        tenon::GradcheckOptions options;
+        options.check_forward_ad = true;
+        CHECK(tenon::gradcheck(call, {x, grid}, options));
+        CHECK(tenon::gradgradcheck(call, {x, grid}));
+      }
     }
   }
 
@@ -143,8 +166,12 @@ TEST_SUITE("nn") {
     CHECK(text([&] {
             functional::grid_sample(tenon::ones({3, 3}), grid);
           }) == "'input' must have shape [N, C, H, W] or [N, C, D, H, W], got [3, 3]");
-    CHECK(text([&] { functional::grid_sample(x, grid, "bicubic"); }) ==
-          "'bicubic' is not a mode; choose bilinear or nearest");
+    CHECK(text([&] { functional::grid_sample(x, grid, "cubic"); }) ==
+          "'cubic' is not a mode; choose bilinear, nearest or bicubic");
+    CHECK(text([] {
+            functional::grid_sample(tenon::ones({1, 1, 2, 2, 2}), tenon::zeros({1, 1, 1, 1, 3}),
+                                    "bicubic");
+          }) == "mode 'bicubic' is for images [N, C, H, W], got [1, 1, 2, 2, 2]");
     CHECK(text([&] { functional::grid_sample(x, grid, "nearest", "wrap"); }) ==
           "'wrap' is not a padding_mode; choose zeros, border or reflection");
     CHECK_THROWS_AS(functional::grid_sample(x, grid.to(tenon::f64)), tenon::TypeError);

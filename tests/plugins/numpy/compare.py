@@ -12,7 +12,7 @@ all are. "meant" lists differences that are meant: `when`
 is true of the call (`found` or `refused` is None; `expected` and `raised` likewise).
 
 "complex" of the table lists the ops whose rows are used once more, with complex operands and what
-its "with" says. Elements are then compared by their distance, in units of the expected size.
+its "with" says; of its "ulp" and "near" and those of the row the larger ones count. Elements are then compared by their distance, in units of the expected size.
 """
 
 import json
@@ -239,7 +239,9 @@ def rows():
                 yield name, row
                 if name in again["ops"]:
                     meant = [dict(line, rare=True) for line in row["meant"] + again["meant"]]
-                    yield name + " of complex numbers", dict(row, **again["with"], meant=meant)
+                    over = dict(again["with"], ulp=max(again["with"]["ulp"], row.get("ulp", 0)),
+                                near=max(again["with"]["near"], row.get("near", 0)))
+                    yield name + " of complex numbers", dict(row, **over, meant=meant)
 
 
 def main(folder):

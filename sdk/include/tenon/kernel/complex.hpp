@@ -6,6 +6,7 @@
 // Not part of the umbrella headers: <complex> costs each file that includes it 0.1 s.
 #pragma once
 
+#include <cmath>
 #include <complex>
 
 #include "tenon/elementwise.hpp"
@@ -30,6 +31,54 @@ std::complex<T> sin(const std::complex<T>& x) {
 template <class T>
 std::complex<T> cos(const std::complex<T>& x) {
   return std::cos(x);
+}
+
+// Others in f64, so that c64 is as exact as its parts can be.
+#define TENON_COMPLEX_FUNCTION(name)                                                      \
+  template <class T>                                                                      \
+  std::complex<T> name(const std::complex<T>& x) {                                        \
+    return static_cast<std::complex<T>>(std::name(static_cast<std::complex<double>>(x))); \
+  }
+TENON_COMPLEX_FUNCTION(tan)
+TENON_COMPLEX_FUNCTION(asin)
+TENON_COMPLEX_FUNCTION(acos)
+TENON_COMPLEX_FUNCTION(atan)
+TENON_COMPLEX_FUNCTION(sinh)
+TENON_COMPLEX_FUNCTION(cosh)
+TENON_COMPLEX_FUNCTION(tanh)
+TENON_COMPLEX_FUNCTION(asinh)
+TENON_COMPLEX_FUNCTION(acosh)
+TENON_COMPLEX_FUNCTION(atanh)
+TENON_COMPLEX_FUNCTION(log10)
+#undef TENON_COMPLEX_FUNCTION
+template <class T>
+std::complex<T> log2(const std::complex<T>& x) {
+  const std::complex<double> log = std::log(static_cast<std::complex<double>>(x));
+  return {static_cast<T>(log.real() * 1.44269504088896340736),
+          static_cast<T>(log.imag() * 1.44269504088896340736)};
+}
+template <class T>
+std::complex<T> exp2(const std::complex<T>& x) {
+  const double angle = static_cast<double>(x.imag()) * 0.693147180559945309417;
+  const double size = std::exp2(static_cast<double>(x.real()));
+  // Infinite numbers of angle 0 have no imaginary part.
+  return {static_cast<T>(size * std::cos(angle)),
+          static_cast<T>(angle == 0 ? angle : size * std::sin(angle))};
+}
+template <class T>
+std::complex<T> expm1(const std::complex<T>& x) {
+  const auto real = static_cast<double>(x.real()), angle = static_cast<double>(x.imag());
+  const double half = std::sin(angle * 0.5);
+  return {static_cast<T>(std::expm1(real) * std::cos(angle) - 2 * half * half),
+          static_cast<T>(angle == 0 ? angle : std::exp(real) * std::sin(angle))};
+}
+template <class T>
+std::complex<T> log1p(const std::complex<T>& x) {
+  const auto real = static_cast<double>(x.real()), imag = static_cast<double>(x.imag());
+  const double excess = real * (2 + real) + imag * imag;  // |1 + x|^2 - 1
+  const double log =
+      std::fabs(excess) < 0.5 ? 0.5 * std::log1p(excess) : std::log(std::hypot(1 + real, imag));
+  return {static_cast<T>(log), static_cast<T>(std::atan2(imag, 1 + real))};
 }
 
 // Calls body(T{}) with std::complex<float> or std::complex<double>. `dtype` must be complex.
