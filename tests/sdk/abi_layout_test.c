@@ -369,7 +369,8 @@ SLOT(shapes_only_set, 190);
 SLOT(tensor_alias_as, 191);
 SLOT(plugin_unload, 192);
 SLOT(plugin_reload, 193);
-SIZE(tenon_host, 16 + 8 * 194);
+SLOT(tensor_storage_number, 194);
+SIZE(tenon_host, 16 + 8 * 195);
 
 /* ---- codes that are written into files and plugins ---- */
 

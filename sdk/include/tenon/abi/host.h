@@ -847,6 +847,13 @@ typedef struct tenon_host {
   tenon_status(TENON_CALL* plugin_reload)(const char* id_or_path, uint64_t* generation,
                                           tenon_error** error);
 
+  /* A number of the tensor's storage that no other storage of the process has or had, so that a cache
+   * knows its contents by number and tensor_version. 0: they must not be kept, because the memory is
+   * the caller's (tensor_wrap) and may change unseen, or there are no more numbers (2^32), or the
+   * tensor is null or without data. A write through a pointer, outside of an op, changes neither.
+   * Any thread. */
+  uint32_t(TENON_CALL* tensor_storage_number)(const tenon_tensor* tensor);
+
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:
    *   #if TENON_TARGET_MINOR >= 1
