@@ -203,6 +203,15 @@ struct Samples {
 int64_t pieces_of(const Convolution& k) {
   return std::clamp<int64_t>(k.multiply_adds() / onednn::kPieceProducts, 1, k.batch);
 }
+// Blocks of features into which the samples of a small batch are cut, so that one image has work for
+// several threads. Each reads the image.
+int64_t feature_blocks(const Convolution& k) {
+  if (k.groups != 1 || k.batch >= onednn::kManySamples) return 1;
+  int64_t blocks = std::min(k.features / onednn::kBlockFeatures,
+                            k.multiply_adds() / k.batch / onednn::kPieceProducts);
+  while (blocks > 1 && k.features % blocks != 0) --blocks;
+  return std::max<int64_t>(blocks, 1);
+}
 // Sums of a gradient for weights are added up, which is worth while where each weight has many products.
 int64_t sums_of(const Convolution& k) {
   const int64_t products = k.batch * k.positions();
@@ -266,28 +275,47 @@ struct Primitives {
   // The pieces of a task that reads weights.
   static void each_piece(Task task, const Convolution& k, const Tensor& weight, const float* bias,
                          const float* images, const float* outputs) {
-    const Samples pieces(k.batch, pieces_of(k));
-    const PlanPointer plan = plan_of(task, k, pieces.each, bias != nullptr);
+    const int64_t blocks = task == Task::output ? feature_blocks(k) : 1;
+    Convolution block = k;
+    block.features /= blocks;
+    const Samples pieces(k.batch, blocks > 1 ? k.batch : pieces_of(k));
+    const PlanPointer plan = plan_of(task, block, pieces.each, bias != nullptr);
     const PlanPointer last =
-        pieces.is_even() ? plan : plan_of(task, k, k.batch % pieces.each, bias != nullptr);
-    const Tensor packed = onednn::packed_weights(*plan, plan->weight, weight);
-    const Tensor packed_last = last->weight.packed() == plan->weight.packed()
-                                   ? packed
-                                   : onednn::packed_weights(*last, last->weight, weight);
-    tenon::parallel_for(0, pieces.count(), 1, [&](int64_t begin, int64_t end) {
+        pieces.is_even() ? plan : plan_of(task, block, k.batch % pieces.each, bias != nullptr);
+    const std::vector<Tensor> packed = pack(*plan, block, weight, blocks);
+    const std::vector<Tensor> packed_last = last->weight.packed() == plan->weight.packed()
+                                                ? packed
+                                                : pack(*last, block, weight, blocks);
+    tenon::parallel_for(0, pieces.count() * blocks, 1, [&](int64_t begin, int64_t end) {
       const OneOpenmpThread serial;
       const Tensor memory =
           tenon::empty_tensor({std::max(plan->scratch_bytes(), last->scratch_bytes())}, tenon::u8);
       for (int64_t i = begin; i < end; ++i) {
-        const bool full = pieces.of(i) == pieces.each;
-        const int64_t at = pieces.begin(i);
-        const auto* weights =
-            static_cast<const char*>((full ? packed : packed_last).view_record().data);
+        const int64_t piece = i / blocks, first = i % blocks * block.features;
+        const bool full = pieces.of(piece) == pieces.each;
+        const int64_t at = pieces.begin(piece);
+        const Tensor& weights = (full ? packed : packed_last)[static_cast<size_t>(i % blocks)];
         (full ? plan : last)
-            ->run(images + at * k.channels * k.input_plane(), weights, bias,
-                  outputs + at * k.features * k.positions(), Scratch(memory));
+            ->run(images + at * k.channels * k.input_plane(),
+                  static_cast<const char*>(weights.view_record().data),
+                  bias == nullptr ? bias : bias + first,
+                  outputs + (at * k.features + first) * k.positions(), Scratch(memory));
       }
     });
+  }
+  static std::vector<Tensor> pack(const ConvolutionPlan& plan, const Convolution& block,
+                                  const Tensor& weight, int64_t blocks) {
+    if (blocks == 1) return {onednn::packed_weights(plan, plan.weight, weight)};
+    const Tensor rows = whole(weight);
+    Shape shape(rows.shape());
+    shape[0] = block.features;
+    std::vector<Tensor> packed;
+    for (int64_t i = 0; i < blocks; ++i) {
+      const Tensor part =
+          tenon::alias_tensor(rows, shape, rows.strides(), i * block.features * rows.strides()[0]);
+      packed.push_back(onednn::packed_weights(plan, plan.weight, part));
+    }
+    return packed;
   }
   // All pieces have one layout of sums: a batch that cannot be divided evenly is cut less often.
   static Samples even_sums(const Convolution& k) {

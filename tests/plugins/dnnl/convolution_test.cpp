@@ -122,6 +122,25 @@ TEST_SUITE("dnnl/convolution") {
     CHECK(taken > 40);
   }
 
+  TEST_CASE("few images are cut by features, for which the result is that of f64") {
+    const tenon::NoGrad no_grad;
+    const Tensor b = numbers({192}, f32, 3);
+    for (const Tensor& w :
+         {numbers({192, 32, 3, 3}, f32, 2), numbers({192, 32, 3, 3, 2}, f32, 2).select(-1, 1)}) {
+      for (const int64_t batch : {1, 2, 9}) {
+        CAPTURE(batch);
+        const Tensor x = numbers({batch, 32, 16, 16});
+        const auto call = [](const Tensor& image, const Tensor& weight, const Tensor& bias) {
+          return tenon::nn::functional::conv2d(image, weight, bias, {1, 1}, {1, 1});
+        };
+        for (int times = 0; times < 3; ++times) {  // packed, kept, used again
+          check_sums(call(x, w, b), call(wide(x), wide(w), wide(b)),
+                     call(magnitude(x), magnitude(w), magnitude(b)), 289);
+        }
+      }
+    }
+  }
+
   TEST_CASE("padding 'same' with an odd row is that of f64") {
     const Tensor x = numbers({3, 16, 20, 21}), w = numbers({24, 16, 4, 2}, f32, 2);
     const auto call = [](const Tensor& a, const Tensor& b) {
