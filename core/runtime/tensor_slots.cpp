@@ -70,10 +70,15 @@ int64_t tensor_version(const tenon_tensor* tensor) {
 int32_t tensor_shares_storage(const tenon_tensor* a, const tenon_tensor* b) {
   return a->storage != nullptr && a->storage == b->storage ? 1 : 0;
 }
-// A kernel that fills a new result changes nothing that was visible before: its version stays 0.
+uint32_t tensor_storage_number(const tenon_tensor* tensor) {
+  return tensor == nullptr || tensor->storage == nullptr ? 0 : tensor->storage->number();
+}
+// A kernel that fills a new result changes nothing that was visible before: its version stays 0,
+// unless a cache knows its contents by number and version.
 void undo_version_bump(tenon_tensor& tensor) {
   if (tensor.references.load(std::memory_order_acquire) == 1 && tensor.storage != nullptr &&
-      tensor.storage->references.load(std::memory_order_acquire) == 1) {
+      tensor.storage->references.load(std::memory_order_acquire) == 1 &&
+      tensor.storage->assigned_number.load(std::memory_order_relaxed) == 0) {
     tensor.storage->version.fetch_sub(1, std::memory_order_relaxed);
   }
 }
@@ -203,6 +208,7 @@ void add_tensor_slots(tenon_host& host) {
   host.tensor_release = tensor_release;
   host.tensor_use_count = tensor_use_count;
   host.tensor_version = tensor_version;
+  host.tensor_storage_number = tensor_storage_number;
   host.tensor_shares_storage = tensor_shares_storage;
   host.tensor_copy = tensor_copy;
   host.tensor_fill = tensor_fill;

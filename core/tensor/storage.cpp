@@ -57,6 +57,18 @@ char* following_data(Storage* storage) { return reinterpret_cast<char*>(storage)
 
 constinit thread_local bool large_storage_is_lazy = false;
 
+uint32_t Storage::number() noexcept {
+  static constinit std::atomic<uint64_t> last{0};
+  if (foreign) return 0;
+  uint32_t found = assigned_number.load(std::memory_order_acquire);
+  if (found != 0) return found;
+  const uint64_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (next > UINT32_MAX) return 0;
+  return assigned_number.compare_exchange_strong(found, static_cast<uint32_t>(next))
+             ? static_cast<uint32_t>(next)
+             : found;  // another thread was faster
+}
+
 Storage* Storage::create(int64_t bytes) {
   if (bytes < 0) {
     throw Error(TENON_ERROR_MEMORY, "cannot allocate {} bytes: the size is negative", bytes);

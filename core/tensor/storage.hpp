@@ -30,12 +30,17 @@ struct Storage {
   PluginCode* code = nullptr;  // of release_owner, which it holds; null: the program's
   bool foreign = false;
   std::atomic<bool> saved{false};  // a node has kept a tensor on it for backward; never unset
+  std::atomic<uint32_t> assigned_number{0};  // see number()
 
   void retain() noexcept { count_up(references); }
   // A sole owner needs no locked instruction: no other thread can reach the count to raise it.
   void release() noexcept {
     if (references.load(std::memory_order_acquire) == 1 || count_down(references)) destroy(this);
   }
+
+  // A number that no other storage has or had, assigned when it is first asked for; 0 of foreign
+  // memory, and when there are no more.
+  uint32_t number() noexcept;
 
   // Uninitialized, 64-byte aligned. Throws Error(MEMORY).
   static Storage* create(int64_t bytes);

@@ -11,7 +11,6 @@
 #include <tenon/kernel/complex.hpp>
 #include <tenon/kernel/view.hpp>
 
-#include "one_thread.hpp"
 #include "product.hpp"
 
 TENON_NAMESPACE_BEGIN
@@ -132,7 +131,7 @@ void each_matrix(const Tensor& tensor, int64_t count, int64_t n, const Body& bod
   const int64_t grain = 1 + 65536 / std::max<int64_t>(1, n * n * n);
   visit_elements(tensor.dtype(), [&](auto zero) {
     tenon::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
-      const OneThread serial;
+      const tenon::kernel::OneOpenmpThread serial;
       for (int64_t i = begin; i < end; ++i) body(zero, i);
     });
   });

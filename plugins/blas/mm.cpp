@@ -17,8 +17,7 @@ void throw_out(const Tensor& out, const Tensor& input, const Tensor& mat2) {
 
 bool writable(const Tensor& out, const Tensor& input, const Tensor& mat2) {
   const blas::Matrices to = blas::matrices(out);
-  return (tenon::is_differentiable(out.dtype()) ? blas::has_blas_layout(to)
-                                                : out.is_contiguous()) &&
+  return (tenon::is_differentiable(out.dtype()) ? to.has_gemm_layout() : out.is_contiguous()) &&
          tenon::host().tensor_shares_storage(out.handle(), input.handle()) == 0 &&
          tenon::host().tensor_shares_storage(out.handle(), mat2.handle()) == 0;
 }

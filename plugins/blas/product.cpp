@@ -10,8 +10,6 @@
 
 #include <tenon/kernel/complex.hpp>
 
-#include "one_thread.hpp"
-
 namespace blas {
 
 namespace {
@@ -20,50 +18,13 @@ using tenon::f32;
 using tenon::f64;
 using tenon::ValueError;
 
-// How OpenBLAS rounds depends on the sizes of a call. Products are therefore cut by their shapes
-// alone, on one thread as on many, so that the thread count never changes a bit of the result.
-
-// As many multiplications (some 20 microseconds) are the least that a thread is given.
-constexpr double kThreadedProduct = 1024.0 * 1024;
-// Rows or columns of a piece, about. Each piece packs the other operand again: at 512 rows that
-// takes 1 to 2 % of the time, at 128 rows 8 %.
-constexpr int64_t kPiece = 512;
-// Beyond so many multiplications (some 40 milliseconds) a piece is cut along the other operand as
-// well, so that an interrupt is seen soon.
-constexpr double kLongPiece = 2147483648.0;
-// Pieces begin at multiples of this, as the widths of OpenBLAS's kernels divide it.
-constexpr int64_t kAligned = 48;
 // Rows of a product with a vector that are computed together at least.
 constexpr int64_t kVectorPiece = 128;
 // Elements of vectors whose product is summed in one piece.
 constexpr int64_t kDotPiece = 1 << 18;
 
-// A range cut into equally long pieces.
-struct Pieces {
-  int64_t size, width;
-  Pieces(int64_t whole, int64_t count)
-      : size(whole), width(((whole - 1) / count / kAligned + 1) * kAligned) {}
-  int64_t count() const { return (size - 1) / width + 1; }
-  int64_t begin(int64_t piece) const { return piece * width; }
-  int64_t end(int64_t piece) const { return std::min(size, (piece + 1) * width); }
-};
-
-// Calls body(piece), each of so many multiplications, with OpenBLAS in the calling thread.
-template <class Body>
-void for_pieces(int64_t count, double each, const Body& body) {
-  const auto run = [&](int64_t begin, int64_t end) {
-    const OneThread serial;
-    for (int64_t piece = begin; piece < end; ++piece) body(piece);
-  };
-  if (count == 1) return run(0, 1);
-  // A loop gives a thread two grains at least, so it counts the halves of pieces.
-  const auto grain = static_cast<int64_t>(2 * kThreadedProduct / std::max(each, 1.0)) + 1;
-  tenon::parallel_for(0, 2 * count, grain,
-                      [&](int64_t begin, int64_t end) { run((begin + 1) / 2, (end + 1) / 2); });
-}
-
-double multiplications(int64_t m, int64_t n, int64_t k) {
-  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+double multiplications(int64_t m, int64_t n) {
+  return static_cast<double>(m) * static_cast<double>(n);
 }
 
 blasint blas_size(int64_t size) {
@@ -74,49 +35,27 @@ blasint blas_size(int64_t size) {
   return static_cast<blasint>(size);
 }
 
-// A layout as gemm takes it: the leading dimension, and whether the matrix is transposed.
-struct Layout {
-  blasint leading;
-  bool transposed;
-};
-
-bool row_major(const Matrices& m) {
-  return (m.column_stride == 1 || m.columns <= 1) &&
-         (m.rows <= 1 || m.row_stride >= std::max<int64_t>(m.columns, 1));
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, float alpha,
+          const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c,
+          blasint ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-bool column_major(const Matrices& m) {
-  return (m.row_stride == 1 || m.rows <= 1) &&
-         (m.columns <= 1 || m.column_stride >= std::max<int64_t>(m.rows, 1));
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k, double alpha,
+          const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c,
+          blasint ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-Layout layout_of(const Matrices& m) {
-  if (row_major(m)) {
-    return {blas_size(std::max<int64_t>({m.rows <= 1 ? 1 : m.row_stride, m.columns, 1})), false};
-  }
-  return {blas_size(std::max<int64_t>({m.columns <= 1 ? 1 : m.column_stride, m.rows, 1})), true};
-}
-
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
-          blasint k, float alpha, const float* a, blasint lda, const float* b, blasint ldb,
-          float beta, float* c, blasint ldc) {
-  cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
-          blasint k, double alpha, const double* a, blasint lda, const double* b, blasint ldb,
-          double beta, double* c, blasint ldc) {
-  cblas_dgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
-          blasint k, std::complex<float> alpha, const std::complex<float>* a, blasint lda,
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k,
+          std::complex<float> alpha, const std::complex<float>* a, blasint lda,
           const std::complex<float>* b, blasint ldb, std::complex<float> beta,
           std::complex<float>* c, blasint ldc) {
-  cblas_cgemm(order, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+  cblas_cgemm(CblasRowMajor, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
-void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n,
-          blasint k, std::complex<double> alpha, const std::complex<double>* a, blasint lda,
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, blasint m, blasint n, blasint k,
+          std::complex<double> alpha, const std::complex<double>* a, blasint lda,
           const std::complex<double>* b, blasint ldb, std::complex<double> beta,
           std::complex<double>* c, blasint ldc) {
-  cblas_zgemm(order, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
+  cblas_zgemm(CblasRowMajor, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);
 }
 
 void gemv(CBLAS_ORDER order, blasint m, blasint n, const float* a, blasint lda, const float* x,
@@ -137,44 +76,14 @@ double dot(blasint n, const double* x, blasint x_step, const double* y, blasint 
 template <class T>
 void multiply_as(const Matrices& a, const Matrices& b, const Matrices& out, int64_t batch, T alpha,
                  T beta) {
-  const Layout la = layout_of(a), lb = layout_of(b), lo = layout_of(out);
-  const CBLAS_ORDER order = lo.transposed ? CblasColMajor : CblasRowMajor;
-  const CBLAS_TRANSPOSE ta = la.transposed == lo.transposed ? CblasNoTrans : CblasTrans;
-  const CBLAS_TRANSPOSE tb = lb.transposed == lo.transposed ? CblasNoTrans : CblasTrans;
-  const blasint m = blas_size(out.rows), n = blas_size(out.columns), k = blas_size(a.columns);
-  const auto* a_data = reinterpret_cast<const T*>(a.data);
-  const auto* b_data = reinterpret_cast<const T*>(b.data);
-  auto* out_data = reinterpret_cast<T*>(out.data);
-  // Rows [top, bottom) and columns [left, right) of one product.
-  const auto run = [&](int64_t i, int64_t top, int64_t bottom, int64_t left, int64_t right) {
-    gemm(order, ta, tb, static_cast<blasint>(bottom - top), static_cast<blasint>(right - left), k,
-         alpha, a_data + i * a.batch_stride + top * a.row_stride, la.leading,
-         b_data + i * b.batch_stride + left * b.column_stride, lb.leading, beta,
-         out_data + i * out.batch_stride + top * out.row_stride + left * out.column_stride,
-         lo.leading);
-  };
-  const double each = multiplications(m, n, k);
-  const bool by_rows = m >= n;
-  const int64_t size = by_rows ? m : n;
-  const auto worthwhile = static_cast<int64_t>(each / (2 * kThreadedProduct));
-  const int64_t even = 2 * ((size + kPiece) / (2 * kPiece));
-  const Pieces pieces(size, std::max<int64_t>(1, std::min(even, worthwhile)));
-  const int64_t across = by_rows ? n : m;
-  const double whole = multiplications(pieces.width, across, k);
-  const Pieces cuts(across, whole <= kLongPiece
-                                ? 1
-                                : std::clamp<int64_t>(static_cast<int64_t>(2 * whole / kLongPiece),
-                                                      1, std::max<int64_t>(1, across / kPiece)));
-  const int64_t count = pieces.count() * cuts.count();
-  for_pieces(batch * count, each / static_cast<double>(count), [&](int64_t index) {
-    const int64_t i = index / count, piece = index % count / cuts.count(),
-                  cut = index % cuts.count();
-    if (by_rows) {
-      run(i, pieces.begin(piece), pieces.end(piece), cuts.begin(cut), cuts.end(cut));
-    } else {
-      run(i, cuts.begin(cut), cuts.end(cut), pieces.begin(piece), pieces.end(piece));
-    }
-  });
+  kernel::multiply_in_pieces<T>(
+      a, b, out, batch,
+      [&](bool ta, bool tb, int64_t m, int64_t n, int64_t k, const T* a_data, int64_t lda,
+          const T* b_data, int64_t ldb, T* to, int64_t ldc) {
+        gemm(ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans, blas_size(m),
+             blas_size(n), blas_size(k), alpha, a_data, blas_size(lda), b_data, blas_size(ldb),
+             beta, to, blas_size(ldc));
+      });
 }
 
 template <class T>
@@ -218,7 +127,7 @@ void multiply_integers_as(const Matrices& a, const Matrices& b, const Matrices& 
 
 // The tensor itself, or a row-major copy of it when gemm cannot read its layout.
 const Tensor& readable(const Tensor& tensor, Tensor& copy) {
-  if (__builtin_expect(has_blas_layout(matrices(tensor)), 1)) return tensor;
+  if (__builtin_expect(matrices(tensor).has_gemm_layout(), 1)) return tensor;
   copy = tenon::empty_tensor(tensor.shape(), tensor.dtype());
   tenon::copy_elements(copy, tensor);
   return copy;
@@ -261,15 +170,6 @@ Tensor row(const Tensor& vector) {
 }
 
 }  // namespace
-
-Matrices matrices(const Tensor& tensor) {
-  const tenon_tensor_view& view = tensor.view_record();
-  const int last = view.rank - 1;
-  return {static_cast<char*>(view.data), view.shape[last - 1], view.shape[last],
-          view.strides[last - 1],        view.strides[last],   last == 2 ? view.strides[0] : 0};
-}
-
-bool has_blas_layout(const Matrices& m) { return row_major(m) || column_major(m); }
 
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
               double beta) {
@@ -344,7 +244,7 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   if (columns == 0) return;
   Tensor copy;
   const Matrices m = matrices(readable(a, copy));
-  const Layout layout = layout_of(m);
+  const kernel::GemmLayout layout(m);
   const Tensor vector = readable_vector(x);
   const CBLAS_ORDER order = layout.transposed ? CblasColMajor : CblasRowMajor;
   const blasint n = blas_size(columns), step = blas_stride(vector);
@@ -352,12 +252,12 @@ void multiply_vector(const Tensor& a, const Tensor& x, const Tensor& y) {
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     const auto* matrix = reinterpret_cast<const T*>(m.data);
-    const auto each = static_cast<int64_t>(2 * kThreadedProduct) / columns;
-    const Pieces pieces(rows, (rows - 1) / std::max(kVectorPiece, each) + 1);
-    for_pieces(pieces.count(), multiplications(pieces.width, columns, 1), [&](int64_t piece) {
+    const auto each = static_cast<int64_t>(2 * kernel::threaded_product) / columns;
+    const kernel::Pieces pieces(rows, (rows - 1) / std::max(kVectorPiece, each) + 1);
+    kernel::for_pieces(pieces.count(), multiplications(pieces.width, columns), [&](int64_t piece) {
       const int64_t begin = pieces.begin(piece);
       gemv(order, static_cast<blasint>(pieces.end(piece) - begin), n, matrix + begin * m.row_stride,
-           layout.leading, vector.data<const T>(), step, y.data<T>() + begin);
+           static_cast<blasint>(layout.leading), vector.data<const T>(), step, y.data<T>() + begin);
     });
   };
   if (y.dtype() == f32) {
@@ -391,7 +291,7 @@ void dot(const Tensor& a, const Tensor& b, const Tensor& out) {
     const int64_t pieces = (count + kDotPiece - 1) / kDotPiece;
     std::vector<T> sums(static_cast<size_t>(pieces));
     tenon::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
-      const OneThread serial;
+      const kernel::OneOpenmpThread serial;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t from = i * kDotPiece;
         sums[static_cast<size_t>(i)] = dot(static_cast<blasint>(std::min(kDotPiece, count - from)),

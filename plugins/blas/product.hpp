@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tenon/kernel/check.hpp>
+#include <tenon/kernel/matrix_product.hpp>
 #include <tenon/plugin.hpp>
 
 namespace blas {
@@ -14,21 +15,11 @@ using tenon::IntList;
 using tenon::Tensor;
 using tenon::kernel::shape_text;
 
-// A run of equally shaped matrices in one tensor; strides count elements.
-struct Matrices {
-  char* data;
-  int64_t rows, columns, row_stride, column_stride;
-  int64_t batch_stride;
-};
-
-// The last two dimensions of a tensor as matrices, the first of three as their batch.
-Matrices matrices(const Tensor& tensor);
-
-// Whether gemm can read (and write) the layout: unit stride one way, a leading dimension the other.
-bool has_blas_layout(const Matrices& m);
+namespace kernel = tenon::kernel;
+using kernel::Matrices, kernel::matrices;
 
 // out = alpha * a b + beta * out for each of `batch` products; with beta 0 what is in `out` is not
-// read. Any strides of the operands, any dtype but bool; `out` must have a BLAS layout, and be
+// read. Any strides of the operands, any dtype but bool; `out` must have a gemm layout, and be
 // row-major for integers.
 void multiply(const Tensor& a, const Tensor& b, const Tensor& out, int64_t batch, double alpha,
               double beta);

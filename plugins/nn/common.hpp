@@ -10,6 +10,7 @@
 #include <tenon/plugin.hpp>
 
 #include "own_ops.hpp"
+#include "shared_ops/settings.hpp"
 
 namespace nn {
 
@@ -24,14 +25,6 @@ using namespace tenon::literals;
 namespace kernel = tenon::kernel;
 using kernel::check_floating, kernel::check_same_dtype;
 using kernel::Shape, kernel::shape_text;
-
-// What strides, dilations and windows may be: products and sums of a few of them stay in range.
-inline constexpr int64_t largest_setting = INT32_MAX;
-[[noreturn]] void throw_setting(const char* op, const char* name, int64_t value, int64_t least);
-inline void check_setting(const char* op, const char* name, int64_t value, int64_t least) {
-  if (__builtin_expect(value < least || value > largest_setting, 0))
-    throw_setting(op, name, value, least);
-}
 
 enum class Reduction { none, mean, sum };
 Reduction parse_reduction(const char* op, std::string_view text);

@@ -4,6 +4,8 @@
 
 #include <tenon/plugin.hpp>
 
+#include "shared_ops/convolution_ops.hpp"
+
 TENON_NAMESPACE_BEGIN
 namespace nn {
 
@@ -23,15 +25,6 @@ NN_OWN_OP(functional, TensorPair, adaptive_max_pool3d_with_indices)
 NN_OWN_OP(functional, Tensor, avg_pool1d)
 NN_OWN_OP(functional, Tensor, avg_pool2d)
 NN_OWN_OP(functional, Tensor, avg_pool3d)
-NN_OWN_OP(functional, Tensor, conv1d)
-NN_OWN_OP(functional, Tensor, conv1d_input)
-NN_OWN_OP(functional, Tensor, conv1d_weight)
-NN_OWN_OP(functional, Tensor, conv2d)
-NN_OWN_OP(functional, Tensor, conv2d_input)
-NN_OWN_OP(functional, Tensor, conv2d_weight)
-NN_OWN_OP(functional, Tensor, conv3d)
-NN_OWN_OP(functional, Tensor, conv3d_input)
-NN_OWN_OP(functional, Tensor, conv3d_weight)
 NN_OWN_OP(functional, Tensor, dropout)
 NN_OWN_OP(functional, Tensor, elu)
 NN_OWN_OP(functional, Tensor, embedding)

@@ -34,9 +34,6 @@ inline void check_pool_input(const char* op, const Tensor& input, int64_t dimens
   }
 }
 
-// What a row of spatial dimension `d` of three is called.
-inline const char* unit_of(int d) { return d == 0 ? " slices" : d == 1 ? " rows" : " columns"; }
-
 // The windows of a pool over an input whose last one, two or three dimensions are spatial; always
 // three here, those in front being of size 1.
 struct Windows {

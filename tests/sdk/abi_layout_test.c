@@ -372,7 +372,8 @@ SLOT(plugin_reload, 193);
 SLOT(interrupt_word, 194);
 SLOT(interrupt_check, 195);
 SLOT(interrupts_set, 196);
-SIZE(tenon_host, 16 + 8 * 197);
+SLOT(tensor_storage_number, 197);
+SIZE(tenon_host, 16 + 8 * 198);
 
 /* ---- codes that are written into files and plugins ---- */
 

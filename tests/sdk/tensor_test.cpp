@@ -86,6 +86,21 @@ TEST_SUITE("sdk/tensor") {
     CHECK(view.version() == 4);
   }
 
+  TEST_CASE("a storage that a cache has numbered counts each change, by a sole owner as well") {
+    const auto number = [](const Tensor& x) {
+      return tenon::host().tensor_storage_number(x.handle());
+    };
+    const Tensor x = zeros({2}), other = zeros({2});
+    CHECK(number(x) != 0);
+    CHECK(number(x) == number(x.slice(0, 0, 1)));
+    CHECK(number(x) != number(other));
+    CHECK(number(Tensor()) == 0);
+    copy_elements(x, ones({2}));
+    CHECK(x.version() == 1);
+    fill_elements(x, 3);
+    CHECK(x.version() == 2);
+  }
+
   TEST_CASE("an undefined tensor crosses as none") {
     CHECK_FALSE(Tensor().defined());
     CHECK(refusal([] { add(Tensor(), row({1})); }).text ==

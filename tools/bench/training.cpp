@@ -24,6 +24,14 @@ Module make_large_mlp() {
     {"type": "Linear", "in_features": 1024, "out_features": 1024}, {"type": "ReLU"},
     {"type": "Linear", "in_features": 1024, "out_features": 10}]})"));
 }
+Module make_cnn() {
+  return tenon::create_module(tenon::Json::parse(R"({"type": "Sequential", "layers": [
+    {"type": "Conv2d", "in_channels": 1, "out_channels": 16, "kernel_size": 3}, {"type": "ReLU"},
+    {"type": "MaxPool2d", "kernel_size": 2},
+    {"type": "Conv2d", "in_channels": 16, "out_channels": 32, "kernel_size": 3}, {"type": "ReLU"},
+    {"type": "MaxPool2d", "kernel_size": 2}, {"type": "Flatten"},
+    {"type": "Linear", "in_features": 800, "out_features": 10}]})"));
+}
 Tensor make_labels(int64_t count) {
   std::vector<int64_t> labels(static_cast<size_t>(count));
   for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(i * 7 % 10);
@@ -74,6 +82,20 @@ void train_large(State& state) {
   run_training(state, make_large_mlp(), numbers({128, 784}), Phase::all);
 }
 BENCHMARK(train_large)->UseRealTime();
+
+void train_cnn(State& state) {
+  run_training(state, make_cnn(), numbers({64, 1, 28, 28}), Phase::all);
+}
+BENCHMARK(train_cnn)->UseRealTime();
+
+void infer_cnn(State& state) {
+  const NoGrad no_grad;
+  Module model = make_cnn();
+  model.eval();
+  const Tensor inputs = numbers({64, 1, 28, 28});
+  for (auto _ : state) keep(model(inputs));
+}
+BENCHMARK(infer_cnn)->UseRealTime();
 
 void infer(State& state) {
   const NoGrad no_grad;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "modules/initialize.hpp"
-#include "padding.hpp"
+#include "shared_ops/padding.hpp"
 
 namespace {
 

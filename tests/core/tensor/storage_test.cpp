@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -38,5 +41,24 @@ TEST_SUITE("storage") {
     storage->release();
     CHECK(released == 1);
     Storage::wrap(memory, 4, nullptr, nullptr)->release();
+  }
+
+  TEST_CASE("a number is never another storage's, whichever threads ask; foreign memory has none") {
+    std::set<uint32_t> numbers;
+    for (int i = 0; i < 100; ++i) {
+      Storage* storage = Storage::create(64);
+      uint32_t found[4] = {};
+      std::vector<std::thread> threads;
+      for (uint32_t& number : found) threads.emplace_back([&] { number = storage->number(); });
+      for (std::thread& thread : threads) thread.join();
+      for (const uint32_t number : found) CHECK(number == storage->number());
+      CHECK(storage->number() != 0);
+      CHECK(numbers.insert(storage->number()).second);
+      storage->release();  // the next one may be in the same place
+    }
+    char memory[4];
+    Storage* foreign = Storage::wrap(memory, 4, nullptr, nullptr);
+    CHECK(foreign->number() == 0);
+    foreign->release();
   }
 }

@@ -858,6 +858,12 @@ typedef struct tenon_host {
   /* 0: loops that this thread starts run to their end, whatever the word says. Returns the previous
    * setting. Ops that change an operand run so. Calling thread only. */
   int32_t(TENON_CALL* interrupts_set)(int32_t enabled);
+  /* A number of the tensor's storage that no other storage of the process has or had, so that a cache
+   * knows its contents by number and tensor_version. 0: they must not be kept, because the memory is
+   * the caller's (tensor_wrap) and may change unseen, or there are no more numbers (2^32), or the
+   * tensor is null or without data. A write through a pointer, outside of an op, changes neither.
+   * Any thread. */
+  uint32_t(TENON_CALL* tensor_storage_number)(const tenon_tensor* tensor);
 
   /* New slots go here. Those of minor 1 are named through a macro, so that code below that target
    * does not compile when it uses one, while the layout stays the same:

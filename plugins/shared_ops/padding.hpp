@@ -1,7 +1,7 @@
 // The padding of a convolution: numbers, or a word for them.
 #pragma once
 
-#include "common.hpp"
+#include "shared_ops/settings.hpp"
 
 namespace nn {
 

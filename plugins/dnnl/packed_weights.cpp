@@ -1,0 +1,86 @@
+// Weights as a primitive reads them, kept while they do not change.
+#include "packed_weights.hpp"
+
+#include <array>
+#include <mutex>
+
+#include <tenon/kernel/one_openmp_thread.hpp>
+
+namespace onednn {
+
+namespace {
+
+using tenon::Tensor;
+
+struct Packed {
+  int64_t version;
+  Tensor tensor;
+};
+// Weights that came once: the last ones of each place, of a table that does not grow.
+struct Seen {
+  uint64_t key = 0;
+  int64_t version = 0;
+};
+struct Weights {
+  std::mutex mutex;
+  Recent<Packed> recent;
+  std::array<Seen, 4096> seen;
+  int64_t limit = kKeptBytes;
+
+  // Whether these came before; from now on they have.
+  bool came_before(const Numbers& key, int64_t version) {
+    const uint64_t hash = HashNumbers()(key);
+    Seen& place = seen[hash % seen.size()];
+    const bool before = place.key == hash && place.version == version;
+    place = {hash, version};
+    return before;
+  }
+};
+// Never destroyed: threads may still compute when the process ends.
+Weights& weights() {
+  static auto* const all = new Weights;
+  return *all;
+}
+
+Tensor pack(const Side& side, const Tensor& weight) {
+  const tenon::kernel::OneOpenmpThread serial;
+  Tensor packed = tenon::empty_tensor({side.packed_bytes()}, tenon::u8);
+  Scratch scratch(side.scratch_bytes());
+  side.run(weight.view_record().data, packed.view_record().data,
+           scratch.take(side.scratch_bytes()));
+  return packed;
+}
+
+}  // namespace
+
+void set_kept_bytes(int64_t bytes) {
+  Weights& all = weights();
+  const std::lock_guard lock(all.mutex);
+  all.limit = bytes;
+}
+
+Tensor packed_weights(const Plan& plan, const Side& side, const Tensor& weight) {
+  const Tensor whole = tenon::contiguous_as(weight, weight.dtype());
+  if (side.is_plain()) return whole;
+  const auto number = static_cast<int64_t>(tenon::host().tensor_storage_number(weight.handle()));
+  if (!whole.is_same(weight) || number == 0) return pack(side, whole);
+  const int64_t version = weight.version();
+  const Numbers key = {plan.number, number,
+                       static_cast<int64_t>(reinterpret_cast<intptr_t>(weight.view_record().data))};
+  Weights& all = weights();
+  bool again = false;
+  {
+    const std::lock_guard lock(all.mutex);
+    const Packed* found = all.recent.find(key);
+    if (found != nullptr && found->version == version) return found->tensor;
+    again = all.came_before(key, version);
+  }
+  Tensor packed = pack(side, whole);
+  if (again) {
+    const std::lock_guard lock(all.mutex);
+    all.recent.insert(key, {version, packed}, side.packed_bytes(), all.limit);
+  }
+  return packed;
+}
+
+}  // namespace onednn

@@ -1,0 +1,20 @@
+// Weights as a primitive reads them, kept while they do not change.
+#pragma once
+
+#include "execution.hpp"
+#include "plan_cache.hpp"
+
+namespace onednn {
+
+// Bytes of packed weights that are kept, those used longest ago make room: a ResNet-50 has 100 MB. The
+// plugin's option "packed_weights" sets another number; 0 keeps none.
+inline constexpr int64_t kKeptBytes = int64_t{256} << 20;
+void set_kept_bytes(int64_t bytes);
+
+// The weights as `side` of the plan has them: themselves where that is row-major, else a packed copy.
+// A contiguous tensor that comes to the same plan twice without a change in between is a weight of a
+// model that is used, not trained: its copy is kept until the tensor's storage changes or is gone.
+// Changes are known by the storage's number and version, which every op raises that writes to it.
+tenon::Tensor packed_weights(const Plan& plan, const Side& side, const tenon::Tensor& weight);
+
+}  // namespace onednn

@@ -1,0 +1,29 @@
+// The dnnl plugin: large convolutions and matrix products on oneDNN, which no other plugin uses.
+#include <tenon/plugin.hpp>
+
+#include "packed_weights.hpp"
+
+namespace {
+
+// {"packed_weights": 104857600}: bytes of packed weights that are kept.
+tenon_status init(const tenon_json* given, tenon_error** error) {
+  return tenon::detail::guarded(error, [&] {
+    if (given == nullptr) return;
+    const tenon::Json options = tenon::Json::borrow(given);
+    for (int64_t i = 0; i < options.size(); ++i) {
+      if (options.key(i) == "packed_weights") continue;
+      throw tenon::ValueError("dnnl has no option '" + options.key(i) +
+                              "', only packed_weights, a number of bytes");
+    }
+    const int64_t bytes = options["packed_weights"].integer(onednn::kKeptBytes);
+    if (bytes < 0) {
+      throw tenon::ValueError("packed_weights must be 0 or more bytes, got " +
+                              std::to_string(bytes));
+    }
+    onednn::set_kept_bytes(bytes);
+  });
+}
+
+}  // namespace
+
+TENON_PLUGIN(dnnl, "0.1.0", init)

@@ -1,0 +1,64 @@
+// A map that keeps what was used most recently.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace onednn {
+
+using Numbers = std::vector<int64_t>;
+
+struct HashNumbers {
+  size_t operator()(const Numbers& numbers) const {
+    uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a, over words
+    for (const int64_t number : numbers)
+      hash = (hash ^ static_cast<uint64_t>(number)) * 0x100000001b3u;
+    return static_cast<size_t>(hash ^ (hash >> 32));
+  }
+};
+
+// From lists of numbers to values, each of so many units (entries, bytes). One thread at a time.
+template <class Value>
+class Recent {
+ public:
+  // Null when the key is not there; it then counts as used last.
+  Value* find(const Numbers& key) {
+    const auto found = places_.find(key);
+    if (found == places_.end()) return nullptr;
+    order_.splice(order_.begin(), order_, found->second);
+    return &found->second->value;
+  }
+  // Replaces what the key has, and drops the entries used longest ago until all that is left has at
+  // most `limit` units.
+  void insert(const Numbers& key, Value value, int64_t units, int64_t limit) {
+    erase(key);
+    if (units > limit) return;
+    order_.push_front({key, std::move(value), units});
+    places_.emplace(key, order_.begin());
+    units_ += units;
+    while (units_ > limit) erase(Numbers(order_.back().key));
+  }
+  void erase(const Numbers& key) {
+    const auto found = places_.find(key);
+    if (found == places_.end()) return;
+    units_ -= found->second->units;
+    order_.erase(found->second);
+    places_.erase(found);
+  }
+  int64_t units() const { return units_; }
+
+ private:
+  struct Entry {
+    Numbers key;
+    Value value;
+    int64_t units;
+  };
+  std::list<Entry> order_;
+  std::unordered_map<Numbers, typename std::list<Entry>::iterator, HashNumbers> places_;
+  int64_t units_ = 0;
+};
+
+}  // namespace onednn

@@ -1,0 +1,54 @@
+// Where nn and blas are faster than oneDNN.
+#include "thresholds.hpp"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace onednn {
+
+bool has_wide_registers() {
+  static const bool wide = [] {
+    constexpr auto avx512 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & avx512) == avx512;
+  }();
+  return wide;
+}
+
+const char* declined_convolution(const nn::Convolution& k, Task task) {
+  const int64_t products = k.multiply_adds();
+  if (products == 0) return "nothing to compute";
+  if (products < kLeastConvolution) return "fewer than 131,072 multiplications";
+  const int64_t channels = k.group_channels(), features = k.group_features();
+  // There are kernels for one channel in each group.
+  if (k.groups > 1 && channels == 1 && features == 1) return nullptr;
+  const int64_t* kernel = k.patches.kernel;
+  if (kernel[0] * kernel[1] * kernel[2] == 1) return "a kernel of one element";
+  if (k.batch * k.positions() < kLeastPositions) return "fewer than 32 positions";
+  if (k.groups == 1 && channels == 1) return "one input channel";
+  if (k.groups == 1 && task == Task::output) {
+    if (channels < kLeastChannelsForward) return "fewer than 3 channels";
+  } else if (channels < kLeastInGroup) {
+    return "fewer than 8 channels in a group";
+  }
+  if (features < kLeastInGroup && task != Task::input) return "fewer than 8 features in a group";
+  if (task == Task::weight && channels >= kMostChannelsNarrow && !has_wide_registers())
+    return "the gradient of weights of many channels without AVX-512";
+  return nullptr;
+}
+
+const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kernel::Matrices& b,
+                             int64_t batch) {
+  const double each =
+      static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
+  if (each * static_cast<double>(batch) == 0) return "nothing to compute";
+  if (each < kLeastProduct) return "fewer than 65,536 multiplications";
+  if (!a.has_gemm_layout() || !b.has_gemm_layout()) return "strides that gemm cannot read";
+  if (has_wide_registers()) return nullptr;
+  if (each > kMostProductNarrow) return "a large product without AVX-512";
+  for (const auto* matrix : {&a, &b}) {
+    if (tenon::kernel::GemmLayout(*matrix).leading % kSlowLeadingNarrow == 0)
+      return "rows a multiple of 2 KiB apart without AVX-512";
+  }
+  return nullptr;
+}
+
+}  // namespace onednn

@@ -1,0 +1,54 @@
+// Where nn and blas are faster than oneDNN, and how calls are cut into pieces: the one place of these
+// numbers. README.md, "What it declines", has the measurements behind them.
+#pragma once
+
+#include <tenon/kernel/matrix_product.hpp>
+
+#include "shared_ops/convolution.hpp"
+
+namespace onednn {
+
+// Whether oneDNN computes in registers of 512 bits. Its kernels for narrower ones are written with less
+// care, while OpenBLAS's are as good.
+bool has_wide_registers();
+
+// ---- convolutions ----
+
+enum class Task : int64_t { output, input, weight };
+
+// Multiplications below which arranging a call takes longer than oneDNN saves.
+inline constexpr int64_t kLeastConvolution = int64_t{1} << 17;
+// Of batch and positions together: below that packing the weights takes longer than their products.
+inline constexpr int64_t kLeastPositions = 32;
+// Channels and features come in blocks of 8 or 16; fewer leave most of a block empty.
+inline constexpr int64_t kLeastInGroup = 8;
+// An input of colour images is the exception: there are kernels for it, forward.
+inline constexpr int64_t kLeastChannelsForward = 3;
+// Channels from which the gradient of weights is slower than products, in narrow registers.
+inline constexpr int64_t kMostChannelsNarrow = 64;
+
+// Null, or why another provider should compute a convolution, which is valid.
+const char* declined_convolution(const nn::Convolution& k, Task task);
+
+// Multiplications of a piece of a batch, the least that a thread is given.
+inline constexpr int64_t kPieceProducts = int64_t{4} << 20;
+// Samples of a batch that is cut into samples alone, and features of a block of a smaller one: with 64,
+// packing the image for each block takes 4 %.
+inline constexpr int64_t kManySamples = 8;
+inline constexpr int64_t kBlockFeatures = 64;
+// Products that each weight's gradient has in a piece: adding up the pieces' sums takes less than 5 %.
+inline constexpr int64_t kSumProducts = 768;
+
+// ---- matrix products ----
+
+inline constexpr double kLeastProduct = 1 << 16;
+// In narrow registers: beyond it OpenBLAS is faster, and so it is where rows begin at multiples of 2 KiB,
+// which are in the same places of the cache.
+inline constexpr double kMostProductNarrow = 1 << 24;
+inline constexpr int64_t kSlowLeadingNarrow = 512;
+
+// Null, or why another provider should compute the products of `batch` pairs of matrices.
+const char* declined_product(const tenon::kernel::Matrices& a, const tenon::kernel::Matrices& b,
+                             int64_t batch);
+
+}  // namespace onednn
